@@ -4,6 +4,7 @@
 .PHONY: help setup demo kernels test test-torch test-wheel test-conformance test-engines test-all engines lint types trainers clean
 
 PYTHON ?= python3
+unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, each of which would compile all modules again
 BIN := .venv/bin
 TEST_WORKERS ?= $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')  # tests wait a fifth of their time
 

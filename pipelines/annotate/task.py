@@ -14,7 +14,7 @@ from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.query.conditions import selected_rows
 from winnow.pipelines.running.row_layers import RowLayerTask, write_layers
 from winnow.pipelines.running.shard_rows import Part, read_parts, text_of
-from winnow.pipelines.running.worker import Heart, settle
+from winnow.pipelines.running.worker import Heartbeats, settle
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.conditions import columns_read
 
@@ -30,7 +30,9 @@ class AnnotationContext:
     operators: tuple[BoundOperator, ...]  # in the order in which they run
 
 
-def annotate_shard(context: AnnotationContext, kernels: Mapping[str, Kernel], task: RowLayerTask, beat: Heart) -> None:
+def annotate_shard(
+    context: AnnotationContext, kernels: Mapping[str, Kernel], task: RowLayerTask, beat: Heartbeats
+) -> None:
     """Compute and commit the layers that a shard lacks.
 
     Args:
@@ -101,7 +103,7 @@ class RunAnnotation(beam.DoFn):
         for bound in self._context.operators:
             if bound.layer in task.owed and bound.layer not in self._kernels:  # models load once per process
                 self._kernels[bound.layer] = bound.operator.load(bound.config, bound.assets)
-        heart = Heart(self._context.store.objects, task.last(self._context.operators)[0], task.shard)
+        heart = Heartbeats(self._context.store.objects, task.last(self._context.operators)[0], task.shard)
         try:
             annotate_shard(self._context, self._kernels, task, heart)
         finally:

@@ -6,7 +6,7 @@ import apache_beam as beam
 
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.dedupe.task import GlobalKey, WriteTask, write_duplicates
-from winnow.pipelines.running.worker import Heart, settle
+from winnow.pipelines.running.worker import Heartbeats, settle
 from winnow.schemas.rows.duplicates import Kind, layer_of_kind
 
 
@@ -26,7 +26,7 @@ class WriteDuplicates(beam.DoFn):
         task = WriteTask.from_json(element)
         one = self._search.covered[task.shard]
         for kind, key in self._keys.items():
-            heart = Heart(self._search.store.objects, layer_of_kind(kind), one.shard)
+            heart = Heartbeats(self._search.store.objects, layer_of_kind(kind), one.shard)
             try:
                 write_duplicates(self._search, kind, task.shard, key)
             finally:

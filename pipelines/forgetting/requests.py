@@ -25,7 +25,7 @@ class RequestError(WinnowError):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class Selection:
     """One selector as written, and the hashes of which a row must match one."""
 
     kind: SelectorKind
@@ -37,7 +37,7 @@ class Wish:
         return f"{self.kind} {self.value}"
 
 
-def wish(kind: SelectorKind, value: str) -> Wish:
+def parse_selector(kind: SelectorKind, value: str) -> Selection:
     """Parses the value of a selector.
 
     Raises:
@@ -55,15 +55,15 @@ def wish(kind: SelectorKind, value: str) -> Wish:
             if re.fullmatch(f"[0-9a-fA-F]{{{_HEX[kind]}}}", value) is None:
                 raise RequestError(f"{kind} {shown(value)}: expected {_HEX[kind]} hexadecimal digits")
             named = bytes.fromhex(value) if kind == "id" else selector_hash(kind, value.lower())
-            return Wish(kind, value, frozenset([named]), frozenset())
+            return Selection(kind, value, frozenset([named]), frozenset())
 
 
-def _address(value: str) -> Wish:
+def _address(value: str) -> Selection:
     address = address_of(value)
-    return Wish("url", value, frozenset(selector_hash("url", key) for key in address.keys), address.gates)
+    return Selection("url", value, frozenset(selector_hash("url", key) for key in address.keys), address.gates)
 
 
-def _domain(value: str) -> Wish:
+def _domain(value: str) -> Selection:
     host = canonical_host(value.removeprefix("*").removeprefix("."))
     if host is None:
         raise RequestError(f"domain {shown(value)}: expected a host name such as example.com, without scheme and path")
@@ -72,16 +72,16 @@ def _domain(value: str) -> Wish:
         raise RequestError(
             f"domain {shown(value)}: is a public suffix, under which everybody can have a site; name the sites"
         )
-    return Wish("domain", value, frozenset([selector_hash("domain", host)]), frozenset(map(gate, parents(host))))
+    return Selection("domain", value, frozenset([selector_hash("domain", host)]), frozenset(map(gate, parents(host))))
 
 
-def read_list(file: Path) -> tuple[list[Wish], list[str]]:
+def read_list(file: Path) -> tuple[list[Selection], list[str]]:
     """The selectors of a list, and an error for each invalid line.
 
     Raises:
         RequestError: The file cannot be read.
     """
-    wishes: list[Wish] = []
+    selections: list[Selection] = []
     bad: list[str] = []
     try:
         with open(file, "rb") as stream:
@@ -97,31 +97,31 @@ def read_list(file: Path) -> tuple[list[Wish], list[str]]:
                 try:
                     line = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
                     if line and not line.startswith("#"):
-                        wishes.append(_line(line))
+                        selections.append(_line(line))
                 except UnicodeDecodeError:
                     bad.append(f"{place}: not UTF-8")
                 except RequestError as error:
                     bad.append(f"{place}: {error}")
     except OSError as error:
         raise RequestError(f"--file {file}: {error.strerror or error}") from None
-    return wishes, bad
+    return selections, bad
 
 
-def _line(line: str) -> Wish:
+def _line(line: str) -> Selection:
     word, _, value = line.partition(" ") if " " in line else line.partition("\t")
     kind = next((kind for kind in KINDS if kind == word.rstrip(":").lower()), None)
     if kind is None:
         near = nearest(word.lower(), KINDS)
         hint = f"did you mean {near!r}?" if near else "a line is `url …`, `domain …`, `id …` or `sha256 …`"
         raise RequestError(f"{shown(word)} is not a kind of selector ({hint})")
-    return wish(kind, value)
+    return parse_selector(kind, value)
 
 
-def selectors_of(wishes: Iterable[Wish]) -> Selectors:
+def selectors_of(selections: Iterable[Selection]) -> Selectors:
     """Combines the selectors."""
     hashes: dict[SelectorKind, set[bytes]] = {kind: set() for kind in KINDS}
     gates: set[bytes] = set()
-    for one in wishes:
+    for one in selections:
         hashes[one.kind] |= one.hashes
         gates |= one.gates
     return Selectors(

@@ -18,7 +18,7 @@ from winnow.pipelines.ingest.rows import HTML_TYPES, Row, page_batch, row_of
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, extract
 from winnow.pipelines.running.ledger.strikes import Marker, Position, is_struck, poisoned
 from winnow.pipelines.running.tasks import TaskLine
-from winnow.pipelines.running.worker import Heart
+from winnow.pipelines.running.worker import Heartbeats
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.hiding.looks import load_hiding
 from winnow.pipelines.store.hiding.neutral import is_neutral, neutral, neutral_stream
@@ -93,7 +93,7 @@ class RecordFinder:
         return self._reader, self._stream
 
 
-def extract_shard(context: IngestContext, task: ExtractionTask, beat: Heart) -> None:
+def extract_shard(context: IngestContext, task: ExtractionTask, beat: Heartbeats) -> None:
     """Computes and commits one layer of one committed shard."""
     source = context.sources[task.source]
     bound = next(bound for bound in context.extractors if bound.layer == task.layer)

@@ -10,7 +10,7 @@ from winnow.pipelines.ingest.records import FilePart
 from winnow.pipelines.ingest.reread import ExtractionTask, extract_shard
 from winnow.pipelines.ingest.task import run_task
 from winnow.pipelines.running.ledger.intake import IngestTask, TaskFile
-from winnow.pipelines.running.worker import Heart, settle
+from winnow.pipelines.running.worker import Heartbeats, settle
 from winnow.pipelines.store import layout
 from winnow.schemas.identity import Json, canonical_json
 
@@ -28,7 +28,7 @@ class RunIngest(beam.DoFn):
     def process(self, element: bytes) -> Iterator[str]:
         """Runs the task unless it is committed; safe to repeat."""
         task = ingest_task(element)
-        heart = Heart(self._context.store.objects, layout.SAMPLES, task.name)
+        heart = Heartbeats(self._context.store.objects, layout.SAMPLES, task.name)
         try:
             commit = run_task(self._context, task, heart)
         finally:
@@ -49,7 +49,7 @@ class RunExtraction(beam.DoFn):
     def process(self, element: bytes) -> Iterator[str]:
         """Reads the shard's records again by reference."""
         task = ExtractionTask.from_json(element)
-        heart = Heart(self._context.store.objects, task.layer, task.shard)
+        heart = Heartbeats(self._context.store.objects, task.layer, task.shard)
         try:
             extract_shard(self._context, task, heart)
         finally:

@@ -20,7 +20,7 @@ from winnow.pipelines.binding.tokens import TOKENS, TOKENS_LAYER, BoundTokens, T
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.running.row_layers import RowLayerTask, load_layers, pending_shards, write_layers
 from winnow.pipelines.running.shard_rows import Part, read_parts, text_of
-from winnow.pipelines.running.worker import Heart
+from winnow.pipelines.running.worker import Heartbeats
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.state import StoreState
@@ -81,7 +81,7 @@ def _load_keys(state: StoreState, layer: TokensLayer) -> bool:
 
 
 def count_shard(
-    context: TokensContext, edits: Edits, tokenizer: Tokenizer | None, task: RowLayerTask, beat: Heart
+    context: TokensContext, edits: Edits, tokenizer: Tokenizer | None, task: RowLayerTask, beat: Heartbeats
 ) -> None:
     """Write and commit one shard of the layer."""
     texts = [column.name for column in context.bound.text]

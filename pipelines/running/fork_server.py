@@ -50,10 +50,10 @@ def main() -> NoReturn:
     _settle()
     steps = list(_STEPS)
     while line := _asked(steps):
-        birth = WorkerRequest(**json.loads(line))
+        request = WorkerRequest(**json.loads(line))
         process = os.fork()
         if not process:
-            _run_worker(birth)
+            _run_worker(request)
         os.write(1, b"%d\n" % process)
     os._exit(0)  # skips the interpreter's slow teardown of all imports
 
@@ -96,20 +96,20 @@ def _reap_workers(*_: object) -> None:
             pass
 
 
-def _run_worker(birth: WorkerRequest) -> NoReturn:
+def _run_worker(request: WorkerRequest) -> NoReturn:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     nothing = os.open(os.devnull, os.O_RDONLY)
     try:
-        log = os.open(birth.log, os.O_WRONLY | os.O_APPEND)
+        log = os.open(request.log, os.O_WRONLY | os.O_APPEND)
     except FileNotFoundError:  # the driver has removed it: the run is over and needs no worker
         os._exit(0)
     for opened, standard in ((nothing, 0), (log, 1), (log, 2)):
         os.dup2(opened, standard)
-    os.chdir(birth.folder)
-    sys.path.insert(0, birth.folder)  # where a worker started from scratch would find modules first
+    os.chdir(request.folder)
+    sys.path.insert(0, request.folder)  # where a worker started from scratch would find modules first
     os.environ.clear()
-    os.environ.update(birth.environment)
+    os.environ.update(request.environment)
     worker.main()
     os._exit(1)  # never reached: a worker ends by itself
 

@@ -18,7 +18,7 @@ ANSWER_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestedWorker:
     """A worker as requested by an engine; empty fields are provided on request."""
 
     worker_id: str
@@ -53,7 +53,7 @@ class Provision:
         }
 
 
-def provision_of(asked: Asked) -> Provision:
+def provision_of(asked: RequestedWorker) -> Provision:
     """Asks the engine."""
     with grpc.insecure_channel(asked.provision) as channel:
         stub = beam_provision_api_pb2_grpc.ProvisionServiceStub(channel)

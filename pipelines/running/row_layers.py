@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from winnow.pipelines.running.shard_rows import Part, Shard
 from winnow.pipelines.running.tasks import TaskLine
-from winnow.pipelines.running.worker import Heart
+from winnow.pipelines.running.worker import Heartbeats
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import aligned_shards, load_layer_commits
 from winnow.pipelines.store.generations import Store
@@ -48,7 +48,7 @@ def write_layers(
     schemas: Mapping[str, pa.Schema],
     read: Generator[Part],
     measure: Callable[[Iterator[Part]], Iterator[Mapping[str, pa.RecordBatch]]],
-    beat: Heart,
+    beat: Heartbeats,
 ) -> None:
     """Writes a shard's missing layers, and commits them once every row is written.
 

@@ -67,7 +67,7 @@ class Beat:
     bytes: int
 
 
-class Heart:
+class Heartbeats:
     """Puts a task's beats, at most one per second, or per ten seconds on an object store."""
 
     def __init__(self, objects: ObjectStore, layer: str, task: str) -> None:

@@ -18,7 +18,7 @@ from winnow.pipelines.media.score_inputs import Inputs
 from winnow.pipelines.query.conditions import selected_rows
 from winnow.pipelines.running.row_layers import RowLayerTask, write_layers
 from winnow.pipelines.running.shard_rows import Part, read_parts, text_of
-from winnow.pipelines.running.worker import Heart, settle
+from winnow.pipelines.running.worker import Heartbeats, settle
 from winnow.pipelines.score.example_buffer import bytes_of
 from winnow.pipelines.score.examples import DECODED, LEFT_OUT, encoded_rows, too_large
 from winnow.pipelines.score.weights import load_weights
@@ -133,7 +133,7 @@ class PendingRows:
         return self.count >= _BATCHES * together or (self.count >= together and self.held >= DECODED)
 
 
-def trace_shard(context: TraceContext, tracer: Tracer, task: RowLayerTask, beat: Heart) -> None:
+def trace_shard(context: TraceContext, tracer: Tracer, task: RowLayerTask, beat: Heartbeats) -> None:
     """Write and commit one shard of the layer."""
     trace = context.bound.entry.trace
     schema = trace_schema(context.bound.entry.checkpoints)
@@ -234,7 +234,7 @@ class TraceRows(beam.DoFn):
             self._tracer = make_tracer(self._context)
         task = RowLayerTask.from_json(element)
         layer = self._context.bound.entry.trace
-        heart = Heart(self._context.store.objects, layer, task.shard)
+        heart = Heartbeats(self._context.store.objects, layer, task.shard)
         try:
             trace_shard(self._context, self._tracer, task, heart)
         finally:

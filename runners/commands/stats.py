@@ -71,9 +71,9 @@ def _near(options: argparse.Namespace, recipe: "BoundRecipe | None", store: "Sto
 
     if recipe is None:
         raise WinnowError(f"--near {options.near} needs the rules of a recipe; give a recipe file instead of a store")
-    borders = thresholds_with_reason(recipe_thresholds(recipe, store, store.require_latest()), options.near)
+    thresholds = thresholds_with_reason(recipe_thresholds(recipe, store, store.require_latest()), options.near)
     if options.json:
-        sys.stdout.write(json.dumps([asdict(border) for border in borders], ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps([asdict(threshold) for threshold in thresholds], ensure_ascii=False) + "\n")
     else:
-        print_nearest_samples(borders, console)
+        print_nearest_samples(thresholds, console)
     return 0

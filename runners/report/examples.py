@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from winnow.pipelines.query.cluster_counts import Overview
-from winnow.pipelines.rules.borders import Border
 from winnow.pipelines.rules.coverage import SafetyCoverage
+from winnow.pipelines.rules.near_thresholds import NearThreshold
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.score.overview import ScoreOverview
 
@@ -50,7 +50,7 @@ class Examples:
 
     rows: tuple[ExampleRow, ...] = ()
     ranges: tuple[ExampleRange, ...] = ()
-    borders: tuple[Border, ...] = ()
+    thresholds: tuple[NearThreshold, ...] = ()
     rules: RulesSummary | None = None  # the recipe's rules and their effect
     coverage: SafetyCoverage | None = None  # detector coverage of the kept samples
     duplicates: tuple[DuplicatesFound, ...] = ()  # a kind each

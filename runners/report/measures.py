@@ -1,6 +1,6 @@
 """The sections on measurements: languages, the rules' effect, detector coverage, and thresholds with samples."""
 
-from winnow.pipelines.rules.borders import Border, BorderSample
+from winnow.pipelines.rules.near_thresholds import NearSample, NearThreshold
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import Examples
 from winnow.runners.report.markup import Header, Html, crawled, element, join, marked, plain, table
@@ -102,37 +102,39 @@ def decisions(_: StoreSummary, examples: Examples) -> Block | None:
 
 def thresholds(summary: StoreSummary, examples: Examples) -> Block | None:
     """The distribution of every measure that a rule uses, and the samples closest to each threshold."""
-    by_column: dict[str, list[Border]] = {}
-    for border in examples.borders:
-        by_column.setdefault(border.cut.column, []).append(border)
+    by_column: dict[str, list[NearThreshold]] = {}
+    for threshold in examples.thresholds:
+        by_column.setdefault(threshold.cut.column, []).append(threshold)
     if not by_column:
         return None
-    parts = [part for column, borders in by_column.items() for part in _column(summary, column, borders)]
+    parts = [part for column, thresholds in by_column.items() for part in _column(summary, column, thresholds)]
     return Block("thresholds", "Measures and thresholds", join(parts))
 
 
-def _column(summary: StoreSummary, column: str, borders: list[Border]) -> list[Html]:
+def _column(summary: StoreSummary, column: str, thresholds: list[NearThreshold]) -> list[Html]:
     parts = [element("h3", plain(column))]
     measure = _measure(summary, column)
     if measure is not None:
-        marks = [Mark(border.cut.value, f"{border.cut.operator} {border.cut.value:g}") for border in borders]
+        marks = [
+            Mark(threshold.cut.value, f"{threshold.cut.operator} {threshold.cut.value:g}") for threshold in thresholds
+        ]
         parts.append(histogram(column, measure, marks))
-    for border in borders:
-        whole = border.met + border.unmet
-        threshold = f"{border.cut.operator} {border.cut.value:g}"
-        met = f"{grouped(border.met)} of {grouped(whole)} ({share(border.met, whole)})"
-        said = f"{border.phase}.{border.reason}: {met} are {threshold}"
-        if border.null:
-            said += f"; {grouped(border.null)} were not measured"
+    for threshold in thresholds:
+        whole = threshold.met + threshold.unmet
+        threshold = f"{threshold.cut.operator} {threshold.cut.value:g}"
+        met = f"{grouped(threshold.met)} of {grouped(whole)} ({share(threshold.met, whole)})"
+        said = f"{threshold.phase}.{threshold.reason}: {met} are {threshold}"
+        if threshold.null:
+            said += f"; {grouped(threshold.null)} were not measured"
         nearest = [
-            _nearest(f"Closest samples that are {threshold}", border.met_samples),
-            _nearest("Closest samples that are not", border.unmet_samples),
+            _nearest(f"Closest samples that are {threshold}", threshold.met_samples),
+            _nearest("Closest samples that are not", threshold.unmet_samples),
         ]
         parts.append(element("details", element("summary", plain(said)), *nearest))
     return parts
 
 
-def _nearest(title: str, samples: tuple[BorderSample, ...]) -> Html:
+def _nearest(title: str, samples: tuple[NearSample, ...]) -> Html:
     headers = [Header("value", True), Header("source"), Header("id"), Header("text")]
     rows = [
         [

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.forgetting.ranges import ForgottenRanges
-from winnow.pipelines.rules.borders import Border
 from winnow.pipelines.rules.coverage import SafetyCoverage
+from winnow.pipelines.rules.near_thresholds import NearThreshold
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.score.overview import ScoreOverview
 from winnow.pipelines.store import layout
@@ -75,7 +75,7 @@ def summarise(store: Store, generation: Generation, recipe: BoundRecipe | None =
 def examples_of(
     store: Store,
     generation: Generation,
-    borders: tuple[Border, ...] = (),
+    thresholds: tuple[NearThreshold, ...] = (),
     rules: RulesSummary | None = None,
     coverage: SafetyCoverage | None = None,
     duplicates: tuple[DuplicatesFound, ...] = (),
@@ -85,7 +85,7 @@ def examples_of(
     return Examples(
         rows=tuple(_rows(store, generation)),
         ranges=tuple(_ranges(store, generation)),
-        borders=borders,
+        thresholds=thresholds,
         rules=rules,
         coverage=coverage,
         duplicates=duplicates,

@@ -27,9 +27,9 @@ def write_report(
     coverage = counter.coverage() if counter is not None and rules is not None else None
     summary = summarise(store, generation, recipe)
     found = duplicates_found(store, generation, recipe)
-    borders = rule_thresholds(pinned, recipe, generation)
+    thresholds = rule_thresholds(pinned, recipe, generation)
     scores = overviews(read, recipe, None if rules is None else pinned)
-    examples = examples_of(store, generation, borders, rules, coverage, found, scores)
+    examples = examples_of(store, generation, thresholds, rules, coverage, found, scores)
     page = render_report(summary, examples).encode()
     if target is None:
         store.objects.put(layout.REPORT, page)

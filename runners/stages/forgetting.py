@@ -12,7 +12,7 @@ from rich.console import Console
 from winnow.pipelines.forgetting.hidden_rows import Effect, effect_of, hidden_rows, look
 from winnow.pipelines.forgetting.outputs import AffectedOutput, affected
 from winnow.pipelines.forgetting.purging import Purged, purge
-from winnow.pipelines.forgetting.requests import RequestError, Wish, read_list, selectors_of, wish
+from winnow.pipelines.forgetting.requests import RequestError, Selection, parse_selector, read_list, selectors_of
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.looks import load_tombstones, put_tombstone
 from winnow.pipelines.store.lease import Lease
@@ -36,24 +36,24 @@ def run_forget(options: argparse.Namespace, store: Store, console: Console) -> i
     """
     if options.list:
         return _list(store, console, as_json=options.json)
-    wishes, bad = _requests(options)
-    if not wishes and not bad:
+    selections, bad = _requests(options)
+    if not selections and not bad:
         raise WinnowError("forget: no rows are named; give --url, --domain, --id, --sha256 or --file")
-    selectors = selectors_of(wishes)
+    selectors = selectors_of(selections)
     name, new = "", False
-    if wishes and not options.dry_run:
+    if selections and not options.dry_run:
         name, new = put_tombstone(store.objects, selectors.tombstone(options.reason))
-    effect = effect_of(store, selectors) if wishes else Effect()
+    effect = effect_of(store, selectors) if selections else Effect()
     latest = store.latest()
     if name and latest is not None:
         with contextlib.suppress(FileNotFoundError):  # the cached value only saves time; a collector may be deleting it
             look(store, latest)
-    unmet = [one for one in wishes if not one.hashes & effect.met]
+    unmet = [one for one in selections if not one.hashes & effect.met]
     copies = affected(store.objects, effect.ids)
     if options.json:
         found = _json(name, new, selectors, effect, unmet, bad, copies)
         sys.stdout.write(orjson.dumps(found).decode() + "\n")
-    elif wishes:
+    elif selections:
         _print(options, console, name, new, selectors, effect, unmet, copies)
     for line in bad:
         print(f"winnow: {visible(line)}", file=sys.stderr)
@@ -80,20 +80,20 @@ def run_purge(store: Store, keep: int, console: Console, *, dry_run: bool) -> Pu
     return done
 
 
-def _requests(options: argparse.Namespace) -> tuple[list[Wish], list[str]]:
-    wishes: list[Wish] = []
+def _requests(options: argparse.Namespace) -> tuple[list[Selection], list[str]]:
+    selections: list[Selection] = []
     bad: list[str] = []
     for kind in KINDS:
         for value in getattr(options, kind):
             try:
-                wishes.append(wish(kind, value))
+                selections.append(parse_selector(kind, value))
             except RequestError as error:
                 bad.append(f"--{error}")
     for name in options.file:
         read, unread = read_list(Path(name))
-        wishes += read
+        selections += read
         bad += unread
-    return wishes, bad
+    return selections, bad
 
 
 def _print(
@@ -103,7 +103,7 @@ def _print(
     new: bool,
     selectors: Selectors,
     effect: Effect,
-    unmet: list[Wish],
+    unmet: list[Selection],
     copies: list[AffectedOutput],
 ) -> None:
     def say(word: str, text: str) -> None:
@@ -155,7 +155,7 @@ def _json(
     new: bool,
     selectors: Selectors,
     effect: Effect,
-    unmet: list[Wish],
+    unmet: list[Selection],
     bad: list[str],
     copies: list[AffectedOutput],
 ) -> dict[str, Json]:

@@ -55,9 +55,8 @@ def lethal(tmp_path: Path) -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join(filter(None, (str(packages), os.environ.get("PYTHONPATH"))))}
 
 
-@pytest.mark.parametrize(
-    "late", [False, pytest.param(True, marks=pytest.mark.large)], ids=["in the same read", "read again later"]
-)
+@pytest.mark.large
+@pytest.mark.parametrize("late", [False, True], ids=["in the same read", "read again later"])
 def test_a_row_that_kills_its_worker_three_times_is_left_out_and_stays_out(
     tmp_path: Path, lethal: dict[str, str], late: bool
 ) -> None:

@@ -1,7 +1,7 @@
 """A summary with every part, and hostile names in each place where the crawl has a say."""
 
 from winnow.pipelines.query.cluster_counts import Cluster, Overview
-from winnow.pipelines.rules.borders import Border, BorderSample
+from winnow.pipelines.rules.near_thresholds import NearSample, NearThreshold
 from winnow.pipelines.score.overview import Distribution, DropOverlap, FitOverview, ScoredSample, ScoreOverview
 from winnow.runners.report import DuplicatesFound, ExampleRange, ExampleRow, Examples
 from winnow.schemas.conditions import Cut
@@ -160,15 +160,15 @@ EXAMPLES = Examples(
     ),
     ranges=(ExampleRange("bomb", "crawl", HOSTILE, 123_456, 78, "bytes", HOSTILE),),
     borders=(
-        Border(
+        NearThreshold(
             "eligible",
             "language",
             Cut("text.language.score", "<", 0.45),
             2,
             7,
             1,
-            (BorderSample("0a", HOSTILE, None, 0.13, HOSTILE),),
-            (BorderSample("0b", "crawl", None, 0.5, "just above"),),
+            (NearSample("0a", HOSTILE, None, 0.13, HOSTILE),),
+            (NearSample("0b", "crawl", None, 0.5, "just above"),),
         ),
     ),
     duplicates=(

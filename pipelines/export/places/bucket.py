@@ -23,7 +23,7 @@ import orjson
 
 from winnow.pipelines.export.formats.protocol import ExportFormat, FileRecord, ShardName, WrittenShard, joining
 from winnow.pipelines.export.places.destination import in_use_error
-from winnow.pipelines.export.places.existing import Wish, first_few
+from winnow.pipelines.export.places.existing import WantedExport, first_few
 from winnow.pipelines.export.places.manifest import (
     MANIFEST,
     OWN,
@@ -168,8 +168,8 @@ class ExportBucket:
         manifest = self._manifest()
         if manifest is None:
             return None
-        wish = Wish(self.path, self.identity, self._wanted)
-        if not wish.is_met_by(manifest, self._target, replace=replace, notes=notes):
+        wanted = WantedExport(self.path, self.identity, self._wanted)
+        if not wanted.is_met_by(manifest, self._target, replace=replace, notes=notes):
             return None
         self._clear()  # left by a process that died after finishing
         return manifest

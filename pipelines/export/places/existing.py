@@ -75,7 +75,7 @@ def sha256_in(target: ObjectStore, path: str) -> str:
 
 
 @dataclass(frozen=True)
-class Wish:
+class WantedExport:
     """The export that is to be written to a place."""
 
     path: str  # the place's name in errors

@@ -25,7 +25,7 @@ from winnow.pipelines.export.formats.protocol import ExportFormat, FileRecord, W
 from winnow.pipelines.export.places.destination import disk_errors, in_use_error
 from winnow.pipelines.export.places.disk_work import COMMITS, FILES, SCRATCH, DiskWork, ScratchDisk
 from winnow.pipelines.export.places.existing import (
-    Wish,
+    WantedExport,
     file_above,
     first_few,
     foreign_files,
@@ -111,8 +111,8 @@ class ExportFolder:
             manifest = read_manifest(self._target, self.path)
             if manifest is None:
                 return None
-            wish = Wish(str(self.path), self.identity, self._wanted)
-            if not wish.is_met_by(manifest, LocalStore(self._target), replace=replace, notes=notes):
+            wanted = WantedExport(str(self.path), self.identity, self._wanted)
+            if not wanted.is_met_by(manifest, LocalStore(self._target), replace=replace, notes=notes):
                 self._refuse_strangers(manifest)
                 return None
             self._clear()  # left by a process that died after finishing

@@ -34,11 +34,13 @@ def main(arguments: Sequence[str]) -> NoReturn:
 
 def _work(given: argparse.Namespace) -> NoReturn:
     from winnow.pipelines.running import worker
-    from winnow.pipelines.running.provisioning import Asked, provision_of
+    from winnow.pipelines.running.provisioning import RequestedWorker, provision_of
     from winnow.pipelines.running.version_handshake import enter_folder
 
     os.environ.pop(worker.DRIVER_VARIABLE, None)  # the engine, not the driver, decides when the worker ends
-    provision = provision_of(Asked(given.id, given.provision_endpoint, given.control_endpoint, given.logging_endpoint))
+    provision = provision_of(
+        RequestedWorker(given.id, given.provision_endpoint, given.control_endpoint, given.logging_endpoint)
+    )
     os.environ.update(provision.variables(), PIPELINE_OPTIONS=provision.options)
     enter_folder(provision.options)
     worker.main()

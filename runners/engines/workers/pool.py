@@ -19,7 +19,7 @@ from apache_beam.portability.api.org.apache.beam.model.fn_execution.v1 import be
 
 from winnow.pipelines.running.fork_server import WorkerRequest
 from winnow.pipelines.running.processes import started
-from winnow.pipelines.running.provisioning import Asked, provision_of
+from winnow.pipelines.running.provisioning import RequestedWorker, provision_of
 from winnow.pipelines.running.version_handshake import FOLDER_OPTION, OPTION, unlike_driver, versions_here
 from winnow.pipelines.running.worker import DRIVER_VARIABLE, driver_mark
 from winnow.runners.engines.failures import DIED, WorkerLostError
@@ -45,7 +45,7 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
         self, request: beam_fn_api_pb2.StartWorkerRequest, _: grpc.ServicerContext
     ) -> beam_fn_api_pb2.StartWorkerResponse:
         """Start a worker; errors are returned to the engine."""
-        wanted = Asked(
+        wanted = RequestedWorker(
             request.worker_id,
             request.provision_endpoint.url,
             request.control_endpoint.url,
@@ -85,7 +85,7 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
             self._workers.clear()
         _end(workers)
 
-    def _start(self, wanted: Asked) -> None:
+    def _start(self, wanted: RequestedWorker) -> None:
         provision = provision_of(wanted)
         if unlike := unlike_driver(provision.option(OPTION)):
             raise StageError(unlike)

@@ -7,7 +7,7 @@ import pytest
 from tests.pipelines.rules.stores import Shard, make_store
 from winnow.pipelines.forgetting.hidden_rows import effect_of, hidden_rows, look
 from winnow.pipelines.forgetting.outputs import affected, register
-from winnow.pipelines.forgetting.requests import selectors_of, wish
+from winnow.pipelines.forgetting.requests import parse_selector, selectors_of
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.hiding.looks import load_hiding, load_tombstones, put_tombstone
 from winnow.pipelines.store.memory import MemoryStore
@@ -20,7 +20,7 @@ def objects() -> MemoryStore:
 
 
 def hide(objects: MemoryStore, *domains: str, reason: str = "") -> tuple[str, bool]:
-    return put_tombstone(objects, selectors_of(wish("domain", name) for name in domains).tombstone(reason))
+    return put_tombstone(objects, selectors_of(parse_selector("domain", name) for name in domains).tombstone(reason))
 
 
 def test_a_look_says_what_a_look_at_the_rows_says(objects: MemoryStore) -> None:
@@ -55,7 +55,9 @@ def test_what_rows_say_of_themselves_is_enough_without_a_look(objects: MemorySto
 def test_the_effect_of_selectors_before_they_are_recorded(objects: MemoryStore) -> None:
     store, _ = make_store(objects, {"a": Shard("x", 2)})
     make_store(objects, {"a": Shard("x", 2), "b": Shard("y", 1)})
-    effect = effect_of(store, selectors_of([wish("domain", "b.example"), wish("url", "http://a.example/1")]))
+    effect = effect_of(
+        store, selectors_of([parse_selector("domain", "b.example"), parse_selector("url", "http://a.example/1")])
+    )
     assert (effect.rows, effect.sources, effect.generations) == (2, {"x": 1, "y": 1}, (1, 2))
     assert not load_hiding(objects)
 

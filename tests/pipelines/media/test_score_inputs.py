@@ -25,7 +25,7 @@ from winnow.pipelines.media.score_inputs import BYTES, ROWS, Inputs
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.running.ledger.strikes import STRIKES, Mark, Position, put_strikes
 from winnow.pipelines.running.row_layers import RowLayerTask
-from winnow.pipelines.running.worker import Heart
+from winnow.pipelines.running.worker import Heartbeats
 from winnow.pipelines.score.example_buffer import bytes_of
 from winnow.pipelines.score.examples import DECODED, Collected, ScoredShard, collect_examples, encoded_rows
 from winnow.pipelines.score.trace import MeasureTracer, TraceContext, trace_shard
@@ -153,7 +153,7 @@ def trace(folder: Path, measure: Size | None = None) -> Traced:
     for shard in store.manifest(store.require_latest(), "samples"):
         owed = {bound.entry.trace: "0" * 32}
         task = RowLayerTask(shard.shard, shard.source, {"samples": shard.object}, owed)
-        trace_shard(context, MeasureTracer(measure), task, Heart(store.objects, bound.entry.trace, shard.shard))
+        trace_shard(context, MeasureTracer(measure), task, Heartbeats(store.objects, bound.entry.trace, shard.shard))
         (path,) = (info.path for info in store.objects.list("layers/") if shard.shard in info.path)
         found = pq.read_table(folder / "store" / path).to_pydict()
         files = paths_of(folder, shard.object)

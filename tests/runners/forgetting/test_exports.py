@@ -26,7 +26,7 @@ from winnow.schemas.recipe import load_recipe
 
 ONE = Engine("local", 1)
 SILENT = Console(quiet=True)
-WISHES = ("--domain", HOST, "--url", "http://5.example")
+SELECTORS = ("--domain", HOST, "--url", "http://5.example")
 MIXTURE = """
 mix: {split: {validation: 0.2}}
 export:
@@ -109,7 +109,7 @@ def printed(capsys: pytest.CaptureFixture[str], *command: str) -> str:
 
 def test_exports_are_named_as_affected(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.rmtree(crawl / "out" / "mds")
-    said = printed(capsys, "forget", "recipe.yaml", *WISHES)
+    said = printed(capsys, "forget", "recipe.yaml", *SELECTORS)
     number = store().require_latest().number
     for name in ("hf", "lines", "wds"):
         path = crawl / "out" / name
@@ -118,7 +118,7 @@ def test_exports_are_named_as_affected(crawl: Path, capsys: pytest.CaptureFixtur
             in said
         )
     assert "out/mds" not in said, "what is gone shows nothing"
-    found = json.loads(printed(capsys, "forget", "recipe.yaml", *WISHES, "--json"))
+    found = json.loads(printed(capsys, "forget", "recipe.yaml", *SELECTORS, "--json"))
     assert {one["path"] for one in found["outputs"] if one["kind"] == "export"} == {
         str(crawl / "out" / name) for name in ("hf", "lines", "wds")
     }
@@ -128,7 +128,7 @@ def test_what_is_forgotten_is_in_no_plan_that_is_made_after(crawl: Path) -> None
     before, gone = mixed(), secrets()
     assert gone
     assert gone <= drawn(before)
-    assert main(["forget", "recipe.yaml", *WISHES]) == 0
+    assert main(["forget", "recipe.yaml", *SELECTORS]) == 0
     after = mixed()
     assert after.new
     assert after.record.plan.name != before.record.plan.name
@@ -139,7 +139,7 @@ def test_what_is_forgotten_is_in_no_plan_that_is_made_after(crawl: Path) -> None
 def test_an_export_that_holds_it_is_refused_and_written_again_without(crawl: Path) -> None:
     folders = [crawl / "out" / name for name in ("hf", "lines", "wds", "mds")]
     assert all(shown(folder) for folder in folders)
-    assert main(["forget", "recipe.yaml", *WISHES]) == 0
+    assert main(["forget", "recipe.yaml", *SELECTORS]) == 0
     recipe = load_recipe("recipe.yaml")
     with pytest.raises(ExportError, match=r"contains an export of plan \w+, but the recipe.*replace it with --replace"):
         export(bind(recipe), ONE, SILENT)
@@ -155,7 +155,7 @@ def test_the_audit_names_plans_and_exports_of_rows_that_are_forgotten_since(
     crawl: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "forgotten" not in printed(capsys, "audit", "recipe.yaml")
-    assert main(["forget", "recipe.yaml", *WISHES]) == 0
+    assert main(["forget", "recipe.yaml", *SELECTORS]) == 0
     said = printed(capsys, "audit", "recipe.yaml")
     assert "note    plan" in said
     assert f"note    export {crawl / 'out' / 'hf'}: has samples of 3 rows forgotten since" in said
@@ -165,7 +165,7 @@ def test_the_audit_names_plans_and_exports_of_rows_that_are_forgotten_since(
 
 def test_a_purge_drops_the_plans_that_draw_it(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old = mixed().record.plan.request
-    assert main(["forget", "recipe.yaml", *WISHES]) == 0
+    assert main(["forget", "recipe.yaml", *SELECTORS]) == 0
     assert main(["gc", "recipe.yaml", "--purge"]) == 0
     objects = store().objects
     assert not list(objects.list(layout.plan_objects(old)))

@@ -25,7 +25,7 @@ from winnow.runners.stages import store_stages as stages
 from winnow.schemas.recipe import load_recipe
 
 ONE = Engine("local", 1)
-WISHES = ("--domain", HOST, "--url", "http://5.example")
+SELECTORS = ("--domain", HOST, "--url", "http://5.example")
 
 
 def run(folder: Path, recipe: str = "recipe.yaml", *, replace: bool = False) -> str:
@@ -54,8 +54,8 @@ def crawl(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def forget(*wishes: str) -> int:
-    return main(["forget", "recipe.yaml", *wishes])
+def forget(*selections: str) -> int:
+    return main(["forget", "recipe.yaml", *selections])
 
 
 def store() -> Store:
@@ -79,7 +79,7 @@ def test_what_is_forgotten_is_hidden_from_every_reader_at_once(
     before = contents(crawl / "store")
     plan = json.loads(printed(capsys, "plan", "recipe.yaml", "--json"))["rules"]
     assert plan["forgotten"] == {"rows": 0, "bytes": 0}
-    assert forget(*WISHES) == 0
+    assert forget(*SELECTORS) == 0
     rules = json.loads(printed(capsys, "plan", "recipe.yaml", "--json", "--decisions", str(tmp_path / "d")))["rules"]
     assert rules["rows"]["rows"] == plan["rows"]["rows"] == 63
     assert rules["forgotten"]["rows"] == 3
@@ -116,7 +116,7 @@ def test_what_is_forgotten_is_hidden_from_every_reader_at_once(
 
 
 def test_a_tombstone_does_not_spell_what_it_means(crawl: Path) -> None:
-    assert forget(*WISHES, "--reason", "asked for by letter") == 0
+    assert forget(*SELECTORS, "--reason", "asked for by letter") == 0
     written = contents(crawl / "store")
     records = b"".join(raw for name, raw in written.items() if name.startswith(("tombstones", "hidden")))
     assert SECRET.encode() not in records
@@ -125,7 +125,7 @@ def test_a_tombstone_does_not_spell_what_it_means(crawl: Path) -> None:
 
 def test_after_a_purge_no_file_of_the_store_holds_it(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ids = {row["id"] for row in samples()}
-    assert forget(*WISHES) == 0
+    assert forget(*SELECTORS) == 0
     said = printed(capsys, "gc", "recipe.yaml", "--purge")
     assert "purged        3 rows of forgotten content" in said
     assert holders(crawl / "store") == []
@@ -155,7 +155,7 @@ def samples() -> list[dict[str, Any]]:
 
 def test_what_comes_after_a_purge_brings_nothing_back(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A new operator, files that changed, and a crawl that holds the same address once more."""
-    assert forget(*WISHES) == 0
+    assert forget(*SELECTORS) == 0
     assert main(["gc", "recipe.yaml", "--purge"]) == 0
     write_recipe(crawl, annotate="text.gopher, text.length, text.c4")
     run(crawl)
@@ -181,11 +181,11 @@ def test_what_comes_after_a_purge_brings_nothing_back(crawl: Path, capsys: pytes
 def test_one_tree_whatever_was_first(crawl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget and purge, in either order of what is named, or tombstones that are there before the crawl is."""
     trees: list[str] = []
-    for wishes in ([WISHES[:2], WISHES[2:]], [WISHES[2:], WISHES[:2]]):
+    for selections in ([SELECTORS[:2], SELECTORS[2:]], [SELECTORS[2:], SELECTORS[:2]]):
         folder = tmp_path / f"order-{len(trees)}"
         shutil.copytree(crawl, folder)
         monkeypatch.chdir(folder)
-        for one in wishes:
+        for one in selections:
             assert forget(*one) == 0
         assert main(["gc", "recipe.yaml", "--purge"]) == 0
         trees.append(store().require_latest().tree_hash)
@@ -257,14 +257,14 @@ def test_a_text_that_only_a_new_extractor_makes_is_hidden_and_waits_for_the_purg
     crawl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its sample was written before anybody could tell; from the run on it is hidden whole, in every layer."""
-    wishes = extracted_texts()
+    selections = extracted_texts()
     folder = tmp_path / "later"
     for part in ("crawl", "lines"):
         shutil.copytree(crawl / part, folder / part)
     monkeypatch.chdir(folder)
     write_recipe(folder, extract=(), annotate="", rules="")
     run(folder)
-    assert forget(*wishes) == 3
+    assert forget(*selections) == 3
     write_recipe(folder)
     run(folder)
     opened = store()
@@ -287,7 +287,7 @@ def test_rows_whose_address_is_none_are_forgotten_with_their_host(
     (crawl / "lines" / "odd.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     run(crawl)
     assert json.loads(printed(capsys, "forget", "recipe.yaml", "--url", f"https://a.{HOST}/2", "--json"))["rows"] == 1
-    found = json.loads(printed(capsys, "forget", "recipe.yaml", *WISHES, "--json"))
+    found = json.loads(printed(capsys, "forget", "recipe.yaml", *SELECTORS, "--json"))
     assert found["rows"] == 3 + len(urls)
     assert main(["gc", "recipe.yaml", "--purge"]) == 0
     assert holders(crawl / "store", "oddity") == []
@@ -299,7 +299,7 @@ def test_a_run_that_died_before_a_request_leaves_no_layer_of_what_was_read(crawl
     gone = [*(crawl / "store" / "commits" / "samples").rglob("*.json"), *(crawl / "store" / "generations").glob("*")]
     for path in gone:
         path.unlink()
-    assert forget(*WISHES) == 3, "no generation names a row"
+    assert forget(*SELECTORS) == 3, "no generation names a row"
     run(crawl)
     opened = store()
     for layer in opened.require_latest().layers:
@@ -313,7 +313,7 @@ def test_a_run_that_died_before_a_request_leaves_no_layer_of_what_was_read(crawl
 
 def test_forgetting_does_not_wait_for_a_writer(crawl: Path) -> None:
     with Lease(store().objects):
-        assert forget(*WISHES) == 0
+        assert forget(*SELECTORS) == 0
     assert sum(row["modality"] == "forgotten" for row in samples()) == 3
 
 
@@ -322,7 +322,7 @@ def test_what_was_written_elsewhere_is_listed(crawl: Path, tmp_path: Path, capsy
     assert main(["plan", "recipe.yaml", "--decisions", str(tmp_path / "dropped.parquet")]) == 0
     assert main(["report", "recipe.yaml", "--output", str(tmp_path / "page.html")]) == 0
     assert main(["report", "recipe.yaml", "--output", "store/mine.html"]) == 0
-    found = json.loads(printed(capsys, "forget", "recipe.yaml", *WISHES, "--json"))
+    found = json.loads(printed(capsys, "forget", "recipe.yaml", *SELECTORS, "--json"))
     assert found["rows"] == 3
     assert found["generations"] == [1, 2]
     outputs = {Path(one["path"]).name: (one["inside_store"], one["rows"]) for one in found["outputs"]}
@@ -378,7 +378,7 @@ def test_what_no_row_has_is_recorded_all_the_same(crawl: Path, capsys: pytest.Ca
 
 def test_a_dry_run_records_nothing(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = contents(crawl / "store")
-    assert forget(*WISHES, "--dry-run") == 0
+    assert forget(*SELECTORS, "--dry-run") == 0
     assert "would hide  3 rows of generation 2" in capsys.readouterr().out
     assert forget("--domain", HOST, "--dry-run") == 0
     assert main(["gc", "recipe.yaml", "--purge", "--dry-run"]) == 0

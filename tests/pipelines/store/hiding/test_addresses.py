@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.pipelines.store.hiding.test_matching import samples
 from winnow.filters.web.urls import canonical_url
-from winnow.pipelines.forgetting.requests import selectors_of, wish
+from winnow.pipelines.forgetting.requests import parse_selector, selectors_of
 from winnow.pipelines.store.hiding.addresses import MAX_HOST_TAIL, MAX_LABELS, address_of
 from winnow.pipelines.store.hiding.matching import Matcher
 from winnow.schemas.tombstones import SelectorKind
@@ -59,7 +59,7 @@ OTHERS = [
 
 
 def meant(urls: list[str], kind: SelectorKind, value: str) -> list[str]:
-    found = Matcher(selectors_of([wish(kind, value)])).rows(samples([*urls])).tolist()
+    found = Matcher(selectors_of([parse_selector(kind, value)])).rows(samples([*urls])).tolist()
     return [url for url, hit in zip(urls, found, strict=True) if hit]
 
 

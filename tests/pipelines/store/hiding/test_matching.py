@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.filters.web.urls import registered_domain
-from winnow.pipelines.forgetting.requests import selectors_of, wish
+from winnow.pipelines.forgetting.requests import parse_selector, selectors_of
 from winnow.pipelines.store.hiding.matching import Matcher
 from winnow.schemas.rows.samples import SAMPLES
 from winnow.schemas.tombstones import SelectorKind, Selectors
@@ -48,7 +48,9 @@ def samples(urls: list[str | None], texts: list[str | None] | None = None) -> pa
 
 
 def meant(kind: SelectorKind, *values: str) -> list[str]:
-    *found, without = Matcher(selectors_of(wish(kind, value) for value in values)).rows(samples([*URLS, None])).tolist()
+    *found, without = (
+        Matcher(selectors_of(parse_selector(kind, value) for value in values)).rows(samples([*URLS, None])).tolist()
+    )
     assert not without
     return [url for url, hit in zip(URLS, found, strict=True) if hit]
 
@@ -95,15 +97,20 @@ def test_texts_and_media_by_their_hash() -> None:
     texts: list[str | None] = ["ä", None, "b", ""]
     given_rows = samples([None] * 4, texts)
     for value, rows in ((hashlib.sha256("ä".encode()).hexdigest().upper(), [0]), ("ab" * 32, [1])):
-        found = Matcher(selectors_of([wish("sha256", value)])).rows(given_rows)
+        found = Matcher(selectors_of([parse_selector("sha256", value)])).rows(given_rows)
         assert np.flatnonzero(found).tolist() == rows
 
 
 def test_which_selectors_met_a_row() -> None:
-    wishes = [wish("domain", "example.com"), wish("url", URLS[0]), wish("url", URLS[0] + "/no"), wish("id", "05" * 16)]
-    matcher = Matcher(selectors_of(wishes), note=True)
+    selections = [
+        parse_selector("domain", "example.com"),
+        parse_selector("url", URLS[0]),
+        parse_selector("url", URLS[0] + "/no"),
+        parse_selector("id", "05" * 16),
+    ]
+    matcher = Matcher(selectors_of(selections), note=True)
     matcher.rows(samples([*URLS]))
-    assert [bool(one.hashes & matcher.met) for one in wishes] == [True, True, False, True]
+    assert [bool(one.hashes & matcher.met) for one in selections] == [True, True, False, True]
 
 
 hosts = st.lists(st.sampled_from("ab"), min_size=1, max_size=4).map(lambda parts: ".".join([*parts, "example", "org"]))
@@ -112,7 +119,7 @@ hosts = st.lists(st.sampled_from("ab"), min_size=1, max_size=4).map(lambda parts
 @given(st.lists(hosts, min_size=1), st.lists(hosts, min_size=1, max_size=3), st.integers(1, 5))
 def test_a_row_is_meant_by_itself_whatever_is_beside_it(names: list[str], asked: list[str], cut: int) -> None:
     """The narrow look at domains finds what comparing every host by its end finds, in any batches."""
-    selectors = selectors_of(wish("domain", name) for name in asked)
+    selectors = selectors_of(parse_selector("domain", name) for name in asked)
     batch = samples([f"https://{name}/" for name in names[:200]])
     expected = [any(name == one or name.endswith(f".{one}") for one in asked) for name in names[:200]]
     assert Matcher(selectors).rows(batch).tolist() == expected
@@ -123,7 +130,7 @@ def test_a_row_is_meant_by_itself_whatever_is_beside_it(names: list[str], asked:
 
 def test_no_selectors_mean_no_row() -> None:
     assert not Matcher(Selectors()).rows(samples([*URLS])).any()
-    assert not Matcher(selectors_of([wish("domain", "example.com")])).rows(samples([])).any()
+    assert not Matcher(selectors_of([parse_selector("domain", "example.com")])).rows(samples([])).any()
 
 
 def test_the_domain_of_a_row_may_be_told_by_another_list_of_suffixes() -> None:
@@ -132,4 +139,4 @@ def test_the_domain_of_a_row_may_be_told_by_another_list_of_suffixes() -> None:
     for domain in ("x.blog.example.com", "blog.example.com", "example.com", "com"):
         told = rows.set_column(rows.schema.get_field_index("domain"), "domain", pa.array([domain]))
         for kind, value in (("domain", "blog.example.com"), ("url", "https://x.blog.example.com/1")):
-            assert Matcher(selectors_of([wish(kind, value)])).rows(told).tolist() == [True]  # type: ignore[arg-type]
+            assert Matcher(selectors_of([parse_selector(kind, value)])).rows(told).tolist() == [True]  # type: ignore[arg-type]

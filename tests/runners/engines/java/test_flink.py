@@ -94,7 +94,7 @@ def test_what_takes_a_connection_and_never_answers_is_named(
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        ({"flink-version": "1.18.1", "taskmanagers": 1, "slots-total": 2}, "runs Flink 1.18.1, and the job server"),
+        ({"flink-version": "1.18.1", "taskmanagers": 1, "slots-total": 2}, "runs Flink 1.18.1, but the job server"),
         ({"flink-version": "1.19.3", "taskmanagers": 0, "slots-total": 0}, "has no TaskManager"),
         ({"hello": "world"}, "not that of a Flink JobManager's REST service"),
         (["hello"], "not that of a Flink JobManager's REST service"),

@@ -26,7 +26,7 @@ _COMPARISONS = {"<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_
 
 
 @dataclass(frozen=True, slots=True)
-class BorderSample:
+class NearSample:
     """A sample near a threshold."""
 
     id: str
@@ -37,7 +37,7 @@ class BorderSample:
 
 
 @dataclass(frozen=True, slots=True)
-class Border:
+class NearThreshold:
     """One threshold of one rule: how many samples are on each side, and the nearest ones."""
 
     phase: str
@@ -46,8 +46,8 @@ class Border:
     met: int  # rows for which the comparison holds
     unmet: int
     null: int
-    met_samples: tuple[BorderSample, ...]  # nearest first
-    unmet_samples: tuple[BorderSample, ...]
+    met_samples: tuple[NearSample, ...]  # nearest first
+    unmet_samples: tuple[NearSample, ...]
 
 
 @dataclass(slots=True)
@@ -104,9 +104,9 @@ class _Sides:
         self.null += other.null
 
 
-def find_borders(
+def find_near_thresholds(
     pinned: PinnedProgram, generation: Generation, text: tuple[str, ...], nearest: int = NEAREST
-) -> list[Border]:
+) -> list[NearThreshold]:
     """Return every threshold of the rules, in order, with the samples nearest to it.
 
     Args:
@@ -144,10 +144,10 @@ def find_borders(
 
 def _border(
     one: ProgramRule, cut: Cut, sides: _Sides, names: Sequence[str], samples: Mapping[tuple[str, int], TextPreview]
-) -> Border:
-    def shown(side: _Side) -> tuple[BorderSample, ...]:
+) -> NearThreshold:
+    def shown(side: _Side) -> tuple[NearSample, ...]:
         found = ((samples[names[shard], row], value) for _, shard, row, value in side.nearest)
-        return tuple(BorderSample(one.id, one.source, one.url, value, one.text) for one, value in found)
+        return tuple(NearSample(one.id, one.source, one.url, value, one.text) for one, value in found)
 
     met, unmet = sides.met, sides.unmet
-    return Border(one.phase, one.rule.reason, cut, met.rows, unmet.rows, sides.null, shown(met), shown(unmet))
+    return NearThreshold(one.phase, one.rule.reason, cut, met.rows, unmet.rows, sides.null, shown(met), shown(unmet))
