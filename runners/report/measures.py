@@ -121,13 +121,13 @@ def _column(summary: StoreSummary, column: str, thresholds: list[NearThreshold])
         parts.append(histogram(column, measure, marks))
     for threshold in thresholds:
         whole = threshold.met + threshold.unmet
-        threshold = f"{threshold.cut.operator} {threshold.cut.value:g}"
+        condition = f"{threshold.cut.operator} {threshold.cut.value:g}"
         met = f"{grouped(threshold.met)} of {grouped(whole)} ({share(threshold.met, whole)})"
-        said = f"{threshold.phase}.{threshold.reason}: {met} are {threshold}"
+        said = f"{threshold.phase}.{threshold.reason}: {met} are {condition}"
         if threshold.null:
             said += f"; {grouped(threshold.null)} were not measured"
         nearest = [
-            _nearest(f"Closest samples that are {threshold}", threshold.met_samples),
+            _nearest(f"Closest samples that are {condition}", threshold.met_samples),
             _nearest("Closest samples that are not", threshold.unmet_samples),
         ]
         parts.append(element("details", element("summary", plain(said)), *nearest))

@@ -63,10 +63,10 @@ def thresholds_with_reason(thresholds: Sequence[NearThreshold], reason: str) -> 
 def print_nearest_samples(thresholds: Sequence[NearThreshold], console: Console) -> None:
     """Print the samples closest to each threshold."""
     for threshold in thresholds:
-        threshold = f"{threshold.cut.column} {threshold.cut.operator} {threshold.cut.value:g}"
+        condition = f"{threshold.cut.column} {threshold.cut.operator} {threshold.cut.value:g}"
         for words, samples in (("meet", threshold.met_samples), ("do not meet", threshold.unmet_samples)):
             rows = [_sample(sample) for sample in samples]
-            title = f"{threshold.reason}: closest samples that {words} {threshold}"
+            title = f"{threshold.reason}: closest samples that {words} {condition}"
             print_grid(console, Grid(title, ("value", "source", "id", "text"), rows, frozenset({1, 2, 3})))
 
 

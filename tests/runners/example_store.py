@@ -159,7 +159,7 @@ EXAMPLES = Examples(
         ExampleRow("01ff", "crawl", None, None, ""),
     ),
     ranges=(ExampleRange("bomb", "crawl", HOSTILE, 123_456, 78, "bytes", HOSTILE),),
-    borders=(
+    thresholds=(
         NearThreshold(
             "eligible",
             "language",
