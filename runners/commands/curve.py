@@ -29,6 +29,7 @@ def add(commands: "Commands") -> None:
     )
     curve.add_argument("--plot", metavar="FILE.svg", help="write a plot of the curve to this file")
     curve.add_argument("--json", action="store_true", help="print one JSON object")
+    curve.set_defaults(default_threshold=THRESHOLD)
 
 
 def run(options: argparse.Namespace) -> int:

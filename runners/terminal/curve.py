@@ -19,7 +19,6 @@ from winnow.filters.duplicates.curves import (
     probability,
 )
 from winnow.filters.duplicates.presets import NearPreset, near_preset, near_presets
-from winnow.runners.commands.curve import THRESHOLD
 from winnow.runners.report.plots.curve import curve_file
 from winnow.runners.terminal.quantities import grouped
 from winnow.runners.terminal.rules import require_writable
@@ -72,7 +71,7 @@ class Curve:
 
 def run_curve(options: argparse.Namespace, console: Console) -> int:
     """Show one curve, or all presets."""
-    threshold = THRESHOLD if options.threshold is None else options.threshold
+    threshold = options.default_threshold if options.threshold is None else options.threshold
     if not 0 < threshold <= 1:
         raise WinnowError(f"--threshold {threshold:g}: expected a similarity above 0 and at most 1")
     curve = _selected(options, threshold)

@@ -105,6 +105,7 @@ def test_a_terminal_gets_blocks() -> None:
     stream = io.TextIOWrapper(written, encoding="utf-8")
     console = Console(file=stream, force_terminal=True, width=80, _environ={"TERM": "xterm"}, highlight=False)
     options = Namespace(preset="fineweb", bands=None, rows=None, hashes=None, threshold=None, plot=None, json=False)
+    options.default_threshold = 0.75
     assert run_curve(options, console) == 0
     stream.flush()
     assert "█" in written.getvalue().decode()
