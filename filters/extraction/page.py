@@ -95,7 +95,8 @@ def read_page(html: str) -> Page:
     if not markup.hides_elements or document is None:
         return Page(tree, markup.source, markup, images, True)
     anchors = sum(1 for _ in markup.anchors())
-    if len(document.get_elements_by_tag_name("img")) != len(images):
+    elements = document.get_elements_by_tag_name("img")
+    if len(elements) != len(images) or not all(IMAGE_MARK.fullmatch(one.getattr("alt") or "") for one in elements):
         # What looked like a comment or a script may not be one, and an image inside kept its own alt text.
         source, images = mark_everything(html)
         return Page(HTMLTree.parse(source), source, markup, images, False)
