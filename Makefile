@@ -111,7 +111,7 @@ test-engines: engines  ## run the tests on real engines and object stores
 	GOBIN=$(ENGINES)/bin WINNOW_FLINK_HOME=$(ENGINES)/flink/deps \
 	WINNOW_SPARK_HOME=$$(echo $(ENGINES)/spark/lib/python*/site-packages/pyspark) \
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m engines
-	PATH=$(ENGINES)/bin:$$PATH $(ENGINES)/dataflow/bin/python -m pytest -q -m "" tests/runners/dataflow
+	PATH=$(ENGINES)/bin:$$PATH $(ENGINES)/dataflow/bin/python -m pytest -q -m "" tests/runners/engines/dataflow
 
 lint: setup  ## check style and formatting
 	$(BIN)/ruff check .

@@ -96,6 +96,7 @@ def worker_processes(driver: int) -> list[psutil.Process]:
     return found
 
 
+@pytest.mark.large
 def test_a_worker_that_is_killed_once_costs_nothing(tmp_path: Path) -> None:
     write_crawl(tmp_path)
     write_recipe(tmp_path, "fast")

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.pipelines.export.formats.mixed_rows import batches, row
 from tests.trainers import run_trainer
 from winnow.pipelines.export.formats.columns import NO_BANDS
@@ -19,6 +21,7 @@ print(json.dumps([[len(rows), rows[0], rows[-1]] for rows in (whole.to_list(), l
 """
 
 
+@pytest.mark.large
 def test_datasets_reads_rows_that_are_unlike_those_of_the_first_ten_megabytes(tmp_path: Path) -> None:
     plain = [row(number, text="t" * 3000, url=None, metadata='{"a":1}') for number in range(4000)]
     rows = [*plain, row(4000, text=None, url="https://a.example/", metadata='{"a":{"b":["c",1]},"d":null}')]
