@@ -8,10 +8,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
 from winnow.schemas.errors import StoreError
-from winnow.schemas.identity import canonical_json, digest
+from winnow.schemas.identity import canonical_json, digest, fingerprint_of
 from winnow.schemas.typed_json import read_json
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""2: every record has a checksum, and every object is checked against the hash in its name."""
+
 T = TypeVar("T")
 
 
@@ -27,6 +29,11 @@ class StoreRecord:
     row_group_bytes: int
     task_bytes: int
     format_version: int = FORMAT_VERSION
+
+    @property
+    def identity(self) -> str:
+        """Tells the store from others; stores that are made with the same settings share it."""
+        return fingerprint_of(asdict(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +124,30 @@ class Generation:
 
     number: int
     parent: int
+    store: str  # the identity of the store
     recipe: str  # hash of the resolved recipe
     layers: Mapping[str, LayerEntry]
     tasks: str  # manifest of the ingest tasks' commits
     tree_hash: str
     environments: Mapping[str, int] = field(default_factory=dict)  # number of objects by fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class StoredWeights:
+    """`weights/<score>/<key>.json`: the objects that hold weights, in the order of their steps."""
+
+    key: str
+    objects: tuple[str, ...]
+    samples: int  # the number of training samples; 0 if the weights were given
+    fingerprint: str = ""  # of the environment that computed them
+
+
+@dataclass(frozen=True, slots=True)
+class WeightKeys:
+    """`weights/<score>/of.<trace>.json`: the keys of the weights that a trace was made with; "" if there are none."""
+
+    reference: str
+    trajectory: str
 
 
 def to_json(record: Any) -> bytes:  # Any: dataclass instances have no common type

@@ -17,10 +17,11 @@ from winnow.pipelines.rules.pinning import expected_keys
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, create_or_open, next_generation
 from winnow.pipelines.store.location import open_location
+from winnow.pipelines.store.sealed import put_record_if_absent
 from winnow.pipelines.store.tables import TableWriter
 from winnow.schemas.identity import digest, fingerprint_of
 from winnow.schemas.recipe import Recipe
-from winnow.schemas.records import LayerCommit, ObjectRecord, ShardRecord, TaskCommit, to_json
+from winnow.schemas.records import LayerCommit, ObjectRecord, ShardRecord, TaskCommit
 from winnow.schemas.rows.samples import SAMPLES
 
 SHARD_ROWS = 65_536
@@ -88,7 +89,7 @@ def _make_store(recipe: Recipe, rows: int, keys: Mapping[str, str], layer_makers
         for layer, commits in layers.items():
             key, place = keys[layer], samples.object.path
             commit = LayerCommit(layer, key, shard, "crawl", written[layer], place, "stats/none.json", "none")
-            store.objects.put_if_absent(layout.commit(layer, key, shard), to_json(commit))
+            put_record_if_absent(store.objects, layout.commit(layer, key, shard), commit)
             commits.append(commit)
     next_generation(store, "benchmark", tasks, layers)
 

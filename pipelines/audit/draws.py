@@ -22,10 +22,11 @@ from winnow.pipelines.mix.plans import DrawnObject, PlanRecord
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import ManifestRow, Store
+from winnow.pipelines.store.sealed import read_record
 from winnow.pipelines.store.tables import read_batches, read_schema, read_table
 from winnow.schemas.errors import StoreError
 from winnow.schemas.mixture import VALIDATION, Amount, MixturePlan, PlannedOutput
-from winnow.schemas.records import Generation, from_json
+from winnow.schemas.records import Generation
 from winnow.schemas.rows.draws import DRAW
 
 SHOWN = 5  # mismatched strata reported per output
@@ -230,7 +231,7 @@ def plan_records(objects: ObjectStore, findings: Findings) -> Iterator[PlanRecor
         if info.path != layout.plan_record(request):
             continue
         try:
-            record = from_json(PlanRecord, objects.read(info.path), info.path)
+            record = read_record(objects, PlanRecord, info.path)
         except (StoreError, OSError) as error:
             findings.problems.append(str(error).splitlines()[0])
             continue

@@ -1,7 +1,8 @@
 """Audits one generation completely, in the order in which a person would ask."""
 
+from typing import TypeVar
+
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from winnow.pipelines.audit.draws import check_draws
@@ -22,10 +23,13 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import ManifestRow, Store
 from winnow.pipelines.store.hiding.looks import load_hiding
 from winnow.pipelines.store.hiding.neutral import neutral_stream
+from winnow.pipelines.store.sealed import find_record
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import StoreError
-from winnow.schemas.records import Generation
+from winnow.schemas.records import Generation, StoredWeights, WeightKeys
 from winnow.schemas.rows.scores import TRACES
+
+T = TypeVar("T")
 
 
 def audit_generation(
@@ -76,21 +80,18 @@ def check_weights(store: Store, generation: Generation, findings: Findings) -> N
 
 def _weights_made(store: Store, score: str, trace: str) -> set[str]:
     """The recorded environments of a trace's weights."""
-    found = set()
-    for key in _said(store, layout.weights_use(score, trace)) or []:
-        record = _said(store, layout.weights_record(score, key)) if key else None
-        if isinstance(record, dict) and record.get("fingerprint"):
-            found.add(str(record["fingerprint"]))
-    return found
+    use = _found(store, WeightKeys, layout.weights_use(score, trace))
+    keys = (use.reference, use.trajectory) if use is not None else ()
+    found = (_found(store, StoredWeights, layout.weights_record(score, key)) for key in filter(None, keys))
+    return {stored.fingerprint for stored in found if stored is not None and stored.fingerprint}
 
 
-def _said(store: Store, path: str) -> list[str] | dict[str, object] | None:
-    """A record's content; None if it is missing or damaged, since weights may be collected before their traces."""
+def _found(store: Store, kind: type[T], path: str) -> T | None:
+    """A record; None if it is missing, since weights may be collected before their traces, or damaged."""
     try:
-        said: list[str] | dict[str, object] = orjson.loads(store.objects.read(path))
-    except (FileNotFoundError, orjson.JSONDecodeError):
+        return find_record(store.objects, kind, path)
+    except StoreError:
         return None
-    return said
 
 
 def check_forgotten(store: Store, generation: Generation, findings: Findings) -> None:

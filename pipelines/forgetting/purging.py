@@ -28,13 +28,15 @@ from winnow.pipelines.forgetting.outputs import own_files
 from winnow.pipelines.forgetting.ranges import ForgottenRanges
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import load_layer_commits, load_task_commits
+from winnow.pipelines.store.damage import damaged
 from winnow.pipelines.store.gc import KEEP_GENERATIONS, Collected, collect_garbage, drop_unnamed
 from winnow.pipelines.store.generations import ManifestRow, Store, next_generation
 from winnow.pipelines.store.hiding.looks import Hiding, Look, load_hiding, store_looks
 from winnow.pipelines.store.hiding.neutral import neutral_stream
 from winnow.pipelines.store.layers import LayerWriter
+from winnow.pipelines.store.sealed import find_record, put_record
 from winnow.pipelines.store.tables import put_table, read_batches
-from winnow.schemas.records import Generation, LayerCommit, ObjectRecord, ShardRecord, TaskCommit, from_json, to_json
+from winnow.schemas.records import Generation, LayerCommit, ObjectRecord, ShardRecord, TaskCommit
 from winnow.schemas.rows.duplicates import DUPLICATES
 from winnow.schemas.statistics import layer_spec
 
@@ -43,6 +45,7 @@ from winnow.schemas.statistics import layer_spec
 class Unfinished:
     """`purge.json`: the remaining work of a purge."""
 
+    store: str  # its identity
     generation: int  # the generation that the commits must match
     keep: tuple[int, ...]  # the older generations to keep
 
@@ -91,7 +94,7 @@ def purge(store: Store, keep: int = KEEP_GENERATIONS, *, dry_run: bool = False) 
     generation, _ = next_generation(store, latest.recipe, tasks, layers)
     clean = [number for number in (*numbers, generation.number) if number not in holding]
     older = tuple(number for number in sorted(set(clean))[-keep:] if number != generation.number)
-    store.objects.put(layout.PURGE, to_json(Unfinished(generation.number, older)))
+    put_record(store.objects, layout.PURGE, Unfinished(store.record.identity, generation.number, older))
     collected = finish_purge(store)
     assert collected is not None
     return Purged(rewriting.rows, rewriting.objects, generation.number, tuple(sorted(holding)), removed, collected)
@@ -99,11 +102,11 @@ def purge(store: Store, keep: int = KEEP_GENERATIONS, *, dry_run: bool = False) 
 
 def finish_purge(store: Store) -> Collected | None:
     """Finishes a purge that was begun, if any. The caller holds the lease."""
-    try:
-        raw = store.objects.read(layout.PURGE)
-    except FileNotFoundError:
+    unfinished = find_record(store.objects, Unfinished, layout.PURGE)
+    if unfinished is None:
         return None
-    unfinished = from_json(Unfinished, raw, f"{store.root}/{layout.PURGE}")
+    if unfinished.store != store.record.identity:
+        raise damaged(store.root, layout.PURGE, f"it belongs to another store than {layout.STORE_RECORD}")
     _settle(store, store.generation(unfinished.generation))
     kept = {unfinished.generation, *unfinished.keep}
     kept = {number for number in store.generation_numbers() if number in kept or number > unfinished.generation}
@@ -202,7 +205,7 @@ def _settle(store: Store, generation: Generation) -> None:
         standing = load_task_commits(store.objects, key, [task.task for task in tasks])
         for task in tasks:
             if standing.get(task.task) != task:
-                store.objects.put(layout.commit(layout.SAMPLES, key, task.task), to_json(task))
+                put_record(store.objects, layout.commit(layout.SAMPLES, key, task.task), task)
     for layer in sorted(set(generation.layers) - {layout.SAMPLES}):
         _settle_layer(store, layer, store.manifest(generation, layer))
 
@@ -225,7 +228,7 @@ def _settle_layer(store: Store, layer: str, rows: Iterable[ManifestRow]) -> None
                 fingerprint=row.fingerprint,
             )
             if standing.get(row.shard) != commit:
-                store.objects.put(layout.commit(layer, key, row.shard), to_json(commit))
+                put_record(store.objects, layout.commit(layer, key, row.shard), commit)
 
 
 def _settle_looks(store: Store, numbers: Iterable[int]) -> None:

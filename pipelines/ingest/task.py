@@ -26,11 +26,12 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.looks import load_hiding
 from winnow.pipelines.store.hiding.matching import Matcher
+from winnow.pipelines.store.sealed import put_record_if_absent, read_record
 from winnow.pipelines.store.tables import TableWriter
 from winnow.schemas.errors import SourceError
 from winnow.schemas.fingerprint import current_fingerprint
 from winnow.schemas.identity import sample_id
-from winnow.schemas.records import InputRecord, ObjectRecord, TaskCommit, from_json, to_json
+from winnow.schemas.records import InputRecord, ObjectRecord, TaskCommit
 from winnow.schemas.rows.samples import DROPPED, QUARANTINE
 
 COPY_BYTES = 1 << 20
@@ -238,9 +239,7 @@ def run_task(context: IngestContext, task: IngestTask, beat: Beat) -> TaskCommit
     commit = TaskRun(context, task, beat).run()
     path = layout.commit(layout.SAMPLES, commit.key, commit.task)
     objects = context.store.objects
-    if objects.put_if_absent(path, to_json(commit)):
-        return commit
-    return from_json(TaskCommit, objects.read(path), f"{context.store.root}/{path}")
+    return commit if put_record_if_absent(objects, path, commit) else read_record(objects, TaskCommit, path)
 
 
 def part_digest(stream: BinaryIO, start: int, end: int) -> str:

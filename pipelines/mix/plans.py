@@ -20,11 +20,12 @@ from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.looks import load_hiding
+from winnow.pipelines.store.sealed import find_record, put_record_if_absent
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.law import ScalingLaw
 from winnow.schemas.mixture import SCHEMA, MixturePlan
 from winnow.schemas.recipe import FamilyLevel, Recipe, resolved_yaml, settings_of
-from winnow.schemas.records import Generation, from_json, to_json
+from winnow.schemas.records import Generation
 from winnow.schemas.rows.duplicates import layer_of_kind
 from winnow.schemas.thresholds import ThresholdTable
 
@@ -82,12 +83,7 @@ def request_key(recipe: BoundRecipe, store: Store, generation: Generation, laws:
 
 def find_plan(store: Store, request: str) -> PlanRecord | None:
     """Return the plan of a request, if it exists."""
-    path = layout.plan_record(request)
-    try:
-        raw = store.objects.read(path)
-    except FileNotFoundError:
-        return None
-    return from_json(PlanRecord, raw, f"{store.root}/{path}")
+    return find_record(store.objects, PlanRecord, layout.plan_record(request))
 
 
 def make_plan(
@@ -146,7 +142,7 @@ def put_plan(store: Store, planned: NewPlan) -> PlanRecord:
         return DrawnObject(shard.shard, shard.source, put_draw(store, plan.request, shard.shard, drawn), drawn.num_rows)
 
     record = PlanRecord(plan, tuple(one for one in inventory.each(put) if one is not None))
-    store.objects.put_if_absent(layout.plan_record(plan.request), to_json(record))
+    put_record_if_absent(store.objects, layout.plan_record(plan.request), record)
     return record
 
 

@@ -5,9 +5,10 @@ from dataclasses import asdict, dataclass
 
 from winnow.pipelines.binding.scores import BoundScore, group_column
 from winnow.pipelines.dedupe.task import GlobalKey
-from winnow.pipelines.score.weights import WeightKeys, with_forgotten, without_forgotten
+from winnow.pipelines.score.weights import with_forgotten, without_forgotten
 from winnow.pipelines.store.state import StoreState
 from winnow.schemas.identity import fingerprint_of
+from winnow.schemas.records import WeightKeys
 
 VERSION = 1
 """The version of everything that decides the values of a score's layer, given the traces."""

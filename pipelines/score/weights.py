@@ -18,12 +18,13 @@ from winnow.pipelines.score.examples import ScoredShard, collect_examples
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.looks import load_hiding
+from winnow.pipelines.store.sealed import find_record, put_record, put_record_if_absent
 from winnow.pipelines.store.state import StoreState
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.fingerprint import current_fingerprint
-from winnow.schemas.identity import Json, canonical_json, content_name, fingerprint_of
+from winnow.schemas.identity import Json, content_name, fingerprint_of
 from winnow.schemas.recipe import TrainingConfig
-from winnow.schemas.records import from_json
+from winnow.schemas.records import StoredWeights, WeightKeys
 from winnow.scoring.merging import average, task_arithmetic
 from winnow.scoring.tasks.protocol import Checkpoint, Task, TrainingSettings, Weights
 
@@ -31,28 +32,6 @@ RESUME_CHECKPOINTS = 8  # the checkpoints of a training that it can continue fro
 
 Report = Callable[[str], None]
 """Prints a line for the user."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredWeights:
-    """Weights in the store, in the order of their steps."""
-
-    key: str
-    objects: tuple[str, ...]
-    samples: int  # the number of training samples; 0 if the weights were given
-    fingerprint: str = ""  # of the environment that computed them
-
-    def to_json(self) -> bytes:
-        """Return the record as it is stored."""
-        return canonical_json(asdict(self)).encode()
-
-
-@dataclass(frozen=True, slots=True)
-class WeightKeys:
-    """The keys of a score's weights."""
-
-    reference: str
-    trajectory: str
 
 
 def forgotten_by(store: Store) -> str:
@@ -156,11 +135,9 @@ def scored_shards(state: StoreState, columns: tuple[Column, ...]) -> list[Scored
 
 def find_weights(store: Store, score: str, key: str, count: int) -> StoredWeights | None:
     """Return the weights under a key if they exist and have `count` objects, else None."""
-    try:
-        raw = store.objects.read(layout.weights_record(score, key))
-    except FileNotFoundError:
+    stored = find_record(store.objects, StoredWeights, layout.weights_record(score, key))
+    if stored is None:
         return None
-    stored = from_json(StoredWeights, raw, f"{store.objects.root}/{layout.weights_record(score, key)}")
     complete = len(stored.objects) == count and all(store.objects.exists(path) for path in stored.objects)
     return stored if complete else None
 
@@ -172,9 +149,8 @@ def load_weights(store: Store, path: str) -> Weights:
 
 def record_use(store: Store, bound: BoundScore, keys: WeightKeys, traces: Iterable[str]) -> None:
     """Record which weights traces use, so that garbage collection keeps them."""
-    raw = canonical_json([keys.reference, keys.trajectory]).encode()
     for trace in sorted(traces):
-        store.objects.put_if_absent(layout.weights_use(bound.entry.name, trace), raw)
+        put_record_if_absent(store.objects, layout.weights_use(bound.entry.name, trace), keys)
 
 
 @dataclass(frozen=True)
@@ -345,7 +321,7 @@ def _put(store: Store, score: str, key: str, weights: Sequence[Weights], samples
             store.objects.put(path, raw)
         paths.append(path)
     stored = StoredWeights(key, tuple(paths), samples, current_fingerprint().name)
-    store.objects.put(layout.weights_record(score, key), stored.to_json())
+    put_record(store.objects, layout.weights_record(score, key), stored)
     return stored
 
 

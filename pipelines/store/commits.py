@@ -5,8 +5,9 @@ from typing import TypeVar
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.sealed import parse_record
 from winnow.pipelines.store.together import AT_ONCE, in_order, reader_below
-from winnow.schemas.records import LayerCommit, TaskCommit, from_json
+from winnow.schemas.records import LayerCommit, TaskCommit
 
 T = TypeVar("T")
 
@@ -68,6 +69,6 @@ def _load(objects: ObjectStore, names: Iterable[str], prefix: str, kind: type[T]
             raw = read(path)
         except FileNotFoundError:
             return name, None
-        return name, from_json(kind, raw, f"{objects.root}/{path}")
+        return name, parse_record(kind, objects.root, path, raw)
 
     return {name: commit for name, commit in in_order(load, names, AT_ONCE) if commit is not None}

@@ -6,15 +6,15 @@ texts are not named by any generation; they are kept as long as their shard. Scr
 steps matters only to its driver, which would hold the lease that the collector holds now.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import orjson
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.sealed import find_record, unsealed
 from winnow.pipelines.store.together import delete_all
+from winnow.schemas.records import StoredWeights, WeightKeys
 from winnow.schemas.rows.scores import TRACES
 
 KEEP_GENERATIONS = 2
@@ -104,20 +104,18 @@ def _weights(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:
                 score = layer.removeprefix(TRACES)
                 for key in set(entry.keys.values()):
                     record = layout.weights_use(score, key)
-                    if store.objects.exists(record):
-                        made = [one for one in orjson.loads(store.objects.read(record)) if one]
-                        used |= {record, *_objects(store, score, made)}
+                    if (use := find_record(store.objects, WeightKeys, record)) is not None:
+                        used |= {record, *_objects(store, score, [use.reference, use.trajectory])}
     return [info for info in store.objects.list(layout.WEIGHTS) if info.path not in used]
 
 
 def _objects(store: Store, score: str, keys: Sequence[str]) -> set[str]:
     """Records of weights, and the objects that they name."""
     found: set[str] = set()
-    for key in keys:
+    for key in filter(None, keys):
         record = layout.weights_record(score, key)
-        if store.objects.exists(record):
-            found.add(record)
-            found |= set(orjson.loads(store.objects.read(record))["objects"])
+        if (stored := find_record(store.objects, StoredWeights, record)) is not None:
+            found |= {record, *stored.objects}
     return found
 
 
@@ -130,7 +128,13 @@ def _plans(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:
     loose = []
     for request, objects in by_request.items():
         record = layout.plan_record(request)
-        made = [info for info in objects if info.path == record]
-        if not made or orjson.loads(store.objects.read(record))["plan"]["tree_hash"] not in trees:
+        made = any(info.path == record for info in objects)
+        if not made or _planned(store, record) not in trees:
             loose += objects
     return loose
+
+
+def _planned(store: Store, record: str) -> str | None:
+    """The tree hash of the values that a plan was made from."""
+    plan = unsealed(store.root, record, store.objects.read(record)).get("plan")
+    return str(plan.get("tree_hash")) if isinstance(plan, Mapping) else None

@@ -7,9 +7,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.damage import DamagedError, damaged
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.hiding.looks import load_hiding
 from winnow.pipelines.store.hiding.neutral import neutral_stream
+from winnow.pipelines.store.sealed import (
+    find_record,
+    is_first_format,
+    parse_record,
+    put_record_if_absent,
+    unsealed,
+)
 from winnow.pipelines.store.tables import put_table, read_batches, read_table
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import (
@@ -86,11 +94,12 @@ class Store:
     def generation(self, number: int) -> Generation:
         """Reads one generation by number."""
         path = layout.generation(number)
-        try:
-            raw = self.objects.read(path)
-        except FileNotFoundError:
-            raise StoreError(f"{self.root}: no generation {number}") from None
-        return from_json(Generation, raw, f"{self.root}/{path}")
+        generation = find_record(self.objects, Generation, path)
+        if generation is None:
+            raise StoreError(f"{self.root}: no generation {number}")
+        if generation.store != self.record.identity:
+            raise damaged(self.root, path, f"it belongs to another store than {layout.STORE_RECORD}")
+        return generation
 
     def latest(self) -> Generation | None:
         """The newest generation, or None if there is none yet."""
@@ -125,12 +134,12 @@ class Store:
 
     def publish(self, generation: Generation) -> bool:
         """Puts the generation's record; False if another writer has taken its number."""
-        return self.objects.put_if_absent(layout.generation(generation.number), to_json(generation))
+        return put_record_if_absent(self.objects, layout.generation(generation.number), generation)
 
 
 def create_or_open(objects: ObjectStore, record: StoreRecord) -> Store:
     """Opens the store at an address, or creates it; fixed settings must agree."""
-    objects.put_if_absent(layout.STORE_RECORD, to_json(record))
+    put_record_if_absent(objects, layout.STORE_RECORD, record)
     store = open_store(objects)
     for name in ("seed", "shard_rows", "shard_bytes", "row_group_rows", "row_group_bytes", "task_bytes"):
         asked, fixed = getattr(record, name), getattr(store.record, name)
@@ -148,12 +157,23 @@ def open_store(objects: ObjectStore) -> Store:
         raw = objects.read(layout.STORE_RECORD)
     except (FileNotFoundError, NotADirectoryError):
         raise StoreError(f"{objects.root}: no store here ({layout.STORE_RECORD} is missing)") from None
-    record = from_json(StoreRecord, raw, f"{objects.root}/{layout.STORE_RECORD}")
-    if record.format_version != FORMAT_VERSION:
+    _require_format(objects.root, raw)
+    return Store(objects, parse_record(StoreRecord, objects.root, layout.STORE_RECORD, raw))
+
+
+def _require_format(root: str, raw: bytes) -> None:
+    """Refuses a store of another format; format 1 had no checksums."""
+    try:
+        found = unsealed(root, layout.STORE_RECORD, raw).get("format_version")
+    except DamagedError:
+        if not is_first_format(raw):
+            raise
+        found = 1
+    if found != FORMAT_VERSION:
         raise StoreError(
-            f"{objects.root}: store format {record.format_version}, but this version of winnow reads {FORMAT_VERSION}"
+            f"{root}: store format {found}, but this version of winnow reads {FORMAT_VERSION}; make the store anew: "
+            "delete it or choose another path, and run 'winnow ingest RECIPE'"
         )
-    return Store(objects, record)
 
 
 def next_generation(
@@ -188,6 +208,7 @@ def next_generation(
     draft = Generation(
         number=0,
         parent=0,
+        store=store.record.identity,
         recipe=recipe,
         layers=entries,
         tasks=task_list.path,

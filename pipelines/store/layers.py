@@ -6,10 +6,11 @@ import pyarrow as pa
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.sealed import put_record_if_absent
 from winnow.pipelines.store.tables import TableWriter
 from winnow.schemas.fingerprint import current_fingerprint
 from winnow.schemas.identity import content_name
-from winnow.schemas.records import LayerCommit, ObjectRecord, to_json
+from winnow.schemas.records import LayerCommit, ObjectRecord
 from winnow.schemas.statistics import ShardStatistics, StatisticsSpec
 
 
@@ -62,7 +63,7 @@ class LayerWriter:
             statistics=statistics,
             fingerprint=current_fingerprint().name,
         )
-        self._store.objects.put_if_absent(layout.commit(layer, key, shard), to_json(commit))
+        put_record_if_absent(self._store.objects, layout.commit(layer, key, shard), commit)
 
     def discard(self) -> None:
         """Discards what was written but not published."""

@@ -24,7 +24,11 @@ PURGE = "purge.json"
 REPORT = "report.html"
 
 SAMPLES_OBJECTS = "samples/"
-DATA = (SAMPLES_OBJECTS, "layers/", "quarantine/", "dropped/", "stats/", MANIFESTS)
+LAYERS = "layers/"
+QUARANTINE = "quarantine/"
+DROPPED = "dropped/"
+STATISTICS = "stats/"
+DATA = (SAMPLES_OBJECTS, LAYERS, QUARANTINE, DROPPED, STATISTICS, MANIFESTS)
 """Prefixes of content-named objects, which `gc` may drop when no kept generation names them."""
 
 
@@ -40,7 +44,7 @@ def layer_object(layer: str, key: str, shard: str, content: str) -> str:
 
 def layer_objects(layer: str, key: str) -> str:
     """The prefix of a layer's objects under one key."""
-    return f"layers/{layer}/{key}/"
+    return f"{LAYERS}{layer}/{key}/"
 
 
 def verdicts_objects(key: str) -> str:
@@ -65,7 +69,7 @@ def range_object(kind: str, task: str, content: str) -> str:
 
 def statistics_object(layer: str, shard: str, content: str) -> str:
     """The statistics of one shard of a layer."""
-    return f"stats/{layer}/{shard}.{content}.json"
+    return f"{STATISTICS}{layer}/{shard}.{content}.json"
 
 
 def manifest(layer: str, content: str) -> str:

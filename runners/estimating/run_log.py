@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.sealed import put_record_if_absent, read_record
 from winnow.schemas.errors import StoreError
-from winnow.schemas.records import from_json, to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def put_run(objects: ObjectStore, record: RunRecord) -> None:
     """Add a record. Concurrent slices may add records at the same time."""
     prefix = f"{layout.RUNS}{record.stage}/"
     number = 1 + max((_number(info.path) for info in objects.list(prefix)), default=0)
-    while not objects.put_if_absent(f"{prefix}{number:08d}.json", to_json(record)):
+    while not put_record_if_absent(objects, f"{prefix}{number:08d}.json", record):
         number += 1
 
 
@@ -59,8 +59,8 @@ def read_runs(objects: ObjectStore) -> list[RunRecord]:
     found = []
     for info in objects.list(layout.RUNS):
         try:
-            found.append(from_json(RunRecord, objects.read(info.path), info.path))
-        except (StoreError, FileNotFoundError):  # advisory
+            found.append(read_record(objects, RunRecord, info.path))
+        except StoreError:  # advisory
             continue
     return found
 

@@ -18,8 +18,6 @@ from winnow.pipelines.score.keys import TraceLayer, score_key
 from winnow.pipelines.score.stage import load_score, load_trace, missing_layers, pending_traces, trace_layer
 from winnow.pipelines.score.trace import TraceContext, TraceRows
 from winnow.pipelines.score.weights import (
-    StoredWeights,
-    WeightKeys,
     WeightsContext,
     find_weights,
     forgotten_by,
@@ -39,6 +37,7 @@ from winnow.runners.stages.slices import Slice, SliceDone, require_no_purge, sli
 from winnow.runners.stages.stage_run import CompletedTasks, StageRun
 from winnow.runners.stages.store_stages import Outcome, current_state, publish
 from winnow.schemas.errors import ScoreError, StageError, StoreError
+from winnow.schemas.records import StoredWeights, WeightKeys
 
 SHOWN = 6  # fits in the terminal; the report shows all
 

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.sealed import unsealed
 from winnow.pipelines.store.together import each
 from winnow.runners.terminal.status_line import StatusLine
 
@@ -79,9 +80,9 @@ class StageProgress:
             fresh = [name for name in names if self._awaited.get(name) == (layer, key)]
             read = each(self._objects, self._objects.read, [f"{prefix}{name}.json" for name in fresh])
             for name, commit in zip(fresh, read, strict=True):
-                self._count(name, orjson.loads(commit))
+                self._count(name, unsealed(self._objects.root, f"{prefix}{name}.json", commit))
 
-    def _count(self, name: str, commit: dict[str, object]) -> None:
+    def _count(self, name: str, commit: Mapping[str, object]) -> None:
         del self._awaited[name]
         tally = self._tally
         tally.shards += 1

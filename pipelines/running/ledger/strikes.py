@@ -10,13 +10,13 @@ import mmap
 import os
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.schemas.identity import canonical_json, digest
-from winnow.schemas.records import from_json
+from winnow.pipelines.store.sealed import put_record_if_absent, read_record
+from winnow.schemas.identity import digest
 
 MARKS_VARIABLE = "WINNOW_MARKS"
 STRIKES = 3
@@ -89,12 +89,11 @@ def put_strikes(objects: ObjectStore, marks: Iterable[Mark]) -> list[Position]:
     for mark in marks:
         prefix = f"{layout.STRIKES}{mark.source}/{mark.task}/"
         number = sum(1 for _ in objects.list(prefix))
-        position = asdict(mark.position)
-        objects.put_if_absent(f"{prefix}{number:04d}.json", canonical_json(position).encode())
-        struck = Counter(objects.read(info.path) for info in objects.list(prefix))
-        if struck[canonical_json(position).encode()] == STRIKES:
+        put_record_if_absent(objects, f"{prefix}{number:04d}.json", mark.position)
+        struck = Counter(read_record(objects, Position, info.path) for info in objects.list(prefix))
+        if struck[mark.position] == STRIKES:
             name = digest(mark.position.path, mark.position.offset, mark.position.member, size=8).hex()
-            objects.put_if_absent(f"{layout.POISON}{mark.source}/{name}.json", canonical_json(position).encode())
+            put_record_if_absent(objects, f"{layout.POISON}{mark.source}/{name}.json", mark.position)
             condemned.append(mark.position)
     return condemned
 
@@ -107,4 +106,4 @@ def is_struck(objects: ObjectStore, source: str, task: str) -> bool:
 def poisoned(objects: ObjectStore, source: str) -> frozenset[Position]:
     """The excluded records of a source."""
     listed = objects.list(f"{layout.POISON}{source}/")
-    return frozenset(from_json(Position, objects.read(info.path), f"{objects.root}/{info.path}") for info in listed)
+    return frozenset(read_record(objects, Position, info.path) for info in listed)

@@ -15,8 +15,8 @@ from winnow.pipelines.mix.drawing import put_draw
 from winnow.pipelines.mix.plans import PlanRecord
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.hiding.looks import put_tombstone
+from winnow.pipelines.store.sealed import put_record
 from winnow.pipelines.store.tables import read_table
-from winnow.schemas.records import to_json
 from winnow.schemas.rows.draws import DRAW
 from winnow.schemas.tombstones import Tombstone
 
@@ -59,8 +59,8 @@ def the_plan(mixed: Mixing) -> PlanRecord:
     return record
 
 
-def put_record(mixed: Mixing, record: PlanRecord) -> None:
-    mixed.store.objects.put(layout.plan_record(record.plan.request), to_json(record))
+def put_plan(mixed: Mixing, record: PlanRecord) -> None:
+    put_record(mixed.store.objects, layout.plan_record(record.plan.request), record)
 
 
 def redraw(mixed: Mixing, change: Callable[[list[Row]], object], shard: int = 0) -> None:
@@ -73,7 +73,7 @@ def redraw(mixed: Mixing, change: Callable[[list[Row]], object], shard: int = 0)
     path = put_draw(mixed.store, record.plan.request, one.shard, table)
     draws = [*record.draws]
     draws[shard] = replace(one, object=path, rows=len(rows))
-    put_record(mixed, replace(record, draws=tuple(draws)))
+    put_plan(mixed, replace(record, draws=tuple(draws)))
 
 
 def first(rows: list[Row], output: int) -> Row:
@@ -195,7 +195,7 @@ def test_a_draw_that_was_made_wrong_is_caught(mixed: Mixing, change: Callable[[l
 
 def test_more_than_the_epochs_of_a_stratum_is_caught_where_plan_and_draw_agree(mixed: Mixing) -> None:
     record = the_plan(mixed)
-    put_record(mixed, replace(record, plan=replace(record.plan, max_epochs=1.0)))
+    put_plan(mixed, replace(record, plan=replace(record.plan, max_epochs=1.0)))
     problems = audited(mixed).problems
     assert any("times, but max_epochs is 1" in problem for problem in problems)
     assert any("is used more often than max_epochs 1" in problem for problem in problems)
@@ -228,7 +228,7 @@ def edited(mixed: Mixing) -> Iterator[tuple[PlanRecord, str]]:
 @pytest.mark.parametrize("number", range(4))
 def test_a_record_that_names_other_objects_is_caught(mixed: Mixing, number: int) -> None:
     record, said = list(edited(mixed))[number]
-    put_record(mixed, record)
+    put_plan(mixed, record)
     assert any(said in problem for problem in audited(mixed).problems)
 
 
@@ -240,7 +240,7 @@ def test_a_record_that_cannot_be_read_is_named(mixed: Mixing) -> None:
 
 def test_a_plan_of_another_generation_is_a_note(mixed: Mixing) -> None:
     record = the_plan(mixed)
-    put_record(mixed, replace(record, plan=replace(record.plan, tree_hash="another")))
+    put_plan(mixed, replace(record, plan=replace(record.plan, tree_hash="another")))
     assert audited(mixed) == Findings(notes=["no plan of generation 1: no draw was checked"])
 
 

@@ -23,8 +23,8 @@ from winnow.pipelines.mix.plans import PlanRecord
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.local import LocalStore
+from winnow.pipelines.store.sealed import put_record
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.records import to_json
 
 ENTRIES = {
     "parquet": "parquet: {path: %s, shard_bytes: 4096}",
@@ -47,7 +47,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     held = [Given(row, output=1) for row in range(14, 18)]
     shards = {"a": Rows(words(18), [*given, *held]), "b": Rows(["uno", "due"], [], source="books")}
     store, draw = make_draw(LocalStore(folder / "store"), shards, ((WEB, BOOKS), (WEB,)), ("train", "validation"))
-    store.objects.put(layout.plan_record(draw.plan.request), to_json(PlanRecord(draw.plan, ())))
+    put_record(store.objects, layout.plan_record(draw.plan.request), PlanRecord(draw.plan, ()))
     export(store, draw, exports_of(folder, *(entry % name for name, entry in ENTRIES.items())))
     return folder
 

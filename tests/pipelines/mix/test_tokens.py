@@ -21,12 +21,12 @@ from winnow.pipelines.running.shard_rows import Part
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
+from winnow.pipelines.store.sealed import put_record
 from winnow.runners.commands.main import main
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages import store_stages as stages
 from winnow.runners.stages.mixing import measure_tokens
 from winnow.schemas.errors import RecipeError, StageError, StoreError
-from winnow.schemas.identity import canonical_json
 from winnow.schemas.recipe import Recipe, load_recipe
 
 ONE = Engine("local", 1)
@@ -266,8 +266,7 @@ def test_a_row_that_kills_its_worker_is_left_out(folder: Path) -> None:
     (sample, *_) = store.manifest(store.require_latest(), layout.SAMPLES)
     source = next(store.batches(sample, ["source"]))["source"][0].as_py()
     place = Position(source["path"], source["offset"], source["member"])
-    raw = canonical_json({"path": place.path, "offset": place.offset, "member": place.member}).encode()
-    store.objects.put(f"{layout.POISON}{STAGE}lines/one.json", raw)
+    put_record(store.objects, f"{layout.POISON}{STAGE}lines/one.json", place)
     found = rows_of(measured(write(folder)).store)
     assert found[source["record"]] == ("left_out", None, None)
     assert sum(one[0] == "left_out" for one in found.values()) == 1

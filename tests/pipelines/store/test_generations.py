@@ -4,9 +4,11 @@ import pyarrow as pa
 import pytest
 
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.damage import DamagedError
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.gc import collect_garbage
 from winnow.pipelines.store.generations import Store, create_or_open, next_generation, open_store
+from winnow.pipelines.store.sealed import put_record, put_record_if_absent
 from winnow.pipelines.store.tables import put_table
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import LayerCommit, ShardRecord, StoreRecord, TaskCommit, to_json
@@ -23,7 +25,7 @@ def made(store: Store, task: str, values: list[int], key: str = "k1") -> TaskCom
     store.objects.put(statistics, b"{}")
     record = ShardRecord(shard, written, statistics)
     commit = TaskCommit(task, key, "crawl", (), (record,), None, None, len(values), len(values), {}, {}, 9, "env")
-    store.objects.put_if_absent(layout.commit(layout.SAMPLES, key, task), to_json(commit))
+    put_record_if_absent(store.objects, layout.commit(layout.SAMPLES, key, task), commit)
     return commit
 
 
@@ -37,7 +39,7 @@ def layer_of(store: Store, task: TaskCommit, values: list[int], key: str) -> Lay
     statistics = layout.statistics_object("extract.fast", shard.shard, key)
     store.objects.put(statistics, b"{}")
     commit = LayerCommit("extract.fast", key, shard.shard, "crawl", written, shard.object.path, statistics, "env")
-    store.objects.put_if_absent(layout.commit("extract.fast", key, shard.shard), to_json(commit))
+    put_record_if_absent(store.objects, layout.commit("extract.fast", key, shard.shard), commit)
     return commit
 
 
@@ -54,15 +56,24 @@ def test_a_folder_without_a_store_is_a_clear_error(objects: ObjectStore) -> None
 
 
 def test_a_store_of_another_format_is_refused(objects: ObjectStore) -> None:
-    objects.put(layout.STORE_RECORD, to_json(replace(RECORD, format_version=99)))
-    with pytest.raises(StoreError, match="store format 99"):
+    put_record(objects, layout.STORE_RECORD, replace(RECORD, format_version=99))
+    with pytest.raises(StoreError, match="store format 99, but this version of winnow reads 2; make the store anew"):
         open_store(objects)
 
 
-def test_a_record_of_another_shape_is_named_with_its_place(objects: ObjectStore) -> None:
-    objects.put(layout.STORE_RECORD, b'{"name": 3}')
-    with pytest.raises(StoreError, match=r"store\.json: not a StoreRecord"):
+def test_a_store_from_before_checksums_is_refused_in_one_line(objects: ObjectStore) -> None:
+    objects.put(layout.STORE_RECORD, to_json(replace(RECORD, format_version=1)))
+    with pytest.raises(StoreError, match=r"store format 1, .* run 'winnow ingest RECIPE'$"):
         open_store(objects)
+
+
+def test_generations_of_a_store_with_other_settings_are_refused(objects: ObjectStore) -> None:
+    """As when another store's `store.json` takes the place of this one's."""
+    store = create_or_open(objects, RECORD)
+    next_generation(store, "r", [made(store, "crawl-a-00000", [1])], {})
+    put_record(objects, layout.STORE_RECORD, replace(RECORD, seed=8))
+    with pytest.raises(DamagedError, match=r"generations/00000001\.json is damaged: it belongs to another store"):
+        open_store(objects).require_latest()
 
 
 def test_generations_follow_each_other_and_pin_what_they_name(objects: ObjectStore) -> None:

@@ -1,17 +1,27 @@
 """Plans of mixtures and their draws stay as long as a generation of the same values does, and go with the last."""
 
+from dataclasses import dataclass
+
 from tests.pipelines.store.test_generations import RECORD, layer_of, made
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.gc import collect_garbage
 from winnow.pipelines.store.generations import Store, create_or_open, next_generation
+from winnow.pipelines.store.sealed import put_record
+
+
+@dataclass(frozen=True)
+class Plan:
+    """As much of a plan's record as matters here."""
+
+    plan: dict[str, str]
 
 
 def put_plan(store: Store, request: str, tree: str) -> list[str]:
     """A plan of values and the draw of one shard; the paths of both."""
     paths = [layout.draw_object(request, "crawl-a-00000-0000", "0"), layout.plan_record(request)]
     store.objects.put(paths[0], b"a draw")
-    store.objects.put(paths[1], b'{"plan": {"tree_hash": "%s"}}' % tree.encode())
+    put_record(store.objects, paths[1], Plan({"tree_hash": tree}))
     return paths
 
 

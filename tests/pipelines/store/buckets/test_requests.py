@@ -16,6 +16,7 @@ from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.lease import Lease, this_process
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.location import open_location
+from winnow.pipelines.store.sealed import put_record
 from winnow.pipelines.store.together import delete_all, each
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import LayerCommit, ObjectRecord, to_json
@@ -23,18 +24,17 @@ from winnow.schemas.records import LayerCommit, ObjectRecord, to_json
 SHARDS = [f"shard-{number}" for number in range(20)]
 
 
-def commit(shard: str, rows: int = 1) -> bytes:
+def put_commit(objects: ObjectStore, shard: str, rows: int = 1) -> None:
     made = ObjectRecord(path=f"layers/a/k/{shard}.c.parquet", rows=rows, bytes=9, values="v")
-    return to_json(
-        LayerCommit(
-            layer="a", key="k", shard=shard, source="s", object=made, samples="x", statistics="y", fingerprint="f"
-        )
+    commit = LayerCommit(
+        layer="a", key="k", shard=shard, source="s", object=made, samples="x", statistics="y", fingerprint="f"
     )
+    put_record(objects, layout.commit("a", "k", shard), commit)
 
 
 def put_commits(objects: ObjectStore) -> None:
     for shard in SHARDS:
-        objects.put(layout.commit("a", "k", shard), commit(shard))
+        put_commit(objects, shard)
 
 
 def test_commits_are_fetched_once(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,9 +53,9 @@ def test_commits_that_were_replaced_or_taken_back_are_noticed(objects: ObjectSto
     put_commits(objects)
     first = load_layer_commits(objects, "a", "k", SHARDS)
     assert sorted(first) == sorted(SHARDS)
-    objects.put(layout.commit("a", "k", SHARDS[3]), commit(SHARDS[3], rows=2))
+    put_commit(objects, SHARDS[3], rows=2)
     objects.delete(layout.commit("a", "k", SHARDS[4]))
-    objects.put(layout.commit("a", "k", "late"), commit("late"))
+    put_commit(objects, "late")
     again = load_layer_commits(objects, "a", "k", [*SHARDS, "late"])
     assert again[SHARDS[3]].object.rows == 2
     assert again.keys() == first.keys() - {SHARDS[4]} | {"late"}

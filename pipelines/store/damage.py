@@ -1,0 +1,73 @@
+"""Says what is wrong with a file of a store, in one line: the file, the damage, and the command that mends it."""
+
+from winnow.pipelines.store import layout
+from winnow.schemas.errors import StoreError
+from winnow.schemas.rows.duplicates import DUPLICATES
+from winnow.schemas.rows.scores import SCORES, TRACES
+
+_INGEST = "run 'winnow ingest RECIPE', which makes it again"
+_REMEDIES = (
+    (layout.STORE_RECORD, "run 'winnow ingest RECIPE', which writes it again from the recipe"),
+    (layout.SAMPLES_OBJECTS, _INGEST),
+    (layout.QUARANTINE, _INGEST),
+    (layout.DROPPED, _INGEST),
+    (layout.STATISTICS, "run 'winnow stats STORE', which counts it again"),
+    (layout.INTAKE, "put back a copy of it, or ingest into a new store"),
+    (layout.MANIFESTS, "run 'winnow run RECIPE', which writes it again"),
+    (layout.GENERATIONS, "run 'winnow run RECIPE', which publishes it again from its commits"),
+    (layout.VERDICTS, "'winnow dedupe RECIPE' compares its texts again where it needs them"),
+    (layout.POISON, "if its row kills workers again, it is recorded again"),
+    (layout.WEIGHTS, "run 'winnow score RECIPE', which makes the weights again"),
+    (layout.PLANS, "delete the folder's plan.json and run 'winnow mix RECIPE'"),
+    (layout.TOMBSTONES, "run 'winnow forget' again with the same request"),
+    (layout.HIDDEN, "its rows are found again"),
+    (layout.OUTPUTS, "write the output again, or forget it"),
+    (layout.PURGE, "run 'winnow gc --purge STORE' again"),
+    (layout.LEASES, "no winnow process may write to the store meanwhile"),
+    (layout.SHARES, "no winnow process may write to the store meanwhile"),
+)
+_STAGES = (
+    ("extract.", "ingest"),
+    (DUPLICATES, "dedupe"),
+    (SCORES, "score"),
+    (TRACES, "score"),
+    ("mix.", "mix"),
+)
+
+
+class DamagedError(StoreError):
+    """A file of the store is not what was written."""
+
+
+class MissingError(StoreError):
+    """A file that a record of the store names is not there."""
+
+
+def damaged(root: str, path: str, what: str) -> DamagedError:
+    """The error of a file that is not what was written, such as `its bytes have the hash 12ab`."""
+    said, asked = what.rstrip("."), remedy(path)
+    first = "" if asked.startswith(("put back", "delete")) else "delete it; "
+    return DamagedError(f"{root}: {path} is damaged: {said}; {first}{asked}")
+
+
+def missing(root: str, path: str) -> MissingError:
+    """The error of a file that some record names and that is not there."""
+    return MissingError(f"{root}: {path} is missing; {remedy(path)}")
+
+
+def remedy(path: str) -> str:
+    """What mends the store once a file is gone."""
+    if path.startswith((layout.LAYERS, layout.COMMITS)):
+        layer = path.split("/")[1]
+        return f"run 'winnow {stage_of(layer)} RECIPE', which makes it again"
+    for prefix, said in _REMEDIES:
+        if path.startswith(prefix):
+            return said
+    return "nothing needs it"
+
+
+def stage_of(layer: str) -> str:
+    """The command that makes a layer."""
+    if layer == layout.SAMPLES:
+        return "ingest"
+    return next((stage for prefix, stage in _STAGES if layer.startswith(prefix)), "annotate")
