@@ -12,15 +12,12 @@ our time is starting Python and Beam. Ratios compare CPU time a text:
 - `datatrove, with ingest`: the same, with the time in which the texts came into the store.
 - `datatrove, each its size`: ours on the large corpus. No peer's time a text falls with more of them.
 
-All get the same two cores. CPU time is that of all processes: the larger of what the kernel adds up for the parent and
-of what is seen every 50 ms, as a peer's workers may have another parent. `benchmarks.dedupe.peers` says what each peer
-does, `benchmarks.dedupe.truth` how all are judged.
+All get the same two cores. CPU time is that of all processes. `benchmarks.dedupe.peers` says what each peer does,
+`benchmarks.dedupe.truth` how all are judged.
 """
 
 import argparse
-import dataclasses
 import os
-import resource
 import shutil
 import sys
 import tempfile
@@ -274,14 +271,7 @@ def _within(seconds: float) -> Callable[[list[str], dict[str, str]], Measured]:
 def _run(command: list[str], environment: dict[str, str]) -> Measured:
     pinned = ["taskset", "-c", f"0-{CORES - 1}", *command] if shutil.which("taskset") else command
     single = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-    before = _children_seconds()
-    took = measure(pinned, single | environment)
-    return dataclasses.replace(took, cpu_seconds=max(took.cpu_seconds, _children_seconds() - before))
-
-
-def _children_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    return measure(pinned, single | environment)
 
 
 def _reason(ended: SystemExit, seconds: float) -> str:

@@ -40,6 +40,10 @@ def test_memory_and_time_of_children_count() -> None:
     assert took.wall_seconds > 0.5
 
 
+def test_a_command_too_short_to_be_sampled_took_time_all_the_same() -> None:
+    assert measure([sys.executable, "-S", "-c", ""]).cpu_seconds > 0
+
+
 def test_a_failing_command_says_what_it_wrote() -> None:
     with pytest.raises(SystemExit, match=r"(?s)no such case.*ended with status 3"):
         measure([sys.executable, "-c", "import sys; print('no such case', file=sys.stderr); sys.exit(3)"])
