@@ -5,8 +5,8 @@
 `tuxpaint-stamps-default` (Debian; GPL-2) holds pictures of animals, food, vehicles, … with captions in up to 78
 languages. The encoders are those of `encoders: conse`, which were never trained on pairs and know English alone.
 Measured by language: the area under the ROC curve of true captions against those of other stamps, in an order by
-hashes; and for English how often an image's own caption is the first, or among the first ten, of all. Needs the extra
-`torch`, and `winnow assets fetch efficientnet-lite0 imagenet-names minilm-l6 minilm-l6.tokenizer`.
+hashes; and for English how often an image's own caption is the first, or among the first ten, of all. Needs PyTorch,
+and makes an environment that has it.
 """
 
 import hashlib
@@ -20,6 +20,7 @@ import orjson
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from benchmarks.environments import require_assets, require_torch
 from benchmarks.inputs.pages import CACHE, packaged_pages
 from benchmarks.mimic_text import auc
 from benchmarks.reporting import benchmark_arguments, machine
@@ -114,6 +115,8 @@ def recalls(of: Embedded) -> tuple[float, float, int]:
 def main() -> int:
     """The tables; with `--json` an object with every number."""
     options = benchmark_arguments(__doc__ or "").parse_args()
+    require_torch("benchmarks.alignment")
+    require_assets(TASK.declares)
     task = TASK.load(TASK.config(), AssetFiles())
     assert isinstance(task, Alignment)
     held = stamps(QUICK if options.quick else None)

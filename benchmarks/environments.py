@@ -1,17 +1,21 @@
 """Where peers live: each in a Python of its own under `.cache/peers`, since their packages contradict each other's.
 
 What a benchmark needs and does not find is made once, by pip as the machine has it set up, and said in one line. The
-libraries of training loops, PyTorch among them, have the environment that `make trainers` makes.
+libraries of training loops, PyTorch among them, have the environment that `make trainers` makes. Models are fetched
+into winnow's own cache.
 """
 
 import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+
+from winnow.pipelines.assets import fetch, state_of
+from winnow.schemas.assets import AnyAsset
 
 REPOSITORY = Path(__file__).parent.parent
 CACHE = REPOSITORY / ".cache"
@@ -140,6 +144,14 @@ def require_torch(module: str) -> None:
     python = str(TRAINERS / "bin" / "python")
     sys.stdout.flush()
     os.execv(python, [python, "-m", module, *sys.argv[1:]])
+
+
+def require_assets(assets: Iterable[AnyAsset]) -> None:
+    """Fetches the models that are not there yet."""
+    for asset in assets:
+        if state_of(asset) != "present":
+            _say(f"fetching {asset.name}, once: {asset.summary}")
+            fetch(asset)
 
 
 def _make(target: Path, what: str) -> None:

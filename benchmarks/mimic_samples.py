@@ -3,8 +3,8 @@
     python -m benchmarks.mimic_samples [--quick] [--json]
 
 Both read the same texts or pictures as the task `linear_head` does, and one thread then says the losses of one head, or
-the scores of one checkpoint and of each of five. By the CPU time of that thread, turn by turn. Frozen networks need the
-extra `torch` and their files (`winnow assets fetch`); without them they are passed over.
+the scores of one checkpoint and of each of five. By the CPU time of that thread, turn by turn. Frozen networks need
+PyTorch; the benchmark makes an environment that has it.
 """
 
 import io
@@ -13,21 +13,22 @@ import statistics
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.environments import require_assets, require_torch
 from benchmarks.inputs.documents import cached_documents
 from benchmarks.reporting import Report, benchmark_arguments, show, thread_seconds
-from winnow.pipelines.assets import AssetFiles, find_asset, state_of
+from winnow.pipelines.assets import AssetFiles
 from winnow.pipelines.running.processes import THREAD_LIMITS, limit_threads
 from winnow.scoring.tasks.linear_head import TASK, LinearHead, LinearHeadConfig
 from winnow.scoring.tasks.protocol import IMAGE, TEXT, Weights
+from winnow.scoring.torch_models.frozen import KINDS
 
-FORWARD = "a forward pass"
+FORWARD, HASHED = "a forward pass", "hashed"
 FLOOR = 1 / 1.1
 CHECKPOINTS = 5
 CLASSES = 10
@@ -37,13 +38,16 @@ SIDE = 256  # pixels of a picture's
 def main() -> int:
     """A report for each kind of features; the exit status says whether every promise was kept."""
     options = benchmark_arguments(__doc__ or "").parse_args()
+    require_torch("benchmarks.mimic_samples")
     if not any(name in os.environ for name in THREAD_LIMITS):  # numpy has read them by now
         limit_threads()
         os.execv(sys.executable, [sys.executable, "-m", "benchmarks.mimic_samples", *sys.argv[1:]])
     rows, turns = (200, 3) if options.quick else (1_000, 5)
     status = 0
-    for kind in _kinds():
-        count = rows if kind == "hashed" else rows // 10
+    import_module("torch").set_num_threads(1)
+    require_assets(TASK.declares)
+    for kind in (HASHED, *KINDS):
+        count = rows if kind == HASHED else rows // 10
         for report in compared(kind, _batch(kind, count), turns):
             print(f"{report.name}: {report.ours:,.0f} {report.unit}")
             status = max(status, show(report, options.json))
@@ -70,20 +74,6 @@ def compared(kind: str, batch: pa.RecordBatch, turns: int) -> Iterator[Report]:
         name = f"score from samples on, {kind}, {what}"
         ours = done * batch.num_rows / seconds
         yield Report(name, "samples/s", ours, peers={FORWARD: rate}, floors={FORWARD: FLOOR})
-
-
-def _kinds() -> Iterator[str]:
-    yield "hashed"
-    if find_spec("torch") is None:
-        print("no torch here: pip install 'winnow[torch]' for heads over frozen networks", file=sys.stderr)
-        return
-    import_module("torch").set_num_threads(1)
-    frozen = import_module("winnow.scoring.torch_models.frozen")
-    for kind, needed in frozen.KINDS.items():
-        if all(state_of(find_asset(name)) == "present" for name in needed.files):
-            yield kind
-        else:
-            print(f"{kind}: winnow assets fetch {' '.join(needed.files)}", file=sys.stderr)
 
 
 def _batch(kind: str, count: int) -> pa.RecordBatch:

@@ -5,8 +5,8 @@
 Passages in eight languages, clean and spoilt in five ways (`benchmarks.mimic.passages`), are ranked by the score of a
 small transformer towards a reference that was trained on trusted text, by the reference's own loss (perplexity) and by
 the difference of losses (Rho). The measure is the area under the ROC curve, a language and a way at a time: 1 where
-every clean passage is above every spoilt one, 0.5 for a coin. Needs the extras `torch` and `tokens`; models and scores
-are kept under `.cache/benchmarks`.
+every clean passage is above every spoilt one, 0.5 for a coin. Needs PyTorch, and makes an environment that has it;
+models and scores are kept under `.cache/benchmarks`.
 """
 
 import sys
@@ -18,6 +18,7 @@ from typing import Final
 import numpy as np
 import orjson
 
+from benchmarks.environments import require_torch
 from benchmarks.mimic.byte_models import byte_scores
 from benchmarks.mimic.models import Models, Plan, trained_models
 from benchmarks.mimic.passages import CLEAN, DECLARED, SPOILT, Texts, Trial, real_texts
@@ -167,6 +168,7 @@ def main() -> int:
     parser = benchmark_arguments(__doc__ or "")
     parser.add_argument("--passages", nargs=2, type=int, metavar=("CLEAN", "SPOILT"), help="a language, and a way")
     options = parser.parse_args()
+    require_torch("benchmarks.mimic_text")
     plan = QUICK if options.quick else Plan()
     texts = real_texts(*(options.passages or (QUICK_TRIALS if options.quick else TRIALS)))
     models = trained_models(texts, plan)
