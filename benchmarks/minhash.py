@@ -5,8 +5,8 @@
 Both peers are fed by the same Python, which makes the normal form (compatibility decomposition without case, words by
 a regular expression) and the shingles as fast as Python does; rensa is given text, datasketch bytes, each hashes them
 by its own default. One core each (pinned), start-up included, the same documents of about 2.4 kB in thirty languages,
-ours many times over. Rates are per CPU-second, median of three; `--quick` says those of the full run
-(`benchmarks.reporting`).
+ours many times over. Rates are per CPU-second, median of three; `--quick` goes over them less often and says those of
+the full run (`benchmarks.reporting`).
 """
 
 import shutil
@@ -18,7 +18,8 @@ from benchmarks.inputs.documents import cached_documents
 from benchmarks.reporting import Amounts, Measured, benchmark_arguments, compared, measure, show, timed
 
 MANY, TIMES, FEW = 50_000, 10, 5_000
-QUICK_TIMES, QUICK_FEW = 4, 3_000
+QUICK_TIMES = 4
+RUNS = 3
 SMALL = 200  # documents: hardly more than start-up
 FLOORS = {"rensa": 6.0, "datasketch": 20.0}
 
@@ -74,13 +75,13 @@ print(found)
 def main() -> int:
     """Ours and both peers."""
     arguments = benchmark_arguments(__doc__ or "").parse_args()
-    runs, times, now = (1, QUICK_TIMES, QUICK_FEW) if arguments.quick else (3, TIMES, FEW)
-    many, few = Amounts(times * MANY, TIMES * MANY, SMALL), Amounts(now, FEW, SMALL)
+    times = QUICK_TIMES if arguments.quick else TIMES
+    many, few = Amounts(times * MANY, TIMES * MANY, SMALL), Amounts(FEW, FEW, SMALL)
     python = str(peer_python("minhash"))
     _run(sys.executable, WINNOW)(SMALL)  # what is compiled, is compiled once a machine
-    ours = timed("winnow", "documents", many, _run(sys.executable, WINNOW), runs)
+    ours = timed("winnow", "documents", many, _run(sys.executable, WINNOW), RUNS)
     theirs = {
-        name: timed(name, "documents", few, _run(python, SHINGLES + code), runs)
+        name: timed(name, "documents", few, _run(python, SHINGLES + code), RUNS)
         for name, code in (("rensa", RENSA), ("datasketch", DATASKETCH))
     }
     rows = [ours, *theirs.values()]
