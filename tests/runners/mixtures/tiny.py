@@ -18,10 +18,10 @@ import pytest
 from winnow.pipelines.mix.plans import PlanRecord
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.location import open_store_at
+from winnow.pipelines.store.sealed import read_record
 from winnow.pipelines.store.tables import read_table
 from winnow.runners.commands.main import main
 from winnow.runners.demo.texts import declarations
-from winnow.schemas.records import from_json
 
 LANGUAGES: Mapping[str, Mapping[str, int]] = {
     "web": {"deu": 40, "swe": 12, "rus": 24, "hin": 16},
@@ -155,8 +155,9 @@ class Tiny:
 
     def record(self, plan: str | None = None) -> PlanRecord:
         """The plan of that name in the store, or its only one but for the one that measured the tokens."""
-        files = sorted((self.folder / "store").glob("plans/*/plan.json"))
-        records = [from_json(PlanRecord, file.read_bytes(), str(file)) for file in files]
+        objects = self.store.objects
+        files = sorted(Path(objects.root).glob("plans/*/plan.json"))
+        records = [read_record(objects, PlanRecord, str(file.relative_to(objects.root))) for file in files]
         (found,) = [one for one in records if plan in (None, one.plan.name)]
         return found
 
