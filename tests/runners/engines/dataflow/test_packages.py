@@ -41,7 +41,7 @@ def winnow_files() -> list[Path]:
 
 
 def imports_from(python: Path, folder: Path) -> bool:
-    done = subprocess.run([python, "-P", "-c", IMPORTS], capture_output=True, text=True, check=False, cwd=folder)
+    done = subprocess.run([python, "-I", "-c", IMPORTS], capture_output=True, text=True, check=False, cwd=folder)
     assert done.returncode == 0, done.stderr
     return done.stdout.startswith(str(folder))
 
