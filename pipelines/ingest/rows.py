@@ -4,12 +4,14 @@ A record's bytes decide what it becomes: text and HTML are sniffed and decoded, 
 reference to its bytes. The declared type and charset are hints, kept as metadata.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import pyarrow as pa
 
 from winnow.filters.extraction.charset import decode_page
+from winnow.filters.extraction.visible_text import visible_bytes
 from winnow.filters.web.sniff import sniff
 from winnow.filters.web.urls import registered_domain
 from winnow.pipelines.ingest.archives.opt_out import with_metas
@@ -59,9 +61,23 @@ class Row:
     forgotten: bool = False  # a tombstone covers it: it is written as the empty row that a purge leaves
 
     @property
-    def weight(self) -> int:
-        """The bytes of text that count towards a shard's limit; independent of the extractors that run."""
+    def held(self) -> int:
+        """The characters that it holds in memory, by which rows are written in batches."""
         return len(self.text or "") + len(self.html or "") + sum(map(len, self.captions))
+
+
+def text_bytes(rows: Sequence[Row]) -> list[int]:
+    """The bytes of text that each row adds to its shard: its own text, and of a page what a reader sees of it.
+
+    Independent of the extractors that run, so adding one moves no row to another shard.
+    """
+    pages = visible_bytes(pa.array([row.html for row in rows], pa.large_string()))
+    own = (sum(map(_utf8_bytes, filter(None, (row.text, *row.captions)))) for row in rows)
+    return [text + page for text, page in zip(own, pages.tolist(), strict=True)]
+
+
+def _utf8_bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
 
 
 def row_of(

@@ -1,11 +1,13 @@
 """Writes a task's rows as shards: the samples and, in the same pass, the layers of every extractor."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext, IngestSource, selected
-from winnow.pipelines.ingest.rows import Row, page_batch, sample_batch
+from winnow.pipelines.ingest.rows import Row, page_batch, sample_batch, text_bytes
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.hiding.matching import Matcher
 from winnow.pipelines.store.hiding.neutral import neutral
@@ -40,23 +42,24 @@ class ShardWriter:
         self._samples: LayerWriter | None = None
         self._layers: list[LayerWriter] = []
         self._pending: list[Row] = []
-        self._pending_bytes = 0
+        self._pending_held = 0
         self._shard_rows = 0
         self._shard_bytes = 0
         self.shards: list[ShardRecord] = []
 
-    def add(self, row: Row) -> None:
-        """Adds one row; one that would exceed a shard's limit begins the next shard."""
+    def add(self, rows: Sequence[Row]) -> None:
+        """Adds rows; one that would exceed a shard's limit begins the next shard."""
         limits = self._context.store.record
-        full = self._shard_rows >= limits.shard_rows or self._shard_bytes + row.weight > limits.shard_bytes
-        if self._shard_rows and full:
-            self._close()
-        self._pending.append(row)
-        self._pending_bytes += row.weight
-        self._shard_rows += 1
-        self._shard_bytes += row.weight
-        if len(self._pending) >= self._batch_rows or self._pending_bytes >= BATCH_BYTES:
-            self._flush()
+        for row, size in zip(rows, text_bytes(rows), strict=True):
+            full = self._shard_rows >= limits.shard_rows or self._shard_bytes + size > limits.shard_bytes
+            if self._shard_rows and full:
+                self._close()
+            self._pending.append(row)
+            self._pending_held += row.held
+            self._shard_rows += 1
+            self._shard_bytes += size
+            if len(self._pending) >= self._batch_rows or self._pending_held >= BATCH_BYTES:
+                self._flush()
 
     def finish(self) -> tuple[ShardRecord, ...]:
         """Commits the last shard."""
@@ -84,7 +87,7 @@ class ShardWriter:
         )
         forgotten = np.array([row.forgotten for row in self._pending], np.bool_)
         self._pending.clear()
-        self._pending_bytes = 0
+        self._pending_held = 0
         made = [extract(bound, samples, pages) for bound in self._context.extractors]
         if self._forgotten.selectors.sha256:
             for batch in made:

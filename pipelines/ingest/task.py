@@ -109,7 +109,7 @@ class TaskRun:
         self._dropped = RangeWriter(context.store, "dropped", DROPPED)
         self._quarantine = RangeWriter(context.store, "quarantine", QUARANTINE)
         self._waiting: list[Row] = []
-        self._waiting_bytes = 0
+        self._waiting_held = 0
         self._seen = SeenIds()
         self._records = 0
         self._kept = 0
@@ -185,8 +185,8 @@ class TaskRun:
         outcome = self._row(event, path, etag) if isinstance(event, Record) else event
         if isinstance(outcome, Row):
             self._waiting.append(outcome)
-            self._waiting_bytes += outcome.weight
-            if self._one_by_one or len(self._waiting) >= BATCH_ROWS or self._waiting_bytes >= BATCH_BYTES:
+            self._waiting_held += outcome.held
+            if self._one_by_one or len(self._waiting) >= BATCH_ROWS or self._waiting_held >= BATCH_BYTES:
                 self._settle()
         else:
             self._refuse(path, outcome)
@@ -213,12 +213,14 @@ class TaskRun:
         for row in self._waiting:
             if row.keyed and not next(fresh):
                 detail = f"key {row.key!r:.120} appears before in this file"
+        admitted = []
                 self._refuse(row.path, Unreadable(row.span, "duplicate_id", detail, row.key))
             else:
-                self._shards.add(row)
-                self._kept += 1
+                admitted.append(row)
+        self._shards.add(admitted)
+        self._kept += len(admitted)
         self._waiting.clear()
-        self._waiting_bytes = 0
+        self._waiting_held = 0
 
     def _refuse(self, path: str, event: Dropped | Unreadable) -> None:
         if isinstance(event, Unreadable) and self._is_forgotten(path, event.key):

@@ -44,7 +44,9 @@ export: [{parquet: {path: out/hf}}, {webdataset: {path: out/wds}}, {megatron: {p
 _OPERATORS = """\
 version: 1
 store: {path: store, seed: 1}
-sources: {texts: {root: texts, files: ["*.jsonl"], class: web, key: id}}
+sources:
+  texts: {root: texts, files: ["*.jsonl"], class: web, key: id}
+  pages: {root: texts, files: ["*.html"], class: web}
 """
 
 
@@ -136,6 +138,7 @@ def _write_texts() -> None:
             rows.append({"id": f"{number}/{place}", "text": text, "url": url})
     Path("texts").mkdir()
     Path("texts/rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    Path("texts/page.html").write_text("<!DOCTYPE html><title>A page</title><p>Its text.")
 
 
 def _operators() -> list[str]:
