@@ -6,13 +6,14 @@ the file as it is: archives member by member, JSON lines by their newlines, tabl
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.audit.tiling import Claim, check_tiling
-from winnow.pipelines.ingest.counting import check_ranges, count_jsonl, count_parquet
+from winnow.pipelines.ingest.counting import StreamCount, check_lines, check_ranges, count_jsonl, count_parquet
 from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
 from winnow.pipelines.ingest.planning.formats import kind_of
 from winnow.pipelines.ingest.records import ReadLimits, Span
@@ -98,8 +99,7 @@ def _check_file(
         if kind in {"warc", "arc"}:
             wrong = check_tiling(stream, spans, limits)
         elif kind == "jsonl":
-            counted = count_jsonl(stream, limits)
-            wrong = _check_lines(spans, counted.lines, counted.bytes, complete=counted.complete, size=size)
+            wrong = _check_lines(spans, count_jsonl(stream, limits), size)
         elif kind == "parquet":
             rows = count_parquet(stream)
             wrong = _check_rows(spans, rows, size)
@@ -126,21 +126,20 @@ def _check_rows(claims: list[Claim], rows: int | None, size: int) -> list[str]:
     return [*stretched, *check_ranges(rows, [claim.span for claim in claims])]
 
 
-def _check_lines(claims: list[Claim], lines: int, held: int, *, complete: bool, size: int) -> list[str]:
+def _check_lines(claims: list[Claim], counted: StreamCount, size: int) -> list[str]:
     """Checks that lines tile the decoded stream; the rest of a damaged file is quarantined."""
-    stream = [claim.span for claim in claims if claim.span.unit == "stream"]
+    lines = [claim.span for claim in claims if claim.span.unit in ("stream", "member")]
     raw = [claim.span for claim in claims if claim.span.unit == "bytes"]
-    if complete and not stream and held == size:  # the file is not compressed
-        return [*check_ranges(size, raw), *_count(len({span.offset for span in raw if span.length}), lines)]
-    answered = len({span.offset for span in stream})
-    if complete:
-        return [*check_ranges(held, stream), *_count(answered, lines)]
+    if not counted.members and not lines:
+        return [*check_ranges(size, raw), *_count(len({span.offset for span in raw if span.length}), counted.lines)]
+    answered = len({(span.offset, span.member) for span in lines})
+    if counted.complete:
+        return [*check_lines(counted, lines), *_count(answered, counted.lines)]
     # Decoders stop at damage some bytes apart: the reader's ranges must tile from the start, and it
     # may not have fewer complete lines than were counted here.
-    reached = max((span.offset + span.length for span in stream), default=0)
-    wrong = check_ranges(reached, stream)
-    if answered < lines - 1:
-        wrong.append(f"{answered} lines are accounted for, but at least {lines - 1} can be decoded")
+    wrong = check_lines(replace(counted, bytes=sum(span.length for span in lines)), lines)
+    if answered < counted.lines - 1:
+        wrong.append(f"{answered} lines are accounted for, but at least {counted.lines - 1} can be decoded")
     if not any(span.offset + span.length == size for span in raw):
         wrong.append("the compressed file is damaged, but no quarantined range covers its end")
     return wrong

@@ -7,7 +7,7 @@ footer again. `check_ranges` then proves that the claimed ranges tile the whole 
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import BinaryIO, Final, cast
 
 import numpy as np
@@ -26,12 +26,22 @@ _GZIP_STEP: Final = 32 << 10  # the bytes after a member are copied each time on
 
 
 @dataclass(frozen=True, slots=True)
+class MemberCount:
+    """A gzip member or zstd frame: where it begins, and the lines that end and the bytes before it."""
+
+    offset: int
+    lines: int
+    bytes: int  # decompressed
+
+
+@dataclass(frozen=True, slots=True)
 class StreamCount:
     """The lines and bytes of a stream; an incomplete count ends where the compressed file is damaged."""
 
     lines: int
     bytes: int  # decompressed
     complete: bool
+    members: tuple[MemberCount, ...] = field(default=(), compare=False)  # none in a plain file
 
 
 def count_jsonl(stream: BinaryIO, limits: ReadLimits | None = None) -> StreamCount:
@@ -43,6 +53,8 @@ def count_jsonl(stream: BinaryIO, limits: ReadLimits | None = None) -> StreamCou
     lines = size = 0
     last = b"\n"
     complete = True
+    members: list[MemberCount] = []
+    blocks: Iterator[bytes | int]
     if magic[:2] == b"\x1f\x8b":
         blocks = _gunzipped(stream, limits.max_member_bytes)
     elif magic == b"\x28\xb5\x2f\xfd" or (magic[1:] == b"\x2a\x4d\x18" and magic[0] >> 4 == 5):
@@ -51,12 +63,15 @@ def count_jsonl(stream: BinaryIO, limits: ReadLimits | None = None) -> StreamCou
         blocks = iter(lambda: stream.read(_STEP), b"")
     try:
         for block in blocks:
+            if isinstance(block, int):
+                members.append(MemberCount(block, lines, size))
+                continue
             lines += block.count(b"\n")
             size += len(block)
             last = block[-1:] or last
     except (zlib.error, zstandard.ZstdError, EOFError):
         complete = False
-    return StreamCount(lines + (last != b"\n"), size, complete)
+    return StreamCount(lines + (last != b"\n"), size, complete, tuple(members))
 
 
 def count_parquet(stream: BinaryIO) -> int | None:
@@ -93,6 +108,34 @@ def check_ranges(total: int, spans: Iterable[Span]) -> list[str]:
     return findings
 
 
+def check_lines(counted: StreamCount, spans: Iterable[Span]) -> list[str]:
+    """Says where the claimed lines of a compressed file differ from its lines, if they do.
+
+    A line that begins in a member after the file's first byte is claimed by that member and its number there.
+    """
+    if not any(member.offset for member in counted.members):
+        return check_ranges(counted.bytes, spans)
+    ordered = sorted(spans, key=lambda span: (span.unit == "member", span.offset, span.member))
+    at = index = 0
+    for number, span in enumerate(ordered):
+        while index + 1 < len(counted.members) and counted.members[index + 1].bytes <= at:
+            index += 1
+        member = counted.members[index]
+        expected = Span(at, span.length, "stream")
+        if member.offset:
+            expected = Span(member.offset, span.length, "member", number - member.lines + 1)
+        if span != expected:
+            return [f"line {number + 1} is claimed as {_place(span)}, but it is {_place(expected)}"]
+        at += span.length
+    return [] if at == counted.bytes else [f"lines of {at} bytes are claimed, but the file has {counted.bytes}"]
+
+
+def _place(span: Span) -> str:
+    if span.unit == "member":
+        return f"number {span.member} of the member at byte {span.offset}"
+    return f"the one at {span.offset} of the stream"
+
+
 def _untiled(
     total: int,
     starts: "np.ndarray[tuple[int], np.dtype[np.int64]]",
@@ -123,12 +166,14 @@ def _untiled(
             yield f"[{start}, {min(so_far, int(ends[index]))}) is claimed by more than one range"
 
 
-def _gunzipped(stream: BinaryIO, max_member_bytes: int) -> Iterator[bytes]:
+def _gunzipped(stream: BinaryIO, max_member_bytes: int) -> Iterator[bytes | int]:
+    """Yields the blocks of each member after its offset."""
     raw = b""
     while raw := raw or stream.read(_GZIP_STEP):
         if raw[:1] == b"\0":  # padding between members
             raw = raw.lstrip(b"\0")
             continue
+        yield stream.tell() - len(raw)
         member = zlib.decompressobj(31)
         size = 0
         while not member.eof:
@@ -143,7 +188,8 @@ def _gunzipped(stream: BinaryIO, max_member_bytes: int) -> Iterator[bytes]:
         raw = member.unused_data
 
 
-def _unzstd(stream: BinaryIO, limits: ReadLimits) -> Iterator[bytes]:
+def _unzstd(stream: BinaryIO, limits: ReadLimits) -> Iterator[bytes | int]:
+    """Yields the blocks of each frame after its offset."""
     decompressor = zstandard.ZstdDecompressor(max_window_size=limits.max_window_bytes)
     start = 0
     while head := _at(stream, start, 18):
@@ -151,6 +197,7 @@ def _unzstd(stream: BinaryIO, limits: ReadLimits) -> Iterator[bytes]:
             end = start + 8 + int.from_bytes(head[4:8], "little")
         else:
             end = _frame_end(stream, start, head)
+            yield start
             size = 0
             with decompressor.stream_reader(cast(BinaryIO, _Section(stream, start, end))) as frame:
                 while block := frame.read(_STEP):

@@ -1,4 +1,4 @@
-"""The events that every reader yields: records, dropped ranges and unreadable ranges.
+"""The events that every reader yields: records, dropped ranges, unreadable ranges, and what a part covered.
 
 A reader walks one part of one file and yields events in file order. Together the ranges of its events tile
 that part: each byte (or row) belongs to exactly one range, so nothing can be lost silently (law 3).
@@ -88,6 +88,14 @@ class Unreadable:
     key: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """The bytes of the file that a part read, where its ranges do not say so; of neighbouring parts they must meet."""
+
+    first: int
+    last: int
+
+
 Event: TypeAlias = Record | Dropped | Unreadable
 
 DROP_REASONS = {
@@ -121,6 +129,6 @@ QUARANTINE_REASONS = {
 class Reader(Protocol):
     """Reads one part of an open file. The same part of the same bytes always gives the same events."""
 
-    def __call__(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
+    def __call__(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event | Covered]:
         """Yields events in file order; their ranges tile what begins in the part."""
         ...

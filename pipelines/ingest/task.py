@@ -16,7 +16,7 @@ from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.ingest.planning.etag import content_etag
 from winnow.pipelines.ingest.planning.formats import container_reader
 from winnow.pipelines.ingest.planning.identities import SeenIds
-from winnow.pipelines.ingest.records import Dropped, Event, Record, Unreadable
+from winnow.pipelines.ingest.records import Covered, Dropped, Event, Record, Unreadable
 from winnow.pipelines.ingest.rows import Row, row_of, sample_batch
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, ShardWriter
 from winnow.pipelines.ingest.tables.named_media import find_named
@@ -163,6 +163,9 @@ class TaskRun:
             first, last = -1, -1
             self._seen = SeenIds()  # ids include the path, so files cannot share one
             for event in reader(stream, part, self._context.limits):
+                if isinstance(event, Covered):
+                    first, last = event.first, event.last
+                    continue
                 span = event.span
                 if span.unit == "bytes":
                     first = span.offset if first < 0 else first
@@ -191,7 +194,7 @@ class TaskRun:
         else:
             self._refuse(path, outcome)
         if self._records % BATCH_ROWS == 0:
-            position = span.offset if span.unit == "bytes" else 0
+            position = span.offset if span.unit in ("bytes", "member") else 0
             self._beat(self._records, self._kept, self._done_bytes + max(0, position - self._task.files[0].part.start))
 
     def _row(self, record: Record, path: str, etag: str) -> Row | Dropped | Unreadable:
@@ -210,10 +213,10 @@ class TaskRun:
             for row, forgotten in zip(self._waiting, meant.tolist(), strict=True):
                 row.forgotten = forgotten
             self._forgotten_ids.update(row.id for row in self._waiting if row.forgotten)
+        admitted = []
         for row in self._waiting:
             if row.keyed and not next(fresh):
                 detail = f"key {row.key!r:.120} appears before in this file"
-        admitted = []
                 self._refuse(row.path, Unreadable(row.span, "duplicate_id", detail, row.key))
             else:
                 admitted.append(row)

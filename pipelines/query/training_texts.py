@@ -16,7 +16,7 @@ from winnow.pipelines.ingest.archives.inflate import Damage, codec_of, inflated
 from winnow.pipelines.ingest.planning.formats import container_reader
 from winnow.pipelines.ingest.records import FilePart, ReadLimits, Record, Unreadable
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
-from winnow.pipelines.ingest.tables.jsonl import split_lines
+from winnow.pipelines.ingest.tables.lines import split_lines
 from winnow.pipelines.query.columns import Column, column_of, leaves, read_aligned
 from winnow.pipelines.query.conditions import selected_rows
 from winnow.pipelines.store.generations import Store

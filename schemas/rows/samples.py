@@ -11,8 +11,13 @@ import pyarrow as pa
 
 Modality: TypeAlias = Literal["text", "image", "video", "audio", "other", "forgotten"]
 """Kinds of samples; a forgotten one keeps its position but no content."""
-Unit: TypeAlias = Literal["bytes", "stream", "rows"]
-"""The unit of offset and length: bytes of the file, bytes of the decompressed stream, or rows."""
+Unit: TypeAlias = Literal["bytes", "stream", "member", "rows"]
+"""The unit of offset and length: bytes of the file, bytes of the decompressed stream, or rows.
+
+In a compressed file of several members (gzip members, zstd frames) a line that begins in a later one has the unit
+`member`: the offset is that of the member in the file, `member` is the number of the line in it, from 1, and the length
+counts decompressed bytes.
+"""
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 

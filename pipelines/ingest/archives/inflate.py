@@ -7,9 +7,9 @@ without saying where the member began.
 """
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, Final, Literal, Protocol, TypeAlias, cast
+from typing import BinaryIO, Final, Literal, Protocol, TypeAlias, TypeVar, cast
 
 import zstandard
 from isal import isal_zlib
@@ -18,6 +18,7 @@ from winnow.pipelines.ingest.files import read_range
 from winnow.pipelines.ingest.records import ReadLimits
 
 Codec: TypeAlias = Literal["gz", "zst"]
+Marker = TypeVar("Marker")
 
 BLOCK_BYTES: Final = 1 << 20
 
@@ -29,6 +30,13 @@ _ZSTD_SLICE: Final = 512
 
 # isal's stub declares its exception class as if it were an instance.
 _FAULTS: Final = (zlib.error, cast(type[Exception], isal_zlib.error), zstandard.ZstdError)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberStart:
+    """A member begins at this byte of the file; the blocks that follow are its content."""
+
+    offset: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +60,29 @@ def codec_of(head: bytes) -> Codec | None:
 
 def inflated(stream: BinaryIO, size: int, codec: Codec, limits: ReadLimits) -> Iterator[bytes | Damage]:
     """Yields decompressed blocks of about 1 MiB in order and, if the file is damaged, a final `Damage`."""
+    pieces = (piece for piece in _pieces(_Input(stream, size), codec, limits) if not isinstance(piece, MemberStart))
+    return _in_blocks(pieces)
+
+
+def inflated_members(
+    stream: BinaryIO, size: int, codec: Codec, limits: ReadLimits, start: int
+) -> Iterator[bytes | MemberStart | Damage]:
+    """Yields the same from the member that begins at `start`, with the beginning of each member before its blocks."""
+    source = _Input(stream, size)
+    source.seek(start)
+    return _in_blocks(_pieces(source, codec, limits))
+
+
+def _in_blocks(pieces: Iterable[bytes | Marker]) -> Iterator[bytes | Marker]:
+    """Joins pieces to blocks of about 1 MiB; what is no piece ends the block before it."""
     pending: list[bytes] = []
     held = 0
-    for piece in _pieces(_Input(stream, size), codec, limits):
-        if isinstance(piece, Damage):
+    for piece in pieces:
+        if not isinstance(piece, bytes):
             yield from [b"".join(pending)] if pending else []
+            pending, held = [], 0
             yield piece
-            return
+            continue
         pending.append(piece)
         held += len(piece)
         if held >= BLOCK_BYTES:
@@ -170,7 +194,7 @@ def _open(codec: Codec, limits: ReadLimits, exact: bool = False) -> _Decoder:
     return _Gzip(exact) if codec == "gz" else _Zstd(limits.max_window_bytes)
 
 
-def _pieces(source: _Input, codec: Codec, limits: ReadLimits) -> Iterator[bytes | Damage]:
+def _pieces(source: _Input, codec: Codec, limits: ReadLimits) -> Iterator[bytes | MemberStart | Damage]:
     while source.offset < source.size:
         start = source.offset
         head = source.peek(18)
@@ -187,6 +211,7 @@ def _pieces(source: _Input, codec: Codec, limits: ReadLimits) -> Iterator[bytes 
             reason, why = refusal
             yield Damage(start, source.size - start, reason, f"member at byte {start}: {why}")
             return
+        yield MemberStart(start)
         produced = 0
         decoder = _open(codec, limits)
         damage: Damage | None = None

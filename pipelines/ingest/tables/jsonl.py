@@ -1,27 +1,26 @@
 """Reads JSON lines, plain or compressed with gzip or zstd, one row per line.
 
-A plain file can be read in parts: a line belongs to the part that contains its first byte. A compressed file
-cannot, so the part that starts at 0 reads all of it, and its ranges count decompressed bytes. If an object
+A file can be read in parts: a line of a plain file belongs to the part that contains its first byte, for compressed
+files see `lines.py`; one that is a single member is read by the part that starts at 0. If an object
 repeats a key, the last value wins. A lone surrogate becomes U+FFFD, and NaN, Infinity and numbers beyond a
 double become null; both are counted in the row's metadata. An integer beyond 64 bits becomes a double.
 """
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import BinaryIO, Final, NamedTuple
+from typing import BinaryIO, Final
 
 import orjson
 
-from winnow.pipelines.ingest.archives.inflate import BLOCK_BYTES, Codec, Damage, codec_of, inflated
-from winnow.pipelines.ingest.files import holds_start, read_range, refuse_changed
-from winnow.pipelines.ingest.records import Dropped, Event, FilePart, ReadLimits, Span, Unreadable
+from winnow.pipelines.ingest.archives.inflate import BLOCK_BYTES, Codec, Damage, codec_of
+from winnow.pipelines.ingest.files import read_range, refuse_changed
+from winnow.pipelines.ingest.records import Covered, Dropped, Event, FilePart, ReadLimits, Span, Unreadable
 from winnow.pipelines.ingest.tables.columns import NON_FINITE_NUMBERS, REPLACED_SURROGATES, ColumnMapping, row_event
+from winnow.pipelines.ingest.tables.lines import Line, compressed_lines, split_lines
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import Json
-from winnow.schemas.rows.samples import Unit
 
 MAX_DEPTH: Final = 200  # of nested arrays and objects; JSON writers stop at 254
 MAX_VALUES: Final = 4 << 20  # commas and brackets in one line: a parsed value takes up to 80 bytes
@@ -36,22 +35,13 @@ _FOREIGN: Final = {
 }
 
 
-class Line(NamedTuple):
-    """A line of a stream: its range with the terminator, and its bytes without; None if it exceeds the limit."""
-
-    offset: int
-    length: int
-    content: bytes | None
-    terminated: bool
-
-
 @dataclass(frozen=True, slots=True)
 class JsonlReader:
     """Yields one event per line, blank lines included."""
 
     mapping: ColumnMapping = field(default_factory=ColumnMapping)
 
-    def __call__(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
+    def __call__(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event | Covered]:
         """Events in file order whose ranges tile the lines that begin in the part."""
         refuse_changed(stream, part)
         head = read_range(stream, 0, 8)
@@ -64,7 +54,7 @@ class JsonlReader:
         codec = codec_of(head)
         if codec is None:
             yield from self._plain(stream, part, limits)
-        elif holds_start(part):
+        else:
             yield from self._compressed(stream, part, codec, limits)
 
     def _plain(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
@@ -74,22 +64,22 @@ class JsonlReader:
         for line in split_lines(_blocks(stream, start, part.size), start, limits.max_body_bytes):
             if line.offset >= part.end:
                 return
-            yield self._event(line, "bytes", "jsonl", limits, part.path)
+            yield self._event(line, Span(line.offset, line.length), "jsonl", limits, part.path)
 
-    def _compressed(self, stream: BinaryIO, part: FilePart, codec: Codec, limits: ReadLimits) -> Iterator[Event]:
-        damages: list[Damage] = []
-        blocks = _sound(inflated(stream, part.size, codec, limits), damages)
-        for line in split_lines(blocks, 0, limits.max_body_bytes):
-            if damages and not line.terminated:
-                span = Span(line.offset, line.length, "stream")
-                yield Unreadable(span, "truncated", "the stream ends inside the line")
+    def _compressed(
+        self, stream: BinaryIO, part: FilePart, codec: Codec, limits: ReadLimits
+    ) -> Iterator[Event | Covered]:
+        for found in compressed_lines(stream, part, codec, limits):
+            if isinstance(found, Covered):
+                yield found
+            elif isinstance(found, Damage):
+                yield Unreadable(Span(found.offset, found.length), found.reason, found.detail)
+            elif found.cut:
+                yield Unreadable(found.span, "truncated", "the stream ends inside the line")
             else:
-                yield self._event(line, "stream", f"jsonl.{codec}", limits, part.path)
-        for damage in damages:
-            yield Unreadable(Span(damage.offset, damage.length), damage.reason, damage.detail)
+                yield self._event(found.line, found.span, f"jsonl.{codec}", limits, part.path)
 
-    def _event(self, line: Line, unit: Unit, container: str, limits: ReadLimits, path: str) -> Event:
-        span = Span(line.offset, line.length, unit)
+    def _event(self, line: Line, span: Span, container: str, limits: ReadLimits, path: str) -> Event:
         content = line.content
         if content is None:
             detail = f"a line of {line.length} bytes, the limit is {limits.max_body_bytes} bytes"
@@ -102,32 +92,6 @@ class JsonlReader:
         if isinstance(parsed, Fault):
             return Unreadable(span, parsed.reason, parsed.detail)
         return row_event(parsed, span, container, self.mapping, limits, path)
-
-
-def split_lines(blocks: Iterable[bytes], offset: int, max_bytes: int) -> Iterator[Line]:
-    """Splits a stream of blocks into lines, the first at `offset`; a line over the limit is not loaded."""
-    held: list[bytes] = []
-    held_bytes = 0
-    for block in blocks:
-        lines = block.split(b"\n")
-        rest = lines.pop()
-        if lines:
-            if held_bytes:
-                size = held_bytes + len(lines[0])
-                yield Line(offset, size + 1, b"".join([*held, lines[0]]) if size <= max_bytes else None, True)
-                offset += size + 1
-            for content in islice(lines, 1 if held_bytes else 0, None):
-                size = len(content)
-                yield Line(offset, size + 1, content if size <= max_bytes else None, True)
-                offset += size + 1
-            held, held_bytes = [], 0
-        held_bytes += len(rest)
-        if held_bytes > max_bytes:
-            held.clear()
-        elif rest:
-            held.append(rest)
-    if held_bytes:
-        yield Line(offset, held_bytes, b"".join(held) if held_bytes <= max_bytes else None, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,12 +237,3 @@ def _blocks(stream: BinaryIO, offset: int, size: int) -> Iterator[bytes]:
             return
         offset += len(block)
         yield block
-
-
-def _sound(blocks: Iterable[bytes | Damage], damages: list[Damage]) -> Iterator[bytes]:
-    """Yields only the blocks; a final damage is stored in `damages`."""
-    for block in blocks:
-        if isinstance(block, Damage):
-            damages.append(block)
-        else:
-            yield block

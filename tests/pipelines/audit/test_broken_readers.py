@@ -18,7 +18,7 @@ from winnow import open_store
 from winnow.pipelines.audit import Findings, audit_generation
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.ingest.planning.formats import container_reader
-from winnow.pipelines.ingest.records import Event, FilePart, Reader, ReadLimits
+from winnow.pipelines.ingest.records import Covered, Event, FilePart, Reader, ReadLimits
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages import store_stages as stages
@@ -61,7 +61,8 @@ def skipping(reader: Reader, *, stretch: bool) -> Reader:
 
     def read(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
         held: Event | None = None
-        for number, event in enumerate(reader(stream, part, limits)):
+        events = (event for event in reader(stream, part, limits) if not isinstance(event, Covered))
+        for number, event in enumerate(events):
             if number == 4 and held is not None:
                 if stretch:
                     span = replace(held.span, length=held.span.length + event.span.length)

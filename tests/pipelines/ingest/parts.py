@@ -4,7 +4,7 @@ import io
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from winnow.pipelines.ingest.records import Event, FilePart, Reader, ReadLimits, Record, Unreadable
+from winnow.pipelines.ingest.records import Covered, Event, FilePart, Reader, ReadLimits, Record, Unreadable
 
 LIMITS = ReadLimits()
 
@@ -18,6 +18,7 @@ def read(
         event
         for start, end in pairwise(bounds)
         for event in reader(io.BytesIO(raw), FilePart(path, len(raw), start, end), limits)
+        if not isinstance(event, Covered)
     ]
 
 

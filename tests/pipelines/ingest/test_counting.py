@@ -12,8 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.pipelines.ingest.parts import LIMITS, read
-from winnow.pipelines.ingest.counting import MAX_FINDINGS, StreamCount, check_ranges, count_jsonl, count_parquet
-from winnow.pipelines.ingest.records import Event, FilePart, Reader, ReadLimits, Span
+from winnow.pipelines.ingest.counting import (
+    MAX_FINDINGS,
+    StreamCount,
+    check_lines,
+    check_ranges,
+    count_jsonl,
+    count_parquet,
+)
+from winnow.pipelines.ingest.records import Covered, Event, FilePart, Reader, ReadLimits, Span
 from winnow.pipelines.ingest.tables.jsonl import JsonlReader
 from winnow.pipelines.ingest.tables.parquet import ParquetReader
 
@@ -132,7 +139,7 @@ class Skipping:
 
     def __call__(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
         for index, event in enumerate(self._reader(stream, part, limits)):
-            if index != self._lost:
+            if index != self._lost and not isinstance(event, Covered):
                 yield event
 
 
@@ -154,11 +161,27 @@ def test_a_reader_that_skips_a_line_is_caught(shape: str, lost: int, broken: typ
     raw = SHAPES[shape](RAW)
     total = count_jsonl(io.BytesIO(raw))
     honest = read(JsonlReader(), raw)
-    assert check_ranges(total.bytes, [event.span for event in honest]) == []
+    assert check_lines(total, [event.span for event in honest]) == []
     assert len(honest) == total.lines
     spans = [event.span for event in read(broken(JsonlReader(), lost), raw)]
-    assert check_ranges(total.bytes, spans) != []
+    assert check_lines(total, spans) != []
     assert len(spans) != total.lines
+
+
+def test_a_line_that_is_claimed_in_another_member_is_caught() -> None:
+    first, second = gzip.compress(RAW[:14]), gzip.compress(RAW[14:])
+    total = count_jsonl(io.BytesIO(first + second))
+    spans = [event.span for event in read(JsonlReader(), first + second)]
+    assert [span.unit for span in spans] == ["stream", "member", "member", "member"]
+    assert check_lines(total, spans) == []
+    moved = Span(0, spans[1].length, "stream", 0)
+    assert check_lines(total, [moved, *spans[:1], *spans[2:]]) != []
+    claimed = Span(len(first), spans[1].length, "member", 2)
+    assert check_lines(total, [spans[0], claimed, *spans[2:]]) == [
+        f"line 2 is claimed as number 2 of the member at byte {len(first)}, but it is number 1 of the member at byte "
+        f"{len(first)}"
+    ]
+    assert check_lines(total, [*spans, spans[-1]]) != []
 
 
 @pytest.mark.parametrize("broken", [Skipping, Renumbering])
@@ -172,7 +195,7 @@ def test_a_reader_that_skips_a_row_is_caught(lost: int, broken: type[Skipping]) 
 
 
 def test_a_reader_that_reads_a_line_twice_is_caught() -> None:
-    def twice(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
+    def twice(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event | Covered]:
         for event in JsonlReader()(stream, part, limits):
             yield event
             yield event

@@ -76,7 +76,7 @@ def test_zeros_between_gzip_members_and_skippable_zstd_frames_are_passed() -> No
     assert texts(read(READER, skippable + zstd(line) + skippable + zstd(line))) == ["a", "a"]
 
 
-def test_only_the_part_at_zero_reads_a_compressed_file() -> None:
+def test_only_the_part_at_zero_reads_a_file_of_one_member() -> None:
     raw = gzip.compress(b'{"text": "a"}\n' * 10)
     assert read(READER, raw, cuts=[1, 20, 30]) == read(READER, raw)
     assert list(READER(io.BytesIO(raw), FilePart("f", len(raw), 5, len(raw)), LIMITS)) == []
