@@ -48,7 +48,7 @@ def passages() -> Mapping[str, Mapping[str, Mapping[str, list[str]]]]:
 def bundled() -> Iterator[Known]:
     """Every clean text that comes with winnow, in the order of languages."""
     for key, declaration in declarations().items():
-        for number, part in enumerate((*declaration.pages, *declaration.scraps, *declaration.books)):
+        for number, part in enumerate((*declaration.pages, *declaration.spares, *declaration.books)):
             document = Document(f"declaration {key} {number}", part.body, declaration.language.iso)
             yield Known(document, DECLARATION)
     for language, topics in passages()["clean"].items():

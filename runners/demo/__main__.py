@@ -11,7 +11,7 @@ from winnow.schemas.errors import WinnowError
 def main(arguments: list[str] | None = None) -> int:
     """Write the crawl; the exit status is 1 when the folder cannot be used."""
     parser = argparse.ArgumentParser(prog="python -m winnow.runners.demo", description="Write winnow's demo crawl.")
-    parser.add_argument("folder", type=Path, help="the folder to write into; made if it does not exist")
+    parser.add_argument("folder", type=Path, help="the folder to write into; created if it does not exist")
     folder: Path = parser.parse_args(arguments).folder
     try:
         make_crawl(folder)

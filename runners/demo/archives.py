@@ -1,8 +1,7 @@
-"""Writes WARC, WET and ARC bytes, and the damage that is planted in them.
+"""Writes WARC, WET and ARC bytes, with the planted damage.
 
-A small writer of our own, so that each header, identifier and date is decided here. Every record is its own
-gzip member or zstd frame, as crawls publish them. Compressed bytes depend on the zlib and zstd that are
-installed; what they decompress to does not.
+The writer is small and sets every header, identifier and date itself. Every record is its own gzip member or zstd
+frame, as in published crawls. The compressed bytes depend on the installed zlib and zstd; the contents do not.
 """
 
 import base64
@@ -33,7 +32,7 @@ class Record:
     damage: Damage | None = None
 
     def to_bytes(self) -> bytes:
-        """The record as it stands in an uncompressed archive."""
+        """The record as it is in an uncompressed archive."""
         length = len(self.block) + {"short_length": -40, "long_length": 4_000}.get(self.damage or "", 0)
         lines = ["WARC/1.0", *(f"{name}: {value}" for name, value in self.headers), f"Content-Length: {length}"]
         if self.damage == "bad_header":
@@ -78,7 +77,7 @@ def wet(name: str, captures: Iterable[tuple[int, Capture]]) -> bytes:
 
 
 def arc(name: str, captures: Iterable[tuple[int, Capture]]) -> bytes:
-    """An ARC 1 archive, one gzip member a record."""
+    """An ARC 1 archive, one gzip member per record."""
     fields = b"1 0 Example Archive\nURL IP-address Archive-date Content-type Archive-length\n"
     members = [b"filedesc://%s 0.0.0.0 %s text/plain %d\n%s\n" % (name.encode(), _compact(0), len(fields), fields)]
     for ordinal, capture in captures:
@@ -111,7 +110,7 @@ def response(ordinal: int, capture: Capture, damage: Damage | None = None) -> Re
 
 
 def wrap(record: Record, wrapping: Wrapping) -> bytes:
-    """The record as one gzip member, one zstd frame, or as it is, with its damage done."""
+    """The record as one gzip member, one zstd frame, or uncompressed, with its damage applied."""
     raw = record.to_bytes()
     if wrapping == "gzip":
         raw = gzip_member(raw)

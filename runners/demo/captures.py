@@ -1,4 +1,4 @@
-"""What a crawler brings home, before it is written: one HTTP exchange, and the truth about it."""
+"""One captured HTTP exchange, before it is written to an archive, and the truth about it."""
 
 import zlib
 from dataclasses import dataclass, field
@@ -15,16 +15,16 @@ NO_LANGUAGE = "zxx"  # ISO 639-3: no linguistic content
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What later stages are measured against: a line of truth.jsonl, with the capture's address and place."""
+    """What later stages are measured against: a line of truth.jsonl, apart from the capture's archive, record and address."""
 
     kind: str  # from KINDS
-    case: str  # what exactly is planted; the kind again where that says it all
+    case: str  # what exactly is planted; the same as `kind` if that is enough
     language: str = NO_LANGUAGE  # ISO 639-3
     title: str = ""
-    text: str = ""  # the article's text: paragraphs with a blank line between
+    text: str = ""  # the article's text: paragraphs separated by blank lines
     of: str | None = None  # the address of the page that this one repeats
     similarity: float | None = None  # to `of`: Jaccard over 5-grams of words (of characters where words are not spaced)
-    personal: tuple[tuple[str, str], ...] = ()  # (what, value): each value stands in the text as it is here
+    personal: tuple[tuple[str, str], ...] = ()  # (kind, value): each value is in the text exactly as written here
 
 
 KINDS = {
@@ -56,7 +56,7 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """One response. `body` is what the page is; codings are applied when it is written."""
+    """One response. `body` is the page itself; codings are applied when it is written."""
 
     url: str
     body: bytes
@@ -66,9 +66,9 @@ class Capture:
     headers: tuple[tuple[str, str], ...] = ()
     coding: Coding = ""
     chunked: bool = False
-    cut: str | None = None  # WARC-Truncated: the reason; the body given is what was left
+    cut: str | None = None  # WARC-Truncated: the reason; `body` is then the part that was captured
     revisit_of: str | None = None  # the address whose payload this repeats; the record then holds headers only
-    pinned: str | None = None  # the archive that it must stand in
+    pinned: str | None = None  # the archive that must hold it
     raw_payload: bytes | None = field(default=None, repr=False)  # sent instead of the coded body
 
     @property
@@ -77,7 +77,7 @@ class Capture:
         return record_id("response", self.url, self.truth.case)
 
     def payload(self) -> bytes:
-        """The bytes as they go over the wire after the headers."""
+        """The bytes that follow the headers on the wire."""
         if self.raw_payload is not None:
             return self.raw_payload
         coded = encode(self.body, self.coding)

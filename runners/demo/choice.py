@@ -1,4 +1,4 @@
-"""Choices that look random and are not: each is a hash of what it is for."""
+"""Choices that look random but are not: each is a hash of its purpose."""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
@@ -24,11 +24,11 @@ def pick(options: Sequence[T], *purpose: str | int) -> T:
 
 
 def shuffled(items: Iterable[T], *purpose: str | int) -> list[T]:
-    """All of the items, in an order of the purpose's own; two calls with one purpose agree."""
+    """All of the items, in an order that depends on the purpose; the same purpose always gives the same order."""
     numbered = sorted(enumerate(items), key=lambda pair: number(*purpose, pair[0]))
     return [item for _, item in numbered]
 
 
 def chance(percent: float, *purpose: str | int) -> bool:
-    """True for about this many of a hundred purposes."""
+    """True for about this percentage of purposes."""
     return number(*purpose) % 10_000 < percent * 100

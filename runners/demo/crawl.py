@@ -1,14 +1,14 @@
 """Writes the demo crawl into a folder: archives, books, a table, notes, lists and the truth about them.
 
-The same bytes come out of every run with the same zlib, zstd, Brotli and pyarrow; what the archives decompress
-to and what the table holds is the same with any.
+Every run with the same zlib, zstd, Brotli and pyarrow writes the same bytes; the contents of the archives and the table
+are the same with any version.
 """
 
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from winnow.runners.demo import hostile, planted, shelves
+from winnow.runners.demo import hostile, other_sources, planted
 from winnow.runners.demo.archives import Damage, Wrapping, arc, warc, wet
 from winnow.runners.demo.captures import Capture, Truth
 from winnow.runners.demo.choice import number, shuffled
@@ -25,23 +25,23 @@ ARCHIVES: dict[str, Wrapping] = {
     hostile.PLAIN: "plain",
     hostile.PACKED: "zstd",
 }
-_FULL = ("part-00000.warc.gz", hostile.PLAIN)  # these hold request and metadata records as well
-_SHARES = (30, 30, 15, 10, 3, 12)  # per cent of the captures, in the order of ARCHIVES
+_FULL = ("part-00000.warc.gz", hostile.PLAIN)  # these also hold request and metadata records
+_SHARES = (30, 30, 15, 10, 3, 12)  # percent of the captures, in the order of ARCHIVES
 _IN_WET, _IN_ARC = 14, 8
 
 Planned = tuple[int, Capture, Damage | None]
 
 
 def make_crawl(folder: Path) -> None:
-    """Write the crawl below the folder. A run that was cut short is completed; other people's files are not touched."""
+    """Write the crawl into the folder. An interrupted run is completed; files that are not the demo's are left unchanged."""
     for path, content in sorted(crawl_files().items()):
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.exists():
             if target.read_bytes() != content:
-                raise SourceError(f"{target}: exists and is not the demo's; remove it or name another folder")
+                raise SourceError(f"{target}: exists and is not the demo's; remove it or choose another folder")
             continue
-        unfinished = target.with_name(target.name + ".unfinished")  # so that a killed run leaves no half file
+        unfinished = target.with_name(target.name + ".unfinished")  # so that a killed run leaves no partial file
         unfinished.write_bytes(content)
         unfinished.replace(target)
 
@@ -55,16 +55,16 @@ def crawl_files() -> dict[str, bytes]:
     converted, legacy = _older_captures()
     files["wet/part-00000.warc.wet.gz"] = wet("part-00000.warc.wet.gz", converted)
     files["legacy/part-1998.arc.gz"] = arc("part-1998.arc.gz", legacy)
-    files |= {f"books/{name}": raw for name, raw in shelves.books().items()}
-    files |= {f"reference/{name}": raw for name, raw in shelves.reference().items()}
-    files |= {f"notes/{name}": raw for name, raw in shelves.notes().items()}
+    files |= {f"books/{name}": raw for name, raw in other_sources.books().items()}
+    files |= {f"reference/{name}": raw for name, raw in other_sources.reference().items()}
+    files |= {f"notes/{name}": raw for name, raw in other_sources.notes().items()}
     files["lists/adult-domains.txt"] = planted.adult_list().encode()
     files["truth.jsonl"] = _truth_lines(plan)
     return files
 
 
 def planned() -> dict[str, list[Planned]]:
-    """Which capture stands in which archive, in order, with its ordinal in the crawl and its damage."""
+    """The captures of each archive in order, with their ordinals in the crawl and their damage."""
     captures: list[tuple[Capture, Damage | None]] = [
         (capture, None)
         for capture in [*ordinary_pages(), *planted.planted_pages(), *hostile.hostile_pages(), *traffic()]
@@ -74,11 +74,11 @@ def planned() -> dict[str, list[Planned]]:
     fetched = sorted(shuffled(captures, "order"), key=lambda pair: pair[0].revisit_of is not None)  # revisits come last
     for ordinal, (capture, damage) in enumerate(fetched):
         plan[capture.pinned or _archive_of(capture.url)].append((ordinal, capture, damage))
-    return {name: _with_damage_inside(records) for name, records in plan.items()}
+    return {name: _with_damage_spread(records) for name, records in plan.items()}
 
 
-def _with_damage_inside(records: list[Planned]) -> list[Planned]:
-    """The records with the damaged ones spread between the others; what cuts the file short comes last."""
+def _with_damage_spread(records: list[Planned]) -> list[Planned]:
+    """The records with the damaged ones spread between the others; one that truncates the file comes last."""
     arranged = [record for record in records if record[2] is None]
     inside = [record for record in records if record[2] not in (None, "truncated_end")]
     for at, record in enumerate(inside):
@@ -92,11 +92,11 @@ def _archive_of(url: str) -> str:
         left -= share
         if left < 0:
             return name
-    raise AssertionError("the shares add up to a hundred")
+    raise AssertionError("the shares add up to 100")
 
 
 def _older_captures() -> tuple[Sequence[tuple[int, Capture]], Sequence[tuple[int, Capture]]]:
-    """Articles that also stand in the WET file, and those that the ARC file repeats."""
+    """The articles that the WET file repeats, and those that the ARC file repeats."""
     chosen = shuffled(articles(), "older")
     return list(enumerate(chosen[:_IN_WET])), list(enumerate(chosen[_IN_WET : _IN_WET + _IN_ARC]))
 

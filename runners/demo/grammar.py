@@ -1,7 +1,7 @@
 """Texts that follow a pattern: encyclopedia entries, board threads, forecasts, product sheets, match reports.
 
-Entries and threads are composed sentence by sentence, so they differ; forecasts, products and matches share
-one wording on purpose and differ in their numbers and names.
+Entries and threads are composed sentence by sentence, so they differ; forecasts, products and matches deliberately
+share their wording and differ in numbers and names.
 """
 
 from collections.abc import Callable
@@ -109,7 +109,7 @@ _THINGS = (
 )
 _PARTS = ("spring", "felt washer", "bearing", "pawl", "gasket", "set screw", "belt", "ratchet")
 _NOISES = ("grinding", "clicking", "whistling", "dull", "squeaking")
-_DEEDS = ("oiled", "moved", "cleaned", "lent out", "painted")
+_REPAIRS = ("oiled", "moved", "cleaned", "lent out", "painted")
 _MEMBERS = ("oldbrass", "tinker_77", "Marit", "greasemonkey", "left_thread", "quietfile", "bea", "nils_h")
 _MONTHS = ("March", "April", "May", "June", "July", "August", "September", "October")
 _TEAMS = ("Näs IF", "Brackens BK", "Sjövalla", "Hallens SK", "Ostlings AIS", "Varns FF", "Gullbergs IK", "Skärets BoIS")
@@ -118,12 +118,12 @@ _FINISHES = ("zinc", "brass", "black", "stainless")
 
 
 def place(*purpose: str | int) -> str:
-    """A place name that sounds as if it were on a map."""
+    """A plausible place name."""
     return pick(_FIRST, "first", *purpose) + pick(_LAST, "last", *purpose)
 
 
 def entry(number: int, purpose: str = "wiki") -> Text:
-    """An encyclopedia entry about a place; six sentences chosen and filled for this number."""
+    """An encyclopedia entry about a place: six sentences, chosen and filled in by its number."""
     words = {
         "place": place(purpose, number),
         "county": place(purpose, number, "county") + "shire",
@@ -159,7 +159,7 @@ def thread(number: int) -> Thread:
             thing=thing,
             part=pick(_PARTS, "thread", number, at),
             noise=pick(_NOISES, "thread", number),
-            did=pick(_DEEDS, "thread", number),
+            did=pick(_REPAIRS, "thread", number),
             year=between(1931, 1988, "thread", number),
             number=between(2, 30, "thread", number, at),
         )
@@ -179,7 +179,7 @@ def thread(number: int) -> Thread:
 
 
 def forecast(number: int) -> Text:
-    """A weather page; every one of them has the same sentences."""
+    """A weather page; all of them have the same sentences."""
     where = place("weather", number)
     low, high = between(-6, 9, "low", number), between(10, 24, "high", number)
     return Text(
@@ -198,7 +198,7 @@ def forecast(number: int) -> Text:
 
 
 def product(number: int) -> Text:
-    """A product sheet; every one of them has the same sentences."""
+    """A product sheet; all of them have the same sentences."""
     name = pick(_PRODUCTS, "product", number)
     finish = pick(_FINISHES, "product", number)
     length = between(8, 160, "length", number)
@@ -216,7 +216,7 @@ def product(number: int) -> Text:
 
 
 def match(number: int) -> Text:
-    """A football result in Swedish; every one of them has the same sentences."""
+    """A football result in Swedish; all of them have the same sentences."""
     home, away = shuffled(_TEAMS, "match", number)[:2]
     ours, theirs = between(0, 5, "home", number), between(0, 4, "away", number)
     return Text(

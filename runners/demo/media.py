@@ -1,6 +1,6 @@
 """The crawl's images, PDF and video stub: small, real bytes, drawn from integers.
 
-PNG, GIF and BMP are encoded here. JPEG and WebP need an encoder, so two pictures in each format lie beside
+PNG, GIF and BMP are encoded here. JPEG and WebP need an encoder, so two pictures in each format are stored beside
 this file; they were encoded once from the same scenes.
 """
 
@@ -23,7 +23,7 @@ STORED = ("harbour.jpg", "harbour-small.jpg", "market.webp", "harbour.webp")
 @cache
 def scene(name: str, width: int = WIDTH, height: int = HEIGHT) -> Pixels:
     """A picture of sky, hills, water and a few houses, all placed by hashes of its name; RGB."""
-    # Coordinates are those of a 160 x 120 canvas, so that a smaller size shows the same scene.
+    # Coordinates are those of a 160 x 120 canvas, so that smaller sizes show the same scene.
     y, x = np.mgrid[0:height, 0:width]
     x, y = x * WIDTH // width, y * HEIGHT // height
     horizon = between(50, 80, name, "horizon")
@@ -66,7 +66,7 @@ def lying_png() -> bytes:
 
 
 def bmp(pixels: Pixels) -> bytes:
-    """A 24-bit BMP; rows from the bottom, each padded to four bytes."""
+    """A 24-bit BMP: rows from bottom to top, each padded to four bytes."""
     height, width, _ = pixels.shape
     rows = b"".join(row[:, ::-1].tobytes() + bytes(-width * 3 % 4) for row in pixels[::-1])
     sizes = (40, width, height)
@@ -75,7 +75,7 @@ def bmp(pixels: Pixels) -> bytes:
 
 
 def gif(width: int, height: int, indices: Iterable[int], palette: bytes) -> bytes:
-    """A GIF of up to 128 colours. The table is cleared before codes outgrow eight bits."""
+    """A GIF of up to 128 colours. The code table is cleared before codes exceed eight bits."""
     colours = 128
     head = b"GIF89a" + width.to_bytes(2, "little") + height.to_bytes(2, "little") + b"\xf6\0\0"
     table = palette[: colours * 3].ljust(colours * 3, b"\0")
@@ -94,12 +94,12 @@ def gif(width: int, height: int, indices: Iterable[int], palette: bytes) -> byte
 
 
 def pixel() -> bytes:
-    """The tracking pixel: a transparent GIF of one by one."""
+    """A tracking pixel: a transparent 1 x 1 GIF."""
     return bytes.fromhex("47494638396101000100800000000000ffffff21f90401000000002c00000000010001000002024401003b")
 
 
 def badge() -> bytes:
-    """A GIF of 48 x 16: stripes."""
+    """A striped GIF of 48 x 16."""
     palette = b"".join(bytes([number * 2, 255 - number * 2, 120]) for number in range(128))
     return gif(48, 16, [(column * 5 + row * 9) % 128 for row in range(16) for column in range(48)], palette)
 
@@ -113,7 +113,7 @@ def svg() -> bytes:
 
 
 def stored(name: str) -> bytes:
-    """One of the pictures that lie beside this file."""
+    """One of the pictures stored beside this file."""
     return resources.files("winnow.runners.demo").joinpath("pictures", name).read_bytes()
 
 
@@ -140,7 +140,7 @@ def pdf(lines: Iterable[str]) -> bytes:
 
 
 def mp4_stub() -> bytes:
-    """The boxes that a player looks at first, and no frames: ftyp, an empty moov, a short mdat."""
+    """The boxes that a player reads first, without frames: ftyp, an empty moov, a short mdat."""
     return (
         _box(b"ftyp", b"isom\0\0\x02\0isomiso2avc1mp41")
         + _box(b"moov", _box(b"mvhd", bytes(100)))

@@ -1,6 +1,6 @@
 """The ordinary pages of the crawl: articles, encyclopedia entries, board topics, templated pages, illustrated ones.
 
-Everything that is planted to be found or to break something is in planted.py and hostile.py.
+Pages planted to be found or to break something are in planted.py and hostile.py.
 """
 
 from functools import cache
@@ -25,31 +25,31 @@ def ordinary_pages() -> list[Capture]:
 
 @cache
 def web_prose() -> tuple[Text, ...]:
-    """The pieces of ours that stand on pages; the others are books."""
-    dealt = _dealt_prose()
-    return dealt[: len(dealt) * 5 // 8]
+    """The pieces written for the demo that are on pages; the others are on illustrated pages or in books."""
+    pieces = _shuffled_prose()
+    return pieces[: len(pieces) * 5 // 8]
 
 
 @cache
 def illustrated_prose() -> tuple[Text, ...]:
-    """The pieces that stand on the pages with images."""
-    return _dealt_prose()[len(_dealt_prose()) * 5 // 8 :][:ILLUSTRATED]
+    """The pieces on the pages with images."""
+    return _shuffled_prose()[len(_shuffled_prose()) * 5 // 8 :][:ILLUSTRATED]
 
 
 @cache
 def book_prose() -> tuple[Text, ...]:
-    """The pieces that only the trusted books hold."""
-    return _dealt_prose()[len(_dealt_prose()) * 5 // 8 :][ILLUSTRATED:]
+    """The pieces that are only in the trusted books."""
+    return _shuffled_prose()[len(_shuffled_prose()) * 5 // 8 :][ILLUSTRATED:]
 
 
 @cache
-def _dealt_prose() -> tuple[Text, ...]:
+def _shuffled_prose() -> tuple[Text, ...]:
     return tuple(shuffled(prose(), "prose"))
 
 
 @cache
 def published() -> dict[str, tuple[Text, Site]]:
-    """What each article's address holds: the Declaration's pages in every language, and our own pieces."""
+    """The text and site at each article's address: the Declaration's pages in every language, and the demo's own pieces."""
     texts = [text for entry in declarations().values() for text in entry.pages]
     placed = [(text, site_for(text.language.key, text.title, at)) for at, text in enumerate([*texts, *web_prose()])]
     return {site.url(path_of(text)): (text, site) for text, site in placed}
@@ -62,7 +62,7 @@ def article(url: str) -> Capture:
 
 
 def articles() -> list[Capture]:
-    """The pages of everything that is published."""
+    """The pages of all articles."""
     return [article(url) for url in published()]
 
 
@@ -78,7 +78,7 @@ def page(
     head: str = "",
     charset: str = "utf-8",
 ) -> Capture:
-    """A text as a page of a site. Without a truth of its own it is an article."""
+    """A text as a page of a site. It is an article unless `truth` says otherwise."""
     url = site.url(path if path is not None else path_of(text))
     document = Document(
         url=url,
@@ -101,7 +101,7 @@ def truth_of(text: Text, kind: str, case: str = "") -> Truth:
 
 
 def path_of(text: Text) -> str:
-    """A path in the manner of news sites: date, then the title or a number."""
+    """A path as news sites have them: a date, then the title or a number."""
     mark = number("path", text.language.key, text.title, text.paragraphs[0])
     slug = "-".join("".join(c if c.isalnum() else " " for c in text.title.lower()).split())[:48]
     if chance(40, "number", mark):
@@ -110,13 +110,15 @@ def path_of(text: Text) -> str:
 
 
 def date_of(url: str) -> str:
-    """The day that the page claims to be from."""
+    """The date that the page claims."""
     return f"{between(2015, 2023, url, 'year')}-{between(1, 12, url, 'month'):02}-{between(1, 28, url, 'day'):02}"
 
 
 def _neighbours(url: str, text: Text) -> tuple[tuple[str, str], ...]:
     same = [
-        (other, its.title) for other, (its, _) in published().items() if its.language == text.language and other != url
+        (other, candidate.title)
+        for other, (candidate, _) in published().items()
+        if candidate.language == text.language and other != url
     ]
     return tuple(shuffled(same, "related", url)[:3])
 
@@ -137,7 +139,7 @@ def board() -> list[Capture]:
 
 
 def templated() -> list[Capture]:
-    """Forecasts, product sheets and match reports: alike but for their numbers."""
+    """Forecasts, product sheets and match reports: alike except for their numbers."""
     sites = {"forecast": WEATHER, "product": SHOP, "match": MATCHES}
     pages = []
     for case, (make, count) in grammar.TEMPLATED.items():
@@ -148,7 +150,7 @@ def templated() -> list[Capture]:
 
 
 def illustrated() -> list[Capture]:
-    """Pages with a figure each, and the images that they show; some images are shown twice, resized or re-encoded."""
+    """Pages with one figure each, and their images; some images are used twice, resized or re-encoded."""
     captures = []
     for at, text in enumerate(illustrated_prose()):
         site = site_for(text.language.key, "illustrated", at)
@@ -177,7 +179,7 @@ def illustrated() -> list[Capture]:
 
 
 def _picture(at: int) -> tuple[str, str, bytes]:
-    """The image of the page with this number. The first six but one show the harbour, in five encodings and sizes."""
+    """The image of the page with this number. Of the first six, all but one show the harbour, in five encodings and sizes."""
     if at < len(media.STORED):
         name = media.STORED[at]
         return name, "image/jpeg" if name.endswith("jpg") else "image/webp", media.stored(name)

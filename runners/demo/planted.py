@@ -7,7 +7,7 @@ from winnow.runners.demo.choice import between, number, pick, shuffled
 from winnow.runners.demo.grammar import entry, place
 from winnow.runners.demo.pages import article, page, path_of, published, truth_of
 from winnow.runners.demo.sites import BY_ADDRESS, FORUM, MIRRORS, OPTED_OUT, PLANTED, SITES, Site, site_for
-from winnow.runners.demo.texts import Text, language, scrap
+from winnow.runners.demo.texts import Text, language, spare_text
 
 EDITED_PERCENT = (1, 3, 8, 20, 35)
 COPIES_PER_STEP = 6
@@ -33,7 +33,7 @@ def planted_pages() -> list[Capture]:
 
 
 def adult_list() -> str:
-    """The domain list in the format that such lists have: one host a line."""
+    """The domain list in the usual format: one host per line."""
     hosts = sorted({host.removeprefix("www.") for host in ADULT_HOSTS} | set(LISTED_ONLY))
     return "# Fictional hosts of the demo crawl.\n" + "".join(f"{host}\n" for host in hosts)
 
@@ -51,7 +51,7 @@ def _five_grams(text: str) -> set[tuple[str, ...]]:
 
 
 def edited(text: Text, percent: int, *purpose: str | int) -> Text:
-    """The text with about this share of its words replaced by other words of its own."""
+    """The text with about this percentage of its words replaced by other words from it."""
     words = text.body.split()
 
     def edit(paragraph: str, row: int) -> str:
@@ -64,7 +64,7 @@ def edited(text: Text, percent: int, *purpose: str | int) -> Text:
 
 
 def near_duplicates() -> list[Capture]:
-    """Copies at several distances: edited words, mirrors, a lost end, an added beginning, other addresses."""
+    """Copies of different similarity: edited words, mirrors, a missing end, an added beginning, other addresses."""
     every = shuffled(published().items(), "originals")
     originals = iter([(url, text, site) for url, (text, site) in every if len(text.body.split()) > 90])
     unspaced = [(url, text) for url, (text, _) in every if text.language.key in ("jpn", "cmn-Hans", "tha", "khm")]
@@ -93,13 +93,13 @@ def near_duplicates() -> list[Capture]:
 
 
 def _copy(url: str, text: Text, changed: Text, case: str, site: Site) -> Capture:
-    """The changed text on another site, with its likeness to the original."""
+    """The changed text on another site, with its similarity to the original."""
     truth = replace(truth_of(changed, "near_duplicate", case), of=url, similarity=similarity(text.body, changed.body))
     return page(site, changed, path=f"/{case}{path_of(text)}", truth=truth)
 
 
 def _same_page(url: str, at: int) -> Capture:
-    """The page again, by the other scheme or with tracking parameters in its address."""
+    """The same page under the other scheme, or with tracking parameters in its address."""
     scheme, _, rest = url.partition("://")
     tracked = f"{url}?utm_source=letter&utm_medium=mail&utm_id={at}"
     other = f"{'http' if scheme == 'https' else 'https'}://{rest}" if at % 2 else tracked
@@ -109,7 +109,7 @@ def _same_page(url: str, at: int) -> Capture:
 
 
 def _edited_characters(text: Text) -> Text:
-    """Three of a hundred characters replaced by others of the text: an edit where words are not spaced."""
+    """The text with 3 % of its characters replaced by others from it: an edit for scripts without spaces."""
 
     def edit(paragraph: str, row: int) -> str:
         return "".join(
@@ -139,8 +139,8 @@ def spam() -> list[Capture]:
     captures = []
     for at in range(12):
         words = pick(_STUFFING, "stuffing", at)
-        captures.append(_stuffed("eng", words, at))
-    captures += [_stuffed(key, words, 50 + at) for at, (key, words) in enumerate(_STUFFING_ELSEWHERE.items())]
+        captures.append(_keyword_stuffing("eng", words, at))
+    captures += [_keyword_stuffing(key, words, 50 + at) for at, (key, words) in enumerate(_STUFFING_ELSEWHERE.items())]
     for at in range(6):
         words = _STUFFING[at % len(_STUFFING)]
         names = [f"{pick(words, 'farm', at, row)} {place('farm', at, row).lower()}" for row in range(60)]
@@ -157,7 +157,7 @@ def spam() -> list[Capture]:
     return captures
 
 
-def _stuffed(key: str, words: tuple[str, ...], at: int) -> Capture:
+def _keyword_stuffing(key: str, words: tuple[str, ...], at: int) -> Capture:
     lines = tuple(
         " ".join(pick(words, "stuff", at, row, column) for column in range(between(18, 34, "stuff", at, row))) + "."
         for row in range(8)
@@ -199,7 +199,7 @@ def adult() -> list[Capture]:
     return captures
 
 
-# Numbers from ranges that regulators keep for fiction, and account numbers from documentation of the formats.
+# Telephone numbers from ranges reserved for fiction, and account numbers from documentation of the formats.
 _PEOPLE: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ("eng", "You can reach {name} at {email} or, during office hours, on {phone}.", (("phone", "+44 20 7946 0123"),)),
     (
@@ -250,13 +250,13 @@ _NAMES = ("Mara Lindqvist", "Otto Brenner", "Jean Aubert", "Priya Dorrit", "Sam 
 
 
 def personal_data() -> list[Capture]:
-    """Contact lists, threads and notices with invented people in them; the values are listed in the truth."""
+    """Contact lists, threads and notices with invented people; the truth lists the values."""
     captures = []
     for at, (key, sentence, values) in enumerate(_PEOPLE):
         name = pick(_NAMES, "person", at)
         email = name.lower().replace(" ", ".") + pick(("@example.com", "@example.org", "@mail.example.net"), "mail", at)
         filled = sentence.format(name=name, email=email, **dict(values))
-        around = (entry(at, "contact") if key == "eng" else scrap(key, 0)).paragraphs
+        around = (entry(at, "contact") if key == "eng" else spare_text(key, 0)).paragraphs
         text = Text(language(key), "contact", f"{name} ({at + 1})", (around[0], filled, *around[1:]))
         personal = (("email", email), *((what.rstrip("0123456789"), value) for what, value in values))
         truth = replace(truth_of(text, "pii", "contact"), personal=personal)
@@ -269,7 +269,7 @@ def personal_data() -> list[Capture]:
 
 
 def boilerplate_only() -> list[Capture]:
-    """Pages that are nothing but their template: section fronts, consent walls, an empty search."""
+    """Pages with a template but no article: section fronts, consent walls, an empty search."""
     captures = []
     for at, site in enumerate(SITES[:10]):
         key = site.languages[0] if site.languages else "eng"
@@ -280,7 +280,7 @@ def boilerplate_only() -> list[Capture]:
 
 
 def opted_out() -> list[Capture]:
-    """Reservations in meta tags, in headers, as malformed values, and for crawlers of one name only."""
+    """Reservations in meta tags, in headers, as malformed values, and for one named crawler only."""
     cases: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
         ("meta-noai", '<meta name="robots" content="noai, noimageai">\n', ()),
         ("meta-noindex", '<meta name="robots" content="noindex">\n', ()),
@@ -296,7 +296,7 @@ def opted_out() -> list[Capture]:
         ("malformed-tdm", "", (("tdm-reservation", "yes please"),)),
         ("malformed-meta", '<meta name="robots" content="noai;;all,,">\n', ()),
     )
-    texts = [scrap(key) for key in ("eng", "por", "vie", "ind", "hun", "ron", "ces", "pes", "urd")]
+    texts = [spare_text(key) for key in ("eng", "por", "vie", "ind", "hun", "ron", "ces", "pes", "urd")]
     captures = []
     for (case, head, headers), text in zip(cases, texts, strict=True):
         one = page(OPTED_OUT, text, path=f"/{case}", truth=truth_of(text, "opt_out", case), head=head)
@@ -305,8 +305,8 @@ def opted_out() -> list[Capture]:
 
 
 def canonical() -> list[Capture]:
-    """Pages that say where they belong: at home, on another host, nowhere sensible, and one on a bare address."""
-    texts = [scrap(key) for key in ("kat", "isl", "bul")]
+    """Pages whose canonical link is their own address, another host or a script, and one page on a bare IP address."""
+    texts = [spare_text(key) for key in ("kat", "isl", "bul")]
     links = ("{url}", "https://elsewhere.example/original", "javascript:alert(1)")
     captures = []
     for at, (text, link) in enumerate(zip(texts, links, strict=True)):
@@ -321,6 +321,6 @@ def canonical() -> list[Capture]:
                 head=head,
             )
         )
-    text = scrap("ekk")
+    text = spare_text("ekk")
     captures.append(page(BY_ADDRESS, text, path="/index", truth=truth_of(text, "canonical", "bare_address")))
     return captures

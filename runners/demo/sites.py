@@ -1,6 +1,6 @@
-"""The fictional hosts of the crawl, all below reserved names (.example, .test, example.com, documentation addresses).
+"""The fictional hosts of the crawl, all under reserved names (.example, .test, example.com, documentation addresses).
 
-A site has one template, a scheme and the languages that it publishes in; those without a language publish any.
+A site has one template, a scheme and the languages that it publishes in; a site without languages publishes in any.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Template: TypeAlias = Literal["newspaper", "blog", "wiki", "forum", "shop", "tab
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One host and how its pages look."""
+    """One host and the look of its pages."""
 
     host: str
     name: str
@@ -71,7 +71,7 @@ PLANTED = Site("cases.oddments.example", "Oddments", "docs")
 
 
 def site_for(key: str, *purpose: str | int) -> Site:
-    """A site that publishes in the language; mostly one of its own, sometimes one that publishes any."""
+    """A site that publishes in the language: usually one that lists it, sometimes one that publishes in any."""
     own = [site for site in SITES if key in site.languages]
-    anyone = [site for site in SITES if not site.languages]
-    return pick([*own, *own, *anyone], "site", key, *purpose)
+    multilingual = [site for site in SITES if not site.languages]
+    return pick([*own, *own, *multilingual], "site", key, *purpose)

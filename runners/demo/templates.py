@@ -1,6 +1,6 @@
 """Eight site templates: what surrounds an article in a crawl (menus, banners, related links, advertisements).
 
-They imitate the markup of different decades on purpose: tables, div soup, HTML5 with JSON-LD, a wiki, a board.
+They deliberately imitate the markup of different decades: tables, div soup, HTML5 with JSON-LD, a wiki, a board.
 """
 
 import json
@@ -31,7 +31,7 @@ _REMARKS = (
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """An image inside an article, with what the page says about it."""
+    """An image inside an article, with its alternative text and caption."""
 
     src: str
     alt: str
@@ -40,7 +40,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a template wraps: an article and the little that is special about its page."""
+    """What a template wraps: an article and the particulars of its page."""
 
     url: str
     language: Language
@@ -49,13 +49,13 @@ class Document:
     date: str = "2023-11-05"
     figures: tuple[Figure, ...] = ()
     related: tuple[tuple[str, str], ...] = ()  # (href, title)
-    head: str = ""  # further markup for <head>
+    head: str = ""  # additional markup for <head>
     charset: str = "utf-8"  # as the page declares it; "" declares none
     body: str | None = None  # markup instead of the paragraphs
 
 
 def render(site: Site, document: Document) -> str:
-    """The whole page as its site would serve it."""
+    """The whole page, as its site would serve it."""
     return _TEMPLATES[site.template](site, document, labels(document.language.key))
 
 

@@ -1,8 +1,8 @@
-"""The texts that the demo's pages are made of: the Declaration of Human Rights and our own short pieces.
+"""The texts that the demo's pages are made of: the Declaration of Human Rights and short pieces written for the demo.
 
-Pages must differ unless a likeness is planted, so a language's thirty articles are dealt out once: twenty to
-pages, four to the pages that something else is tried on, six (and the preamble) to the trusted books.
-Where the texts come from and under which terms: SOURCES.md beside this file.
+Pages must differ unless a resemblance is planted, so each of a language's thirty articles is used once: twenty on
+ordinary pages, four on planted pages, six (and the preamble) in the trusted books. SOURCES.md beside this file lists
+where the texts come from, and their licences.
 """
 
 import json
@@ -18,12 +18,12 @@ _FOLDER = resources.files("winnow.runners.demo")
 
 PAGES_PER_LANGUAGE = 4
 _ARTICLES_PER_PAGE = 5
-_SCRAPS = 4
+_SPARES = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A language as pages and truth name it. `key` tells scripts apart where one language has two."""
+    """A language as pages and truth name it. `key` distinguishes the scripts of a language that has two."""
 
     key: str  # "swe", "cmn-Hans"
     name: str  # English
@@ -38,7 +38,7 @@ class Language:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One piece: what a page's article, a book's chapter or a note holds."""
+    """One piece: a page's article, a book's chapter or a note."""
 
     language: Language
     topic: str
@@ -47,23 +47,23 @@ class Text:
 
     @property
     def body(self) -> str:
-        """The paragraphs with a blank line between: what an extractor should find."""
+        """The paragraphs separated by blank lines: what an extractor should find."""
         return "\n\n".join(self.paragraphs)
 
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """One translation, dealt out so that no two pages share an article by accident."""
+    """One translation, divided so that no two pages share an article by accident."""
 
     language: Language
     pages: tuple[Text, ...]
-    scraps: tuple[Text, ...]  # one article each
+    spares: tuple[Text, ...]  # one article each, for planted pages
     books: tuple[Text, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The words of a site around its articles, in the site's language (or in English, as on many sites)."""
+    """The words of a site around its articles, in the site's language (or in English, as is common)."""
 
     home: str
     news: str
@@ -85,19 +85,19 @@ def declarations() -> dict[str, Declaration]:
     """The Declaration in each of its languages, by the language's key."""
     packed = lzma.decompress(_FOLDER.joinpath("udhr.json.xz").read_bytes())
     raw = json.loads(unicodedata.normalize("NFC", packed.decode()))
-    dealt = {}
+    found = {}
     for key, entry in raw.items():
         language = Language(key, entry["name"], _tag(entry["lang"]), entry["dir"] == "rtl")
         articles = shuffled(entry["articles"], "deal", key)
         cut = PAGES_PER_LANGUAGE * _ARTICLES_PER_PAGE
         pages = [_chapter(language, articles[at : at + _ARTICLES_PER_PAGE]) for at in range(0, cut, _ARTICLES_PER_PAGE)]
-        scraps = [_chapter(language, [article]) for article in articles[cut : cut + _SCRAPS]]
-        last = articles[cut + _SCRAPS :]
+        spares = [_chapter(language, [article]) for article in articles[cut : cut + _SPARES]]
+        last = articles[cut + _SPARES :]
         preamble = tuple(entry["preamble"]) or _chapter(language, last[:3]).paragraphs
         opening = Text(language, "rights", entry["title"], preamble)
         closing = _chapter(language, last if entry["preamble"] else last[3:])
-        dealt[key] = Declaration(language, tuple(pages), tuple(scraps), (opening, closing))
-    return dealt
+        found[key] = Declaration(language, tuple(pages), tuple(spares), (opening, closing))
+    return found
 
 
 @cache
@@ -106,21 +106,21 @@ def language(key: str) -> Language:
     return declarations()[key].language
 
 
-def scrap(key: str, *numbers: int) -> Text:
-    """The articles set aside in a language for planted pages, or some of them; use each only once."""
-    scraps = declarations()[key].scraps
-    chosen = [scraps[number] for number in numbers or range(len(scraps))]
+def spare_text(key: str, *numbers: int) -> Text:
+    """A language's articles for planted pages, or those with these numbers; use each only once."""
+    spares = declarations()[key].spares
+    chosen = [spares[number] for number in numbers or range(len(spares))]
     return replace(chosen[0], paragraphs=tuple(paragraph for one in chosen for paragraph in one.paragraphs))
 
 
 @cache
 def prose() -> tuple[Text, ...]:
-    """Our own pieces, English first, in the order of their files."""
+    """The pieces written for the demo: English first, in the order of their files."""
     return (*_read_prose("prose_en.txt"), *_read_prose("prose_world.txt"))
 
 
 def labels(key: str) -> Labels:
-    """The words around an article for a language; English where we have none of its own."""
+    """The words around an article in a language; English if there are none for it."""
     table = _read_labels()
     return table.get(key, table["eng"])
 
@@ -133,7 +133,7 @@ def _read_labels() -> dict[str, Labels]:
 
 
 def _tag(tag: str) -> str:
-    """The tag as sites write it: without the orthography's name, which only the Declaration's editors note."""
+    """The tag as sites write it: without the name of the orthography, which only the Declaration's editors add."""
     return tag if tag in ("pt-PT", "sr-Cyrl", "zh-Hant") else tag.partition("-")[0]
 
 
@@ -149,13 +149,13 @@ def _read_prose(name: str) -> list[Text]:
 
 
 def _chapter(language: Language, articles: list[list[str]]) -> Text:
-    """Articles under one title: the first words of the first, as editors of such pages do."""
+    """Articles under one title, which is the first words of the first article."""
     paragraphs = tuple(paragraph for article in articles for paragraph in article[1:])
     return Text(language, "rights", _title_of(paragraphs[0]), paragraphs)
 
 
 def _title_of(sentence: str) -> str:
     words = sentence.split(" ")
-    if len(words) < 4:  # a script that puts no spaces between words
+    if len(words) < 4:  # a script without spaces between words
         return sentence[:18]
     return " ".join(words[:7])[:60].rstrip(",;:، ")

@@ -1,4 +1,4 @@
-"""What a crawl holds besides pages: robots.txt, redirects, errors, JSON, style sheets, revisits."""
+"""Captures other than pages: robots.txt, redirects, errors, JSON, style sheets, revisits."""
 
 import json
 

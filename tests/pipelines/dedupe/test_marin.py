@@ -52,7 +52,7 @@ def real_passages() -> Passages:
     texts = [("eng", "\n\n".join(topics.values()))]
     for key, one in declarations().items():
         if key != "eng":
-            texts.append((key, "\n\n".join(part.body for part in (*one.pages, *one.scraps, *one.books))))
+            texts.append((key, "\n\n".join(part.body for part in (*one.pages, *one.spares, *one.books))))
     languages, written = zip(*texts, strict=True)
     return passages_of(pa.array(languages), pa.array(written, pa.large_string()))
 

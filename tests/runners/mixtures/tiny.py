@@ -88,7 +88,7 @@ def rows_of(source: str) -> list[Row]:
 
 def _paragraphs(key: str) -> list[str]:
     one = declarations()[key]
-    return [paragraph for text in (*one.pages, *one.scraps, *one.books) for paragraph in text.paragraphs]
+    return [paragraph for text in (*one.pages, *one.spares, *one.books) for paragraph in text.paragraphs]
 
 
 def write_sources(folder: Path, *, turned: bool = False) -> None:

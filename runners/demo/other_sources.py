@@ -21,19 +21,19 @@ from winnow.schemas.identity import Json
 
 REFERENCE_ROWS = 60
 _AUTHORS = ("Adele Quist", "Bruno Tarn", "Chen Yilan", "Dora Whitlock", "Emre Solak", "Fatima Noor", "G. Halloran")
-_ON_THE_WEB_TOO = 12  # books whose text also stands on a page of the crawl
+_ALSO_IN_CRAWL = 12  # books whose text is also on a page of the crawl
 
 
 def books() -> dict[str, bytes]:
-    """JSON lines under zstd: about 120 good rows in two files, and hostile lines at the end of the second."""
-    chapters = [text for entry_ in declarations().values() for text in entry_.books]
-    shared = [text for text, _ in list(published().values())[: _ON_THE_WEB_TOO * 9 : 9]]
+    """JSON lines in zstd: about 120 good rows in two files, and hostile lines at the end of the second."""
+    chapters = [text for declaration in declarations().values() for text in declaration.books]
+    shared = [text for text, _ in list(published().values())[: _ALSO_IN_CRAWL * 9 : 9]]
     copies = [text if at % 3 else edited(text, 3, "book", at) for at, text in enumerate(shared)]
     texts = shuffled([*chapters, *book_prose(), *copies], "books")
     lines = [_json_line(_book(at, text)) for at, text in enumerate(texts)]
     half = len(lines) // 2
     files = {"shelf-a.jsonl.zst": lines[:half], "shelf-b.jsonl.zst": [*lines[half:], *_hostile_lines(texts[half])]}
-    return {name: _packed(rows) for name, rows in files.items()}
+    return {name: _compressed(rows) for name, rows in files.items()}
 
 
 def _book(at: int, text: Text) -> dict[str, Json]:
@@ -48,7 +48,7 @@ def _book(at: int, text: Text) -> dict[str, Json]:
 
 
 def _hostile_lines(text: Text) -> Sequence[bytes]:
-    """Lines that a reader must set aside, one reason each; the last has no end of line."""
+    """Lines that a reader must quarantine, each for one reason; the last has no end of line."""
     good = _book(900, text)
     changed: tuple[Mapping[str, Json], ...] = (
         {"id": "book-9002"},  # the content is missing
@@ -77,12 +77,12 @@ def _json_line(row: Mapping[str, Json]) -> bytes:
     return json.dumps(row, ensure_ascii=False).encode() + b"\n"
 
 
-def _packed(lines: Sequence[bytes]) -> bytes:
+def _compressed(lines: Sequence[bytes]) -> bytes:
     return zstandard.ZstdCompressor(level=15, write_checksum=True).compress(b"".join(lines))
 
 
 def reference() -> dict[str, bytes]:
-    """A Parquet table with nested columns; three texts are null and one row stands twice."""
+    """A Parquet table with nested columns; three texts are null and one row is repeated."""
     rows = [*range(REFERENCE_ROWS - 1), 0]
     texts = [entry(at, "reference") for at in rows]
     payload = [
@@ -124,7 +124,7 @@ def _revisions(at: int) -> list[dict[str, str | int]]:
 
 
 def notes() -> dict[str, bytes]:
-    """A folder of small files: plain text, HTML, and what collects in such folders."""
+    """A folder of small files: plain text, HTML, and the odd files that such folders collect."""
     files = {}
     for at, text in enumerate(shuffled(prose(), "notes")[:20]):
         note = edited(Text(text.language, "note", text.title, text.paragraphs[:1]), 0)
