@@ -48,13 +48,13 @@ def main() -> int:
     require_assets(TASK.declares)
     for kind in (HASHED, *KINDS):
         count = rows if kind == HASHED else rows // 10
-        for report in compared(kind, _batch(kind, count), turns):
+        for report in compared(kind, _batch(kind, count), turns, quick=options.quick):
             print(f"{report.name}: {report.ours:,.0f} {report.unit}")
             status = max(status, show(report, options.json))
     return status
 
 
-def compared(kind: str, batch: pa.RecordBatch, turns: int) -> Iterator[Report]:
+def compared(kind: str, batch: pa.RecordBatch, turns: int, *, quick: bool = False) -> Iterator[Report]:
     """Scores at one checkpoint, and at several, beside losses; everything is read anew each time."""
     labels = tuple(range(CLASSES))
     config = LinearHeadConfig(label="label", labels=labels, features=cast(Any, kind))
@@ -73,7 +73,7 @@ def compared(kind: str, batch: pa.RecordBatch, turns: int) -> Iterator[Report]:
     for what, done, seconds in measured:
         name = f"score from samples on, {kind}, {what}"
         ours = done * batch.num_rows / seconds
-        yield Report(name, "samples/s", ours, peers={FORWARD: rate}, floors={FORWARD: FLOOR})
+        yield Report(name, "samples/s", ours, peers={FORWARD: rate}, floors={FORWARD: FLOOR}, quick=quick)
 
 
 def _batch(kind: str, count: int) -> pa.RecordBatch:

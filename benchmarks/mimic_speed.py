@@ -3,7 +3,8 @@
 The same model, batch and numbers in one run, by the CPU time of one thread, turn by turn: a plain forward pass (fused
 attention, no derivative), `vmap(grad)` over samples, and a pass back for each sample. Then the peak of memory by batch,
 each in a process of its own; and the closed form of a linear head beside the route of the paper's code, `vmap(grad)`
-over `functional_call` of the head. Needs PyTorch, and makes an environment that has it.
+over `functional_call` of the head. `--quick` has the four smaller models and fewer turns. Needs PyTorch, and makes an
+environment that has it.
 """
 
 import statistics
@@ -160,7 +161,7 @@ def ways(case: Case) -> dict[str, Call]:
     return {"ours": lambda: scorer(batch).score, FORWARD: forward, MAPPED: mapped, LOOPED: looped}
 
 
-def compared(case: Case, turns: int) -> Report:
+def compared(case: Case, turns: int, *, quick: bool) -> Report:
     """Samples a second of every way: medians over turns, so that a busy machine slows all alike."""
     calls = ways(case)
     answers = {name: call() for name, call in calls.items()}
@@ -175,7 +176,7 @@ def compared(case: Case, turns: int) -> Report:
     times = [ours / forward for ours, forward in zip(seconds["ours"], seconds[FORWARD], strict=True)]
     print(f"{case.name}: {case.parameters:,} parameters, {statistics.median(times):.2f} forward passes a score")
     ours = rates.pop("ours")
-    return Report(f"Mimic score, {case.name}", "samples/s", ours, peers=rates, floors={FORWARD: FLOOR})
+    return Report(f"Mimic score, {case.name}", "samples/s", ours, peers=rates, floors={FORWARD: FLOOR}, quick=quick)
 
 
 def _print_head(count: int, width: int, classes: int, turns: int) -> None:
@@ -227,7 +228,7 @@ def _print_head(count: int, width: int, classes: int, turns: int) -> None:
     print(*(done / seconds for (_, done), seconds in zip(ways, medians, strict=True)))
 
 
-def compared_head(count: int, width: int, classes: int, turns: int) -> list[Report]:
+def compared_head(count: int, width: int, classes: int, turns: int, *, quick: bool) -> list[Report]:
     """In a process where numpy has one thread too: of one checkpoint, and of each of several."""
     arguments = map(str, (count, width, classes, turns))
     found = measure([*_MYSELF, "--head", *arguments], {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"})
@@ -235,8 +236,10 @@ def compared_head(count: int, width: int, classes: int, turns: int) -> list[Repo
     peers, name = {FORWARD: forward, OFFICIAL: theirs}, f"Mimic score, linear head {width} -> {classes}, {count}"
     floors = {FORWARD: HEAD_FORWARD_FLOOR, OFFICIAL: HEAD_FLOOR}
     return [
-        Report(name, "samples/s", one, peers=peers, floors=floors),
-        Report(f"{name}, each of {CHECKPOINTS} checkpoints", "samples/s", each, peers=peers, floors=floors),
+        Report(name, "samples/s", one, peers=peers, floors=floors, quick=quick),
+        Report(
+            f"{name}, each of {CHECKPOINTS} checkpoints", "samples/s", each, peers=peers, floors=floors, quick=quick
+        ),
     ]
 
 
@@ -304,15 +307,16 @@ def main() -> int:
     require_torch("benchmarks.mimic_speed")
     torch: Any = import_module("torch")
     torch.set_num_threads(1)
-    turns = 5 if options.quick else 9
-    reports = [compared(make(), turns) for make in cases(options.quick)]
+    quick = options.quick
+    turns = 5 if quick else 9
+    reports = [compared(make(), turns, quick=quick) for make in cases(quick)]
     for count, width, classes in HEADS:
-        reports += compared_head(count, width, classes, 10 * turns)
+        reports += compared_head(count, width, classes, 10 * turns, quick=quick)
     status = 0
     for report in reports:
         print(f"{report.name}: {report.ours:,.0f} {report.unit}")
         status = max(status, show(report, options.json))
-    limit = remembered(Shape(4, 256, 4), (4, 16) if options.quick else (8, 64))
+    limit = remembered(Shape(4, 256, 4), (4, 16) if quick else (8, 64))
     return max(status, show(Report("Mimic score, memory", "samples/s", 0, limit=limit), options.json))
 
 

@@ -5,9 +5,11 @@
 
 Each stage is a command of its own with two workers, over the same files and the same recipe, in a store of each
 engine's own on the same disk. It runs on a few rows as well, which is what starting takes; the rest of the time gives
-the rate after it. `kernels` are the bare kernels of annotate and `tasks` the tasks of a stage, both in as many
-processes without Beam (`benchmarks.engines.loops`); both read the objects that `local` has made, and what the kernels
-wrote must be what its store holds. The stores must have one tree hash. Texts are those of `benchmarks.planted`.
+the rate after it. The whole recipe runs over a few rows before, so that nothing is compiled in what is timed. `kernels`
+are the bare kernels of annotate and `tasks` the tasks of a stage, both in as many processes without Beam
+(`benchmarks.engines.loops`); both read the objects that `local` has made, and what the kernels wrote must be what its
+store holds. The stores must have one tree hash. Texts are those of `benchmarks.planted`. `--quick` is annotate on
+`local`, with the ingest that it needs.
 
 `--markdown` prints the table for docs/howto/engines.md; without `--quick` it also prints the lines for
 recipes/rates.yaml.
@@ -29,13 +31,14 @@ from benchmarks.planted import write_corpus
 from benchmarks.reporting import Measured, Report, Row, benchmark_arguments, measure, show
 from winnow.pipelines.store.location import open_store_at
 
-ROWS, QUICK_ROWS = 60_000, 10_000
+ROWS, QUICK_ROWS = 60_000, 20_000
 LEAST_CORPUS = 20_000
 FEW_ROWS, FEW_FILES = 200, 4
 FILE_ROWS = 5_000  # a file is a task and a shard
 WORKERS = 2
 ENGINES = ("local", "spark", "flink")
 STAGES = ("ingest", "annotate", "dedupe", "export")
+QUICK_STAGES = STAGES[:2]
 RUN_STAGES = 5  # of `winnow run`: mix is counted as a stage of its own
 KERNELS, TASKS = "kernels", "tasks"
 SAME = "same"  # as the loops say it
@@ -94,6 +97,11 @@ class Found:
     cells: dict[tuple[str, str], Cell] = field(default_factory=dict)
     runs: dict[str, float] = field(default_factory=dict)  # seconds of `winnow run` over few rows, by engine
 
+    @property
+    def complete(self) -> bool:
+        """Whether every stage was measured."""
+        return {stage for stage, _ in self.cells}.issuperset(STAGES)
+
     def share(self, cell: Cell, other: str, *, steady: bool = True) -> float | None:
         """Of another's rate in the same stage."""
         base = self.cells.get((cell.stage, other))
@@ -141,9 +149,10 @@ def main() -> int:
     parser.add_argument("--markdown", action="store_true", help="the tables as Markdown, and the lines of rates.yaml")
     parser.add_argument("--rows", type=int, help=f"how many ({ROWS}; {QUICK_ROWS} if quick)")
     parser.add_argument("--engines", help=f"local and others ({','.join(ENGINES)}; local alone if quick)")
-    parser.add_argument("--stages", default=",".join(STAGES), help="the first of them, in order (default: all)")
+    parser.add_argument("--stages", help="the first of them, in order (all; ingest and annotate if quick)")
     options = parser.parse_args()
-    stages = tuple(options.stages.split(","))
+    chosen = QUICK_STAGES if options.quick else STAGES
+    stages = tuple(options.stages.split(",")) if options.stages else chosen
     if len(stages) < 2 or stages != STAGES[: len(stages)]:
         parser.error(f"--stages: expected the first two or more of {', '.join(STAGES)}")
     asked = options.engines.split(",") if options.engines else () if options.quick else ENGINES
@@ -154,23 +163,24 @@ def main() -> int:
         scratch = Path(name).absolute()
         large = Place(scratch / "all", _cut(corpus, scratch / "all", rows, FILE_ROWS))
         small = Place(scratch / "few", _cut(corpus, scratch / "few", FEW_ROWS, FEW_ROWS // FEW_FILES))
-        found = measured(engines, stages, large, small, whole=stages == STAGES and not options.quick)
+        found = measured(engines, stages, large, small)
         differing = differences(engines, large)
     for line in report_lines(found, engines, markdown=options.markdown):
         print(line)
-    status = show(_report(found, engines), options.json)
+    status = show(_report(found, engines, quick=options.quick), options.json)
     for line in differing:
         print(f"benchmarks.engines: {line}", file=sys.stderr)
     return 1 if differing else status
 
 
-def measured(engines: Sequence[str], stages: Sequence[str], large: Place, small: Place, *, whole: bool) -> Found:
-    """Every stage in turn on every engine and in the loops, a few rows first: they warm what is kept between runs.
+def measured(engines: Sequence[str], stages: Sequence[str], large: Place, small: Place) -> Found:
+    """Every stage in turn on every engine and in the loops, a few rows first.
 
-    With `whole`, all stages in one command as well, over a few rows: what starting takes where an engine starts once.
+    Before, all stages in one command, over a few rows: what starting takes where an engine starts once. What is
+    compiled once a machine is compiled there.
     """
     found = Found(large.rows)
-    for engine in engines if whole else ():
+    for engine in engines:
         found.runs[engine] = small.on_engine("run", engine, f"{engine}-run").wall_seconds
         _say(f"run of {FEW_ROWS} rows, {engine}: {found.runs[engine]:.1f} s")
     for stage in stages:
@@ -212,8 +222,9 @@ def report_lines(found: Found, engines: Sequence[str], *, markdown: bool) -> lis
         table.append([stage, engine, *own, *("" if share is None else f"{share:.2f}" for share in shares)])
     lines = _markdown(table) if markdown else _plain(table)
     lines += ["", f"{found.rows:,} rows, {WORKERS} workers", ""]
-    if found.runs:
-        lines += [f"'winnow run' of {FEW_ROWS} rows: {_starts(found)}", "", *rates_lines(found, engines), ""]
+    lines += [f"'winnow run' of {FEW_ROWS} rows: {_starts(found)}", ""]
+    if found.complete:
+        lines += [*rates_lines(found, engines), ""]
     return lines
 
 
@@ -227,7 +238,7 @@ def rates_lines(found: Found, engines: Sequence[str]) -> list[str]:
     return lines
 
 
-def _report(found: Found, engines: Sequence[str]) -> Report:
+def _report(found: Found, engines: Sequence[str], *, quick: bool) -> Report:
     cells = found.cells
     bare = cells["annotate", KERNELS].steady
     peers = {f"bare kernels, annotate on {engine}": bare for engine in engines}
@@ -242,6 +253,7 @@ def _report(found: Found, engines: Sequence[str]) -> Report:
         ours_for={f"bare kernels, annotate on {one}": cells["annotate", one].steady for one in engines},
         floors=dict.fromkeys(peers, FLOOR),
         rows=rows,
+        quick=quick,
     )
 
 

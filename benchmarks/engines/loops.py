@@ -58,7 +58,7 @@ def main() -> None:
     elif what == "compare":
         print(difference(recipe, Path(folder[0])) or SAME)
     else:
-        for worker, elements in owed_ingest(recipe) if what == "ingest" else owed_annotation(recipe):
+        for worker, elements in pending_ingest(recipe) if what == "ingest" else pending_annotation(recipe):
             _in_processes(int(workers), Tasks(worker), elements)
 
 
@@ -151,8 +151,8 @@ def _store(recipe: Recipe) -> Store:
     return open_store(open_location(recipe.located(recipe.store.path)))
 
 
-def owed_ingest(recipe: Recipe) -> Iterator[tuple[beam.DoFn, list[bytes]]]:
-    """What a worker of ingest runs, and the tasks that are owed; writes down which those are, as a run does."""
+def pending_ingest(recipe: Recipe) -> Iterator[tuple[beam.DoFn, list[bytes]]]:
+    """What a worker of ingest runs, and the tasks that are pending; writes down which those are, as a run does."""
     store = create_or_open(open_location(recipe.located(recipe.store.path)), store_record(recipe))
     context = bind(recipe).ingest(store)
     plans = plan_sources(context, {source.name: source.files for source in recipe.sources})
@@ -160,7 +160,7 @@ def owed_ingest(recipe: Recipe) -> Iterator[tuple[beam.DoFn, list[bytes]]]:
     yield RunIngest(context), [ingest_element(task) for plan in plans for task in pending_tasks(context, plan)]
 
 
-def owed_annotation(recipe: Recipe) -> Iterator[tuple[beam.DoFn, list[bytes]]]:
+def pending_annotation(recipe: Recipe) -> Iterator[tuple[beam.DoFn, list[bytes]]]:
     """What a worker of each pass runs, and the tasks that it owes."""
     store = _store(recipe)
     state: StoreState = current_state(bind(recipe), store)

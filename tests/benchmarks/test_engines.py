@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from benchmarks.engines.__main__ import FEW_ROWS, KERNELS, STAGES, Cell, Found, rates_lines
-from benchmarks.engines.loops import Kernels, Tasks, difference, owed_annotation, owed_ingest
+from benchmarks.engines.loops import Kernels, Tasks, difference, pending_annotation, pending_ingest
 from benchmarks.reporting import Measured
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.runners.engines.engine import Engine
@@ -61,10 +61,10 @@ def test_another_value_is_a_difference(recipe: Recipe, bare: Path) -> None:
 
 
 def test_tasks_run_without_an_engine_leave_none_for_one(recipe: Recipe) -> None:
-    assert ran(owed_ingest(recipe)) == 1
+    assert ran(pending_ingest(recipe)) == 1
     stages.ingest(bind(recipe), ONE, QUIET)
-    assert ran(owed_annotation(recipe)) == 1
-    assert ran(owed_annotation(recipe)) == 0
+    assert ran(pending_annotation(recipe)) == 1
+    assert ran(pending_annotation(recipe)) == 0
 
 
 def test_what_starting_takes_is_in_no_rate_after_it() -> None:
@@ -90,7 +90,7 @@ def test_overheads_are_the_times_of_all_stages_over_local_after_starting() -> No
 
 
 def ran(passes: Iterable[tuple[beam.DoFn, list[bytes]]]) -> int:
-    """Runs what is owed; how many tasks that was."""
+    """Runs what is pending; how many tasks that was."""
     count = 0
     for worker, elements in passes:
         for element in elements:
