@@ -58,12 +58,12 @@ def measured_rehydration(
         removed: For each size, the number of texts that they removed.
         max_repeats: Repeats at the lowest share removed; at the overall share or above, repeats are 1.
     """
-    left, gone = np.asarray(kept, float), np.asarray(removed, float)
-    whole = left + gone
+    left, dropped = np.asarray(kept, float), np.asarray(removed, float)
+    whole = left + dropped
     if not len(whole) or not (whole > 0).all():
         raise ValueError("every size needs texts, removed or kept")
-    rates = gone / whole
-    overall, lowest = gone.sum() / whole.sum(), rates.min()
+    rates = dropped / whole
+    overall, lowest = dropped.sum() / whole.sum(), rates.min()
     found = np.ones(len(rates))
     below = rates < overall
     found[below] = 1 + (max_repeats - 1) * (overall - rates[below]) / (overall - lowest)

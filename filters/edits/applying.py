@@ -197,11 +197,11 @@ def _replaced(
 def _edited(text: Bytes, offsets: Ints, merged: Ints, written: Bytes, written_ends: Ints) -> tuple[Ints, Bytes]:
     """The offsets and bytes of the texts after their edits."""
     rows = len(offsets) - 1
-    gone = 0
+    removed = 0
     for number in range(len(merged)):
-        gone += merged[number, 2] - merged[number, 1]
+        removed += merged[number, 2] - merged[number, 1]
     bounds = np.zeros(rows + 1, np.int64)
-    out = np.empty(offsets[rows] - offsets[0] - gone + len(written), np.uint8)
+    out = np.empty(offsets[rows] - offsets[0] - removed + len(written), np.uint8)
     at, filled, number = offsets[0], 0, 0
     for row in range(rows):
         while number < len(merged) and merged[number, 0] == row:

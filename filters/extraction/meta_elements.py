@@ -89,11 +89,11 @@ def _statement(attributes: str) -> Iterator[tuple[str, str, bool]]:
     content = values.get("content")
     if content is None:
         return
-    said = unescape(content[:MAX_CHARACTERS])
+    statement = unescape(content[:MAX_CHARACTERS])
     for key in ("name", "http-equiv"):
         named = unescape(values.get(key, "")[: 4 * MAX_NAME_CHARACTERS]).strip().lower()
-        if 0 < len(named) <= MAX_NAME_CHARACTERS and (_is_meant(named) or _SAYS_NO.match(said)):
-            yield named, said, len(content) > MAX_CHARACTERS
+        if 0 < len(named) <= MAX_NAME_CHARACTERS and (_is_meant(named) or _SAYS_NO.match(statement)):
+            yield named, statement, len(content) > MAX_CHARACTERS
             return
 
 

@@ -55,9 +55,9 @@ def tensors_bytes(arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> b
         header[name] = {"dtype": _NAMES[kind], "shape": list(array.shape), "data_offsets": [at, at + len(part)]}
         parts.append(part)
         at += len(part)
-    said = json.dumps(header, separators=(",", ":")).encode()
-    said += b" " * (-len(said) % 8)  # arrays begin at a multiple of eight bytes
-    return b"".join([len(said).to_bytes(_LENGTH, "little"), said, *parts])
+    encoded = json.dumps(header, separators=(",", ":")).encode()
+    encoded += b" " * (-len(encoded) % 8)  # arrays begin at a multiple of eight bytes
+    return b"".join([len(encoded).to_bytes(_LENGTH, "little"), encoded, *parts])
 
 
 def read_tensors(path: str) -> Tensors:
@@ -78,9 +78,9 @@ def tensors_of(raw: bytes, where: str) -> Tensors:
     try:
         return _parsed(raw)
     except (ValueError, SafetensorError) as error:
-        said = shown(str(error), 200)[1:-1]  # it may name an array, whatever that is called
+        reason = shown(str(error), 200)[1:-1]  # it may name an array, whatever that is called
         raise RecipeError(
-            f"{where}: not a safetensors file, or a damaged one: {said}; fetch or make it again"
+            f"{where}: not a safetensors file, or a damaged one: {reason}; fetch or make it again"
         ) from None
 
 

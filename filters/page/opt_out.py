@@ -96,9 +96,9 @@ def opt_out(batch: pa.RecordBatch, config: OptOutConfig) -> pa.RecordBatch:
     fetched = batch.column(FETCHED_AT).take(pa.array(perhaps)).to_pylist()
     texts = metadata.take(pa.array(perhaps)).to_pylist()
     for row, text, moment in zip(perhaps.tolist(), texts, fetched, strict=True):
-        said = orjson.loads(text).get(KEY)
-        if isinstance(said, Mapping) and (HEADERS in said or META in said):
-            _fill(found, row, said, moment, agents, config)
+        recorded = orjson.loads(text).get(KEY)
+        if isinstance(recorded, Mapping) and (HEADERS in recorded or META in recorded):
+            _fill(found, row, recorded, moment, agents, config)
     values = found.values
     booleans = [
         pa.array(values[:, place] == _YES, mask=values[:, place] == _UNKNOWN) for place in range(len(_BOOLEANS))
@@ -115,7 +115,7 @@ def opt_out(batch: pa.RecordBatch, config: OptOutConfig) -> pa.RecordBatch:
 def _fill(
     found: _Found,
     row: int,
-    said: Mapping[str, Json],
+    recorded: Mapping[str, Json],
     fetched_at: datetime | None,
     agents: frozenset[str],
     config: OptOutConfig,
@@ -124,14 +124,14 @@ def _fill(
     found.statuses[row] = "ok"
     signals: list[dict[str, str]] = []
     found.signals[row] = signals
-    if HEADERS in said:  # without the header, an absent statement may still have been made
+    if HEADERS in recorded:  # without the header, an absent statement may still have been made
         values[:] = _NO
-    heard = False
-    for where, name, value in _statements(said):
+    stated = False
+    for where, name, value in _statements(recorded):
         one = _ILLEGIBLE if value is None else said_by(name, value, agents)
         if one is NOTHING:
             continue
-        heard = True
+        stated = True
         for meaning in one.meanings:
             values[_PLACE[meaning]] = _YES
         if one.until is not None:
@@ -139,7 +139,7 @@ def _fill(
             found.until[row] = one.until if earlier is None else min(earlier, one.until)
         if len(signals) < config.max_signals:
             signals.append({"where": where, "name": name, "value": (value or "")[:_SHOWN_CHARACTERS]})
-    if not heard:
+    if not stated:
         return
     until = found.until[row]
     if until is not None and fetched_at is None:
@@ -153,11 +153,11 @@ def _fill(
         values[_PLACE["opted_out"]] = _UNKNOWN
 
 
-def _statements(said: Mapping[str, Json]) -> Iterator[tuple[str, str, str | None]]:
+def _statements(recorded: Mapping[str, Json]) -> Iterator[tuple[str, str, str | None]]:
     """Each statement's origin, name and value; None for one that is missing."""
     count = 0
     for place, where in ((HEADERS, "header"), (META, "meta")):
-        named = said.get(place, {})
+        named = recorded.get(place, {})
         if not isinstance(named, Mapping):
             yield where, "", None
             continue
@@ -168,8 +168,8 @@ def _statements(said: Mapping[str, Json]) -> Iterator[tuple[str, str, str | None
                     yield where, CUT, None
                     return
                 yield where, name.lower(), value[:MAX_CHARACTERS] if isinstance(value, str) else None
-    if said.get(CUT):
-        yield "header" if HEADERS in said else "meta", CUT, None
+    if recorded.get(CUT):
+        yield "header" if HEADERS in recorded else "meta", CUT, None
 
 
 def _load(config: OptOutConfig, _assets: Assets) -> Kernel:

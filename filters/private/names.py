@@ -56,7 +56,7 @@ class FoundModel:
     """A model with its name in the recipe and its package and version."""
 
     model: NameModel
-    said: str
+    label: str
 
     def knows(self, language: str | None) -> bool:
         """Whether the model supports this language."""
@@ -86,13 +86,13 @@ def find_model(name: str) -> FoundModel:
         RecipeError: There is no such model, it cannot be loaded, or it is not a model of names.
     """
     try:
-        made, said = _spacy(name.removeprefix(SPACY)) if name.startswith(SPACY) else _registered(name)
+        made, label = _spacy(name.removeprefix(SPACY)) if name.startswith(SPACY) else _registered(name)
     except RecipeError:
         raise
     except Exception as error:  # a package may raise anything on import
         what = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}".rstrip(": ")
         raise RecipeError(f"text.names: the model {name!r} cannot be loaded: {what[:300]}") from error
-    return FoundModel(_checked(made, name), said)
+    return FoundModel(_checked(made, name), label)
 
 
 def model_identity(name: str) -> tuple[str, ...]:

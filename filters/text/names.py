@@ -66,7 +66,7 @@ class _Batch:
         return pa.RecordBatch.from_arrays(
             [
                 pa.array(self._status, pa.string()),
-                pa.array([self._found.said] * len(unmeasured), pa.string(), mask=unmeasured),
+                pa.array([self._found.label] * len(unmeasured), pa.string(), mask=unmeasured),
                 *(pa.array(counts[kind], mask=blind[kind]) for kind in KINDS),
                 _column(self._spans, unmeasured),
             ],
@@ -111,7 +111,7 @@ class _Batch:
             return
         if len(found) != len(texts):
             raise RecipeError(
-                f"text.names: the model {self._found.said} gave {len(found)} lists of spans for {len(texts)} texts; "
+                f"text.names: the model {self._found.label} gave {len(found)} lists of spans for {len(texts)} texts; "
                 "expected one list per text"
             )
         for text, spans in zip(texts, found, strict=True):

@@ -47,7 +47,7 @@ _TOO_MANY = "too_many_spans"
 _SCHEMA = pa.schema(
     [
         STATUS,
-        *(pa.field(kind, pa.int32()) for kind in KINDS),  # null where it was not, or could not be, looked for
+        *(pa.field(kind, pa.int32()) for kind in KINDS),  # null where it was not, or could not be, searched for
         pa.field("density", pa.float64()),  # share of the text's characters in spans
         pa.field("spans", TYPED_SPANS),
     ]
@@ -148,7 +148,7 @@ def pii(batch: pa.RecordBatch, config: Config) -> pa.RecordBatch:
         names.take(pa.array(spans.kinds[kept])),
     )
     by_kind = {
-        one.kind: pa.array(counts[:, number].astype(np.int32), mask=refused | ~one.looked)
+        one.kind: pa.array(counts[:, number].astype(np.int32), mask=refused | ~one.searched)
         for number, one in enumerate(found)
     }
     nothing = pa.nulls(rows, pa.int32())

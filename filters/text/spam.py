@@ -58,12 +58,12 @@ def spam(batch: pa.RecordBatch) -> pa.RecordBatch:
         occurring = np.bincount(rows, minlength=count)
         distinct = np.bincount(np.unique(np.stack((rows, found.terms[own])), axis=1)[0], minlength=count)
         share = np.bincount(rows, weights=(found.ends - found.starts)[own], minlength=count) / sizes
-        looked = known | (occurring > 0)
-        seen |= looked
+        measured = known | (occurring > 0)
+        seen |= measured
         columns += [
-            _masked(occurring.astype(np.int32), looked),
-            _masked(distinct.astype(np.int32), looked),
-            _masked(share, looked),
+            _masked(occurring.astype(np.int32), measured),
+            _masked(distinct.astype(np.int32), measured),
+            _masked(share, measured),
         ]
     contacts = np.bincount(found.rows[kinds == KINDS.index("contact")], minlength=count).astype(np.int32)
     missing = np.where(batch.column(_LANGUAGE).is_null().to_numpy(zero_copy_only=False), "no_language", "no_detector")
@@ -77,8 +77,8 @@ def _known(codes: pa.StringArray, languages: frozenset[str]) -> npt.NDArray[np.b
     return found
 
 
-def _masked(values: npt.NDArray[np.generic], looked: npt.NDArray[np.bool_]) -> pa.Array:
-    return pa.array(values, mask=~looked)
+def _masked(values: npt.NDArray[np.generic], measured: npt.NDArray[np.bool_]) -> pa.Array:
+    return pa.array(values, mask=~measured)
 
 
 def _load(_config: Config, _assets: Assets) -> Kernel:

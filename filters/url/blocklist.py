@@ -211,7 +211,7 @@ def _remarks(config: Config, assets: Assets) -> tuple[str, ...]:
     path = assets.path(config.list)
     if is_index(path):  # winnow's own
         return ()
-    return tuple(f"{config.list}: {said}" for said in load_list(path).summary.remarks())
+    return tuple(f"{config.list}: {remark}" for remark in load_list(path).summary.remarks())
 
 
 OPERATOR = Operator(

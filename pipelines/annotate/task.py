@@ -41,8 +41,8 @@ def annotate_shard(
         task: The shard.
         beat: Reports progress.
     """
-    pending = [bound for bound in context.operators if bound.layer in task.owed]
-    own_layers = set(task.owed)
+    pending = [bound for bound in context.operators if bound.layer in task.missing]
+    own_layers = set(task.missing)
     read = (column for bound in pending for column in bound.columns)
     columns = list(dict.fromkeys(column for column in read if column.layer not in own_layers))
     texts = sorted({name for bound in pending for name in bound.text} & {column.name for column in columns})
@@ -101,7 +101,7 @@ class RunAnnotation(beam.DoFn):
         """Run every operator whose layer the shard lacks."""
         task = RowLayerTask.from_json(element)
         for bound in self._context.operators:
-            if bound.layer in task.owed and bound.layer not in self._kernels:  # models load once per process
+            if bound.layer in task.missing and bound.layer not in self._kernels:  # models load once per process
                 self._kernels[bound.layer] = bound.operator.load(bound.config, bound.assets)
         heart = Heartbeats(self._context.store.objects, task.last(self._context.operators)[0], task.shard)
         try:

@@ -82,7 +82,7 @@ def make_graph(
     exports: Sequence[Unfinished],
     media: MediaSources | None = None,
 ) -> ExportGraph | None:
-    """What has to run for everything that is still owed; None where nothing is.
+    """What has to run for everything that is still pending; None where nothing is.
 
     Args:
         store: Where the samples are.
@@ -95,13 +95,13 @@ def make_graph(
     """
     strata = tuple(tuple(one.stratum for one in output.strata) for output in draw.plan.outputs)
     places = Places(cuttings)
-    owed = pending_partitions(places, exports)
-    if not owed.any():
+    pending = pending_partitions(places, exports)
+    if not pending.any():
         return None
     scratch = exports[0].place.scratch
     with disk_errors(exports[0].export.path):
         clear_scratch(scratch, EXCHANGE)  # of a run whose worker died
-        details = put_details(scratch, Details(cuttings, strata, owed))
+        details = put_details(scratch, Details(cuttings, strata, pending))
         tasks = put_task_list(scratch, "export", [shard.to_json() for shard in draw.shards])
     layers = sorted({layer for shard in draw.shards for layer in shard.objects})
     shipment = Shipment(

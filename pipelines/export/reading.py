@@ -73,7 +73,7 @@ def mixed_rows(
     """
     objects = shipment.store.objects
     drawn = read_table(objects, shard.draw, DRAW.names).combine_chunks()
-    given = [one for one in _by_output(drawn) if _owed(details, one.output)]
+    given = [one for one in _by_output(drawn) if _is_pending(details, one.output)]
     rows: Rows = np.unique(np.concatenate([np.zeros(0, np.int64), *(one.numbers for one in given)]))
     if not len(rows):
         return
@@ -113,10 +113,10 @@ def _copies(
         given = _Copies(drawn, strata, read, index, rows, copies, order)
         for way, cutting in sorted(details.cuttings.items()):
             partitions = details.places.first(way, output) + cutting.outputs[output].shard_of(order)
-            owed = np.flatnonzero(details.owed[partitions])
-            held = (read.with_media if way.media else read.held)[index[rows[owed]]]
+            pending = np.flatnonzero(details.pending[partitions])
+            held = (read.with_media if way.media else read.held)[index[rows[pending]]]
             for first, last in _cuts(held):
-                part = owed[first:last]
+                part = pending[first:last]
                 for some, fetched in _fetched(shipment, way, read, index[rows[part]]):
                     yield from _by_partition(given, part[some], partitions[part[some]], fetched)
 
@@ -214,11 +214,11 @@ def _by_output(drawn: pa.Table) -> Iterator[_Given]:
         yield _Given(output, part, part["row"].to_numpy().astype(np.int64))
 
 
-def _owed(details: Details, output: int) -> bool:
+def _is_pending(details: Details, output: int) -> bool:
     """Whether any shard of an output is pending, in any cutting."""
     for way, cutting in details.cuttings.items():
         first = details.places.first(way, output)
-        if details.owed[first : first + len(cutting.outputs[output].counts)].any():
+        if details.pending[first : first + len(cutting.outputs[output].counts)].any():
             return True
     return False
 

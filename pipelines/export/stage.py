@@ -164,14 +164,14 @@ def require_planned(plan: MixturePlan, cuttings: Mapping[Way, Cutting]) -> None:
 
 def pending_partitions(places: Places, exports: Sequence[Unfinished]) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """The shards that some export lacks."""
-    owed = np.zeros(len(places), np.bool_)
+    pending = np.zeros(len(places), np.bool_)
     for partition in range(len(places)):  # one iteration per file of the export
         place = places[partition]
-        owed[partition] = any(
+        pending[partition] = any(
             one.export.way == place.way and (place.shard.output, place.shard.number) not in one.commits
             for one in exports
         )
-    return owed
+    return pending
 
 
 def finish_export(one: Unfinished, draw: Draw, cutting: Cutting, closing: Closing, notes: Sequence[str]) -> Finished:

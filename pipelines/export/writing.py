@@ -38,8 +38,9 @@ class WriteShards:
         """Writes and commits."""
         details = self._shipment.details
         place = details.places[partition]
-        owed = [one for one in self._shipment.destinations if one.way == place.way and not one.work.stands(place.shard)]
-        if owed:
+        of_way = [one for one in self._shipment.destinations if one.way == place.way]
+        pending = [one for one in of_way if not one.work.is_committed(place.shard)]
+        if pending:
             rows = OrderedRows(place.shard.stem(), batches)
             if rows.count != place.samples:
                 raise StageError(
@@ -48,7 +49,7 @@ class WriteShards:
                 )
             left_out = rows.leave_out()
             schema = MIXED if details.bands else MIXED.with_metadata(NO_BANDS)
-            for one in owed:
+            for one in pending:
                 write_shard(one, place, rows.count, (batch.cast(schema) for batch in rows.batches()), left_out)
         yield str(partition)
 

@@ -202,9 +202,9 @@ def _settle(store: Store, generation: Generation) -> None:
     for task in store.tasks(generation):
         by_key.setdefault(task.key, []).append(task)
     for key, tasks in sorted(by_key.items()):
-        standing = load_task_commits(store.objects, key, [task.task for task in tasks])
+        committed = load_task_commits(store.objects, key, [task.task for task in tasks])
         for task in tasks:
-            if standing.get(task.task) != task:
+            if committed.get(task.task) != task:
                 put_record(store.objects, layout.commit(layout.SAMPLES, key, task.task), task)
     for layer in sorted(set(generation.layers) - {layout.SAMPLES}):
         _settle_layer(store, layer, store.manifest(generation, layer))
@@ -215,7 +215,7 @@ def _settle_layer(store: Store, layer: str, rows: Iterable[ManifestRow]) -> None
     for row in rows:
         by_key.setdefault(row.key, []).append(row)
     for key, named in sorted(by_key.items()):
-        standing = load_layer_commits(store.objects, layer, key, [row.shard for row in named])
+        committed = load_layer_commits(store.objects, layer, key, [row.shard for row in named])
         for row in named:
             commit = LayerCommit(
                 layer=layer,
@@ -227,7 +227,7 @@ def _settle_layer(store: Store, layer: str, rows: Iterable[ManifestRow]) -> None
                 statistics=row.statistics,
                 fingerprint=row.fingerprint,
             )
-            if standing.get(row.shard) != commit:
+            if committed.get(row.shard) != commit:
                 put_record(store.objects, layout.commit(layer, key, row.shard), commit)
 
 

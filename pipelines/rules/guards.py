@@ -39,7 +39,7 @@ class Alarm:
 
     of: LossOf
     name: str
-    said: str
+    message: str
     bound: float  # the smallest bound that accepts it: a share, or a number of texts
 
 
@@ -63,12 +63,12 @@ def find_alarms(
     alarms = _losses(config, "source", sources, guard.sources)
     alarms += _losses(config, "language", languages, guard.languages)
     for cluster in large:
-        said = f"the cluster {cluster.id} has {cluster.texts:,} different texts in {cluster.rows:,} rows"
-        alarms.append(Alarm("cluster", cluster.id, said, cluster.texts))
+        message = f"the cluster {cluster.id} has {cluster.texts:,} different texts in {cluster.rows:,} rows"
+        alarms.append(Alarm("cluster", cluster.id, message, cluster.texts))
     if (more := large_count - len(large)) and config.near is not None:
         most = large[-1].texts if large else config.near.max_cluster
-        said = f"{more:,} more clusters have more than {config.near.max_cluster:,} different texts each"
-        alarms.append(Alarm("clusters", "", said, most))
+        message = f"{more:,} more clusters have more than {config.near.max_cluster:,} different texts each"
+        alarms.append(Alarm("clusters", "", message, most))
     return tuple(alarms)
 
 
@@ -105,7 +105,7 @@ def require_accepted(config: DedupeConfig, alarms: Sequence[Alarm], recipe: str)
         RecipeError: One line per alarm, and one with the settings that would accept all of them.
     """
     if alarms:
-        listed = recipe_error(Problem(config.place, "dedupe", alarm.said) for alarm in alarms)
+        listed = recipe_error(Problem(config.place, "dedupe", alarm.message) for alarm in alarms)
         raise RecipeError(
             f"{listed}\n{config.place}: dedupe: to see them, run: winnow duplicates {recipe}; to accept them, write "
             f"under 'dedupe': {settings_to_accept(config, alarms)}"
@@ -119,9 +119,9 @@ def _losses(
     alarms = []
     for name, loss in sorted(losses.items()):
         if loss.eligible >= config.guard.min_rows and loss.share > bounds.get(name, config.guard.max_loss):
-            said = (
+            message = (
                 f"the {of} {name} loses {loss.lost:,} of {loss.eligible:,} eligible samples "
                 f"({100 * loss.share:.1f} %) as duplicates"
             )
-            alarms.append(Alarm(of, name, said, -(-loss.lost * 1000 // loss.eligible) / 1000))
+            alarms.append(Alarm(of, name, message, -(-loss.lost * 1000 // loss.eligible) / 1000))
     return alarms

@@ -29,12 +29,12 @@ class RowLayerTask(TaskLine):
     shard: str
     source: str
     objects: Mapping[str, str]  # the objects to read, of `samples` and other layers
-    owed: Mapping[str, str]  # the key of each missing layer, by layer
+    missing: Mapping[str, str]  # the key of each missing layer, by layer
 
     def last(self, layers: Sequence[RowLayer]) -> tuple[str, str]:
         """The layer that is committed last, with its key: when it is committed, the task is done."""
-        layer = [bound.layer for bound in layers if bound.layer in self.owed][-1]
-        return layer, self.owed[layer]
+        layer = [bound.layer for bound in layers if bound.layer in self.missing][-1]
+        return layer, self.missing[layer]
 
     @property
     def read(self) -> Shard:
@@ -74,12 +74,12 @@ def write_layers(
                 done += max(rows.num_rows for rows in made.values())
                 beat(done, done, 0)
         for layer, writer in writers.items():
-            writer.commit(layer, task.owed[layer], task.shard, task.source, task.objects[layout.SAMPLES])
+            writer.commit(layer, task.missing[layer], task.shard, task.source, task.objects[layout.SAMPLES])
 
 
 def pending_shards(store: Store, state: StoreState, layers: Sequence[RowLayer]) -> list[RowLayerTask]:
     """The shards that lack one of these layers, each with the objects to read."""
-    owed: dict[str, dict[str, str]] = {}
+    missing: dict[str, dict[str, str]] = {}
     samples = {shard.shard: shard.object.path for _, shard in state.shards}
     for bound in layers:
         state.expect(bound)
@@ -87,12 +87,12 @@ def pending_shards(store: Store, state: StoreState, layers: Sequence[RowLayer]) 
         done = {key: aligned_shards(store.objects, bound.layer, key, samples) for key in sorted(set(keys.values()))}
         for source, shard in state.shards:
             if shard.shard not in done[keys[source]]:
-                owed.setdefault(shard.shard, {})[bound.layer] = keys[source]
-    objects = _objects(store, state, layers, owed)
+                missing.setdefault(shard.shard, {})[bound.layer] = keys[source]
+    objects = _objects(store, state, layers, missing)
     return [
-        RowLayerTask(shard.shard, source, objects[shard.shard], owed[shard.shard])
+        RowLayerTask(shard.shard, source, objects[shard.shard], missing[shard.shard])
         for source, shard in state.shards
-        if shard.shard in owed
+        if shard.shard in missing
     ]
 
 
@@ -111,16 +111,16 @@ def load_layers(store: Store, state: StoreState, layers: Iterable[RowLayer]) -> 
 
 
 def _objects(
-    store: Store, state: StoreState, layers: Sequence[RowLayer], owed: Mapping[str, Mapping[str, str]]
+    store: Store, state: StoreState, layers: Sequence[RowLayer], missing: Mapping[str, Mapping[str, str]]
 ) -> dict[str, dict[str, str]]:
     """The object of each layer to read for a shard, except what the task itself makes."""
-    found = {shard.shard: {layout.SAMPLES: shard.object.path} for _, shard in state.shards if shard.shard in owed}
+    found = {shard.shard: {layout.SAMPLES: shard.object.path} for _, shard in state.shards if shard.shard in missing}
     for layer in sorted({layer for one in layers for layer in one.reads} - {layout.SAMPLES}):
-        shards = [(source, shard) for source, shard in _named(state) if layer not in owed.get(shard, {layer: ""})]
+        shards = [(source, shard) for source, shard in _named(state) if layer not in missing.get(shard, {layer: ""})]
         known = {commit.shard: commit for commit in state.layers.get(layer, [])}
-        missing = [shard for _, shard in shards if shard not in known]
-        if missing:
-            known |= _commits(store, layer, state.keys[layer], missing)
+        unknown = [shard for _, shard in shards if shard not in known]
+        if unknown:
+            known |= _commits(store, layer, state.keys[layer], unknown)
         for _, shard in shards:
             found[shard][layer] = known[shard].object.path
     return found

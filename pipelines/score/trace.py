@@ -55,7 +55,7 @@ class Tracer(Protocol):
         """The task that turns rows into examples."""
 
     @property
-    def together(self) -> int:
+    def batch_size(self) -> int:
         """The number of examples per batch; 0 if examples do not depend on each other."""
 
     def values(self, examples: Any) -> Floats:
@@ -71,9 +71,9 @@ class WeightTracer:
     reference: Weights
 
     @property
-    def together(self) -> int:
+    def batch_size(self) -> int:
         """As the task declares."""
-        return self.task.together
+        return self.task.batch_size
 
     def values(self, examples: Any) -> Floats:
         """Return one column for each score and loss."""
@@ -87,7 +87,7 @@ class MeasureTracer:
     """Computes the one column of a task without weights."""
 
     task: Measure
-    together: int = 0
+    batch_size: int = 0
 
     def values(self, examples: Any) -> Floats:
         """Return the measure."""
@@ -128,9 +128,9 @@ class PendingRows:
         if count:
             self.examples.append(encoded)
 
-    def is_ready(self, together: int) -> bool:
+    def is_ready(self, batch_size: int) -> bool:
         """Whether to score now: there are enough full batches, or fewer of large examples."""
-        return self.count >= _BATCHES * together or (self.count >= together and self.held >= DECODED)
+        return self.count >= _BATCHES * batch_size or (self.count >= batch_size and self.held >= DECODED)
 
 
 def trace_shard(context: TraceContext, tracer: Tracer, task: RowLayerTask, beat: Heartbeats) -> None:
@@ -144,8 +144,8 @@ def trace_shard(context: TraceContext, tracer: Tracer, task: RowLayerTask, beat:
         for part in parts:
             for status, encoded, count in encode_part(context, tracer.task, part, task.source):
                 pending.add(status, encoded, count)
-                if pending.is_ready(max(tracer.together, 1)):
-                    yield {trace: score_pending(schema, tracer, pending, tracer.together)}
+                if pending.is_ready(max(tracer.batch_size, 1)):
+                    yield {trace: score_pending(schema, tracer, pending, tracer.batch_size)}
         if pending.statuses:
             yield {trace: score_pending(schema, tracer, pending)}
 
@@ -181,20 +181,20 @@ def encode_part(
         yield status[first:], None, 0
 
 
-def score_pending(schema: pa.Schema, tracer: Tracer, pending: PendingRows, together: int = 0) -> pa.RecordBatch:
+def score_pending(schema: pa.Schema, tracer: Tracer, pending: PendingRows, batch_size: int = 0) -> pa.RecordBatch:
     """Score pending rows, and return their rows of the layer.
 
     Args:
         schema: The layer's schema.
         tracer: Scores examples.
         pending: The pending rows, at least one; afterwards, those that are still pending.
-        together: The number of examples per batch; those after the last full batch stay pending. 0 to score all.
+        batch_size: The number of examples per batch; those after the last full batch stay pending. 0 to score all.
     """
     status = np.concatenate(pending.statuses)
     good = np.flatnonzero(status == OK)
     examples = tracer.task.joined(pending.examples) if len(pending.examples) > 1 else next(iter(pending.examples), None)
     rest = PendingRows()
-    if together and (left := len(good) % together):
+    if batch_size and (left := len(good) % batch_size):
         ends = int(good[-left])  # the first row whose batch is incomplete
         count = len(good) - left
         remaining = tracer.task.chosen(examples, np.arange(count, len(good)))
@@ -207,7 +207,7 @@ def score_pending(schema: pa.Schema, tracer: Tracer, pending: PendingRows, toget
         not_finite = np.flatnonzero(~np.isfinite(values).all(axis=1))
         status[good[not_finite]] = NOT_FINITE
         columns[good[not_finite]] = np.nan
-        if tracer.together and len(good) % tracer.together == 1 and len(good) - 1 in not_finite:
+        if tracer.batch_size and len(good) % tracer.batch_size == 1 and len(good) - 1 in not_finite:
             status[good[-1]] = ALONE
     absent = ~np.isfinite(columns)
     arrays = [pa.array(status, pa.string())]

@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
         if layout.REPORT in done.removed and not options.dry_run:
             write_report(store, None, recipe)
             open_console().print("report        rewritten")
-        gone = done.collected
+        collected = done.collected
     else:
         with Lease(store.objects):
             if not options.dry_run:
@@ -49,15 +49,15 @@ def run(options: argparse.Namespace) -> int:
             elif store.objects.exists(layout.PURGE):
                 word = "would also finish the interrupted purge, whose deletions are not counted here"
                 open_console().print(word, soft_wrap=True)
-            gone = collect_garbage(store, options.keep, dry_run=options.dry_run)
+            collected = collect_garbage(store, options.keep, dry_run=options.dry_run)
     word = "would drop" if options.dry_run else "dropped"
     for output in drop_missing(store.objects, dry_run=options.dry_run) if options.gone else ():
         open_console().print(f"{word} the record of {output.kind} {output.path}", markup=False, soft_wrap=True)
     if options.purge and options.dry_run:
         return 0
     open_console().print(
-        f"{word} {gone.generations} generations, {gone.objects} objects, {gone.commits} commits "
-        f"({gone.bytes:,} bytes) and {gone.unfinished} unfinished files",
+        f"{word} {collected.generations} generations, {collected.objects} objects, {collected.commits} commits "
+        f"({collected.bytes:,} bytes) and {collected.unfinished} unfinished files",
         soft_wrap=True,
     )
     return 0

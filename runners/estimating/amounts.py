@@ -57,30 +57,30 @@ class StoreBefore:
 
 def estimate(
     recipe: BoundRecipe,
-    owed: StoreBefore,
+    before: StoreBefore,
     operators: Sequence[BoundOperator],
     scores: Sequence[PlannedScore],
     rates: Rates,
 ) -> list[StageEstimate]:
     """Estimate each stage that has remaining work, in the order of execution."""
-    part = ingest_part(bound.extractor.name for bound in owed.context.extractors)
-    fresh_read = sum(owed.tasks)
+    part = ingest_part(bound.extractor.name for bound in before.context.extractors)
+    fresh_read = sum(before.tasks)
     fresh = round(fresh_read * rates.of(part).written)  # bytes of samples and texts that ingest will add
-    layers = {} if owed.generation is None else dict(owed.generation.layers)
+    layers = {} if before.generation is None else dict(before.generation.layers)
     held = sum(layers[name].bytes for name in layers if is_text(name))
     shards = layers[layout.SAMPLES].shards if layout.SAMPLES in layers else 0
-    size = owed.store.record.shard_bytes
-    fresh_shards = sum(max(1, -(-round(one * rates.of(part).written) // size)) for one in owed.tasks)
-    keys = expected_keys(owed.context, operators)
-    standing = {
+    size = before.store.record.shard_bytes
+    fresh_shards = sum(max(1, -(-round(one * rates.of(part).written) // size)) for one in before.tasks)
+    keys = expected_keys(before.context, operators)
+    current = {
         name for name, entry in layers.items() if name not in keys or dict(entry.keys) == _of(keys[name], entry.keys)
     }
 
     def missing_bytes(layer: str) -> int:
         """The bytes of samples and texts that a layer still has to cover."""
-        return fresh if layer in standing else held + fresh
+        return fresh if layer in current else held + fresh
 
-    found = [_stage("ingest", len(owed.tasks), fresh_read, {part: fresh_read}, rates)]
+    found = [_stage("ingest", len(before.tasks), fresh_read, {part: fresh_read}, rates)]
     for one_pass in passes_of(operators):
         parts: dict[str, int] = {}
         for bound in one_pass.operators:
@@ -96,7 +96,7 @@ def estimate(
     found.append(_stage("dedupe", every, sum(parts.values()), parts, rates))
     anew = anew or bool(kinds)
     made_by = {bound.layer: bound.operator.name for bound in operators}
-    sizes = LayerSizes({name: layers[name].bytes for name in standing}, made_by, held, fresh, rates)
+    sizes = LayerSizes({name: layers[name].bytes for name in current}, made_by, held, fresh, rates)
     pending = [(one, read) for one in scores if (read := one.pending_bytes(sizes))]
     parts = {}
     for one, read in pending:
@@ -106,7 +106,7 @@ def estimate(
     config = recipe.config
     if config.mix is not None and (anew or TOKENS_LAYER not in layers):
         found.append(_stage("mix", every, held + fresh, {"mix.tokens": held + fresh}, rates))
-    made = {output.path for output in registered(owed.store.objects) if output.kind == EXPORT} if not anew else set()
+    made = {output.path for output in registered(before.store.objects) if output.kind == EXPORT} if not anew else set()
     exports = [one for one in config.export if config.located(one.path) not in made]
     if config.export and len(made) < len(config.export):
         parts = {f"export.{one.name}": held + fresh for one in exports}

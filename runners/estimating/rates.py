@@ -116,7 +116,7 @@ def _parsed(text: str, name: str, known: frozenset[str] | None = None) -> Rates:
     written = root.get("rates")
     for entry in written.entries if isinstance(written, MapNode) else ():
         if known is not None and entry.key not in known:
-            said = f"no stage has a part of this name{suggestion(entry.key, known)}"
-            problems.add(entry.place, f"rates.{entry.key}", said)
+            message = f"no stage has a part of this name{suggestion(entry.key, known)}"
+            problems.add(entry.place, f"rates.{entry.key}", message)
     problems.stop_if_any()
     return rates

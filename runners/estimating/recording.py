@@ -48,15 +48,15 @@ def record_ingest(
 
 
 def record_pass(
-    run: "StageRun", state: StoreState, one_pass: Pass, owed: Sequence[RowLayerTask], ran: "CompletedTasks"
+    run: "StageRun", state: StoreState, one_pass: Pass, pending: Sequence[RowLayerTask], ran: "CompletedTasks"
 ) -> None:
     """Record a pass of operators: the objects read for each shard, and each operator's layer."""
-    if not owed:
+    if not pending:
         return
     sizes = _sizes(state)
     parts: dict[str, PartAmounts] = {}
     for bound in one_pass.operators:
-        mine = [task for task in owed if bound.layer in task.owed]
+        mine = [task for task in pending if bound.layer in task.missing]
         shards = {task.shard for task in mine}
         made = [commit for commit in state.layers[bound.layer] if commit.shard in shards]
         before = parts.get(bound.operator.name, PartAmounts(0, 0))  # an operator can occur twice
@@ -64,7 +64,7 @@ def record_pass(
             before.read + sum(_read_bytes(task, sizes) for task in mine),
             before.written + sum(commit.object.bytes for commit in made),
         )
-    read = sum(_read_bytes(task, sizes) for task in owed)
+    read = sum(_read_bytes(task, sizes) for task in pending)
     _put(run, f"annotate.{one_pass.resource}", ran, read, {name: part for name, part in parts.items() if part.read})
 
 
@@ -74,7 +74,7 @@ def record_rows(
     stage: str,
     layer: str,
     part: str,
-    owed: Sequence[RowLayerTask],
+    pending: Sequence[RowLayerTask],
     ran: "CompletedTasks",
     passes: int = 1,
 ) -> None:
@@ -86,16 +86,16 @@ def record_rows(
         stage: Its name.
         layer: The layer.
         part: The name of its rate.
-        owed: The shards for which the layer was computed.
+        pending: The shards for which the layer was computed.
         ran: The completed tasks and their time.
         passes: How many passes over the rows were made.
     """
-    if not owed:
+    if not pending:
         return
     sizes = _sizes(state)
-    shards = {one.shard for one in owed}
+    shards = {one.shard for one in pending}
     written = sum(commit.object.bytes for commit in state.layers[layer] if commit.shard in shards)
-    read = sum(_read_bytes(one, sizes) for one in owed)
+    read = sum(_read_bytes(one, sizes) for one in pending)
     _put(run, stage, ran, read, {part: PartAmounts(read * passes, written)})
 
 

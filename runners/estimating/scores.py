@@ -27,7 +27,7 @@ from winnow.schemas.rows.extraction import EXTRACTED
 class LayerSizes:
     """The sizes of layers: actual sizes of current layers, estimates for others."""
 
-    standing: Mapping[str, int]
+    current: Mapping[str, int]
     operators: Mapping[str, str]  # the operator of each layer
     held: int  # bytes of samples and texts
     fresh: int  # bytes that ingest will add
@@ -35,7 +35,7 @@ class LayerSizes:
 
     def existing(self, names: Iterable[str]) -> int:
         """The bytes of these layers for ingested rows."""
-        return sum(self.standing.get(name, self._expected_bytes(name, self.held)) for name in names)
+        return sum(self.current.get(name, self._expected_bytes(name, self.held)) for name in names)
 
     def upcoming(self, names: Iterable[str]) -> int:
         """The bytes of these layers for rows not ingested yet."""
@@ -51,7 +51,7 @@ class PlannedScore:
     """A score of the recipe, and whether it is current for all rows of the latest generation."""
 
     bound: BoundScore
-    stands: bool
+    is_current: bool
 
     @property
     def name(self) -> str:
@@ -72,30 +72,30 @@ class PlannedScore:
         """The bytes that its trace still has to read."""
         reads = self.bound.reads
         upcoming = sizes.upcoming(reads)
-        return upcoming if self.stands and (self.by_row or not upcoming) else sizes.existing(reads) + upcoming
+        return upcoming if self.is_current and (self.by_row or not upcoming) else sizes.existing(reads) + upcoming
 
     def needs(self) -> list[tuple[str, str]]:
         """Its inputs and training steps, each as a label and a text."""
         bound = self.bound
-        said = [("reads", ", ".join(bound.reads) + (" and media files" if MEDIA in bound.inputs else ""))]
+        lines = [("reads", ", ".join(bound.reads) + (" and media files" if MEDIA in bound.inputs else ""))]
         if bound.where.text is not None:
-            said.append(("where", bound.where.text))
+            lines.append(("where", bound.where.text))
         looking = tuple(one.file for one in bound.trajectory)
-        said += [
+        lines += [
             (what, ", ".join(files))
             for what, files in (("reference", _reference_files(bound)), ("trajectory", looking))
             if files
         ]
         if bound.reference_rows is not None:
-            said.append(("trains", f"the reference on {bound.reference_rows.text}"))
+            lines.append(("trains", f"the reference on {bound.reference_rows.text}"))
         if bound.trajectory_rows is not None:
             rows = "all rows" if bound.trajectory_rows.text is None else bound.trajectory_rows.text
-            said.append(("trains", f"a trajectory of {_checkpoints(bound)} on {rows}"))
+            lines.append(("trains", f"a trajectory of {_checkpoints(bound)} on {rows}"))
         if bound.entry.accelerator is not None:
-            said.append(("asks for", bound.entry.accelerator))
+            lines.append(("requests", bound.entry.accelerator))
         if bound.entry.min_ram_bytes is not None:
-            said.append(("asks for", f"{byte_size(bound.entry.min_ram_bytes)} of memory per worker"))
-        return said
+            lines.append(("requests", f"{byte_size(bound.entry.min_ram_bytes)} of memory per worker"))
+        return lines
 
     def to_json(self) -> dict[str, Json]:
         """Plain values for JSON."""
@@ -103,7 +103,7 @@ class PlannedScore:
         return {
             "name": entry.name,
             "task": entry.task,
-            "stands": self.stands,
+            "current": self.is_current,
             "reads": list(bound.reads),
             "media": MEDIA in bound.inputs,
             "reference": list(_reference_files(bound)),
@@ -135,7 +135,7 @@ def planned_scores(
     """
     scores = recipe.scores
     if not scores or generation is None:
-        return tuple(PlannedScore(bound, stands=False) for bound in scores)
+        return tuple(PlannedScore(bound, is_current=False) for bound in scores)
     keys = generation_scores(store, recipe, generation, expected_keys(context, operators))
     layers = generation.layers
     return tuple(
@@ -151,7 +151,7 @@ def print_needs(scores: Sequence[PlannedScore], shards: int, console: Console) -
     for one in scores:
         entry = one.bound.entry
         how = "measures without weights" if one.bound.kind.measures else f"{entry.variant} at {_checkpoints(one.bound)}"
-        left = f"{shards:,} shards, {0 if one.stands else shards:,} to do" if shards else "no shards yet"
+        left = f"{shards:,} shards, {0 if one.is_current else shards:,} to do" if shards else "no shards yet"
         console.print(f"\nscore   {one.name}: {entry.task}, {how}; {left}", markup=False, soft_wrap=True)
         for word, what in one.needs():
             console.print(f"  {word:<11}{what}", markup=False, soft_wrap=True)

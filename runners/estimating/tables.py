@@ -87,7 +87,7 @@ def print_runs(records: Sequence[RunRecord], rates: Rates, console: Console) -> 
     for (stage, engine), runs in _grouped(records).items():
         actual = sum(one.vcpu_seconds for one in runs)
         guessed = _estimated(runs, engine, rates)
-        said = total(estimate_of_run(one, rates) for one in runs)
+        estimated = total(estimate_of_run(one, rates) for one in runs)
         shuffled = [one.shuffled for one in runs if one.shuffled is not None]
         rows.append(
             (
@@ -98,7 +98,7 @@ def print_runs(records: Sequence[RunRecord], rates: Rates, console: Console) -> 
                 byte_size(sum(one.read for one in runs)),
                 byte_size(sum(shuffled)) if shuffled else "-",
                 byte_size(sum(one.written for one in runs)),
-                byte_size(said.written),
+                byte_size(estimated.written),
                 hours(actual),
                 hours(guessed),
                 f"{actual / guessed:.2f}" if guessed else "-",
@@ -150,9 +150,9 @@ def measured_yaml(records: Sequence[RunRecord], rates: Rates) -> str:
                 written + part.written,
                 shuffled + round((record.shuffled or 0) * mine),
             )
-    told = {name: one for name, one in seen.items() if one[0] and one[1]}  # with seconds and bytes read
-    lines.append("rates:" if told else "rates: {}  # no run was completed")
-    for name, (seconds, read, written, shuffled) in sorted(told.items()):
+    usable = {name: one for name, one in seen.items() if one[0] and one[1]}  # with seconds and bytes read
+    lines.append("rates:" if usable else "rates: {}  # no run was completed")
+    for name, (seconds, read, written, shuffled) in sorted(usable.items()):
         rate = Rate(name, read / seconds / 1e6, written / read, shuffled / read)
         lines.append(
             f"  {name}: {{mb_per_second: {rate.mb_per_second:.4g}, written: {rate.written:.4g}, "

@@ -120,11 +120,11 @@ def _methods_table(
     families: Sequence[str],
     compared: Sequence[Compared],
     column: Callable[[Compared], Sequence[float]],
-    said: Callable[[float], str],
+    shown: Callable[[float], str],
 ) -> Grid:
     """A table with one row per family and one column per method."""
     columns = [column(row) for row in compared]
-    rows = [(name, *(said(values[place]) for values in columns)) for place, name in enumerate(families)]
+    rows = [(name, *(shown(values[place]) for values in columns)) for place, name in enumerate(families)]
     return Grid(title, ("family", *(_short(row.mixture.method) for row in compared)), rows)
 
 

@@ -109,15 +109,15 @@ def write_files(contents: Sequence[tuple[Path, bytes]]) -> None:
         file.with_name(f".{file.name[:60]}.{os.getpid()}.{number}") for number, (file, _) in enumerate(contents)
     ]
     try:
-        for beside, (file, content) in zip(unfinished, contents, strict=True):
+        for partial, (file, content) in zip(unfinished, contents, strict=True):
             with _errors_named(file):
-                beside.write_bytes(content)
-        for beside, (file, _) in zip(unfinished, contents, strict=True):
+                partial.write_bytes(content)
+        for partial, (file, _) in zip(unfinished, contents, strict=True):
             with _errors_named(file):
-                os.replace(beside, file)
+                os.replace(partial, file)
     finally:
-        for beside in unfinished:
-            beside.unlink(missing_ok=True)
+        for partial in unfinished:
+            partial.unlink(missing_ok=True)
 
 
 @contextmanager

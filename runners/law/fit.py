@@ -193,14 +193,14 @@ def contradictions(others: Sequence[Independence], sizes: Sequence[Invariance]) 
     return "; ".join(found)
 
 
-def _print_tests(said: Sequence[tuple[str, str, str]], console: Console) -> None:
+def _print_tests(rows: Sequence[tuple[str, str, str]], console: Console) -> None:
     """Print one line per family, or a single line if no family could be tested for the same reason."""
-    reasons = {why for _, _, why in said}
+    reasons = {why for _, _, why in rows}
     if len(reasons) == 1 and "" not in reasons:
         print_line(console, f"  not tested: {reasons.pop()}")
     else:
-        width = max(len(family) for family, _, _ in said)
-        for family, text, why in said:
+        width = max(len(family) for family, _, _ in rows)
+        for family, text, why in rows:
             print_line(console, f"  {family:<{width}}  {f'not tested: {why}' if why else text}")
     print_line(console, "")
 

@@ -97,9 +97,11 @@ class StoreTexts:
         hidden = hidden_rows(self.store, self._generation)
         families: dict[str | None, str | None] = {None: None}
         for shard, kept in _kept(self.recipe, self.store, self._generation):
-            lacking = next((layer for layer, rows in manifests.items() if shard not in rows), None)
-            if lacking is not None:
-                raise StoreError(f"{self.store.root}: shard {shard} has no layer {lacking}; run winnow annotate first")
+            unmeasured = next((layer for layer, rows in manifests.items() if shard not in rows), None)
+            if unmeasured is not None:
+                raise StoreError(
+                    f"{self.store.root}: shard {shard} has no layer {unmeasured}; run winnow annotate first"
+                )
             objects = {layer: rows[shard].object for layer, rows in manifests.items()}
             at = 0
             for block in read_aligned(

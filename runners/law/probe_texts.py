@@ -70,8 +70,8 @@ class FolderTexts:
     @property
     def key(self) -> str:
         """A hash of the files' sizes and times."""
-        said = [(name, file.stat()) for name, file in self._files.items()]
-        return digest("folder", *(f"{name} {one.st_size} {one.st_mtime_ns}" for name, one in said)).hex()
+        stats = [(name, file.stat()) for name, file in self._files.items()]
+        return digest("folder", *(f"{name} {one.st_size} {one.st_mtime_ns}" for name, one in stats)).hex()
 
     def read(self) -> Iterator[tuple[str, str]]:
         """Read the files in order."""

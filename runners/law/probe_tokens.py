@@ -42,11 +42,11 @@ class Tokenizer:
         self.digest = hashlib.sha256(raw).hexdigest()
         package = required_package("winnow law probe", "tokenizers", "torch")
         with one_line_errors(f"{path}: not a tokenizer file, or damaged", _EXPECTED, WinnowError):
-            said = json.loads(raw)
-            if not isinstance(said, dict):
+            parsed = json.loads(raw)
+            if not isinstance(parsed, dict):
                 raise ValueError("not a mapping")
             self._tokenizer: Any = package.Tokenizer.from_str(raw.decode())
-            model = dict(said["model"])
+            model = dict(parsed["model"])
         if model.get("dropout"):
             raise WinnowError(f"{path}: its dropout makes tokens random; set model.dropout to null")
         known: dict[str, int] = self._tokenizer.get_vocab(with_added_tokens=True)
@@ -54,7 +54,7 @@ class Tokenizer:
         if not 0 <= last < MAX_VOCABULARY:
             problem = "has no tokens" if last < 0 else f"numbers tokens up to {last:,}"
             raise WinnowError(f"{path}: {problem}; expected a vocabulary of 1 to {MAX_VOCABULARY:,}")
-        special = {one["content"] for one in said.get("added_tokens") or () if one.get("special")}
+        special = {one["content"] for one in parsed.get("added_tokens") or () if one.get("special")}
         self.end = next((known[name] for name in ENDS if name in special and name in known), last + 1)
         self.vocabulary = max(last, self.end) + 1
         self.dtype: type[np.uint16] | type[np.uint32] = np.uint16 if self.vocabulary <= 1 << 16 else np.uint32
@@ -67,7 +67,7 @@ class Tokenizer:
         if model.get("type") == "BPE" and self._unknown is None and not bytewise:
             model |= {"vocab": {**model["vocab"], _LEFT_OUT: last + 1}, "unk_token": _LEFT_OUT, "fuse_unk": False}
             with one_line_errors(f"{path}: not a tokenizer file, or damaged", _EXPECTED, WinnowError):
-                self._counter = package.Tokenizer.from_str(json.dumps(said | {"model": model}))
+                self._counter = package.Tokenizer.from_str(json.dumps(parsed | {"model": model}))
         for one in (self._tokenizer, self._counter):
             if one is not None:
                 one.no_padding()
@@ -117,8 +117,8 @@ def tokenizer_at(name: str, grid: Path) -> Tokenizer:
         with open(path, "rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or error
-        raise WinnowError(f"{grid}: tokenizer: {name[:200]!r}: {said}; {_EXPECTED}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise WinnowError(f"{grid}: tokenizer: {name[:200]!r}: {reason}; {_EXPECTED}") from None
     if len(raw) > MAX_BYTES:
         raise WinnowError(f"{path}: more than {MAX_BYTES >> 20} MiB; {_EXPECTED}")
     return Tokenizer(path, raw)

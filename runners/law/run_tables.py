@@ -42,8 +42,8 @@ def join_tables(tables: Sequence[RunTable]) -> RunTable:
     units = _units(tables)
     named = [table for table in tables if table.run]
     if named and len(named) < len(tables):
-        lacks = next(table.name for table in tables if not table.run)
-        raise SourceError(f"{lacks}: has no column {RUN}, {named[0].name} has; add it to all tables, or to none")
+        unnamed = next(table.name for table in tables if not table.run)
+        raise SourceError(f"{unnamed}: has no column {RUN}, {named[0].name} has; add it to all tables, or to none")
     _raise_problems(_repeated_rows(tables))
     names = _base_names(tables)
     columns: dict[str, list[object]] = {title: [] for title in (*COLUMNS, *((RUN,) if named else ()))}
@@ -74,19 +74,19 @@ def _units(tables: Sequence[RunTable]) -> Units:
     """The units of the tables; a table without units is assumed to use those of the others."""
     assumed, found = Units(), {}
     for field, title in _UNITS:
-        told = [table for table in tables if getattr(table.units, field) != getattr(assumed, field)]
-        for table in told[1:]:
-            if (here := getattr(table.units, field)) != (first := getattr(told[0].units, field)):
+        stating = [table for table in tables if getattr(table.units, field) != getattr(assumed, field)]
+        for table in stating[1:]:
+            if (here := getattr(table.units, field)) != (first := getattr(stating[0].units, field)):
                 raise SourceError(
-                    f"{table.name}: counts {title} in {shown(here)}, {told[0].name} in {shown(first)}; all tables "
+                    f"{table.name}: counts {title} in {shown(here)}, {stating[0].name} in {shown(first)}; all tables "
                     f"must use the same unit"
                 )
-        found[field] = getattr(told[0].units if told else assumed, field)
+        found[field] = getattr(stating[0].units if stating else assumed, field)
     return Units(**found)
 
 
 def _assumed(tables: Sequence[RunTable], units: Units) -> tuple[str, ...]:
-    """One line for each table that lacks a unit stated by others."""
+    """One line for each table that unnamed a unit stated by others."""
     notes = []
     for table in tables:
         silent = [title for field, title in _UNITS if getattr(table.units, field) != getattr(units, field)]

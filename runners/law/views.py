@@ -46,22 +46,22 @@ def estimates(family: FamilyLaw) -> list[tuple[str, Estimate]]:
     return list(zip(PARAMETERS, (family.gamma, of.e, of.a, of.alpha, of.b, of.beta), strict=True))
 
 
-def parameters(law: ScalingLaw, beside: dict[str, Sequence[float]] | None = None) -> Grid:
+def parameters(law: ScalingLaw, two_stage: dict[str, Sequence[float]] | None = None) -> Grid:
     """The table of parameters with their intervals.
 
     Args:
         law: The law.
-        beside: The two-stage estimates of each family, in the order of `estimates`.
+        two_stage: The two-stage estimates of each family, in the order of `estimates`.
     """
     headers: tuple[str, ...] = ("family", "parameter", "value", f"{confidence(law)} from", "to")
     rows = []
     for family in law.families:
         for place, (name, of) in enumerate(estimates(family)):
             row = [family.family if place == 0 else "", name, number4(of.value), number4(of.low), number4(of.high)]
-            if beside is not None:
-                row.append(number4(beside[family.family][place]))
+            if two_stage is not None:
+                row.append(number4(two_stage[family.family][place]))
             rows.append(tuple(row))
-    if beside is not None:
+    if two_stage is not None:
         headers = (*headers, "two-stage")
     return Grid("Parameters", headers, rows, frozenset({0, 1}))
 

@@ -28,8 +28,8 @@ def duplicates(_: StoreSummary, examples: Examples) -> Block | None:
     found = [one.overview for one in examples.duplicates]
     parts = [_counts(found)]
     if forgotten := max(one.forgotten for one in found):
-        said = f"{grouped(forgotten)} of the rows were forgotten later; run winnow dedupe to remove them."
-        parts.append(element("p", plain(said), class_="note"))
+        note = f"{grouped(forgotten)} of the rows were forgotten later; run winnow dedupe to remove them."
+        parts.append(element("p", plain(note), class_="note"))
     if stale := [one.kind for one in found if one.stale]:
         parts.append(element("p", plain(f"{outdated(stale)}."), class_="note"))
     for one in examples.duplicates:
@@ -97,6 +97,6 @@ def outdated(kinds: Sequence[Kind]) -> str:
 
 def counted(counts: Sequence[tuple[str, int]]) -> str:
     """`pages 41, books 2 (and 3 more)`."""
-    said = ", ".join(f"{name} {grouped(count)}" for name, count in counts[:NAMED])
+    shown = ", ".join(f"{name} {grouped(count)}" for name, count in counts[:NAMED])
     rest = len(counts) - NAMED
-    return f"{said} (and {rest} more)" if rest > 0 else said
+    return f"{shown} (and {rest} more)" if rest > 0 else shown

@@ -87,7 +87,8 @@ def decisions(_: StoreSummary, examples: Examples) -> Block | None:
         kept += f" {grouped(found.forgotten.rows)} were forgotten on request, before any rule."
     note = "A sample counts as dropped under the first rule that fires; nothing is deleted before export."
     alarms = [
-        element("p", element("strong", plain("Alarm: ")), crawled(alarm.said), class_="alarm") for alarm in found.alarms
+        element("p", element("strong", plain("Alarm: ")), crawled(alarm.message), class_="alarm")
+        for alarm in found.alarms
     ]
     parts = [
         element("p", plain(kept)),
@@ -123,14 +124,14 @@ def _column(summary: StoreSummary, column: str, thresholds: list[NearThreshold])
         whole = threshold.met + threshold.unmet
         condition = f"{threshold.cut.operator} {threshold.cut.value:g}"
         met = f"{grouped(threshold.met)} of {grouped(whole)} ({share(threshold.met, whole)})"
-        said = f"{threshold.phase}.{threshold.reason}: {met} are {condition}"
+        heading = f"{threshold.phase}.{threshold.reason}: {met} are {condition}"
         if threshold.null:
-            said += f"; {grouped(threshold.null)} were not measured"
+            heading += f"; {grouped(threshold.null)} were not measured"
         nearest = [
             _nearest(f"Closest samples that are {condition}", threshold.met_samples),
             _nearest("Closest samples that are not", threshold.unmet_samples),
         ]
-        parts.append(element("details", element("summary", plain(said)), *nearest))
+        parts.append(element("details", element("summary", plain(heading)), *nearest))
     return parts
 
 

@@ -185,8 +185,8 @@ def _overlaps(one: ScoreOverview) -> list[Html]:
         rows = [_overlap(other) for other in one.overlaps]
         parts.append(table(f"Overlap of drops with {one.name}", headers, rows))
     if one.undecided:
-        said = "Rules cannot be decided on this generation, so they are not compared; run winnow plan to see why."
-        parts.append(element("p", plain(said), class_="note"))
+        remark = "Rules cannot be decided on this generation, so they are not compared; run winnow plan to see why."
+        parts.append(element("p", plain(remark), class_="note"))
     return parts
 
 

@@ -47,10 +47,13 @@ def summarise(store: Store, generation: Generation, recipe: BoundRecipe | None =
     by_source: dict[str, list[TaskCommit]] = {}
     for task in tasks:
         by_source.setdefault(task.source, []).append(task)
-    said = {} if recipe is None else {one.name: (one.source_class, one.licence) for one in recipe.config.sources}
+    declared = {} if recipe is None else {one.name: (one.source_class, one.licence) for one in recipe.config.sources}
     sources = tuple(
         _source(
-            name, found, _class_and_licence(store, found) or said.get(name, ("", "")), dict(modalities.get(name, {}))
+            name,
+            found,
+            _class_and_licence(store, found) or declared.get(name, ("", "")),
+            dict(modalities.get(name, {})),
         )
         for name, found in sorted(by_source.items())
     )
@@ -99,14 +102,14 @@ def _ranges(store: Store, generation: Generation) -> Iterator[ExampleRange]:
     forgotten = ForgottenRanges.of(store, generation)
     for task in store.tasks(generation):
         there = task.quarantined_by_reason.items()
-        lacking = sum(min(count, OF_A_REASON - shown[reason]) for reason, count in there)
-        batches = forgotten.read(task) if lacking else ()
+        needed = sum(min(count, OF_A_REASON - shown[reason]) for reason, count in there)
+        batches = forgotten.read(task) if needed else ()
         for row in (row for batch in batches for row in batch.to_pylist()):
             if shown[row["reason"]] < OF_A_REASON:
                 shown[row["reason"]] += 1
                 yield ExampleRange(*(row[name] for name in _OF_RANGE))
-                lacking -= 1
-                if not lacking:
+                needed -= 1
+                if not needed:
                     break
 
 

@@ -40,26 +40,26 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
     require_lease(run.store.objects)
     clear_scratch(run.store.objects, layout.SCRATCH.rstrip("/"))  # left by an interrupted search
     hiding = load_stable_hiding(run.store)
-    lacking = load_existing_layers(run.store, recipe, state, hiding.tombstones)
-    if not lacking or not state.shards:
+    missing = load_existing_layers(run.store, recipe, state, hiding.tombstones)
+    if not missing or not state.shards:
         return
-    search = make_search(run.store, recipe, state, lacking, hiding)
+    search = make_search(run.store, recipe, state, missing, hiding)
     rows = sum(shard.rows for shard in search.covered)
     began, clock = time.monotonic(), Clock(run.engine)
-    run.console.print(f"dedupe  comparing {rows:,} rows of {len(search.covered):,} shards: {', '.join(lacking)}")
+    run.console.print(f"dedupe  comparing {rows:,} rows of {len(search.covered):,} shards: {', '.join(missing)}")
     compare(run, search, rows)
-    if "near" in lacking:
+    if "near" in missing:
         report_large_buckets(run.console, search)
     run.console.print(f"dedupe  compared in {time.monotonic() - began:.1f} s")
     shards = {one.shard: number for number, one in enumerate(search.covered)}
     run.tasks(
         "dedupe",
         {shard: WriteTask(number).to_json() for shard, number in shards.items()},
-        WriteDuplicates(search, lacking),
-        _awaited(run.store, shards, lacking),
+        WriteDuplicates(search, missing),
+        _awaited(run.store, shards, missing),
         {},
     )
-    for kind, key in lacking.items():
+    for kind, key in missing.items():
         commits = existing_layer(run.store, layer_of_kind(kind), key, shards)
         if commits is None:
             raise StageError(f"dedupe: shards ended without a commit of {layer_of_kind(kind)}; run again")

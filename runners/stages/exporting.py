@@ -98,18 +98,18 @@ def export_draw(
             for one in exports
         ]
         notes: list[str] = []
-        owed: dict[int, tuple[BoundExport, ExportPlace]] = {}
+        pending: dict[int, tuple[BoundExport, ExportPlace]] = {}
         for number, manifest in enumerate(_existing_exports(opened, notes, replace=replace)):
             if manifest is None:
-                owed[number] = exports[number], opened[number]
+                pending[number] = exports[number], opened[number]
                 continue
             finished[number] = Finished(exports[number], manifest, False)
             read = " and verified" if replace else ""
             run.console.print(f"export  {exports[number].path}: already finished{read}", soft_wrap=True, markup=False)
-        if owed:
-            cuttings = _cut_outputs(work, [export for export, _ in owed.values()])
+        if pending:
+            cuttings = _cut_outputs(work, [export for export, _ in pending.values()])
             unfinished = []
-            for export, folder in owed.values():
+            for export, folder in pending.values():
                 prepare(export)
                 folder.begin(notes, replace=replace)
                 unfinished.append(Unfinished(export, folder, folder.committed()))
@@ -117,7 +117,7 @@ def export_draw(
             for note in notes:
                 run.console.print(f"note    {note}", soft_wrap=True, markup=False)
             _write(work, cuttings, unfinished)
-            for number, one in zip(owed, unfinished, strict=True):
+            for number, one in zip(pending, unfinished, strict=True):
                 export_notes = notes_of(cuttings[one.export.way])
                 finished[number] = finish_export(one, draw, cuttings[one.export.way], closing, export_notes)
                 for note in finished[number].notes[len(export_notes) :]:
@@ -131,7 +131,7 @@ def _existing_exports(folders: Sequence[ExportPlace], notes: list[str], *, repla
     wrong: list[str] = []
     for folder in folders:
         try:
-            found.append(folder.standing(replace=replace, notes=notes))
+            found.append(folder.finished_manifest(replace=replace, notes=notes))
         except ExportError as error:
             wrong.append(str(error))
     if wrong:

@@ -66,9 +66,9 @@ def export(
     def card() -> Closing:
         return card_of(gather_facts(recipe, mixed.store, mixed.generation))
 
-    def prepare(owed: BoundExport) -> None:
+    def prepare(bound: BoundExport) -> None:
         # Registered before anything is written, so that forgetting also finds unfinished exports.
-        register(mixed.store.objects, EXPORT, owed.path, mixed.generation.number)
+        register(mixed.store.objects, EXPORT, bound.path, mixed.generation.number)
 
     def closing(written: Written) -> Mapping[str, bytes]:
         return card()(written)

@@ -32,13 +32,13 @@ class _Place:
         return shutil.disk_usage(self.folder).free
 
 
-def full_disk(cuttings: Mapping[Way, Cutting], exports: Sequence[Unfinished], said: str) -> ExportError:
+def full_disk(cuttings: Mapping[Way, Cutting], exports: Sequence[Unfinished], message: str) -> ExportError:
     """The error for a full disk, with the folders on that disk; the system's error usually names no file.
 
     Args:
         cuttings: How outputs are cut.
         exports: The unfinished exports.
-        said: The system's error message.
+        message: The system's error message.
     """
     for one in exports:
         one.refresh()
@@ -50,20 +50,20 @@ def full_disk(cuttings: Mapping[Way, Cutting], exports: Sequence[Unfinished], sa
         if (disk := one.place.disk) is not None
     ]
     places.append(_Place("temporary files", Path(tempfile.gettempdir())))
-    full = _full(places, said)
+    full = _full(places, message)
     there = [place for place in places if place.device == full.device and (place.needs or place is full)]
     free, needs = full.free, sum(place.needs for place in there)
-    lacking = f", and up to {byte_size(needs)} more are to be written there" if needs else ""
+    needed = f", and up to {byte_size(needs)} more are to be written there" if needs else ""
     names = ", ".join(place.name for place in there)
     return ExportError(
-        f"{names}: {os.strerror(errno.ENOSPC)}: {byte_size(free)} are free on the disk of {full.folder}{lacking}; "
+        f"{names}: {os.strerror(errno.ENOSPC)}: {byte_size(free)} are free on the disk of {full.folder}{needed}; "
         f"finished files are kept: free some space and run the same command again"
     )
 
 
-def _full(places: Sequence[_Place], said: str) -> _Place:
+def _full(places: Sequence[_Place], message: str) -> _Place:
     """The folder that the error names, or the one with the least free space."""
-    named = re.search(r"'(/[^']*)'", said)
+    named = re.search(r"'(/[^']*)'", message)
     if named is not None:
         for place in places:
             if Path(named[1]).is_relative_to(place.folder):
@@ -73,8 +73,8 @@ def _full(places: Sequence[_Place], said: str) -> _Place:
 
 def _missing_bytes(one: Unfinished, cutting: Cutting) -> int:
     """The approximate size of the export's unwritten shards."""
-    owed = 0
+    remaining = 0
     for size in cutting.outputs:
-        standing = sum(count for number, count in enumerate(size.counts) if (size.output, number) in one.commits)
-        owed += size.bytes * (size.samples - standing) // max(1, size.samples)
-    return owed
+        committed = sum(count for number, count in enumerate(size.counts) if (size.output, number) in one.commits)
+        remaining += size.bytes * (size.samples - committed) // max(1, size.samples)
+    return remaining

@@ -91,9 +91,9 @@ def _mix(recipe: BoundRecipe, engine: Engine, console: Console, sample: Fraction
     outcome = measure_tokens(recipe, engine, console)
     store, generation = outcome.store, outcome.generation
     request = request_key(recipe, store, generation, laws, sample)
-    standing = find_plan(store, request)
-    if standing is not None:
-        return Mixed(store, generation, standing, False)
+    existing = find_plan(store, request)
+    if existing is not None:
+        return Mixed(store, generation, existing, False)
     with tempfile.TemporaryDirectory(prefix="winnow-mix-") as folder, Lease(store.objects):
         planned = _plan(recipe, store, generation, laws, sample, Path(folder))
         require_lease(store.objects)
@@ -145,8 +145,8 @@ def read_laws(recipe: BoundRecipe) -> Laws:
                 digests[name] = content_name(law_to_json(laws[name]))
             problems += _misspelt_families(stage, laws[name]) or _foreign_families(stage, laws[name])
         except OSError as error:
-            said = f"{shown(name, 200)} cannot be read: {error.strerror}; make it with winnow law fit"
-            problems.append(Problem(stage.config.place, f"{stage.path}.families.law", said))
+            message = f"{shown(name, 200)} cannot be read: {error.strerror}; make it with winnow law fit"
+            problems.append(Problem(stage.config.place, f"{stage.path}.families.law", message))
         except WinnowError as error:
             problems.append(Problem(stage.config.place, f"{stage.path}.families.law", str(error)))
     if problems:
@@ -163,8 +163,8 @@ def _misspelt_families(stage: BoundStage, law: ScalingLaw) -> list[Problem]:
     if not wrong:
         return []
     right = ", ".join(f"{shown(name)} for {shown(called[name.casefold()])}" for name in wrong[:4])
-    said = f"{shown(families.law or '', 200)} writes {right}; correct the names in the table of runs, and fit again"
-    return [Problem(stage.config.place, f"{stage.path}.families.law", said)]
+    message = f"{shown(families.law or '', 200)} writes {right}; correct the names in the table of runs, and fit again"
+    return [Problem(stage.config.place, f"{stage.path}.families.law", message)]
 
 
 def _foreign_families(stage: BoundStage, law: ScalingLaw) -> list[Problem]:
@@ -178,8 +178,8 @@ def _foreign_families(stage: BoundStage, law: ScalingLaw) -> list[Problem]:
     ways = " or ".join(f"by: {way}" for way, count in shared.items() if count and count == max(shared.values()))
     right = f"write {ways} under families" if ways else "fit a law of these families"
     law_name = shown(families.law or "", 200)
-    said = f"{law_name} is of {listed(law.names)}, none of which is a family with by: {families.by}; {right}"
-    return [Problem(stage.config.place, f"{stage.path}.families.law", said)]
+    message = f"{law_name} is of {listed(law.names)}, none of which is a family with by: {families.by}; {right}"
+    return [Problem(stage.config.place, f"{stage.path}.families.law", message)]
 
 
 def _plan(
@@ -212,9 +212,9 @@ def measure_tokens(recipe: BoundRecipe, engine: Engine, console: Console) -> Out
         finish_purge(store)
         state = current_state(recipe, store)
         load_layers(store, state, operators)
-        if lacking := missing_layers(state, layer):
+        if missing := missing_layers(state, layer):
             raise StoreError(
-                f"{store.root}: {', '.join(lacking)} must be measured before texts are edited; run: "
+                f"{store.root}: {', '.join(missing)} must be measured before texts are edited; run: "
                 f"winnow annotate {recipe.file}"
             )
         count_texts(run, recipe, layer, state)
@@ -224,14 +224,14 @@ def measure_tokens(recipe: BoundRecipe, engine: Engine, console: Console) -> Out
 def count_texts(run: StageRun, recipe: BoundRecipe, layer: TokensLayer, state: StoreState) -> None:
     """Update the layer for the rows of the state."""
     ran = CompletedTasks()
-    if owed := pending_counts(run.store, state, layer):
+    if pending := pending_counts(run.store, state, layer):
         ran = run.tasks(
             TOKENS_LAYER,
-            {task.shard: task.to_json() for task in owed},
+            {task.shard: task.to_json() for task in pending},
             CountTokens(TokensContext(run.store, layer.bound, layer.columns)),
-            {task.shard: (TOKENS_LAYER, task.owed[TOKENS_LAYER]) for task in owed},
+            {task.shard: (TOKENS_LAYER, task.missing[TOKENS_LAYER]) for task in pending},
             {},
         )
     if not load_tokens(run.store, recipe, state):
         raise StageError(f"{TOKENS_LAYER}: shards ended without a commit; run again")
-    record_rows(run, state, "mix", TOKENS_LAYER, "mix.tokens", owed, ran)
+    record_rows(run, state, "mix", TOKENS_LAYER, "mix.tokens", pending, ran)

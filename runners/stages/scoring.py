@@ -152,14 +152,14 @@ def _existing_state(prepared: Prepared) -> StoreState:
 
 
 def _ready_layer(store: Store, recipe: BoundRecipe, state: StoreState, bound: BoundScore) -> TraceLayer:
-    if lacking := missing_layers(state, bound):
+    if missing := missing_layers(state, bound):
         stages = " && ".join(
             f"winnow {stage} {recipe.file}"
             for stage in ("annotate", "dedupe")
-            if any(layer.startswith("dedupe.") == (stage == "dedupe") for layer in lacking)
+            if any(layer.startswith("dedupe.") == (stage == "dedupe") for layer in missing)
         )
         raise StoreError(
-            f"{store.root}: {', '.join(lacking)} must be measured before samples are scored; run: {stages}"
+            f"{store.root}: {', '.join(missing)} must be measured before samples are scored; run: {stages}"
         )
     return trace_layer(store, bound, state)
 
@@ -183,23 +183,23 @@ def _trace(
     """Update the trace of a score for the rows of the state, or for the shards in `mine`."""
     layer = _ready_layer(run.store, recipe, state, bound)
     shards = state if mine is None else mine
-    owed = pending_traces(run.store, shards, layer)
+    pending = pending_traces(run.store, shards, layer)
     ran = CompletedTasks()
-    if owed:
+    if pending:
         context = _context(run, recipe, state, bound, layer)
         if not bound.kind.measures:
-            record_use(run.store, bound, layer.weights, {one.owed[layer.layer] for one in owed})
+            record_use(run.store, bound, layer.weights, {one.missing[layer.layer] for one in pending})
         ran = run.tasks(
             layer.layer,
-            {one.shard: one.to_json() for one in owed},
+            {one.shard: one.to_json() for one in pending},
             TraceRows(context),
-            {one.shard: (layer.layer, one.owed[layer.layer]) for one in owed},
+            {one.shard: (layer.layer, one.missing[layer.layer]) for one in pending},
             {},
             bound.entry.hints,
         )
     if not load_trace(run.store, shards, layer):
         raise StageError(f"{layer.layer}: shards ended without a commit; run again")
-    record_rows(run, shards, "score", layer.layer, f"score.{bound.entry.task}", owed, ran, bound.passes)
+    record_rows(run, shards, "score", layer.layer, f"score.{bound.entry.task}", pending, ran, bound.passes)
 
 
 def _context(
@@ -227,8 +227,8 @@ def _weights_lock(run: StageRun, bound: BoundScore, keys: WeightKeys) -> Abstrac
     """A lock, so that one slice prepares missing weights; other slices end with a message."""
     name = bound.entry.name
     counts = {keys.reference: 1, keys.trajectory: bound.entry.checkpoints}
-    lacking = any(find_weights(run.store, name, key, count) is None for key, count in counts.items())
-    return Share(run.store.objects, f"weights.{name}") if run.part and lacking else nullcontext()
+    unfinished = any(find_weights(run.store, name, key, count) is None for key, count in counts.items())
+    return Share(run.store.objects, f"weights.{name}") if run.part and unfinished else nullcontext()
 
 
 def _decide(run: StageRun, state: StoreState, bound: BoundScore) -> None:

@@ -123,8 +123,8 @@ def ready_operators(recipe: BoundRecipe, console: Console) -> tuple[BoundOperato
     operators = recipe.operators
     warm_kernels(quiet=console.quiet)
     check_operators(operators)
-    for said in operator_remarks(operators):
-        console.print(f"note    {said}", markup=False, soft_wrap=True)
+    for remark in operator_remarks(operators):
+        console.print(f"note    {remark}", markup=False, soft_wrap=True)
     return operators
 
 
@@ -154,15 +154,15 @@ def run_all(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: b
 
 def read_tasks(run: StageRun, context: IngestContext, plans: Sequence[SourcePlan]) -> CompletedTasks:
     """Run the tasks of these plans until all are committed."""
-    owed = [(plan, task) for plan in plans for task in pending_tasks(context, plan)]
-    if not owed:
+    pending = [(plan, task) for plan in plans for task in pending_tasks(context, plan)]
+    if not pending:
         return CompletedTasks()
     ran = run.tasks(
         "ingest",
-        {task.name: ingest_element(task) for _, task in owed},
+        {task.name: ingest_element(task) for _, task in pending},
         RunIngest(context),
-        {task.name: (layout.SAMPLES, plan.key) for plan, task in owed},
-        {task.name: task.bytes for _, task in owed},
+        {task.name: (layout.SAMPLES, plan.key) for plan, task in pending},
+        {task.name: task.bytes for _, task in pending},
     )
     missing = [task.name for plan in plans for task in pending_tasks(context, plan)]
     if missing:
@@ -173,33 +173,33 @@ def read_tasks(run: StageRun, context: IngestContext, plans: Sequence[SourcePlan
 def extract_text(run: StageRun, context: IngestContext, commits: dict[str, list[TaskCommit]]) -> None:
     """Extract text for tasks that were read before an extractor was added."""
     for bound in context.extractors:
-        owed = pending_extractions(context, bound, commits)
-        if owed:
+        pending = pending_extractions(context, bound, commits)
+        if pending:
             keys = {name: bound.key(source.key(context.limits)) for name, source in context.sources.items()}
             run.tasks(
                 bound.layer,
-                {task.shard: task.to_json() for task in owed},
+                {task.shard: task.to_json() for task in pending},
                 RunExtraction(context),
-                {task.shard: (bound.layer, keys[task.source]) for task in owed},
+                {task.shard: (bound.layer, keys[task.source]) for task in pending},
                 {},
             )
 
 
 def measure(run: StageRun, state: StoreState, one_pass: Pass) -> None:
     """Update the layers of a pass for the shards of the state, and add them to the state."""
-    owed = pending_shards(run.store, state, one_pass.operators)
+    pending = pending_shards(run.store, state, one_pass.operators)
     ran = CompletedTasks()
-    if owed:
+    if pending:
         ran = run.tasks(
             f"annotate.{one_pass.resource}",
-            {task.shard: task.to_json() for task in owed},
+            {task.shard: task.to_json() for task in pending},
             RunAnnotation(AnnotationContext(run.store, one_pass.operators)),
-            {task.shard: task.last(one_pass.operators) for task in owed},
+            {task.shard: task.last(one_pass.operators) for task in pending},
             {},
         )
-    if lacking := load_layers(run.store, state, one_pass.operators):
-        raise StageError(f"annotate: shards ended without a commit of {', '.join(lacking)}; run again")
-    record_pass(run, state, one_pass, owed, ran)
+    if uncommitted := load_layers(run.store, state, one_pass.operators):
+        raise StageError(f"annotate: shards ended without a commit of {', '.join(uncommitted)}; run again")
+    record_pass(run, state, one_pass, pending, ran)
 
 
 def current_state(recipe: BoundRecipe, store: Store) -> StoreState:

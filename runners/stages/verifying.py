@@ -118,9 +118,9 @@ def _verified(recipe: BoundRecipe, number: int, plan: _RequestedPlan) -> Verifie
             )
         if others := foreign_files(there, found.manifest):
             found.notes.append(f"holds files that winnow did not write: {first_few(others)}")
-        if lacking := sum(line.samples for line in found.manifest.left_out):
+        if skipped := sum(line.samples for line in found.manifest.left_out):
             found.notes.append(
-                f"{grouped(lacking)} samples were left out, as their media were missing; if these are back, "
+                f"{grouped(skipped)} samples were left out, as their media were missing; if these are back, "
                 f"--replace includes them"
             )
         found.notes += _differences(recipe, number, plan, found.manifest)

@@ -102,7 +102,7 @@ def run_curve(options: argparse.Namespace, console: Console) -> int:
 def _selected(options: argparse.Namespace, threshold: float) -> Curve | None:
     """The curve that the options select; None for all presets."""
     own = options.bands is not None or options.rows is not None
-    asked = [
+    requested = [
         text
         for text, given in (
             (f"the preset {options.preset}", options.preset is not None),
@@ -111,8 +111,8 @@ def _selected(options: argparse.Namespace, threshold: float) -> Curve | None:
         )
         if given
     ]
-    if len(asked) > 1:
-        raise WinnowError(f"{' and '.join(asked)} cannot be combined; give only one")
+    if len(requested) > 1:
+        raise WinnowError(f"{' and '.join(requested)} cannot be combined; give only one")
     if options.preset is not None:
         preset = near_preset(options.preset)
         return Curve(preset.bands, preset.rows, threshold, preset)

@@ -56,7 +56,7 @@ class RecipePlan:
     @property
     def pending_bytes(self) -> int:
         """The size of the input that is not ingested yet."""
-        return sum(task.bytes for plan, owed in self.sources for task in plan.look.tasks if task.name in owed)
+        return sum(task.bytes for plan, pending in self.sources for task in plan.look.tasks if task.name in pending)
 
 
 def show_plan(
@@ -84,14 +84,14 @@ def show_plan(
     known = read_rates(rates)
     recipe.require_rules()  # reports invalid rules even without a store
     plan = _plan(recipe)
-    standing = plan.generation.layers if plan.generation is not None else {}
+    layers = plan.generation.layers if plan.generation is not None else {}
     operators = recipe.operators
-    untried = [bound for bound in operators if bound.layer not in standing]
+    untried = [bound for bound in operators if bound.layer not in layers]
     if untried:
         warm_kernels()
     check_operators(untried)
     scores = planned_scores(recipe, plan.store, plan.generation, plan.context, operators)
-    check_scores(tuple(one.bound for one in scores if not one.stands))
+    check_scores(tuple(one.bound for one in scores if not one.is_current))
     notes = [*preset_notes(recipe.config), *operator_remarks(operators)]
     notes += _unlisted_sources(recipe, plan)
     left = estimate(recipe, _store_before(plan), operators, scores, known)
@@ -185,13 +185,13 @@ def _json(
                 "files": len(one.listing.files),
                 "bytes": one.listing.bytes,
                 "tasks": len(one.look.tasks),
-                "owed": len(owed),
+                "pending": len(pending),
                 "changed": list(one.look.changed),
                 "vanished": list(one.look.vanished),
             }
-            for one, owed in plan.sources
+            for one, pending in plan.sources
         ],
-        "owed_bytes": plan.pending_bytes,
+        "pending_bytes": plan.pending_bytes,
         "scores": [one.to_json() for one in scores],
         "notes": notes,
         "rules": None if rules is None else rules.to_json(),
@@ -204,8 +204,8 @@ def _print_plan(
 ) -> None:
     console.print(escape(plan.resolved), end="", soft_wrap=True)
     console.print(f"\nstore   {plan.store.root} ({plan.state})", soft_wrap=True, markup=False)
-    for source, owed in plan.sources:
-        _print_source(console, source, owed)
+    for source, pending in plan.sources:
+        _print_source(console, source, pending)
     layers = {} if plan.generation is None else plan.generation.layers
     print_needs(scores, layers[layout.SAMPLES].shards if layout.SAMPLES in layers else 0, console)
     console.print(f"\nestimate  {left}", markup=False, soft_wrap=True)
@@ -213,15 +213,15 @@ def _print_plan(
         console.print(f"note      {note}", markup=False, soft_wrap=True)
 
 
-def _print_source(console: Console, plan: SourcePlan, owed: frozenset[str]) -> None:
+def _print_source(console: Console, plan: SourcePlan, pending: frozenset[str]) -> None:
     files, tasks = len(plan.listing.files), plan.look.tasks
     console.print(
         f"\nsource  {plan.name}: {files:,} files, {byte_size(plan.listing.bytes)}; "
-        f"{len(tasks):,} tasks, {len(owed):,} to do",
+        f"{len(tasks):,} tasks, {len(pending):,} to do",
         markup=False,
     )
     for task in tasks[:FIRST_TASKS]:
-        mark = "to do" if task.name in owed else "done"
+        mark = "to do" if task.name in pending else "done"
         part = task.files[0].part
         where = part.path if len(task.files) == 1 else f"{len(task.files):,} files from {part.path}"
         cut = "" if part.whole or len(task.files) > 1 else f" [{part.start:,}, {part.end:,})"
@@ -246,5 +246,5 @@ def _estimate(plan: RecipePlan, left: Sequence[StageEstimate], rates: Rates) -> 
 
 
 def _store_before(plan: RecipePlan) -> StoreBefore:
-    tasks = [task.bytes for source, owed in plan.sources for task in source.look.tasks if task.name in owed]
+    tasks = [task.bytes for source, pending in plan.sources for task in source.look.tasks if task.name in pending]
     return StoreBefore(plan.store, plan.generation, plan.context, tasks)

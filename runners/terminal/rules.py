@@ -176,7 +176,7 @@ def print_rules(summary: RulesSummary, console: Console) -> None:
 def print_alarms(summary: RulesSummary, console: Console) -> None:
     """Print one line per alarm that the recipe does not accept."""
     for alarm in summary.alarms:
-        console.print(f"ALARM  {alarm.said}", style="bold red", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"ALARM  {alarm.message}", style="bold red", markup=False, highlight=False, soft_wrap=True)
 
 
 def require_accepted(recipe: BoundRecipe, summary: RulesSummary | None) -> None:
@@ -206,8 +206,11 @@ def _written(
 
 def _rules(summary: RulesSummary) -> Grid:
     whole = summary.rows.rows
-    gone = summary.forgotten
-    rows = [("", FORGOTTEN, grouped(gone.rows), share(gone.rows, whole), _bytes(gone), "", "")] if gone.rows else []
+    forgotten = summary.forgotten
+    rows = []
+    if forgotten.rows:
+        counts = (grouped(forgotten.rows), share(forgotten.rows, whole), _bytes(forgotten))
+        rows.append(("", FORGOTTEN, *counts, "", ""))
     rows += [
         (
             rule.list,

@@ -98,7 +98,7 @@ class Examples:
 class LinearHead:
     """The task with one configuration; the encoder is set if it computes the features."""
 
-    together = 0
+    batch_size = 0
     example_bytes = 0
 
     def __init__(self, config: LinearHeadConfig, encode: Encoder | None = None) -> None:

@@ -50,7 +50,7 @@ class NextByteConfig:
 class NextByte:
     """The task with one configuration."""
 
-    together = 0
+    batch_size = 0
     example_bytes = 0
     reads = (TEXT,)
 

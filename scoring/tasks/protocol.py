@@ -111,7 +111,7 @@ class Task(Protocol):
         """The size of one example's pixels, if the task reads images; else 0."""
 
     @property
-    def together(self) -> int:
+    def batch_size(self) -> int:
         """The size of batches whose losses depend on each other; 0 if each loss depends only on its row."""
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:

@@ -50,14 +50,14 @@ class TorchTask(ABC):
         network: The network.
         running: The device and precision.
         model: The loss of each example of a batch, as a function of weights.
-        together: How many examples share a batch; 0 if each loss depends only on its example.
+        batch_size: How many examples share a batch; 0 if each loss depends only on its example.
     """
 
     name: ClassVar[str]
 
-    def __init__(self, network: Network, running: Running, model: Model, together: int = 0) -> None:
+    def __init__(self, network: Network, running: Running, model: Model, batch_size: int = 0) -> None:
         self.network, self.running, self.model = network, running, model
-        self._together = together
+        self._batch_size = batch_size
         self._portions = Portions(running.memory_bytes)
 
     @property
@@ -78,9 +78,9 @@ class TorchTask(ABC):
         return [np.arange(examples.count)] if examples.count else []
 
     @property
-    def together(self) -> int:
+    def batch_size(self) -> int:
         """How many examples share a batch."""
-        return self._together
+        return self._batch_size
 
     @property
     def example_bytes(self) -> int:

@@ -29,14 +29,14 @@ class JsonVocabulary:
         package = required_package(NEEDS, "tokenizers", EXTRA)
         self._path = path
         with one_line_errors(f"{path}: not a tokenizer, or a damaged one", _EXPECTED, WinnowError):
-            said = json.loads(raw)
-            if not isinstance(said, dict) or not isinstance(said.get("model"), dict):
+            parsed = json.loads(raw)
+            if not isinstance(parsed, dict) or not isinstance(parsed.get("model"), dict):
                 raise ValueError("not a mapping with a model")
-            special = {str(one["content"]) for one in said.get("added_tokens") or () if one.get("special")}
+            special = {str(one["content"]) for one in parsed.get("added_tokens") or () if one.get("special")}
             known: Mapping[str, int] = package.Tokenizer.from_str(raw.decode()).get_vocab(with_added_tokens=True)
-            named = _unreachable(said, special, hashlib.blake2b(raw, digest_size=16).hexdigest())
+            named = _unreachable(parsed, special, hashlib.blake2b(raw, digest_size=16).hexdigest())
             self._tokenizer: Any = package.Tokenizer.from_str(raw.decode() if named is None else json.dumps(named))
-        model = (named or said)["model"]
+        model = (named or parsed)["model"]
         if model.get("dropout"):
             raise WinnowError(f"{path}: its dropout makes tokens random; set model.dropout to null")
         self.size = max(known.values(), default=-1) + 1
@@ -50,7 +50,7 @@ class JsonVocabulary:
         if "merges" in model and (unknown is None or unknown not in model["vocab"]) and not bytewise:
             model |= {"vocab": {**model["vocab"], _LEFT_OUT: _LEFT_OUT_ID}, "unk_token": _LEFT_OUT, "fuse_unk": False}
             with one_line_errors(f"{path}: not a tokenizer, or a damaged one", _EXPECTED, WinnowError):
-                self._counter = package.Tokenizer.from_str(json.dumps((named or said) | {"model": model}))
+                self._counter = package.Tokenizer.from_str(json.dumps((named or parsed) | {"model": model}))
         for one in (self._tokenizer, self._counter):
             if one is not None:
                 one.no_padding()
@@ -60,7 +60,7 @@ class JsonVocabulary:
         # The unknown token occurs in texts, unless bytes replace it.
         outside -= {known[unknown]} if unknown in known and not bytewise else set()
         self._ordinary = frozenset(known.values()) - outside
-        self._by_words = word_tokens(named or said, self._tokenizer, package)
+        self._by_words = word_tokens(named or parsed, self._tokenizer, package)
 
     def in_texts(self, token: int) -> bool:
         """Whether it is not special, or is the unknown token."""
@@ -96,13 +96,13 @@ class JsonVocabulary:
         return any(token == _LEFT_OUT_ID and not piece[start:end].isspace() for token, (start, end) in found)
 
 
-def _unreachable(said: Mapping[str, Any], special: set[str], mark: str) -> dict[str, Any] | None:
+def _unreachable(parsed: Mapping[str, Any], special: set[str], mark: str) -> dict[str, Any] | None:
     """The file with unique names for special tokens that its model could otherwise find in a text.
 
     `encode_special_tokens` keeps the package from searching for them, but not a model that has them among its words.
     None if the model has none of them, or builds its words only by merges.
     """
-    model = dict(said["model"])
+    model = dict(parsed["model"])
     listed = model.get("vocab")
     if "merges" in model and not model.get("ignore_merges"):
         return None
@@ -119,6 +119,13 @@ def _unreachable(said: Mapping[str, Any], special: set[str], mark: str) -> dict[
         model["unk_token"] = names[model["unk_token"]]
     added = [
         {**one, "content": names.get(one["content"], one["content"])} if one.get("special") else one
-        for one in said.get("added_tokens") or ()
+        for one in parsed.get("added_tokens") or ()
     ]
-    return {**said, "model": model, "added_tokens": added, "post_processor": None, "truncation": None, "padding": None}
+    return {
+        **parsed,
+        "model": model,
+        "added_tokens": added,
+        "post_processor": None,
+        "truncation": None,
+        "padding": None,
+    }

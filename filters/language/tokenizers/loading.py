@@ -80,8 +80,8 @@ def _read(path: str) -> tuple[str, bytes]:
         with open(path, "rb") as stream:
             raw = stream.read(MAX_TOKENIZER_BYTES + 1)
     except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or error
-        raise WinnowError(f"{path[:200]}: cannot read the tokenizer: {said}; {_EXPECTED}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise WinnowError(f"{path[:200]}: cannot read the tokenizer: {reason}; {_EXPECTED}") from None
     if len(raw) > MAX_TOKENIZER_BYTES:
         raise WinnowError(f"{path}: more than {MAX_TOKENIZER_BYTES:,} bytes; {_EXPECTED}")
     return kind, raw

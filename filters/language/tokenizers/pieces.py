@@ -70,7 +70,7 @@ def _agree(
     encode: Encode, pairs: Sequence[tuple[str, str]], behind: str, before: str, between: str | None = None
 ) -> bool:
     """Whether every pair has the same tokens in one text as in two; pairs that cannot be encoded are skipped."""
-    said = False
+    compared = False
     for left, right in pairs:
         first, second = left + behind, before + right
         parts = encode([first, second, first + (between or "") + second])
@@ -79,5 +79,5 @@ def _agree(
             continue
         if [*one, *two] != whole:
             return False
-        said = True
-    return said
+        compared = True
+    return compared

@@ -110,9 +110,9 @@ def _ranks(path: str, raw: bytes) -> dict[bytes, int]:
                 f"{path}:{number}: expected a token in base64 and its rank, not {shown!r}; not a rank file, or a "
                 "damaged one"
             ) from None
-    lacking = [byte for byte in range(256) if bytes([byte]) not in ranks]
-    if lacking:
-        raise WinnowError(f"{path}: {len(lacking)} bytes have no rank, first {lacking[0]:#04x}; the file is incomplete")
+    missing = [byte for byte in range(256) if bytes([byte]) not in ranks]
+    if missing:
+        raise WinnowError(f"{path}: {len(missing)} bytes have no rank, first {missing[0]:#04x}; the file is incomplete")
     if len(set(ranks.values())) < len(ranks) or min(ranks.values()) < 0 or b"" in ranks:
         raise WinnowError(f"{path}: tokens share a rank, or one is below 0 or empty; a damaged file")
     return ranks

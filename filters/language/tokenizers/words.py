@@ -188,22 +188,22 @@ def _letters() -> dict[int, int]:
     return {byte: byte for byte in seen} | {byte: 0x100 + number for number, byte in enumerate(unseen)}
 
 
-def word_tokens(said: Mapping[str, Any], tokenizer: Any, package: Any) -> WordTokens | None:
+def word_tokens(parsed: Mapping[str, Any], tokenizer: Any, package: Any) -> WordTokens | None:
     """The word cache for a tokenizer.json that merges only inside words and splits by a known pattern; else None.
 
     Args:
-        said: The content of the file.
+        parsed: The content of the file.
         tokenizer: The loaded tokenizer, with `encode_special_tokens`.
         package: The package tokenizers.
     """
-    model = said["model"]
+    model = parsed["model"]
     # A normaliser changes a text first: only NFC is known to leave most texts unchanged. And added tokens that are not
     # special are searched for in every text.
-    normaliser = (said.get("normalizer") or {}).get("type")
-    plain = normaliser in (None, "NFC") and all(one.get("special") for one in said.get("added_tokens") or ())
+    normaliser = (parsed.get("normalizer") or {}).get("type")
+    plain = normaliser in (None, "NFC") and all(one.get("special") for one in parsed.get("added_tokens") or ())
     plain = plain and model.get("type") == "BPE" and not model.get("dropout")
     plain = plain and not any(model.get(name) for name in ("continuing_subword_prefix", "end_of_word_suffix"))
-    pattern = _pattern(said.get("pre_tokenizer"))
+    pattern = _pattern(parsed.get("pre_tokenizer"))
     known = model.get("vocab") or {}
     if not plain or pattern is None or any(chr(letter) not in known for letter in _letters().values()):
         return None

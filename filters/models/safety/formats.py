@@ -44,9 +44,9 @@ def _format(path: str, head: bytes, last: bytes, size: int) -> Format:
         raise RecipeError(
             f"{path}: a zip, like PyTorch checkpoints and TorchScript, whose pickles run code when read; {_EXPECTED}"
         )
-    for magic, said in _OTHERS:
+    for magic, what in _OTHERS:
         if head.startswith(magic):
-            raise RecipeError(f"{path}: {said}; {_EXPECTED}")
+            raise RecipeError(f"{path}: {what}; {_EXPECTED}")
     if head[4:8] == b"ORTM":
         raise RecipeError(f"{path}: a model in ONNX Runtime's own format, which is not checked; {_EXPECTED}")
     header = int.from_bytes(head[:_HEADER_BYTES], "little")

@@ -65,23 +65,23 @@ def _session(path: str, content: bytes) -> Any:
 
 def _input_problem(one: Any, max_tokens: int) -> str | None:
     """The problem with an input, or None."""
-    said = f"the input {one.name} is {one.type} {one.shape}"
+    described = f"the input {one.name} is {one.type} {one.shape}"
     if one.name not in INPUTS:
-        return f"{said}; texts provide only {', '.join(INPUTS)}"
+        return f"{described}; texts provide only {', '.join(INPUTS)}"
     if one.type not in _INTEGERS or len(one.shape) != 2:
-        return f"{said}; expected int64 or int32 of shape [texts, tokens]"
+        return f"{described}; expected int64 or int32 of shape [texts, tokens]"
     texts, tokens = one.shape
     if isinstance(texts, int) and texts != 1:
-        return f"{said}; expected one text at a time"
+        return f"{described}; expected one text at a time"
     if isinstance(tokens, int) and tokens < max_tokens:
-        return f"{said}; set `max_tokens` to at most {tokens}"
+        return f"{described}; set `max_tokens` to at most {tokens}"
     return None
 
 
 def _output_problems(one: Any, labels: int) -> list[str]:
-    said = f"the first output, {one.name}, is {one.type} {one.shape}"
+    described = f"the first output, {one.name}, is {one.type} {one.shape}"
     if one.type not in _FLOATS:
-        return [f"{said}; expected numbers of shape [texts, labels]"]
+        return [f"{described}; expected numbers of shape [texts, labels]"]
     if len(one.shape) != 2 or (isinstance(one.shape[1], int) and one.shape[1] != labels):
-        return [f"{said}; `labels` names {labels}"]
+        return [f"{described}; `labels` names {labels}"]
     return []

@@ -98,7 +98,7 @@ def occurrences(folded: Texts, terms: Lexicon) -> Occurrences:
     hits = scan(folded, terms.tables)
     order = np.lexsort((-hits.ends, hits.starts))
     rows, starts, ends, numbers = (found[order] for found in (hits.rows, hits.starts, hits.ends, ~hits.formats))
-    kept = _standing(folded.buffer, folded.offsets, rows, starts, ends, terms.manners[numbers], unicode_classes())
+    kept = _valid_hits(folded.buffer, folded.offsets, rows, starts, ends, terms.manners[numbers], unicode_classes())
     return Occurrences(rows[kept], starts[kept], ends[kept], numbers[kept])
 
 
@@ -108,7 +108,7 @@ def _is_word(text: npt.NDArray[np.uint8], at: int, classes: Table) -> bool:
 
 
 @kernel  # type: ignore[untyped-decorator]
-def _standing(
+def _valid_hits(
     text: npt.NDArray[np.uint8], offsets: Ints, rows: Ints, starts: Ints, ends: Ints, manners: Ints, classes: Table
 ) -> npt.NDArray[np.bool_]:
     """Which of the sorted hits are in a valid context and do not overlap an earlier one."""

@@ -65,10 +65,9 @@ def tokenizer_state(raw: bytes) -> Mapping[object, object]:
                 machine.refuse(f"more than {MAX_INSTRUCTIONS:,} instructions")
             machine.do(instruction.name, value)
     except (ValueError, IndexError, TypeError, KeyError) as error:
-        said = str(error).splitlines()
+        reason = (str(error).splitlines() or ["it is damaged"])[0]
         raise PickledTokenizerError(
-            f"not a pickled Keras tokenizer: {said[0] if said else 'it is damaged'} (at byte {at:,} of {len(raw):,}); "
-            "nothing of it was run"
+            f"not a pickled Keras tokenizer: {reason} (at byte {at:,} of {len(raw):,}); nothing of it was run"
         ) from None
     return machine.result()
 

@@ -122,8 +122,8 @@ def _by_language(
 def _publish(unfinished: Path, output: Path, card: ModelCard) -> None:
     """Publish the model, then its card: a card that does not fit its model is refused, a model without one is not."""
     Path(card_path(str(output))).unlink(missing_ok=True)
-    beside = output.with_name(f".{output.name}.unfinished")
-    beside.write_bytes(unfinished.read_bytes())
-    os.replace(beside, output)
-    beside.write_bytes(card.to_json())
-    os.replace(beside, card_path(str(output)))
+    partial = output.with_name(f".{output.name}.unfinished")
+    partial.write_bytes(unfinished.read_bytes())
+    os.replace(partial, output)
+    partial.write_bytes(card.to_json())
+    os.replace(partial, card_path(str(output)))

@@ -267,5 +267,5 @@ def emails(texts: Texts, *, spelled_out: bool, reserved: bool) -> Detections:
         reserved: Also find addresses that are reserved for examples.
     """
     spans = _emails(texts.buffer, texts.offsets, spelled_out, reserved, unicode_classes(), top_level_domains())
-    looked = np.ones(len(texts.offsets) - 1, np.bool_)
-    return Detections("email", spans[:, 0], spans[:, 1], spans[:, 2], looked)
+    searched = np.ones(len(texts.offsets) - 1, np.bool_)
+    return Detections("email", spans[:, 0], spans[:, 1], spans[:, 2], searched)

@@ -65,9 +65,9 @@ def national_ids_ready() -> None:
 
 
 def national_ids(texts: Texts, groups: DigitGroups, regions: Regions) -> Detections:
-    """The national ids in every text; `looked` is False where no number of its countries is known."""
+    """The national ids in every text; `searched` is False where no number of its countries is known."""
     kinds = [tuple(kind for region in choice for kind in _kinds().get(region, ())) for choice in regions.choices]
-    looked = np.array([bool(one) for one in kinds], np.bool_)[regions.chosen]
+    searched = np.array([bool(one) for one in kinds], np.bool_)[regions.chosen]
     shapes = _shapes()
     wanted = np.zeros((len(kinds), len(shapes.numbers)), np.bool_)
     for choice, ones in enumerate(kinds):
@@ -79,9 +79,9 @@ def national_ids(texts: Texts, groups: DigitGroups, regions: Regions) -> Detecti
     )  # fmt: skip
     found = list(_checked(texts, shaped, kinds, regions.chosen)) if len(shaped) else []
     if not found:
-        return Detections(KIND, *(no_detections(KIND, 0).starts,) * 3, looked)
+        return Detections(KIND, *(no_detections(KIND, 0).starts,) * 3, searched)
     documents, starts, ends = np.array(found, np.int64).T
-    return Detections(KIND, documents, starts, ends, looked)
+    return Detections(KIND, documents, starts, ends, searched)
 
 
 @lru_cache(maxsize=1)

@@ -153,15 +153,17 @@ def _chunks(
                     continue
                 if last - first == 1 and held > MOST:
                     continue
-                beside = first > first_runs[group] or last < last_runs[group]
-                beside = beside or _number_beside(text, start - 1, low - 1, -1) or _number_beside(text, end, high, 1)
+                adjacent = first > first_runs[group] or last < last_runs[group]
+                adjacent = (
+                    adjacent or _number_beside(text, start - 1, low - 1, -1) or _number_beside(text, end, high, 1)
+                )
                 if count == room:
                     room *= 2
                     wider, more = np.empty((room, 3), np.int64), np.empty((room, 3), np.bool_)
                     wider[:count], more[:count] = found, signs
                     found, signs = wider, more
                 found[count, 0], found[count, 1], found[count, 2] = row, first, last
-                signs[count, 0], signs[count, 1], signs[count, 2] = plus, apart, not beside
+                signs[count, 0], signs[count, 1], signs[count, 2] = plus, apart, not adjacent
                 count += 1
     return (
         found[:count, 0].copy(),

@@ -72,20 +72,20 @@ def phones_ready() -> None:
 
 
 def phones(texts: Texts, groups: DigitGroups, regions: Regions) -> Detections:
-    """The telephone numbers of every text; `looked` is False where no country is known and none was found.
+    """The telephone numbers of every text; `searched` is False where no country is known and none was found.
 
     Numbers after `+` are found in every text. If only those could be searched for and there is none, the answer is
     unknown, not 0.
     """
     chunks = phone_chunks(texts, groups)
     plans = [tuple(plan(region) for region in choice if region in plan_regions()) for choice in regions.choices]
-    looked = np.array([bool(one) for one in plans], np.bool_)[regions.chosen]
+    searched = np.array([bool(one) for one in plans], np.bool_)[regions.chosen]
     reader = _Reader(texts, groups, plans, regions)
     found = list(reader.read(chunks)) if len(chunks.firsts) else []
     documents = np.array([one[0] for one in found], np.int64)
-    looked[documents] = True
+    searched[documents] = True
     starts, ends = (np.array([one[side] for one in found], np.int64) for side in (1, 2))
-    return Detections(KIND, documents, starts, ends, looked)
+    return Detections(KIND, documents, starts, ends, searched)
 
 
 class _Reader:

@@ -265,4 +265,4 @@ def _blocks(lines: list[str]) -> Iterator[list[str]]:
 
 
 STATES: tuple[PersonNumber, ...] = tuple(map(_entry, _blocks(_TABLE.strip().splitlines())))
-"""Every kind of number that is looked for."""
+"""Every kind of number that is searched for."""

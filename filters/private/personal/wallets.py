@@ -146,5 +146,5 @@ def wallets(texts: Texts) -> Detections:
         token = texts.buffer[spans[number, 1] : spans[number, 2]].tobytes().decode()
         right[number] = _is_base58check(token)
     spans = spans[right]
-    looked = np.ones(len(texts.offsets) - 1, np.bool_)
-    return Detections("crypto_address", spans[:, 0], spans[:, 1], spans[:, 2], looked)
+    searched = np.ones(len(texts.offsets) - 1, np.bool_)
+    return Detections("crypto_address", spans[:, 0], spans[:, 1], spans[:, 2], searched)

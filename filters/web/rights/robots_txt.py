@@ -68,8 +68,8 @@ class Group:
         self._usage: list[Rule] = []
         for kind, value in lines:
             if kind == "usage":
-                path, said = _path_and_preference(value)
-                refuses = bool(preference(said) & {TRAIN_AI_NO, MALFORMED})
+                path, statement = _path_and_preference(value)
+                refuses = bool(preference(statement) & {TRAIN_AI_NO, MALFORMED})
                 self._usage.append(Rule(pattern_of(path), not refuses, value))
             else:
                 pattern = _path_of(value) if kind == "disallow" else value
@@ -176,5 +176,5 @@ def _path_and_preference(value: str) -> tuple[str, str]:
     """`/path train-ai=n`, or a preference for every path."""
     if not value.startswith("/"):
         return "/", value
-    path, *said = islice(re.split(r"[ \t]+", value, maxsplit=1), 2)
-    return path, said[0] if said else ""
+    path, *statement = islice(re.split(r"[ \t]+", value, maxsplit=1), 2)
+    return path, statement[0] if statement else ""

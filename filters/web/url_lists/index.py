@@ -49,16 +49,16 @@ class Summary:
 
     def remarks(self) -> list[str]:
         """Warnings for the user, one line each; empty if all is well."""
-        said = []
+        found = []
         if self.invalid:
-            said.append(f"{self.invalid:,} of {self.lines:,} lines are not entries ({self.invalid_shown()})")
+            found.append(f"{self.invalid:,} of {self.lines:,} lines are not entries ({self.invalid_shown()})")
         if self.narrowed:
             more = ", …" if self.narrowed > len(self.first_narrowed) else ""
-            said.append(
+            found.append(
                 f"{self.narrowed:,} are public suffixes, below which anybody may register: "
                 f"{', '.join(self.first_narrowed)}{more}; each means only that host, write *.NAME for all below"
             )
-        return said
+        return found
 
     def invalid_shown(self) -> str:
         """The first invalid lines."""

@@ -76,7 +76,7 @@ class BucketWork:
     aside: ObjectStore  # the hidden folder
     identity: str
 
-    def stands(self, shard: ShardName) -> bool:
+    def is_committed(self, shard: ShardName) -> bool:
         """Whether a shard is committed."""
         return self.aside.exists(self._own(_COMMITS, commit_name(shard)))
 
@@ -163,7 +163,7 @@ class ExportBucket:
         """For the workers that write shards."""
         return BucketWork(self._target, self._aside, self.identity)
 
-    def standing(self, *, replace: bool = False, notes: list[str] | None = None) -> Manifest | None:
+    def finished_manifest(self, *, replace: bool = False, notes: list[str] | None = None) -> Manifest | None:
         """The finished export there, if it is the wanted one; None if there is work to do."""
         manifest = self._manifest()
         if manifest is None:

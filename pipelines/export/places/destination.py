@@ -19,7 +19,7 @@ from winnow.schemas.errors import ExportError
 class Work(Protocol):
     """An unfinished export, as seen by the workers that write its shards. Picklable."""
 
-    def stands(self, shard: ShardName) -> bool:
+    def is_committed(self, shard: ShardName) -> bool:
         """Whether a shard is committed."""
         ...
 
@@ -61,7 +61,7 @@ class ExportPlace(Protocol):
         """For the workers that write shards."""
         ...
 
-    def standing(self, *, replace: bool = False, notes: list[str] | None = None) -> Manifest | None:
+    def finished_manifest(self, *, replace: bool = False, notes: list[str] | None = None) -> Manifest | None:
         """The finished export there, if it is the wanted one; None if there is work to do.
 
         Args:

@@ -32,7 +32,7 @@ class DiskWork:
 
     folder: Path
 
-    def stands(self, shard: ShardName) -> bool:
+    def is_committed(self, shard: ShardName) -> bool:
         """Whether a shard is committed."""
         return LocalStore(self.folder).exists(_commit(shard))
 

@@ -105,7 +105,7 @@ class ExportFolder:
         """Where it is being written."""
         return self.unfinished
 
-    def standing(self, *, replace: bool = False, notes: list[str] | None = None) -> Manifest | None:
+    def finished_manifest(self, *, replace: bool = False, notes: list[str] | None = None) -> Manifest | None:
         """The finished export there, if it is the wanted one; None if there is work to do."""
         with disk_errors(self.path):
             manifest = read_manifest(self._target, self.path)

@@ -73,7 +73,7 @@ class Places:
 class _Written(msgspec.Struct):
     cuttings: list[Cutting]
     strata: list[list[tuple[str, str, str, str, str]]]  # the fields of each stratum
-    owed: list[int]
+    pending: list[int]
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Details:
 
     cuttings: Mapping[Way, Cutting]
     strata: tuple[tuple[Stratum, ...], ...]  # of each output, in order
-    owed: NDArray[np.bool_]  # whether each partition is pending
+    pending: NDArray[np.bool_]  # whether each partition is pending
 
     @cached_property
     def places(self) -> Places:
@@ -98,8 +98,8 @@ class Details:
         """Serialises the details."""
         cuttings = [{**asdict(cutting), "way": list(way)} for way, cutting in sorted(self.cuttings.items())]
         strata = [[list(asdict(one).values()) for one in output] for output in self.strata]
-        owed = np.flatnonzero(self.owed).tolist()
-        return canonical_json({"cuttings": cuttings, "strata": strata, "owed": owed}).encode()
+        pending = np.flatnonzero(self.pending).tolist()
+        return canonical_json({"cuttings": cuttings, "strata": strata, "pending": pending}).encode()
 
     @classmethod
     def from_json(cls, raw: bytes) -> "Details":
@@ -107,9 +107,9 @@ class Details:
         read = msgspec.json.decode(raw, type=_Written)
         cuttings = {one.way: one for one in read.cuttings}
         strata = tuple(tuple(Stratum(*one) for one in output) for output in read.strata)
-        owed = np.zeros(sum(one.shards for one in read.cuttings), np.bool_)
-        owed[read.owed] = True
-        return cls(cuttings, strata, owed)
+        pending = np.zeros(sum(one.shards for one in read.cuttings), np.bool_)
+        pending[read.pending] = True
+        return cls(cuttings, strata, pending)
 
 
 @dataclass(frozen=True)

@@ -121,8 +121,8 @@ def pending_tasks(context: IngestContext, plan: SourcePlan) -> list[IngestTask]:
         if any(shard.object.path not in present for shard in commit.shards):
             objects.delete(layout.commit(layout.SAMPLES, plan.key, name))
             committed.discard(name)
-    owed = [task for task in plan.look.tasks if task.name not in committed]
-    return sorted(owed, key=lambda task: (-task.bytes, task.name))
+    pending = [task for task in plan.look.tasks if task.name not in committed]
+    return sorted(pending, key=lambda task: (-task.bytes, task.name))
 
 
 def mend_splits(context: IngestContext, plan: SourcePlan, published: Set[tuple[str, str]]) -> SourcePlan | None:
@@ -179,15 +179,15 @@ def pending_extractions(
     context: IngestContext, bound: BoundExtractor, commits: Mapping[str, Sequence[TaskCommit]]
 ) -> list[ExtractionTask]:
     """The committed shards that lack an extractor's layer."""
-    owed = []
+    pending = []
     for source, tasks in commits.items():
         key = bound.key(context.sources[source].key(context.limits))
         samples = {shard.shard: shard.object.path for task in tasks for shard in task.shards}
         done = aligned_shards(context.store.objects, bound.layer, key, samples)
-        owed += [
+        pending += [
             ExtractionTask(shard.shard, source, shard.object.path, bound.layer)
             for task in tasks
             for shard in task.shards
             if shard.shard not in done
         ]
-    return owed
+    return pending

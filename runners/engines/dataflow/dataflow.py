@@ -98,9 +98,9 @@ class Dataflow:
 
     def translated_error(self, message: str) -> WinnowError | None:
         """Translate errors of the service and its jobs."""
-        for pattern, said in _MEANINGS:
+        for pattern, meaning in _MEANINGS:
             if found := re.search(pattern, message):
-                return StageError(f"dataflow: {said.format(*found.groups())}")
+                return StageError(f"dataflow: {meaning.format(*found.groups())}")
         return None
 
 

@@ -183,7 +183,9 @@ class Flink:
         """Translate messages of failed jobs that are specific to Flink."""
         if any(word in message for word in _WORKER_GONE):
             return WorkerLostError(DIED)
-        return next((StageError(said) for known, said in _UNDERSTOOD if known in message), None) or cancelled(message)
+        return next((StageError(meaning) for known, meaning in _UNDERSTOOD if known in message), None) or cancelled(
+            message
+        )
 
     def _service(self, flags: _Flags, request: Request) -> FlinkService:
         key = (request.workers, request.flags)
@@ -270,9 +272,9 @@ def cluster_at(master: str, expected_minor: str) -> Cluster:
         raise WinnowError(f"{flag}: expected HOST:PORT of a JobManager's REST service, or [local]")
     try:
         with urllib.request.urlopen(f"{scheme}{address}/overview", timeout=ANSWER_SECONDS) as answer:
-            said = json.loads(answer.read(_ANSWER_BYTES))
-        slots, free = int(said["slots-total"]), int(said.get("slots-available", said["slots-total"]))
-        cluster = Cluster(address, str(said["flink-version"]), int(said["taskmanagers"]), slots, free)
+            overview = json.loads(answer.read(_ANSWER_BYTES))
+        slots, free = int(overview["slots-total"]), int(overview.get("slots-available", overview["slots-total"]))
+        cluster = Cluster(address, str(overview["flink-version"]), int(overview["taskmanagers"]), slots, free)
     except urllib.error.HTTPError as error:
         raise WinnowError(f"{flag}: no Flink JobManager answers there (HTTP status {error.code})") from None
     except (OSError, TimeoutError) as error:

@@ -146,8 +146,8 @@ class JobServer:
         raise StageError(f"{self.service.title} is not ready after {took} (log: {self._saved_log()})")
 
     def _start_error(self) -> StageError:
-        said = self._log.read_text("utf-8", "replace")
-        if "Address already in use" in said:
+        written = self._log.read_text("utf-8", "replace")
+        if "Address already in use" in written:
             ports = " ".join(_ports(self.service.arguments))
             return StageError(
                 f"{self.service.title}: a port is taken by another program ({ports}); give free ports, or none to "
@@ -158,9 +158,9 @@ class JobServer:
             (r"^(?:Invalid|Initial|Too small).*(?:heap|memory).*$", "see -Xmx"),
             (r"^.*Could not reserve enough space.*$", "give it less memory with --job_server_jvm_properties=-Xmx1g"),
         ):
-            if found := re.search(pattern, said, re.MULTILINE):
+            if found := re.search(pattern, written, re.MULTILINE):
                 return StageError(f"{self.service.title} did not start: {found[0].strip()}; {remedy}")
-        lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("\tat ")]
+        lines = [line.strip() for line in written.splitlines() if line.strip() and not line.startswith("\tat ")]
         last = lines[-1][:300] if lines else f"status {self._process.returncode}"
         return StageError(f"{self.service.title} did not start: {last} (log: {self._saved_log()})")
 

@@ -70,8 +70,8 @@ def build_jar(
     """
     shutil.copyfile(server.pom, folder / "pom.xml")
     arguments = ["package", f"-D{server.engine_property}={engine_version}"]
-    doing = f"building {server.title} {engine_version}'s job server"
-    _run(server, arguments, folder, java, log, console, doing)
+    activity = f"building {server.title} {engine_version}'s job server"
+    _run(server, arguments, folder, java, log, console, activity)
     return _only_jar(folder / "target", f"beam-{server.engine}-job-server.jar", log)
 
 
@@ -97,7 +97,7 @@ def _run(
     java: Java,
     log: Path,
     console: Console | None,
-    doing: str,
+    activity: str,
 ) -> None:
     maven = require_maven(server)
     # Strict checksums: a file whose hash is not the repository's fails the build.
@@ -116,10 +116,10 @@ def _run(
             start_new_session=True,
         )
     try:
-        with _status_line(console, doing, log):
+        with _status_line(console, activity, log):
             status = process.wait(timeout=MAX_SECONDS)
     except subprocess.TimeoutExpired:
-        raise MavenError(f"Maven was stopped after {MAX_SECONDS} s of {doing} (log: {log})") from None
+        raise MavenError(f"Maven was stopped after {MAX_SECONDS} s of {activity} (log: {log})") from None
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
@@ -132,17 +132,17 @@ def _run(
                 f"; give Maven access to its repository (set a mirror in ~/.m2/settings.xml), or use a jar built "
                 f"elsewhere: {server.variable}=FILE.jar"
             )
-        raise MavenError(f"Maven failed while {doing}: {reason}{remedy} (log: {log})", reason)
+        raise MavenError(f"Maven failed while {activity}: {reason}{remedy} (log: {log})", reason)
 
 
 def error_line(log: str) -> str | None:
     """The first error in Maven's log, without its advice."""
     for line in log.splitlines():
         found = re.match(r"(?:\[(?:ERROR|FATAL)\] *)+(.+)|(The JAVA_HOME .+)", line)
-        said = (found[1] or found[2]).strip() if found else ""
-        if not said or said.startswith("Some problems were encountered"):
+        line = (found[1] or found[2]).strip() if found else ""
+        if not line or line.startswith("Some problems were encountered"):
             continue
-        reason = re.sub(r"\s*-> \[Help \d+\].*$", "", said)
+        reason = re.sub(r"\s*-> \[Help \d+\].*$", "", line)
         reason = re.sub(r"^Failed to execute goal .*? on project \S+: ", "", reason)
         return reason if len(reason) <= _MOST_CHARACTERS else f"{reason[:_MOST_CHARACTERS]} …"
     return None
@@ -161,18 +161,18 @@ class _NoStatusLine:
     def __exit__(self, *_: object) -> None: ...
 
 
-def _status_line(console: Console | None, doing: str, log: Path) -> StatusLine | _NoStatusLine:
+def _status_line(console: Console | None, activity: str, log: Path) -> StatusLine | _NoStatusLine:
     if console is None:
         return _NoStatusLine()
-    return StatusLine(console, Text(f"engine  {doing} …"), _line(doing, log))
+    return StatusLine(console, Text(f"engine  {activity} …"), _line(activity, log))
 
 
-def _line(doing: str, log: Path) -> Callable[[], Text]:
+def _line(activity: str, log: Path) -> Callable[[], Text]:
     started = time.monotonic()
 
     def line() -> Text:
         files = log.read_bytes().count(b"Downloaded from ")
         progress = f", {files:,} files downloaded" if files else ""
-        return Text(f"engine  {doing} …  {time.monotonic() - started:.0f} s{progress}")
+        return Text(f"engine  {activity} …  {time.monotonic() - started:.0f} s{progress}")
 
     return line

@@ -223,8 +223,8 @@ def _service(flags: _Flags, request: Request) -> Service:
 
 def _retry_settings(jobs: JobServerOptions) -> list[str]:
     """Settings for how often a task is tried; Spark requires fewer tries per machine than in total."""
-    asked = spark_setting(jobs, "spark.task.maxFailures", str(_TRIES))
-    here = min(int(asked), _TRIES) - 1 if asked.isdigit() else _TRIES - 1
+    configured = spark_setting(jobs, "spark.task.maxFailures", str(_TRIES))
+    here = min(int(configured), _TRIES) - 1 if configured.isdigit() else _TRIES - 1
     tries = f"-Dspark.task.maxFailures={_TRIES}"  # the user's comes later and takes precedence
     if here < 1:
         return [tries]

@@ -58,8 +58,8 @@ def executor_cores(jobs: JobServerOptions) -> int:
 class SparkResources:
     """Follows the executors of one job, and reports when there are none."""
 
-    def __init__(self, jobs: JobServerOptions, asked: ClusterOptions, masters: int) -> None:
-        self._limit = float(max(asked.resource_wait_seconds, 0))
+    def __init__(self, jobs: JobServerOptions, waiting: ClusterOptions, masters: int) -> None:
+        self._limit = float(max(waiting.resource_wait_seconds, 0))
         memory = spark_setting(jobs, "spark.executor.memory", "1g")
         cores = executor_cores(jobs) or 1
         self._wanted = f"{memory} of memory and {cores} core{'s' if cores > 1 else ''}"

@@ -69,11 +69,11 @@ def boot_command() -> Path:
     Raises:
         WinnowError: It is not installed on this machine.
     """
-    beside = Path(sys.executable).with_name(BOOT)
-    found = str(beside) if os.access(beside, os.X_OK) else shutil.which(BOOT)
+    sibling = Path(sys.executable).with_name(BOOT)
+    found = str(sibling) if os.access(sibling, os.X_OK) else shutil.which(BOOT)
     if found is None:
         raise WinnowError(
-            f"no {BOOT} beside {sys.executable}, which starts workers on a cluster's machines; reinstall winnow, or "
+            f"no {BOOT} sibling {sys.executable}, which starts workers on a cluster's machines; reinstall winnow, or "
             f"give the path on those machines: --environment_type=PROCESS "
             f"--environment_options=process_command=/…/{BOOT}"
         )

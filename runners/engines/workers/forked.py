@@ -93,13 +93,13 @@ class ForkedWorker(GrpcWorkerHandler):
 
     def start_worker(self) -> None:
         """Start the worker; called once, when its endpoints are ready."""
-        told = {
+        variables = {
             "CONTROL_API_SERVICE_DESCRIPTOR": _descriptor(self.control_address),
             "LOGGING_API_SERVICE_DESCRIPTOR": _descriptor(self.logging_api_service_descriptor().url),
             "PIPELINE_OPTIONS": json_format.MessageToJson(self.provision_info.provision_info.pipeline_options),
             "WORKER_ID": self.worker_id,
         }
-        self._process = FORK_SERVER.worker(WorkerRequest({**os.environ, **told}, os.getcwd(), self._log))
+        self._process = FORK_SERVER.worker(WorkerRequest({**os.environ, **variables}, os.getcwd(), self._log))
         self._since = started(self._process)
 
     def stop_worker(self) -> None:

@@ -57,8 +57,8 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
             name = f"{type(error).__module__}.{type(error).__name__}"  # as the last line of a traceback
             return beam_fn_api_pb2.StartWorkerResponse(error=f"{name}: {error}")
         except (grpc.RpcError, OSError, RuntimeError) as error:
-            said = (str(error).splitlines() or [type(error).__name__])[0]
-            return beam_fn_api_pb2.StartWorkerResponse(error=f"no worker {wanted.worker_id}: {said}")
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            return beam_fn_api_pb2.StartWorkerResponse(error=f"no worker {wanted.worker_id}: {reason}")
         return beam_fn_api_pb2.StartWorkerResponse()
 
     def StopWorker(  # noqa: N802  # Beam's name
@@ -91,11 +91,11 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
             raise StageError(unlike)
         folder = provision.option(FOLDER_OPTION) or ""
         folder = folder if os.path.isdir(folder) else os.getcwd()
-        told = {**provision.variables(), "PIPELINE_OPTIONS": provision.options}
+        settings = {**provision.variables(), "PIPELINE_OPTIONS": provision.options}
         with self._lock:
             if self._closed:
                 raise RuntimeError("the driver is ending")
-            process = FORK_SERVER.worker(WorkerRequest({**os.environ, **told}, folder, self._log))
+            process = FORK_SERVER.worker(WorkerRequest({**os.environ, **settings}, folder, self._log))
             self._workers[wanted.worker_id] = process, started(process) or ""
 
 

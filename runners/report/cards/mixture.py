@@ -197,8 +197,8 @@ def _ledger(plan: MixturePlan) -> str:
             )
         )
     headers = ("output", "available", "given before", "unique", "repeated", "given", "samples")
-    said = f"In {plan.unit}; no sample is given more than {plan.max_epochs:g} times over all stages.\n"
-    return f"## Exposure ledger\n\n{said}\n{table(headers, rows)}"
+    remark = f"In {plan.unit}; no sample is given more than {plan.max_epochs:g} times over all stages.\n"
+    return f"## Exposure ledger\n\n{remark}\n{table(headers, rows)}"
 
 
 def _sources(facts: MixtureFacts, plan: MixturePlan) -> str:
@@ -265,8 +265,8 @@ def _edits(entries: Sequence[EditEntry]) -> str:
     rows = [
         (entry.name, entry.replace or "default", ", ".join(entry.kinds) if entry.kinds else "all") for entry in entries
     ]
-    said = "Only texts are edited; addresses, captions, metadata and media are unchanged.\n"
-    return f"## Edits of texts\n\n{table(('spans of', 'replaced by', 'kinds'), rows)}\n{said}"
+    remark = "Only texts are edited; addresses, captions, metadata and media are unchanged.\n"
+    return f"## Edits of texts\n\n{table(('spans of', 'replaced by', 'kinds'), rows)}\n{remark}"
 
 
 def _by(plan: MixturePlan, key: Callable[[PlannedStratum], str]) -> dict[str, Amount]:
@@ -312,8 +312,8 @@ def _json(facts: MixtureFacts, written: Written) -> dict[str, Json]:
 
 def _rules_json(rules: RulesSummary) -> dict[str, Json]:
     """What the rules drop, without generations and positions in files, which depend on how the store was made."""
-    told = {name: value for name, value in rules.to_json().items() if name != "generation"}
-    return told | {
+    fields = {name: value for name, value in rules.to_json().items() if name != "generation"}
+    return fields | {
         "rules": [{name: value for name, value in asdict(rule).items() if name != "place"} for rule in rules.rules]
     }
 

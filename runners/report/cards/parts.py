@@ -119,19 +119,19 @@ def _searched(recipe: BoundRecipe) -> str:
     config = recipe.config.dedupe
     if config is None:
         return ""
-    looked = []
+    searches = []
     if config.url is not None:
-        looked.append("samples with the same URL")
+        searches.append("samples with the same URL")
     if config.exact is not None:
-        looked.append("equal texts")
+        searches.append("equal texts")
     if (near := recipe.near) is not None:
-        looked.append(
+        searches.append(
             f"texts with {near.min_similarity:g} or more of their shingles in common ({near.size} {near.shingle}; "
             f"{near.bands} bands of {near.rows} hashes, verified)"
         )
     chosen = ", ".join(dict.fromkeys([*map(str, config.representative), "id"]))
     stays = f"Of each cluster the first by {chosen} is kept" if config.representative else "None of them is dropped"
-    return f"\nDuplicates searched for: {text('; '.join(looked))}. {text(stays)}.\n"
+    return f"\nDuplicates searched for: {text('; '.join(searches))}. {text(stays)}.\n"
 
 
 def safety(coverage: SafetyCoverage | None) -> str:
@@ -140,7 +140,7 @@ def safety(coverage: SafetyCoverage | None) -> str:
     if coverage is None or not coverage.rows:
         return f"{title}No coverage: no operator of the recipe detects harmful or personal content.\n"
     total, meanings, named = coverage.total, subcategories(), categories(coverage)
-    looked = [
+    searches = [
         (
             name,
             meanings[name].meaning,
@@ -157,7 +157,7 @@ def safety(coverage: SafetyCoverage | None) -> str:
     lines = [
         f"Detector coverage of the kept samples, by winnow's taxonomy {coverage.version}. A sample without a detector "
         "is unchecked, not safe.\n",
-        table(("subcategory", "meaning", "detector", "covered", "found in"), looked),
+        table(("subcategory", "meaning", "detector", "covered", "found in"), searches),
         "Share of samples not covered, by language, for the least covered subcategory of each category:\n",
         table(("language", "samples", *named), unseen),
     ]

@@ -50,8 +50,8 @@ def bars(title: str, rows: Sequence[Row], whole: int) -> Html:
         drawn.append(_pieces(row, top, room * row.total / longest))
         end = LABEL_WIDTH + max(room * row.total / longest, LEAST_MARK if row.total else 0) + 8
         drawn.append(_value(f"{grouped(row.total)} · {share(row.total, whole)}", end, top))
-    said = ", ".join(f"{row.label} {grouped(row.total)}" for row in rows[:12])
-    return svg(title, said, len(rows) * ROW, drawn)
+    description = ", ".join(f"{row.label} {grouped(row.total)}" for row in rows[:12])
+    return svg(title, description, len(rows) * ROW, drawn)
 
 
 def shares(title: str, rows: Sequence[Row]) -> Html:
@@ -64,11 +64,11 @@ def shares(title: str, rows: Sequence[Row]) -> Html:
         drawn.append(_rectangle(LABEL_WIDTH, top, room, "track"))
         drawn.append(_pieces(row, top, room))
         drawn.append(_value(grouped(row.total), LABEL_WIDTH + room + 8, top))
-    said = "; ".join(
+    description = "; ".join(
         f"{row.label}: " + ", ".join(f"{part.name} {share(part.count, row.total)}" for part in row.parts)
         for row in rows[:12]
     )
-    return join([legend(rows), svg(title, said, len(rows) * ROW, drawn)])
+    return join([legend(rows), svg(title, description, len(rows) * ROW, drawn)])
 
 
 def legend(rows: Sequence[Row]) -> Html:

@@ -54,7 +54,7 @@ def curve_file(title: str, bands: int, rows: int, threshold: float, recall: str,
         mark("circle", across.place(half), up.place(0.5), "tone-1", 5),
         *(words(text, place, top + 18 * number, kind) for number, text in enumerate(legend)),
     ]
-    said = (
+    description = (
         f"half point {half:.3f}; recall at or above {threshold:g}: {recall}; false candidates below it: {false_share}"
     )
-    return svg_file(title, said, WIDTH, HEIGHT, drawn)
+    return svg_file(title, description, WIDTH, HEIGHT, drawn)

@@ -146,7 +146,7 @@ def mark(shape: str, x: float, y: float, tone: str, size: float = 3.5) -> Html:
     return element("polygon", points=_coordinates(corners), class_=kind)
 
 
-def svg(title: str, said: str, height: float, drawn: Iterable[Html]) -> Html:
+def svg(title: str, description: str, height: float, drawn: Iterable[Html]) -> Html:
     """A drawing of the page's width, with its title and what it shows in words."""
     drawing = element(
         "svg",
@@ -154,12 +154,12 @@ def svg(title: str, said: str, height: float, drawn: Iterable[Html]) -> Html:
         join(drawn),
         viewBox=f"0 0 {WIDTH} {at(height)}",
         role="img",
-        aria_label=f"{title}. {said}.",
+        aria_label=f"{title}. {description}.",
     )
     return element("div", drawing, class_="scroll")
 
 
-def svg_file(title: str, said: str, width: float, height: float, drawn: Iterable[Html]) -> bytes:
+def svg_file(title: str, description: str, width: float, height: float, drawn: Iterable[Html]) -> bytes:
     """A drawing in a file of its own; it is light or dark with its reader's screen."""
     drawing = element(
         "svg",
@@ -172,7 +172,7 @@ def svg_file(title: str, said: str, width: float, height: float, drawn: Iterable
         width=at(width),
         height=at(height),
         role="img",
-        aria_label=f"{title}. {said}.",
+        aria_label=f"{title}. {description}.",
     )
     return f"{drawing}\n".encode()
 

@@ -62,12 +62,12 @@ def log_histograms(title: str, unit: str, curves: Sequence[Curve]) -> Html:
     for index, (curve, counts) in enumerate(zip(curves, columns, strict=True)):
         base = index * (SMALL_HEIGHT + SMALL_GAP) + SMALL_HEIGHT + SMALL_TOP
         drawn += _lengths(curve, unit, counts, axis, base)
-    said = "; ".join(
+    description = "; ".join(
         f"{curve.label}: {grouped(curve.measure.count)} texts"
         + "".join(f", {part.fraction:.0%} at most {grouped(part.value)}" for part in curve.measure.quantiles)
         for curve in curves
     )
-    return svg(title, said, len(curves) * (SMALL_HEIGHT + SMALL_GAP), drawn)
+    return svg(title, description, len(curves) * (SMALL_HEIGHT + SMALL_GAP), drawn)
 
 
 def histogram(title: str, measure: Measure, marks: Sequence[Mark]) -> Html:
@@ -77,15 +77,15 @@ def histogram(title: str, measure: Measure, marks: Sequence[Mark]) -> Html:
     for part in measure.bins:
         share = (axis.place((part.low + part.high) / 2) - axis.start) / (axis.end - axis.start)
         counts[min(COLUMNS - 1, int(share * COLUMNS))] += part.count
-    said = f"{grouped(measure.count)} values; thresholds {', '.join(mark.label for mark in marks)}"
-    return _drawn(title, said, axis, counts, marks)
+    description = f"{grouped(measure.count)} values; thresholds {', '.join(mark.label for mark in marks)}"
+    return _drawn(title, description, axis, counts, marks)
 
 
 def counted_histogram(title: str, low: float, high: float, counts: Sequence[int], marks: Sequence[Mark] = ()) -> Html:
     """Counts of equal columns from `low` to `high`, with a line at each mark."""
-    said = f"{grouped(sum(counts))} values from {low:.4g} to {high:.4g}"
+    description = f"{grouped(sum(counts))} values from {low:.4g} to {high:.4g}"
     marked = f"; marks {', '.join(mark.label for mark in marks)}" if marks else ""
-    return _drawn(title, said + marked, Axis(low, high, LEFT, WIDTH - RIGHT), counts, marks)
+    return _drawn(title, description + marked, Axis(low, high, LEFT, WIDTH - RIGHT), counts, marks)
 
 
 def half_octaves(measure: Measure) -> dict[int, int]:
@@ -128,15 +128,15 @@ def _lengths(curve: Curve, unit: str, counts: Mapping[int, int], axis: Axis, bas
     ]
     median = curve.measure.quantile(0.5)
     if median is not None:
-        said = f"median {grouped(median)} {unit}"
-        drawn.append(words(said, WIDTH - RIGHT, base - SMALL_HEIGHT - 6, "value end"))
+        description = f"median {grouped(median)} {unit}"
+        drawn.append(words(description, WIDTH - RIGHT, base - SMALL_HEIGHT - 6, "value end"))
     if median is not None and median >= 1:
         place = axis.place(median)
         drawn.append(line(place, base - SMALL_HEIGHT, place, base, "median"))
     return drawn
 
 
-def _drawn(title: str, said: str, axis: Axis, counts: Sequence[int], marks: Sequence[Mark]) -> Html:
+def _drawn(title: str, description: str, axis: Axis, counts: Sequence[int], marks: Sequence[Mark]) -> Html:
     base, room = TOP + HEIGHT, axis.end - axis.start
     columns = []
     for number, count in enumerate(counts):
@@ -151,7 +151,7 @@ def _drawn(title: str, said: str, axis: Axis, counts: Sequence[int], marks: Sequ
         drawn.append(line(x, TOP - 4, x, base, "median"))
         kind = "value end" if x > WIDTH / 2 else "value"
         drawn.append(words(mark.label, x + (-4 if x > WIDTH / 2 else 4), TOP - 20 + 12 * (number % 2), kind))
-    return svg(title, said, base + BELOW, drawn)
+    return svg(title, description, base + BELOW, drawn)
 
 
 def _columns(columns: Iterable[_Column], base: float, height: float) -> list[Html]:

@@ -54,7 +54,7 @@ Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _Style:
     tone: str
     shape: str
 
@@ -63,7 +63,7 @@ class _Look:
 class _Fitted:
     """One N and D in a panel: the runs, the law, and the band of its bootstrap draws, if any."""
 
-    look: _Look
+    style: _Style
     p: Floats
     loss: Floats
     curve: Floats
@@ -83,19 +83,21 @@ def fit_plot(law: ScalingLaw, table: RunTable) -> bytes:
     down = math.ceil(len(families) / across)
     wide = max(PANEL_WIDTH, WIDTH / across)
     title = f"Loss against the family's share ({_cut(law.units.loss)})"
-    said = [f"bands: {confidence(law)} of the bootstrap's draws"]
+    description = [f"bands: {confidence(law)} of the bootstrap's draws"]
     if len(cells) < len(every):
-        said.append(f"{len(cells)} of {len(every)} pairs of N and D")
+        description.append(f"{len(cells)} of {len(every)} pairs of N and D")
     if left_out := len(law.families) - len(families):
-        said.append(f"{left_out} more families not shown")
-    drawn = _heading(title, "; ".join(said))
+        description.append(f"{left_out} more families not shown")
+    drawn = _heading(title, "; ".join(description))
     for place, family in enumerate(families):
         left, top = place % across * wide, HEADING + place // across * (TOP + PANEL_HEIGHT + BELOW)
         drawn += _panel(law, family, table.of(family.family), cells, left, top, wide)
     bottom = HEADING + down * (TOP + PANEL_HEIGHT + BELOW) + LEGEND_TOP
-    entries = [(look, f"N {n:.3g}, D {d:.3g}") for (n, d), look in zip(cells, _looks(cells), strict=True)]
+    entries = [(style, f"N {n:.3g}, D {d:.3g}") for (n, d), style in zip(cells, _styles(cells), strict=True)]
     drawn += _legend(entries, bottom, wide * across)
-    return svg_file(title, "; ".join(said), wide * across, bottom + math.ceil(len(entries) / 3) * LEGEND_ROW, drawn)
+    return svg_file(
+        title, "; ".join(description), wide * across, bottom + math.ceil(len(entries) / 3) * LEGEND_ROW, drawn
+    )
 
 
 def ratios_plot(law: ScalingLaw, weightings: Sequence[tuple[str, Ratios]]) -> bytes:
@@ -105,13 +107,13 @@ def ratios_plot(law: ScalingLaw, weightings: Sequence[tuple[str, Ratios]]) -> by
     left_out = len(order) - len(order[:MOST_BARS])
     order = order[:MOST_BARS]
     title = f"Shares of least loss{f'; {left_out} smaller ones not shown' if left_out else ''}"
-    said = f"shares of all tokens, with {confidence(law)} intervals"
+    description = f"shares of all tokens, with {confidence(law)} intervals"
     highest = max(max(ratios.shares[place], ratios.high[place]) for _, ratios in weightings for place in order)
     axis = Axis(0, highest, LABEL_WIDTH, WIDTH - RIGHT - 24)
     base = HEADING + len(order) * ROW
     equal = axis.place(sum(first.shares) / len(first.shares))
-    looks = [_Look(TONES[(0, 4, 2)[number % 3]], SHAPES[number % len(SHAPES)]) for number in range(len(weightings))]
-    drawn = _heading(title, said)
+    styles = [_Style(TONES[(0, 4, 2)[number % 3]], SHAPES[number % len(SHAPES)]) for number in range(len(weightings))]
+    drawn = _heading(title, description)
     ticks = round_ticks(axis, 6)
     drawn += [line(axis.place(tick.value), HEADING, axis.place(tick.value), base, "rule") for tick in ticks[1:]]
     drawn += horizontal_axis(axis, base, ticks)
@@ -123,34 +125,34 @@ def ratios_plot(law: ScalingLaw, weightings: Sequence[tuple[str, Ratios]]) -> by
         )
         for number, (_, ratios) in enumerate(weightings):
             apart = (number - (len(weightings) - 1) / 2) * ROW / 3.5
-            drawn += _interval(axis, ratios, place, y + apart, looks[number])
+            drawn += _interval(axis, ratios, place, y + apart, styles[number])
     bottom = base + BELOW + LEGEND_TOP
-    entries = [(look, _cut(name)) for look, (name, _) in zip(looks, weightings, strict=True)]
+    entries = [(style, _cut(name)) for style, (name, _) in zip(styles, weightings, strict=True)]
     drawn.append(line(LEFT, bottom - 4, LEFT + 24, bottom - 4, "median"))
     drawn.append(words("equal shares", LEFT + 32, bottom, "value"))
     drawn += _legend(entries, bottom, WIDTH, skipped=1)
-    return svg_file(title, said, WIDTH, bottom + math.ceil((len(entries) + 1) / 3) * LEGEND_ROW, drawn)
+    return svg_file(title, description, WIDTH, bottom + math.ceil((len(entries) + 1) / 3) * LEGEND_ROW, drawn)
 
 
-def _heading(title: str, said: str) -> list[Html]:
-    return [words(title, 16, 20, "label"), words(said, 16, 40, "value")]
+def _heading(title: str, description: str) -> list[Html]:
+    return [words(title, 16, 20, "label"), words(description, 16, 40, "value")]
 
 
-def _legend(entries: Sequence[tuple[_Look, str]], top: float, wide: float, skipped: int = 0) -> list[Html]:
+def _legend(entries: Sequence[tuple[_Style, str]], top: float, wide: float, skipped: int = 0) -> list[Html]:
     """Three entries per row; the first `skipped` positions are taken."""
     drawn = []
-    for number, (look, name) in enumerate(entries, skipped):
+    for number, (style, name) in enumerate(entries, skipped):
         x, y = LEFT + number % 3 * (wide - LEFT) / 3, top + number // 3 * LEGEND_ROW
-        drawn.append(trace([(x, y - 4), (x + 24, y - 4)], look.tone))
-        drawn.append(mark(look.shape, x + 12, y - 4, look.tone))
+        drawn.append(trace([(x, y - 4), (x + 24, y - 4)], style.tone))
+        drawn.append(mark(style.shape, x + 12, y - 4, style.tone))
         drawn.append(words(name, x + 32, y, "value"))
     return drawn
 
 
-def _interval(axis: Axis, ratios: Ratios, place: int, y: float, look: _Look) -> list[Html]:
+def _interval(axis: Axis, ratios: Ratios, place: int, y: float, style: _Style) -> list[Html]:
     low, high, share = (axis.place(column[place]) for column in (ratios.low, ratios.high, ratios.shares))
-    ends = [trace([(x, y - 3), (x, y + 3)], look.tone) for x in (low, high)]
-    return [trace([(low, y), (high, y)], look.tone), *ends, mark(look.shape, share, y, look.tone)]
+    ends = [trace([(x, y - 3), (x, y + 3)], style.tone) for x in (low, high)]
+    return [trace([(low, y), (high, y)], style.tone), *ends, mark(style.shape, share, y, style.tone)]
 
 
 def _panel(
@@ -177,11 +179,11 @@ def _panel(
     for one in fitted:  # all bands first, so that the runs are drawn on top
         if one.band is not None:
             under, over = (_points(across, up, p, edge) for edge in one.band)
-            drawn.append(area([*under, *reversed(over)], one.look.tone))
-    drawn += [trace(_points(across, up, p, one.curve), one.look.tone) for one in fitted]
+            drawn.append(area([*under, *reversed(over)], one.style.tone))
+    drawn += [trace(_points(across, up, p, one.curve), one.style.tone) for one in fitted]
     for one in fitted:
         points = _points(across, up, one.p, one.loss)
-        drawn += [mark(one.look.shape, x, y, one.look.tone) for x, y in points]
+        drawn += [mark(one.style.shape, x, y, one.style.tone) for x, y in points]
     return drawn
 
 
@@ -191,7 +193,7 @@ def _fitted(law: ScalingLaw, family: FamilyLaw, rows: RunTable, cells: Cells) ->
     gamma, drawn = float(exponents(alone)[0]), drawn_exponents(alone)
     tail = (1 - law.provenance.confidence) / 2
     found = []
-    for (n, d), look in zip(cells, _looks(cells), strict=True):
+    for (n, d), style in zip(cells, _styles(cells), strict=True):
         here = (rows.n == n) & (rows.d == d)
         if not here.any():
             continue
@@ -200,7 +202,7 @@ def _fitted(law: ScalingLaw, family: FamilyLaw, rows: RunTable, cells: Cells) ->
             low, high = np.quantile(drawn_scales(alone, n, d) * p**-drawn, [tail, 1 - tail], axis=0)
             band = low, high
         curve = scales(alone, n, d)[0] * p**-gamma
-        found.append(_Fitted(look, rows.p[here], rows.loss[here], curve, band))
+        found.append(_Fitted(style, rows.p[here], rows.loss[here], curve, band))
     return found
 
 
@@ -230,10 +232,10 @@ def _some(cells: Cells) -> Cells:
     return [cells[place] for place in places]
 
 
-def _looks(cells: Cells) -> list[_Look]:
+def _styles(cells: Cells) -> list[_Style]:
     """A tone for each N and a shape for each D."""
     sizes, tokens = sorted({n for n, _ in cells}), sorted({d for _, d in cells})
-    return [_Look(TONES[sizes.index(n) % len(TONES)], SHAPES[tokens.index(d) % len(SHAPES)]) for n, d in cells]
+    return [_Style(TONES[sizes.index(n) % len(TONES)], SHAPES[tokens.index(d) % len(SHAPES)]) for n, d in cells]
 
 
 def _cut(name: str) -> str:

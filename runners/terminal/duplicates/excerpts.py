@@ -59,8 +59,8 @@ class Excerpts:
         if self.recipe is None:
             return None
         bound = self.recipe.edits
-        beside = (column for one in bound for column in (one.column, one.status) if column is not None)
-        sample = self._sample(place, (*self.browser.text, *beside))
+        extra = (column for one in bound for column in (one.column, one.status) if column is not None)
+        sample = self._sample(place, (*self.browser.text, *extra))
         return exported_text(view_with_edits(self.recipe, sample))
 
     def _sample(self, place: Place, columns: Iterable[Column]) -> Sample:

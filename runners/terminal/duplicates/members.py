@@ -255,9 +255,9 @@ def _print(found: RowDuplicates, excerpts: Excerpts, console: Console, *, most: 
         print_grid(console, _grid(title, found, membership, members))
         if rest := members.found - len(members.shown):
             line(f"and {grouped(rest)} more (--limit N)")
-        if gone := (membership.rows or 0) - members.found:
-            line(f"note  {grouped(gone)} of its rows were forgotten later; run winnow dedupe to remove them")
-        if rest or gone:
+        if forgotten := (membership.rows or 0) - members.found:
+            line(f"note  {grouped(forgotten)} of its rows were forgotten later; run winnow dedupe to remove them")
+        if rest or forgotten:
             line("")
     if notes := _notes(found):
         for note in notes:

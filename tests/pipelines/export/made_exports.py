@@ -28,7 +28,7 @@ def make(
 ) -> bool:
     """An export with a shard for each of the files; whether it was written, or stood already."""
     with export_place(str(path), identity) as place:
-        if place.standing(replace=replace, notes=notes) is not None:
+        if place.finished_manifest(replace=replace, notes=notes) is not None:
             return False
         place.begin([] if notes is None else notes, replace=replace)
         standing = place.committed()

@@ -44,15 +44,15 @@ def test_copies_of_large_texts_never_stand_side_by_side() -> None:
     assert all(size <= 2 * MAX_BLOCK_BYTES or count <= 2 for _, count, size in found)
 
 
-def test_only_what_is_owed_travels(tmp_path: Path) -> None:
-    store, draw = make_draw(MemoryStore("owed"), {"a": Rows(words(50), [Given(row) for row in range(50)])})
+def test_only_pending_rows_travel(tmp_path: Path) -> None:
+    store, draw = make_draw(MemoryStore("pending"), {"a": Rows(words(50), [Given(row) for row in range(50)])})
     cuttings = cut_outputs(store.objects, draw, [Way(4096)])
     counts = cuttings[Way(4096)].outputs[0].counts
-    owed = np.zeros(len(counts), np.bool_)
-    owed[[1, 4]] = True
+    pending = np.zeros(len(counts), np.bool_)
+    pending[[1, 4]] = True
     strata = tuple(tuple(one.stratum for one in output.strata) for output in draw.plan.outputs)
     shipment = Shipment(store, ScratchDisk(tmp_path), (TEXT,), (), (), 7, "plan", "")
-    found = mixed_rows(shipment, Details(cuttings, strata, owed), with_keys(()), draw.shards[0])
+    found = mixed_rows(shipment, Details(cuttings, strata, pending), with_keys(()), draw.shards[0])
     assert {partition: rows.num_rows for partition, rows in found} == {1: counts[1], 4: counts[4]}
 
 

@@ -67,7 +67,7 @@ class Size:
     """Measures the bytes of an image."""
 
     reads: tuple[str, ...] = (IMAGE,)
-    together: int = 0
+    batch_size: int = 0
     example_bytes: int = 0
     calls: list[tuple[int, int]] = field(default_factory=list)  # rows and bytes that were read at once
 
@@ -151,8 +151,8 @@ def trace(folder: Path, measure: Size | None = None) -> Traced:
     _, store, bound, inputs = parts_of(folder)
     context, traced = TraceContext(store, bound, None, (), inputs), Traced()
     for shard in store.manifest(store.require_latest(), "samples"):
-        owed = {bound.entry.trace: "0" * 32}
-        task = RowLayerTask(shard.shard, shard.source, {"samples": shard.object}, owed)
+        missing = {bound.entry.trace: "0" * 32}
+        task = RowLayerTask(shard.shard, shard.source, {"samples": shard.object}, missing)
         trace_shard(context, MeasureTracer(measure), task, Heartbeats(store.objects, bound.entry.trace, shard.shard))
         (path,) = (info.path for info in store.objects.list("layers/") if shard.shard in info.path)
         found = pq.read_table(folder / "store" / path).to_pydict()

@@ -270,7 +270,7 @@ def test_a_source_lost_to_duplicates_raises_an_alarm_until_accepted(guard: str, 
     assert [alarm.name for alarm in summary.alarms] == names
     if names:
         (alarm,) = summary.alarms
-        assert alarm.said == "the source crawl loses 120 of 120 eligible samples (100.0 %) as duplicates"
+        assert alarm.message == "the source crawl loses 120 of 120 eligible samples (100.0 %) as duplicates"
 
 
 def test_the_settings_that_an_alarm_suggests_accept_it() -> None:
@@ -293,7 +293,7 @@ def test_a_cluster_with_too_many_texts_raises_an_alarm(tmp_path: Path) -> None:
     shards = {"books-0": ("books", [Row(near=number)] * 6 + [Row(near=2)] * 5 + [Row()] * 20)}
     recipe = recipe_text("[source]", near="{max_cluster: 5}")
     (alarm,) = summary_of(recipe, shards).alarms
-    assert alarm.said == f"the cluster {first.hex()} has 6 different texts in 6 rows"
+    assert alarm.message == f"the cluster {first.hex()} has 6 different texts in 6 rows"
     config = recipe_from_text(recipe).dedupe
     assert config is not None
     accepted = settings_to_accept(config, [alarm]).removeprefix("guard: ")
@@ -363,7 +363,7 @@ def test_clusters_beyond_the_named_ones_are_counted_without_accepted_ones() -> N
     guard = "max_loss: 1.0"
     alarms = summary_of(recipe_text("[id]", near="{max_cluster: 2}", guard=f"{{{guard}}}"), shards).alarms
     assert len(alarms) == MAX_NAMED + 1
-    assert alarms[-1].said == "20 more clusters have more than 2 different texts each"
+    assert alarms[-1].message == "20 more clusters have more than 2 different texts each"
     accepted = ", ".join(f"{alarm.name}: {{max_cluster: 3}}" for alarm in alarms[:-1])
     guard += f", clusters: {{{accepted}}}"
     left = summary_of(recipe_text("[id]", near="{max_cluster: 2}", guard=f"{{{guard}}}"), shards).alarms

@@ -18,7 +18,7 @@ class SharesOfThree:
     """The value of an example is its share of its batch of three; a batch of one has no value."""
 
     reads = ("text",)
-    together = 3
+    batch_size = 3
 
     @property
     def task(self) -> "SharesOfThree":

@@ -71,7 +71,12 @@ def test_what_is_read_for_a_score_is_the_layers_that_it_reads(folder: Path, caps
     write(folder)
     score, stages = planned(capsys)
     samples, shards = sizes(folder)[layout.SAMPLES]
-    assert (score["name"], score["task"], score["stands"], score["reads"]) == ("mimic", "next_byte", False, ["samples"])
+    assert (score["name"], score["task"], score["current"], score["reads"]) == (
+        "mimic",
+        "next_byte",
+        False,
+        ["samples"],
+    )
     assert list(stages) == ["score"]
     assert stages["score"] | {"vcpu_hours": 0} == {
         "stage": "score",
@@ -114,7 +119,7 @@ def test_before_ingest_what_a_score_reads_follows_from_the_rates(
     write(tmp_path, BY_LENGTH)
     monkeypatch.chdir(tmp_path)
     score, stages = planned(capsys)
-    assert not score["stands"]
+    assert not score["current"]
     assert list(stages) == ["ingest", "annotate.cpu", "score"]
     written = stages["ingest"]["written"]
     assert isinstance(written, int)
@@ -128,11 +133,11 @@ def test_a_score_that_stands_costs_nothing_until_it_is_asked_for_otherwise(
     (ran,) = [run for run in read_runs(LocalStore(folder / "store")) if run.stage == "score"]
     assert ran.parts["score.next_byte"].read == 3 * ran.read  # as it is estimated: two checkpoints and the reference
     score, stages = planned(capsys)
-    assert score["stands"]
+    assert score["current"]
     assert stages == {}
     write(folder, MORE_CHECKPOINTS)
     score, stages = planned(capsys)
-    assert not score["stands"]
+    assert not score["current"]
     assert stages["score"]["read"] == sizes(folder)[layout.SAMPLES][0]
 
 
@@ -150,7 +155,7 @@ def test_what_a_score_lacks_is_one_line(folder: Path, text: str, said: str, caps
     assert said in line
 
 
-def test_of_a_score_with_weights_that_are_given_new_rows_alone_are_owed(
+def test_of_a_score_with_given_weights_only_new_rows_are_pending(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scored(write(folder))
@@ -162,5 +167,5 @@ def test_of_a_score_with_weights_that_are_given_new_rows_alone_are_owed(
     scored(write(folder, given))
     (folder / "web" / "new.jsonl").write_text('{"id": "new", "text": "a line of text that is new"}\n')
     score, stages = planned(capsys)
-    assert score["stands"]
+    assert score["current"]
     assert stages["score"]["read"] == stages["ingest"]["written"]

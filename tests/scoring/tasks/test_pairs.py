@@ -112,7 +112,7 @@ def test_the_loss_is_the_mean_of_both_ways_over_the_declared_batch(architecture:
 
 def test_batches_are_rows_in_the_order_given_and_a_rest_of_one_has_no_loss() -> None:
     task = loaded()
-    assert task.together == 4
+    assert task.batch_size == 4
     at = task.initial(0)
     nine = some(task, 9)
     parts = [task.losses(at, task.chosen(nine, np.arange(start, min(9, start + 4)))) for start in (0, 4, 8)]

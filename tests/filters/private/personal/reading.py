@@ -16,12 +16,12 @@ Detector = Callable[[Texts, DigitGroups, Regions], Detections]
 
 
 def spans(detector: Detector, texts: Sequence[str], regions: Sequence[str]) -> list[tuple[list[str], bool]]:
-    """Of every text what is found in it, and whether it was looked at; countries are given as `DE AT`."""
+    """Of every text what is found in it, and whether it was searched; countries are given as `DE AT`."""
     column = texts_of(pa.array(texts, pa.large_string()))
     choices = sorted(set(regions))
     chosen = np.array([choices.index(one) for one in regions], np.int64)
     found = detector(column, digit_groups(column), Regions(tuple(tuple(one.split()) for one in choices), chosen))
-    rows: list[tuple[list[str], bool]] = [([], bool(looked)) for looked in found.looked]
+    rows: list[tuple[list[str], bool]] = [([], bool(looked)) for looked in found.searched]
     before = 0
     for document, start, end in zip(found.documents, found.starts, found.ends, strict=True):
         assert max(before, column.offsets[document]) <= start < end <= column.offsets[document + 1]

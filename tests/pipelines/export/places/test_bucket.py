@@ -57,7 +57,7 @@ def test_a_run_that_was_stopped_goes_on_and_shows_nothing_until_it_is_whole(addr
     assert is_unfinished(address)
     assert contents(address) == {"data/a.txt": b"alpha"}
     with ExportBucket(address, "one") as place:
-        assert place.standing() is None
+        assert place.finished_manifest() is None
         place.begin([])
         assert [number for _, number in place.committed()] == [0]
     notes: list[str] = []

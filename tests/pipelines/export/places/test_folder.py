@@ -231,7 +231,7 @@ def test_what_somebody_put_into_an_export_is_not_removed_with_it(tmp_path: Path,
 def test_what_came_while_another_export_was_made_is_not_removed(tmp_path: Path) -> None:
     make(tmp_path / "out", "one", ONE)
     with ExportFolder(tmp_path / "out", "two") as folder:
-        assert folder.standing(replace=True) is None
+        assert folder.finished_manifest(replace=True) is None
         folder.begin([])
         (tmp_path / "out/notes").write_text("mine")
         with pytest.raises(ExportError, match=r"would remove files that are not part of the export \(notes\)"):
