@@ -62,8 +62,8 @@ def test_a_score_is_planned_with_what_it_needs(folder: Path, capsys: pytest.Capt
         "  where      text.length.lines > 0",
         "  trains     the reference on samples.source.name = 'books'",
         "  trains     a trajectory of 2 checkpoints on text.length.lines > 0",
-        "  asks for   type:nvidia-l4;count:1",
-        "  asks for   16.0 GiB of memory per worker",
+        "  requests   type:nvidia-l4;count:1",
+        "  requests   16.0 GiB of memory per worker",
     ]
 
 
