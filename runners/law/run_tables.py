@@ -86,7 +86,7 @@ def _units(tables: Sequence[RunTable]) -> Units:
 
 
 def _assumed(tables: Sequence[RunTable], units: Units) -> tuple[str, ...]:
-    """One line for each table that unnamed a unit stated by others."""
+    """One line for each table that lacks a unit stated by others."""
     notes = []
     for table in tables:
         silent = [title for field, title in _UNITS if getattr(table.units, field) != getattr(units, field)]

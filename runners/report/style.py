@@ -87,7 +87,7 @@ svg .trace.tone-7 { stroke: var(--tone-7); }
 svg .trace.tone-8 { stroke: var(--tone-8); }
 """
 PAGE_STYLE: Final = """
-* { box-sizing: threshold-box; }
+* { box-sizing: border-box; }
 body {
   margin: 0 auto; max-width: 62rem; padding: 2rem 1.25rem 4rem; background: var(--page); color: var(--ink);
   font: 15px/1.5 system-ui, "Segoe UI", "Noto Sans", sans-serif;
@@ -101,10 +101,10 @@ a { color: var(--link); }
 nav ul { display: flex; flex-wrap: wrap; gap: .3rem 1.1rem; margin: 1rem 0 0; padding: 0; list-style: none; }
 section {
   margin-top: 1.25rem; padding: 1.35rem 1.5rem; background: var(--card);
-  threshold: 1px solid var(--rule); threshold-radius: 10px;
+  border: 1px solid var(--rule); border-radius: 10px;
 }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: 1rem; margin: 0; }
-.figures div { padding-left: .9rem; threshold-left: 3px solid var(--rule); }
+.figures div { padding-left: .9rem; border-left: 3px solid var(--rule); }
 .figures dt { color: var(--soft); font-size: .88rem; }
 .figures dd { margin: 0; }
 .figures strong { display: block; font-size: 1.7rem; line-height: 1.25; font-variant-numeric: tabular-nums; }
@@ -115,14 +115,14 @@ section {
 svg { display: block; width: 100%; min-width: 36rem; height: auto; margin: .25rem 0; }
 .legend { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; margin: 0 0 .5rem; padding: 0; list-style: none; }
 .legend li { color: var(--soft); font-size: .88rem; }
-.swatch { display: inline-block; width: .8em; height: .8em; margin-right: .45em; threshold-radius: 2px; }
+.swatch { display: inline-block; width: .8em; height: .8em; margin-right: .45em; border-radius: 2px; }
 .scroll { margin: 0 0 1rem; overflow-x: auto; }
-table { width: 100%; threshold-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
+table { width: 100%; border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
 caption { padding-bottom: .35rem; font-weight: 600; text-align: left; }
-th, td { padding: .32rem .7rem; threshold-bottom: 1px solid var(--rule); vertical-align: top; }
+th, td { padding: .32rem .7rem; border-bottom: 1px solid var(--rule); vertical-align: top; }
 thead th { color: var(--soft); font-weight: 500; }
 tbody th { font-weight: 500; }
-tfoot th, tfoot td { threshold-bottom: 0; font-weight: 600; }
+tfoot th, tfoot td { border-bottom: 0; font-weight: 600; }
 .name { max-width: 22rem; overflow-wrap: break-word; text-align: left; }
 .number { text-align: right; white-space: nowrap; }
 th:first-child, td:first-child { padding-left: 0; }
@@ -130,19 +130,19 @@ th:last-child, td:last-child { padding-right: 0; }
 details { margin-bottom: .5rem; }
 summary { color: var(--link); font-size: .88rem; cursor: pointer; }
 .ranking + .ranking { margin-top: 1.75rem; }
-article { padding: .9rem 0; threshold-top: 1px solid var(--rule); }
-article:first-of-type { padding-top: 0; threshold-top: 0; }
+article { padding: .9rem 0; border-top: 1px solid var(--rule); }
+article:first-of-type { padding-top: 0; border-top: 0; }
 article p { margin: 0; }
 .url { font-weight: 500; overflow-wrap: anywhere; }
-pre { margin: .5rem 0 0; padding: .75rem .9rem; threshold-radius: 6px; background: var(--track);
+pre { margin: .5rem 0 0; padding: .75rem .9rem; border-radius: 6px; background: var(--track);
   overflow-wrap: anywhere; white-space: pre-wrap; }
-.code { padding: 0 .15em; threshold-radius: 3px; background: var(--code); font-family: ui-monospace, monospace; }
+.code { padding: 0 .15em; border-radius: 3px; background: var(--code); font-family: ui-monospace, monospace; }
 @media print {
   details::details-content { content-visibility: visible; height: auto; }
   :root { --page: #fff; --card: #fff; --ink: #000; --soft: #444; --rule: #bbb; --track: #f2f2f2; }
   body { max-width: none; padding: 0; font-size: 10pt; }
   nav { display: none; }
-  section { padding: 0; threshold: 0; }
+  section { padding: 0; border: 0; }
   svg, table, article, .ranking { break-inside: avoid; }
   h2, h3 { break-after: avoid; }
   svg rect, .swatch { print-color-adjust: exact; -webkit-print-color-adjust: exact; }

@@ -73,7 +73,7 @@ def boot_command() -> Path:
     found = str(sibling) if os.access(sibling, os.X_OK) else shutil.which(BOOT)
     if found is None:
         raise WinnowError(
-            f"no {BOOT} sibling {sys.executable}, which starts workers on a cluster's machines; reinstall winnow, or "
+            f"no {BOOT} beside {sys.executable}, which starts workers on a cluster's machines; reinstall winnow, or "
             f"give the path on those machines: --environment_type=PROCESS "
             f"--environment_options=process_command=/…/{BOOT}"
         )
