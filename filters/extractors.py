@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any
 
 import pyarrow as pa
 
+from winnow.filters.entry_points import entry_points
 from winnow.schemas.errors import RecipeError
 
 ENTRY_POINTS = "winnow.extractors"
@@ -33,13 +33,9 @@ class Extractor:
     kernel: Callable[[pa.RecordBatch, Any], pa.RecordBatch]
 
 
-@lru_cache(maxsize=1)
 def extractor_names() -> tuple[str, ...]:
     """The names of all extractors."""
-    folder = import_module("winnow.filters.extraction")
-    modules = [module.name for module in pkgutil.iter_modules(folder.__path__)]
-    ours = [name.removeprefix("extract_") for name in modules if name.startswith("extract_")]
-    return tuple(sorted({*ours, *(point.name for point in entry_points(group=ENTRY_POINTS))}))
+    return tuple(sorted({*_own_names(), *(point.name for point in entry_points(ENTRY_POINTS))}))
 
 
 def find_extractor(name: str) -> Extractor:
@@ -48,7 +44,7 @@ def find_extractor(name: str) -> Extractor:
         near = get_close_matches(name, extractor_names(), n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"available: {', '.join(extractor_names())}"
         raise RecipeError(f"extract: unknown extractor {name!r} ({hint})")
-    for point in entry_points(group=ENTRY_POINTS):
+    for point in entry_points(ENTRY_POINTS):
         if point.name == name:
             found = point.load()
             break
@@ -57,3 +53,10 @@ def find_extractor(name: str) -> Extractor:
     if not isinstance(found, Extractor):
         raise RecipeError(f"extract: {name!r} is registered but is not an Extractor; correct its entry point")
     return found
+
+
+@lru_cache(maxsize=1)
+def _own_names() -> tuple[str, ...]:
+    folder = import_module("winnow.filters.extraction")
+    modules = [module.name for module in pkgutil.iter_modules(folder.__path__)]
+    return tuple(name.removeprefix("extract_") for name in modules if name.startswith("extract_"))

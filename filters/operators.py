@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, Protocol, TypeAlias
 
 import pyarrow as pa
 
+from winnow.filters.entry_points import entry_points
 from winnow.schemas.assets import AnyAsset
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import nearest
@@ -92,15 +92,9 @@ class Operator:
     """Warnings about the files it was given, such as invalid lines of a list."""
 
 
-@lru_cache(maxsize=1)
 def operator_names() -> tuple[str, ...]:
     """The names of all operators."""
-    ours = [
-        f"{folder}.{module.name}"
-        for folder in _FOLDERS
-        for module in pkgutil.iter_modules(import_module(f"winnow.filters.{folder}").__path__)
-    ]
-    return tuple(sorted({*ours, *(point.name for point in _points())}))
+    return tuple(sorted({*_own_names(), *(point.name for point in entry_points(ENTRY_POINTS))}))
 
 
 def find_operator(name: str) -> Operator:
@@ -109,7 +103,7 @@ def find_operator(name: str) -> Operator:
         near = nearest(name, operator_names())
         hint = f"did you mean {near!r}?" if near else "`winnow operators` lists them"
         raise RecipeError(f"unknown operator {name!r} ({hint})")
-    point = next((point for point in _points() if point.name == name), None)
+    point = next((point for point in entry_points(ENTRY_POINTS) if point.name == name), None)
     try:
         found = point.load() if point else import_module(f"winnow.filters.{name}").OPERATOR
     except (ImportError, AttributeError) as error:  # in another package, or in one that it needs
@@ -119,5 +113,10 @@ def find_operator(name: str) -> Operator:
     return found
 
 
-def _points() -> tuple[EntryPoint, ...]:
-    return tuple(entry_points(group=ENTRY_POINTS))
+@lru_cache(maxsize=1)
+def _own_names() -> tuple[str, ...]:
+    return tuple(
+        f"{folder}.{module.name}"
+        for folder in _FOLDERS
+        for module in pkgutil.iter_modules(import_module(f"winnow.filters.{folder}").__path__)
+    )

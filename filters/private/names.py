@@ -16,10 +16,11 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points, packages_distributions, version
+from importlib.metadata import EntryPoint, packages_distributions, version
 from itertools import pairwise
 from typing import Any, Protocol, TypeAlias, cast
 
+from winnow.filters.entry_points import entry_points
 from winnow.filters.models.code import code_identity
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.languages import read_label, same_language
@@ -66,7 +67,7 @@ class FoundModel:
 
 def no_model(operator: str) -> str:
     """The message for a recipe without a model."""
-    installed = sorted(point.name for point in entry_points(group=ENTRY_POINTS))
+    installed = sorted(point.name for point in entry_points(ENTRY_POINTS))
     own = (
         f"one that is installed ({', '.join(installed)})"
         if installed
@@ -99,12 +100,12 @@ def model_identity(name: str) -> tuple[str, ...]:
     """The packages and code behind the model of this name."""
     if name.startswith(SPACY):
         return (*code_identity("spacy"), *code_identity(name.removeprefix(SPACY)))
-    point = next((point for point in entry_points(group=ENTRY_POINTS) if point.name == name), None)
+    point = next((point for point in entry_points(ENTRY_POINTS) if point.name == name), None)
     return code_identity(point.module if point is not None else name.partition(":")[0])
 
 
 def _registered(name: str) -> tuple[object, str]:
-    points = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+    points = {point.name: point for point in entry_points(ENTRY_POINTS)}
     if name in points:
         made, package = points[name].load(), _package(points[name])
     elif ":" in name:

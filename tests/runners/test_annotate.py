@@ -14,7 +14,6 @@ import pyarrow as pa
 import pytest
 
 from tests.faults.winnow import Done, assert_clean, run, run_here, tree_hash
-from winnow.filters import operators
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.location import open_location
 
@@ -42,9 +41,7 @@ def shouting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
         patch.syspath_prepend(folder / "site")
-        operators.operator_names.cache_clear()
         yield folder / "site"
-    operators.operator_names.cache_clear()
 
 
 def write(folder: Path, *entries: str, name: str = "recipe.yaml") -> None:
