@@ -72,6 +72,7 @@ class ConditionError(ValueError):
     """The condition is not SQL, or does more than look at one row."""
 
 
+@functools.lru_cache(maxsize=1024)
 def columns_read(condition: str) -> tuple[str, ...]:
     """The distinct dotted columns that a condition reads, in order of appearance.
 
