@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the process's exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     own, beam = _split(given)
-    options, rest = _parser().parse_known_args(own)
+    options, rest = _parser(own).parse_known_args(own)
     if rest:
         options.parser.refuse(options.command, rest)
     logging.basicConfig(level=logging.WARNING if options.debug else logging.CRITICAL)  # hides what libraries log
@@ -108,7 +108,8 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
     return arguments[:at], arguments[at + 1 :]
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """With the command that is asked for, or with all of them if the first argument is none."""
     parser: argparse.ArgumentParser = CommandParser(
         prog="winnow",
         description="Turns a crawl into a training mixture.",
@@ -117,7 +118,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name in COMMANDS:
+    asked = arguments[0].replace("-", "_") if arguments else ""
+    for name in (asked,) if asked in COMMANDS else COMMANDS:
         import_module(f"winnow.runners.commands.{name}").add(commands)
     return parser
 
