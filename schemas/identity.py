@@ -47,7 +47,12 @@ def fingerprint_of(value: Json) -> str:
 
 def content_name(raw: bytes) -> str:
     """The name of a data object: 16 hex digits of its bytes' hash."""
-    return hashlib.blake2b(raw, digest_size=8).hexdigest()
+    return content_hash(raw).hexdigest()
+
+
+def content_hash(raw: bytes = b"") -> "hashlib.blake2b":
+    """The hash of that name, to which more bytes can be given."""
+    return hashlib.blake2b(raw, digest_size=8)
 
 
 def path_slug(text: str, limit: int = 40) -> str:

@@ -101,6 +101,12 @@ class TaskCommit:
     fingerprint: str
 
     @property
+    def objects(self) -> tuple[ObjectRecord, ...]:
+        """Everything that the task wrote, apart from statistics."""
+        ranges = (made for made in (self.dropped, self.quarantine) if made is not None)
+        return (*(shard.object for shard in self.shards), *ranges)
+
+    @property
     def balanced(self) -> bool:
         """Whether law 3 holds for this task."""
         lost = sum(self.dropped_by_reason.values()) + sum(self.quarantined_by_reason.values())

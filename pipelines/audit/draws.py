@@ -5,7 +5,6 @@ and held against the rows of the samples: nothing is taken from the planner but 
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
@@ -16,14 +15,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.audit.findings import Findings
-from winnow.pipelines.audit.objects import content_of
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.mix.plans import DrawnObject, PlanRecord
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.content import name_content
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import ManifestRow, Store
 from winnow.pipelines.store.sealed import read_record
-from winnow.pipelines.store.tables import read_batches, read_schema, read_table
+from winnow.pipelines.store.tables import read_batches, read_table
 from winnow.schemas.errors import StoreError
 from winnow.schemas.mixture import VALIDATION, Amount, MixturePlan, PlannedOutput
 from winnow.schemas.records import Generation
@@ -108,13 +107,11 @@ def _read(store: Store, plan: MixturePlan, one: DrawnObject, row: ManifestRow | 
         raise StoreError(f"{one.source} has no shard {one.shard}")
     if again:
         raise StoreError(f"shard {one.shard} is drawn from twice")
-    with closing(store.objects.open(one.object)) as stream:
-        content = content_of(stream)
-    if one.object != layout.draw_object(plan.request, one.shard, content):
-        raise StoreError(f"its bytes have the hash {content}")
-    if not read_schema(store.objects, one.object).equals(DRAW):
-        raise StoreError("its columns are not those of a draw")
+    if one.object != layout.draw_object(plan.request, one.shard, name_content(one.object)):
+        raise StoreError("it is the draw of another plan or shard")
     table = read_table(store.objects, one.object)
+    if not table.schema.equals(DRAW):
+        raise StoreError("its columns are not those of a draw")
     if table.num_rows != one.rows:
         raise StoreError(f"{table.num_rows:,} rows, but the plan says {one.rows:,}")
     ids = pa.chunked_array(

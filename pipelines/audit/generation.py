@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.audit.draws import check_draws
 from winnow.pipelines.audit.exports import check_exports
+from winnow.pipelines.audit.files import check_files
 from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.audit.objects import (
     check_alignment,
@@ -20,6 +21,7 @@ from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.forgetting.ranges import ForgottenRanges
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.damage import DamagedError, MissingError
 from winnow.pipelines.store.generations import ManifestRow, Store
 from winnow.pipelines.store.hiding.looks import load_hiding
 from winnow.pipelines.store.hiding.neutral import neutral_stream
@@ -35,7 +37,7 @@ T = TypeVar("T")
 def audit_generation(
     store: Store, generation: Generation, context: IngestContext | None, *, exports: bool = True
 ) -> Findings:
-    """Audits the store's objects and draws, its exports, and its sources.
+    """Audits the store's objects, draws and files, its exports, and its sources.
 
     Args:
         store: The store.
@@ -44,8 +46,37 @@ def audit_generation(
         exports: Whether to read registered exports again.
     """
     findings = Findings()
+    checked: set[str] = set()
+    try:
+        checked = check_objects(store, generation, findings)
+        _audit(store, generation, context, findings, exports=exports)
+    except (DamagedError, MissingError) as error:
+        _stopped(findings, error)
+    check_files(store, checked, findings)
+    return findings
+
+
+def audit_store(store: Store, context: IngestContext | None, *, exports: bool = True) -> Findings:
+    """Audits the latest generation; if its record is damaged, every file by itself."""
+    try:
+        generation = store.require_latest()
+    except DamagedError as error:
+        findings = Findings()
+        _stopped(findings, error)
+        check_files(store, frozenset(), findings)
+        return findings
+    return audit_generation(store, generation, context, exports=exports)
+
+
+def _stopped(findings: Findings, error: StoreError) -> None:
+    findings.problems.append(str(error))
+    findings.notes.append("what depends on that file was not checked; audit again when it is mended")
+
+
+def _audit(
+    store: Store, generation: Generation, context: IngestContext | None, findings: Findings, *, exports: bool
+) -> None:
     tasks = store.tasks(generation)
-    check_objects(store, generation, findings)
     check_alignment(store, generation, findings)
     check_balance(tasks, store, findings)
     check_identities(store, generation, findings)
@@ -59,7 +90,6 @@ def audit_generation(
         findings.notes.append("the sources were not read again; name the recipe to prove that nothing was lost")
     else:
         check_sources(context, tasks, findings)
-    return findings
 
 
 def check_weights(store: Store, generation: Generation, findings: Findings) -> None:

@@ -15,6 +15,7 @@ from winnow.pipelines.dedupe.scratch import put_part, read_part
 from winnow.pipelines.query.columns import Column, read_aligned
 from winnow.pipelines.running.tasks import put_task_list
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.content import read_content
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.errors import StageError
@@ -101,7 +102,7 @@ _last_list: dict[tuple[str, str], tuple[CoveredShard, ...]] = {}  # the list tha
 def _shards(objects: ObjectStore, path: str) -> tuple[CoveredShard, ...]:
     known = _last_list.get((objects.root, path))
     if known is None:
-        known = tuple(msgspec.json.decode(line, type=CoveredShard) for line in objects.read(path).splitlines())
+        known = tuple(msgspec.json.decode(line, type=CoveredShard) for line in read_content(objects, path).splitlines())
         _last_list.clear()
         _last_list[objects.root, path] = known
     return known

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from winnow.pipelines.export.places.existing import replaced_folder, unfinished_folder
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.content import read_content
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.errors import StoreError
@@ -57,7 +58,7 @@ def register(objects: ObjectStore, kind: str, path: str | Path, generation: int)
 def registered(objects: ObjectStore) -> list[Output]:
     """Every output, by kind, path and generation; includes the store's own report if it exists."""
     found = [
-        from_json(Output, objects.read(info.path), f"{objects.root}/{info.path}")
+        from_json(Output, read_content(objects, info.path), f"{objects.root}/{info.path}")
         for info in objects.list(layout.OUTPUTS)
     ]
     return sorted(found, key=lambda one: (one.kind, one.path, one.generation))
@@ -88,7 +89,7 @@ def drop_missing(objects: ObjectStore, *, dry_run: bool = False) -> list[Output]
     """
     dropped = []
     for info in list(objects.list(layout.OUTPUTS)):
-        output = from_json(Output, objects.read(info.path), f"{objects.root}/{info.path}")
+        output = from_json(Output, read_content(objects, info.path), f"{objects.root}/{info.path}")
         there = "://" in output.path or os.path.exists(output.path) or _unfinished(output)
         if not there and inside_path(objects, output) is None:
             dropped.append(output)

@@ -17,11 +17,9 @@ Until step 3 a crash leaves the store unchanged, with its tombstones hiding the 
 """
 
 from collections.abc import Iterable
-from contextlib import closing
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows, shard_texts
 from winnow.pipelines.forgetting.outputs import own_files
@@ -35,7 +33,7 @@ from winnow.pipelines.store.hiding.looks import Hiding, Look, load_hiding, store
 from winnow.pipelines.store.hiding.neutral import neutral_stream
 from winnow.pipelines.store.layers import LayerWriter
 from winnow.pipelines.store.sealed import find_record, put_record
-from winnow.pipelines.store.tables import put_table, read_batches
+from winnow.pipelines.store.tables import put_table, read_batches, read_schema
 from winnow.schemas.records import Generation, LayerCommit, ObjectRecord, ShardRecord, TaskCommit
 from winnow.schemas.rows.duplicates import DUPLICATES
 from winnow.schemas.statistics import layer_spec
@@ -167,8 +165,7 @@ class _Rewriting:
         if self._dry_run:
             return made, statistics
         objects = self._store.objects
-        with closing(objects.open(made.path)) as stream:
-            schema = pq.read_schema(stream)
+        schema = read_schema(objects, made.path)
         with LayerWriter(self._store, schema, layer_spec(layer, schema)) as writer:
             for batch in neutral_stream(layer, read_batches(objects, made.path), self._pending[shard].rows):
                 writer.write(batch)

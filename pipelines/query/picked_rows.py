@@ -8,12 +8,11 @@ from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from winnow.pipelines.query.columns import Column, leaf_of
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.tables import unreadable_as
+from winnow.pipelines.store.tables import open_table
 from winnow.schemas.errors import StoreError
 
 Rows = NDArray[np.int64]
@@ -63,9 +62,7 @@ class _Groups:
     def __init__(self, stack: ExitStack, objects: ObjectStore, path: str, columns: list[str]) -> None:
         self._where = objects, path
         self._columns = columns
-        with unreadable_as(objects, path):
-            stream = stack.enter_context(objects.open(path))
-            self._parquet = stack.enter_context(pq.ParquetFile(stream, pre_buffer=False))
+        self._parquet = stack.enter_context(open_table(objects, path))
         groups = (self._parquet.metadata.row_group(group).num_rows for group in range(self._parquet.num_row_groups))
         self._starts: list[int] = [0, *itertools.accumulate(groups)]
         self._held = -1
@@ -80,8 +77,7 @@ class _Groups:
         group = self._group(int(rows[0]))
         if group != self._held or self._batch is None:
             self._batch = None  # frees the previous one first
-            with unreadable_as(*self._where):
-                table = self._parquet.read_row_group(group, columns=self._columns, use_threads=False)
+            table = self._parquet.read_row_group(group, columns=self._columns, use_threads=False)
             (self._batch,) = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
             self._held = group
         return taken(self._batch, rows - self._starts[group])

@@ -21,6 +21,7 @@ from winnow.pipelines.query.columns import Column, column_of, leaves, read_align
 from winnow.pipelines.query.conditions import selected_rows
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.looks import NOTHING
+from winnow.pipelines.store.tables import read_schema
 from winnow.schemas.conditions import ConditionError, columns_read
 from winnow.schemas.errors import RecipeError, SourceError
 from winnow.schemas.problems import shown, suggestion
@@ -168,11 +169,8 @@ def _column(name: str, layers: Sequence[str], rule: str) -> Column:
 
 
 def _check_columns(store: Store, objects: dict[str, str], columns: Sequence[Column]) -> None:
-    import pyarrow.parquet as pq
-
     for layer, path in objects.items():
-        with store.objects.open(path) as stream:
-            known = dict(leaves(pq.read_schema(stream)))
+        known = dict(leaves(read_schema(store.objects, path)))
         for column in columns:
             if column.layer == layer and column.leaf not in known:
                 names = [f"{layer}.{leaf}" for leaf in known]

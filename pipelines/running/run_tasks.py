@@ -9,6 +9,7 @@ import apache_beam as beam
 from apache_beam.pvalue import PBegin, PCollection
 
 from winnow.pipelines.running.version_handshake import require_like_driver, versions_here
+from winnow.pipelines.store.content import read_content
 from winnow.pipelines.store.facade import ObjectStore
 
 
@@ -23,7 +24,7 @@ class ReadTasks(beam.DoFn):
         """Yields one element per task."""
         # Not in `setup`: Beam's Java side waits three minutes for a worker that fails before it has asked for data.
         require_like_driver(self._driver)
-        yield from self._objects.read(element).splitlines()
+        yield from read_content(self._objects, element).splitlines()
 
 
 class RunTasks(beam.PTransform[PBegin, PCollection[str]]):

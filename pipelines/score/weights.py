@@ -16,6 +16,8 @@ from winnow.pipelines.media.score_inputs import Inputs
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.score.examples import ScoredShard, collect_examples
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.content import read_content
+from winnow.pipelines.store.damage import DamagedError, MissingError
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.looks import load_hiding
 from winnow.pipelines.store.sealed import find_record, put_record, put_record_if_absent
@@ -144,7 +146,7 @@ def find_weights(store: Store, score: str, key: str, count: int) -> StoredWeight
 
 def load_weights(store: Store, path: str) -> Weights:
     """Load the weights of one object."""
-    return tensors_of(store.objects.read(path), f"{store.objects.root}/{path}").arrays
+    return tensors_of(read_content(store.objects, path), f"{store.objects.root}/{path}").arrays
 
 
 def record_use(store: Store, bound: BoundScore, keys: WeightKeys, traces: Iterable[str]) -> None:
@@ -276,7 +278,8 @@ def _train(
             continue
         _require_finite(entry.name, what, checkpoint)
         checkpoints.append(checkpoint)
-        context.store.objects.put(f"{scratch}{len(checkpoints):04d}.safetensors", _checkpoint_bytes(checkpoint))
+        raw = _checkpoint_bytes(checkpoint)
+        context.store.objects.put(f"{scratch}{len(checkpoints):04d}.{content_name(raw)}.safetensors", raw)
     chosen = _pick_checkpoints(
         checkpoints, wanted, f"score.{entry.name}: training the {what} on {collected.count:,} samples"
     )
@@ -332,12 +335,15 @@ def _checkpoint_bytes(checkpoint: Checkpoint) -> bytes:
 
 
 def _saved_checkpoints(store: Store, scratch: str, most: int) -> Iterator[Checkpoint]:
-    """Yield the checkpoints that a stopped training saved, up to the first gap."""
-    for number in range(1, most + 1):
-        path = f"{scratch}{number:04d}.safetensors"
-        if not store.objects.exists(path):
+    """Yield the checkpoints that a stopped training saved, up to the first one that is lost or damaged."""
+    paths = sorted(info.path for info in store.objects.list(scratch))
+    for number, path in enumerate(paths[:most], 1):
+        if not path.startswith(f"{scratch}{number:04d}."):
             return
-        found = tensors_of(store.objects.read(path), path)
+        try:
+            found = tensors_of(read_content(store.objects, path), path)
+        except (DamagedError, MissingError):
+            return
 
         def part(prefix: str, arrays: Mapping[str, Any] = found.arrays) -> Weights:
             named = ((name.removeprefix(prefix), array) for name, array in arrays.items() if name.startswith(prefix))

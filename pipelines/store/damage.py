@@ -55,6 +55,11 @@ def missing(root: str, path: str) -> MissingError:
     return MissingError(f"{root}: {path} is missing; {remedy(path)}")
 
 
+def first_line(error: Exception) -> str:
+    """What a library says, in one line."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
 def remedy(path: str) -> str:
     """What mends the store once a file is gone."""
     if path.startswith((layout.LAYERS, layout.COMMITS)):

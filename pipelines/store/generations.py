@@ -57,6 +57,10 @@ TASKS = pa.schema(
 )
 
 
+class NoStoreError(StoreError):
+    """There is no store at an address."""
+
+
 @dataclass(frozen=True, slots=True)
 class ManifestRow:
     """One object of one layer in a generation."""
@@ -88,8 +92,7 @@ class Store:
 
     def generation_numbers(self) -> list[int]:
         """Every generation, oldest first."""
-        names = (info.path.removeprefix(layout.GENERATIONS) for info in self.objects.list(layout.GENERATIONS))
-        return sorted(int(name.removesuffix(".json")) for name in names)
+        return sorted(layout.generation_number(info.path) for info in self.objects.list(layout.GENERATIONS))
 
     def generation(self, number: int) -> Generation:
         """Reads one generation by number."""
@@ -156,7 +159,7 @@ def open_store(objects: ObjectStore) -> Store:
     try:
         raw = objects.read(layout.STORE_RECORD)
     except (FileNotFoundError, NotADirectoryError):
-        raise StoreError(f"{objects.root}: no store here ({layout.STORE_RECORD} is missing)") from None
+        raise NoStoreError(f"{objects.root}: no store here ({layout.STORE_RECORD} is missing)") from None
     _require_format(objects.root, raw)
     return Store(objects, parse_record(StoreRecord, objects.root, layout.STORE_RECORD, raw))
 

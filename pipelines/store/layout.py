@@ -1,4 +1,7 @@
-"""The names of all objects in a store. No other module spells them."""
+"""The names of all objects in a store, and how each proves itself. No other module spells them."""
+
+import re
+from enum import Enum
 
 SAMPLES = "samples"
 STORE_RECORD = "store.json"
@@ -161,3 +164,42 @@ def weights_use(score: str, trace: str) -> str:
 def weights_object(score: str, key: str, content: str) -> str:
     """Weights, as a safetensors file."""
     return f"{weights_objects(score)}{key}.{content}.safetensors"
+
+
+class Proof(Enum):
+    """How a file shows that it is what was put under its name."""
+
+    TABLE = "Parquet whose footer has the hash in its name, and hashes of all other bytes"
+    CONTENT = "bytes that have the hash in their name"
+    RECORD = "JSON with a checksum over its path and its content"
+    INTAKE = "Parquet with a checksum over its path and its values"
+    NONE = "advisory: says what a process is doing, and decides nothing once it has ended"
+
+
+_HASH = "[0-9a-f]{16}"
+_PROOFS = tuple(
+    (re.compile(pattern), proof)
+    for pattern, proof in (
+        (rf"(samples|layers|quarantine|dropped|plans)/.+\.{_HASH}\.parquet", Proof.TABLE),
+        (rf"(manifests/[^/]+|hidden)/{_HASH}\.parquet", Proof.TABLE),
+        (rf"stats/.+\.{_HASH}\.json", Proof.CONTENT),
+        (rf"verdicts/.+\.{_HASH}\.arrow", Proof.CONTENT),
+        (rf"weights/.+\.{_HASH}\.safetensors", Proof.CONTENT),
+        (rf"tasks/.+/{_HASH}\.jsonl", Proof.CONTENT),
+        (rf"(tombstones|outputs)/{_HASH}\.json", Proof.CONTENT),
+        (r"intake/[^/]+/\d{8}\.parquet", Proof.INTAKE),
+        (r"(commits|weights|poison|strikes|runs)/.+\.json", Proof.RECORD),
+        (r"generations/\d{8}\.json|plans/[^/]+/plan\.json|store\.json|purge\.json", Proof.RECORD),
+        (r"(lease|shares|heartbeats|scratch)/.+", Proof.NONE),
+    )
+)
+
+
+def proof_of(path: str) -> Proof | None:
+    """How the file under this path proves itself; None if a store has no such file."""
+    return next((proof for pattern, proof in _PROOFS if pattern.fullmatch(path)), None)
+
+
+def generation_number(path: str) -> int:
+    """The number of a generation's record."""
+    return int(path.removeprefix(GENERATIONS).removesuffix(".json"))

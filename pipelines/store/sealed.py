@@ -74,6 +74,15 @@ def read_record(objects: ObjectStore, kind: type[T], path: str) -> T:
     return found
 
 
+def check_record(objects: ObjectStore, path: str) -> None:
+    """DamagedError if a record, of whatever type, is not what was put under this path; MissingError if it is gone."""
+    try:
+        raw = objects.read(path)
+    except FileNotFoundError:
+        raise missing(objects.root, path) from None
+    unsealed(objects.root, path, raw)
+
+
 def is_first_format(raw: bytes) -> bool:
     """Whether this is the `store.json` of a store from before records had checksums."""
     try:

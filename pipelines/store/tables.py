@@ -1,10 +1,11 @@
 """Writes and reads Parquet objects: written to a local file, hashed by bytes and values, then put in one call (law 5).
 
-Row groups are bounded in rows and in bytes, which bounds a reader's memory.
+What is read is checked against the hash in the object's name. Row groups are bounded in rows and in bytes, which
+bounds a reader's memory.
 """
 
 import bisect
-import hashlib
+import io
 import itertools
 import os
 import tempfile
@@ -17,17 +18,14 @@ from typing import Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from winnow.pipelines.store.checked_parquet import CheckedFile, close_checked
+from winnow.pipelines.store.damage import missing
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.schemas.errors import StoreError
 from winnow.schemas.records import ObjectRecord
 from winnow.schemas.values import ValueHasher
 
-CONTENT_DIGITS = 16
 ROW_GROUP_ROWS = 16_384
 ROW_GROUP_BYTES = 64 << 20
-
-_UNREADABLE = (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError)
-"""Errors of reading damaged bytes; a changed footer may ask for types that do not exist."""
 
 
 class TableWriter:
@@ -52,7 +50,7 @@ class TableWriter:
         descriptor, name = tempfile.mkstemp(dir=store.scratch(), prefix=f"{os.getpid()}-", suffix=".parquet")
         os.close(descriptor)
         self._file = Path(name)
-        self._parquet = pq.ParquetWriter(self._file, schema, compression="zstd", write_page_checksum=True)
+        self._parquet = pq.ParquetWriter(self._file, schema, compression="zstd")
 
     def __enter__(self) -> Self:
         return self
@@ -83,10 +81,7 @@ class TableWriter:
     def finish(self, name: Callable[[str], str]) -> ObjectRecord:
         """Publishes the table under the name made from its content's hash."""
         self._flush()
-        self._parquet.close()
-        with open(self._file, "rb") as stream:
-            content = hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=CONTENT_DIGITS // 2)).hexdigest()
-        path = name(content)
+        path = name(close_checked(self._parquet, self._file))
         size = self._file.stat().st_size
         if not self._store.exists(path):
             self._store.put(path, self._file)
@@ -124,62 +119,71 @@ def read_batches(
     store: ObjectStore, path: str, columns: list[str] | None = None, batch_rows: int = ROW_GROUP_ROWS
 ) -> Iterator[pa.RecordBatch]:
     """Yields the object's rows, at most a row group at a time."""
-    try:
-        with store.open(path) as stream, pq.ParquetFile(stream, pre_buffer=False) as parquet:
-            yield from parquet.iter_batches(batch_size=batch_rows, columns=columns, use_threads=False)
-    except _UNREADABLE as error:
-        raise _unreadable(store, path, error) from None
+    with open_table(store, path) as parquet:
+        yield from parquet.iter_batches(batch_size=batch_rows, columns=columns, use_threads=False)
 
 
 def read_schema(store: ObjectStore, path: str) -> pa.Schema:
     """The columns of an object, without reading rows."""
-    try:
-        with store.open(path) as stream:
-            return pq.read_schema(stream)
-    except _UNREADABLE as error:
-        raise _unreadable(store, path, error) from None
+    with open_table(store, path) as parquet:
+        return parquet.schema_arrow
 
 
 def read_rows(store: ObjectStore, path: str, rows: Sequence[int], columns: list[str] | None = None) -> pa.Table:
     """Reads rows of an object by number, in that order; reads only the row groups that hold them."""
-    try:
-        with store.open(path) as stream, pq.ParquetFile(stream, pre_buffer=False) as parquet:
-            sizes = [parquet.metadata.row_group(group).num_rows for group in range(parquet.num_row_groups)]
-            starts = [0, *itertools.accumulate(sizes)]
-            groups = [bisect.bisect_right(starts, row) - 1 for row in rows]
-            held = {
-                group: parquet.read_row_group(group, columns=columns, use_threads=False)
-                for group in sorted(set(groups))
-            }
-            found = [held[group].slice(row - starts[group], 1) for group, row in zip(groups, rows, strict=True)]
-            if found:
-                return pa.concat_tables(found)
-            empty = parquet.schema_arrow.empty_table()
-            return empty if columns is None else empty.select(columns)
-    except _UNREADABLE as error:
-        raise _unreadable(store, path, error) from None
+    with open_table(store, path) as parquet:
+        sizes = [parquet.metadata.row_group(group).num_rows for group in range(parquet.num_row_groups)]
+        starts = [0, *itertools.accumulate(sizes)]
+        groups = [bisect.bisect_right(starts, row) - 1 for row in rows]
+        held = {
+            group: parquet.read_row_group(group, columns=columns, use_threads=False) for group in sorted(set(groups))
+        }
+        found = [held[group].slice(row - starts[group], 1) for group, row in zip(groups, rows, strict=True)]
+        if found:
+            return pa.concat_tables(found)
+        empty = parquet.schema_arrow.empty_table()
+        return empty if columns is None else empty.select(columns)
 
 
 def read_table(store: ObjectStore, path: str, columns: list[str] | None = None) -> pa.Table:
     """Reads a small object whole: manifests, task lists, ranges."""
     try:
-        raw = pa.BufferReader(store.read(path))  # in memory: an Arrow thread must not call into an exiting Python
-        return pq.read_table(raw, columns=columns, use_threads=False, pre_buffer=False)
-    except _UNREADABLE as error:
-        raise _unreadable(store, path, error) from None
+        raw = store.read(path)
+    except FileNotFoundError:
+        raise missing(store.root, path) from None
+    checked = CheckedFile(io.BytesIO(raw), store.root, path)
+    checked.check()
+    # In memory: an Arrow thread must not call into an exiting Python.
+    with pq.ParquetFile(pa.BufferReader(raw), metadata=checked.metadata, pre_buffer=False) as parquet:
+        return parquet.read(columns=columns, use_threads=False)
+
+
+def check_table(store: ObjectStore, path: str) -> None:
+    """Reads an object whole, in bounded memory; DamagedError if a byte is not what was written."""
+    with _checked(store, path) as checked:
+        checked.check()
 
 
 @contextmanager
-def unreadable_as(store: ObjectStore, path: str) -> Iterator[None]:
-    """Turns errors inside into one line about this object."""
+def open_table(store: ObjectStore, path: str) -> Iterator[pq.ParquetFile]:
+    """Opens an object whose parts are checked as they are read.
+
+    Raises:
+        DamagedError: It is not what its name says; also raised later, by the read that meets the damage.
+        MissingError: It does not exist.
+    """
+    with (
+        _checked(store, path) as checked,
+        pq.ParquetFile(checked, metadata=checked.metadata, pre_buffer=False) as parquet,
+    ):
+        yield parquet
+
+
+@contextmanager
+def _checked(store: ObjectStore, path: str) -> Iterator[CheckedFile]:
     try:
-        yield
-    except _UNREADABLE as error:
-        raise _unreadable(store, path, error) from None
-
-
-def _unreadable(store: ObjectStore, path: str, error: Exception) -> StoreError:
-    if isinstance(error, FileNotFoundError):
-        return StoreError(f"{store.root}: {path} is missing; run 'winnow audit' to see what else is missing")
-    said = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-    return StoreError(f"{store.root}: {path} cannot be read: {said}; run 'winnow audit' to see what else is damaged")
+        stream = store.open(path)
+    except FileNotFoundError:
+        raise missing(store.root, path) from None
+    with stream:
+        yield CheckedFile(stream, store.root, path)

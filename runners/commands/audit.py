@@ -29,11 +29,11 @@ def add(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Audit the latest generation; the exit status is 0 if all is proved, 1 if something is wrong."""
-    from winnow.pipelines.audit import audit_generation
+    from winnow.pipelines.audit import audit_store
 
     recipe, store = open_place(options.place)
     context = recipe.ingest(store) if recipe is not None and not options.store_only else None
-    findings = audit_generation(store, store.require_latest(), context, exports=not options.store_only)
+    findings = audit_store(store, context, exports=not options.store_only)
     return print_findings(findings, open_console(), as_json=options.json)
 
 

@@ -5,11 +5,10 @@ Reads records, never rows; only of shards in which forgotten rows wait for their
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import suppress
 from typing import TypeAlias
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
@@ -19,12 +18,16 @@ from winnow.pipelines.rules.near_thresholds import NearThreshold
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.score.overview import ScoreOverview
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.content import name_content, read_content
+from winnow.pipelines.store.damage import DamagedError, MissingError
 from winnow.pipelines.store.generations import ManifestRow, Store
 from winnow.pipelines.store.hiding.looks import NOTHING, HiddenRows
 from winnow.pipelines.store.hiding.neutral import neutral_stream
-from winnow.pipelines.store.tables import read_batches
+from winnow.pipelines.store.tables import read_batches, read_schema
 from winnow.pipelines.store.together import AT_ONCE, each
 from winnow.runners.report import DuplicatesFound, ExampleRange, ExampleRow, Examples
+from winnow.schemas.errors import StoreError
+from winnow.schemas.identity import content_name
 from winnow.schemas.records import Generation, TaskCommit
 from winnow.schemas.rows.extraction import EXTRACTED
 from winnow.schemas.statistics import ShardStatistics, layer_spec, merge_in_order
@@ -170,12 +173,25 @@ def _counted(
         """What was counted when the shard was written; counted anew while forgotten rows are only hidden in it."""
         pending = hidden.get(row.shard, NOTHING).pending
         if not len(pending):
-            return row, ShardStatistics.from_json(store.objects.read(row.statistics))
+            return row, _stored(store, layer, row)
         batches = neutral_stream(layer, read_batches(store.objects, row.object), pending)
         return row, ShardStatistics.of(layer_spec(layer, _schema(store, row)), batches)
 
     at_once = 1 if any(len(one.pending) for one in hidden.values()) else AT_ONCE  # whole shards may have to be read
     return each(store.objects, counted, store.manifest(generation, layer), at_once)
+
+
+def _stored(store: Store, layer: str, row: ManifestRow) -> ShardStatistics:
+    """What was counted when the shard was written; counted and stored again if that is lost or damaged."""
+    try:
+        raw = read_content(store.objects, row.statistics)
+    except (DamagedError, MissingError):
+        batches = read_batches(store.objects, row.object)
+        raw = ShardStatistics.of(layer_spec(layer, _schema(store, row)), batches).to_json()
+        if content_name(raw) == name_content(row.statistics):
+            with suppress(OSError, StoreError):  # the store may be one that this user can only read
+                store.objects.put(row.statistics, raw)
+    return ShardStatistics.from_json(raw)
 
 
 def _tallied(
@@ -189,8 +205,7 @@ def _tallied(
 
 
 def _schema(store: Store, row: ManifestRow) -> pa.Schema:
-    with closing(store.objects.open(row.object)) as stream:
-        return pq.read_schema(stream)
+    return read_schema(store.objects, row.object)
 
 
 def _source(

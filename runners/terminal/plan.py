@@ -23,7 +23,7 @@ from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import committed_names
-from winnow.pipelines.store.generations import Store, open_store
+from winnow.pipelines.store.generations import NoStoreError, Store, open_store
 from winnow.pipelines.store.location import open_location
 from winnow.runners.estimating.amounts import StageEstimate, StoreBefore, estimate
 from winnow.runners.estimating.rates import Rates, read_rates
@@ -34,7 +34,7 @@ from winnow.runners.stages.warming import warm_kernels
 from winnow.runners.terminal.quantities import byte_size
 from winnow.runners.terminal.rules import coverage_counter, decided, pinned_rules, print_rules, require_accepted
 from winnow.runners.terminal.safety_coverage import print_coverage
-from winnow.schemas.errors import StoreError, WinnowError
+from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe import resolved_yaml
 from winnow.schemas.records import Generation
@@ -120,7 +120,7 @@ def _plan(recipe: BoundRecipe) -> RecipePlan:
         store = open_store(objects)
         generation = store.latest()
         state = "nothing ingested yet" if generation is None else f"generation {generation.number}"
-    except StoreError:
+    except NoStoreError:
         store = Store(objects, store_record(recipe.config))
         state = "does not exist yet"
     context = recipe.ingest(store)

@@ -23,6 +23,7 @@ from winnow.pipelines.running.ledger.intake import (
     look,
     reject_changed,
     replace_changed,
+    require_intake,
 )
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import aligned_shards, committed_names, load_task_commits
@@ -51,8 +52,10 @@ def plan_sources(context: IngestContext, patterns: Patterns) -> list[SourcePlan]
     for name, source in context.sources.items():
         listing = list_source(name, source.objects, patterns[name])
         splittable = {info.path: is_splittable(source.format, info.path) for info in listing.files}
-        seen = look(context.store.objects, listing, patterns[name], context.store.record.task_bytes, splittable)
-        plans.append(SourcePlan(name, listing, seen, source.key(context.limits), splittable))
+        seen = look(context.store, listing, patterns[name], context.store.record.task_bytes, splittable)
+        key = source.key(context.limits)
+        require_intake(context.store, name, seen, committed_names(context.store.objects, layout.SAMPLES, key))
+        plans.append(SourcePlan(name, listing, seen, key, splittable))
     return plans
 
 
@@ -76,7 +79,7 @@ def settle_changes(context: IngestContext, plan: SourcePlan, *, replace_files: b
     if not stale:
         return plan
     task_bytes = context.store.record.task_bytes
-    renewed = replace_changed(context.store.objects, plan.look, plan.listing, task_bytes, plan.splittable, stale)
+    renewed = replace_changed(context.store, plan.look, plan.listing, task_bytes, plan.splittable, stale)
     return replace(plan, look=renewed)
 
 
@@ -91,7 +94,7 @@ def _same_bytes(objects: ObjectStore, path: str, size: int, recorded: Mapping[tu
 def freeze_plans(context: IngestContext, plans: Iterable[SourcePlan]) -> None:
     """Records the newly planned tasks. The caller holds the lease, so nobody else plans at the same time."""
     for plan in plans:
-        if not freeze(context.store.objects, plan.name, plan.look):
+        if not freeze(context.store, plan.name, plan.look):
             root = context.store.root
             raise StoreError(f"{root}: another writer has just planned source {plan.name!r}; run again")
 
@@ -104,21 +107,23 @@ def frozen_plans(context: IngestContext, patterns: Patterns, *, replace_files: b
     while True:
         looks = plan_sources(context, patterns)
         plans = [settle_changes(context, plan, replace_files=replace_files) for plan in looks]
-        if all(freeze(context.store.objects, plan.name, plan.look) for plan in plans):
+        if all(freeze(context.store, plan.name, plan.look) for plan in plans):
             return plans
 
 
 def pending_tasks(context: IngestContext, plan: SourcePlan) -> list[IngestTask]:
     """The tasks without a commit, largest first so that the last to end is a small one.
 
-    A commit whose object is missing (the garbage collector ran between a late writer's two puts) is withdrawn.
+    A commit is withdrawn if an object of it is missing: it was lost, or the garbage collector ran between a late
+    writer's two puts.
     """
     objects = context.store.objects
     committed = committed_names(objects, layout.SAMPLES, plan.key)
-    present = {info.path for info in objects.list("samples/")} if committed else set()
+    written = (layout.SAMPLES_OBJECTS, layout.DROPPED, layout.QUARANTINE) if committed else ()
+    present = {info.path for prefix in written for info in objects.list(prefix)}
     names = [task.name for task in plan.look.tasks if task.name in committed]
     for name, commit in load_task_commits(objects, plan.key, names).items():
-        if any(shard.object.path not in present for shard in commit.shards):
+        if any(one.path not in present for one in commit.objects):
             objects.delete(layout.commit(layout.SAMPLES, plan.key, name))
             committed.discard(name)
     pending = [task for task in plan.look.tasks if task.name not in committed]
@@ -152,7 +157,7 @@ def mend_splits(context: IngestContext, plan: SourcePlan, published: Set[tuple[s
         return None
     whole = {**plan.splittable, **dict.fromkeys(broken, False)}
     task_bytes = context.store.record.task_bytes
-    mended = replace_changed(context.store.objects, plan.look, plan.listing, task_bytes, whole, broken)
+    mended = replace_changed(context.store, plan.look, plan.listing, task_bytes, whole, broken)
     return replace(plan, look=mended, splittable=whole)
 
 

@@ -2,12 +2,13 @@
 
 A large file becomes several tasks, each a byte range; small files are packed, several to a task. The first
 plan of a source records its tasks, later plans add tasks for new files, so a crawl grows without
-renaming anything, and a run that died finds the same tasks again. Every plan is one record put if absent.
+renaming anything, and a run that died finds the same tasks again. Every plan is one record put if absent; they are
+numbered without gaps, and each has a checksum over its place and its values.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -16,10 +17,14 @@ import pyarrow.parquet as pq
 
 from winnow.pipelines.ingest.records import FilePart
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.damage import damaged, first_line, missing
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
-from winnow.pipelines.store.tables import read_table
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.sealed import CHECKSUM
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import digest, path_slug
+from winnow.schemas.records import StoreRecord
+from winnow.schemas.values import ValueHasher
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +87,15 @@ class Look:
     retired: tuple[str, ...]
     changed: tuple[str, ...]  # paths whose size or version differs from the frozen one
     vanished: tuple[str, ...]  # frozen paths that no longer exist
+    frozen: frozenset[str]  # the names of all frozen tasks, also of retired ones
 
 
 def look(
-    objects: ObjectStore, listing: Listing, patterns: Sequence[str], task_bytes: int, splittable: Mapping[str, bool]
+    store: Store, listing: Listing, patterns: Sequence[str], task_bytes: int, splittable: Mapping[str, bool]
 ) -> Look:
     """Compares a listing with what is frozen. Reads no source file; writes nothing."""
-    number, frozen, retirements = _frozen(objects, listing.source)
+    intake = _read(store, listing.source)
+    frozen, retirements = intake.tasks, Counter(intake.retirements)
     now = {info.path: info for info in listing.files}
     changed: set[str] = set()
     vanished: set[str] = set()
@@ -109,17 +116,27 @@ def look(
     fresh = [info for info in listing.files if info.path not in covered]
     added = _pack(fresh, listing.source, task_bytes, splittable, retirements)
     return Look(
-        number=number,
+        number=intake.next,
         tasks=tuple(sorted((*kept.values(), *added), key=lambda task: task.name)),
         added=added,
         retired=tuple(sorted(retired)),
         changed=tuple(sorted(changed)),
         vanished=tuple(sorted(vanished)),
+        frozen=frozenset(intake.names),
     )
 
 
+def require_intake(store: Store, source: str, seen: Look, committed: Set[str]) -> None:
+    """Raises a MissingError if a task is committed that no record names: the last record is lost.
+
+    Without it, tasks would be planned anew under other names, or under names of older content.
+    """
+    if not committed <= seen.frozen:
+        raise missing(store.root, layout.intake(source, seen.number))
+
+
 def replace_changed(
-    objects: ObjectStore,
+    store: Store,
     seen: Look,
     listing: Listing,
     task_bytes: int,
@@ -131,21 +148,23 @@ def replace_changed(
     retired = {task.name for task in seen.tasks if any(file.part.path in gone for file in task.files)}
     kept = [task for task in seen.tasks if task.name not in retired]
     covered = {file.part.path for task in kept for file in task.files}
-    number, _, retirements = _frozen(objects, listing.source)
+    intake = _read(store, listing.source)
+    retirements = Counter(intake.retirements)
     retirements.update(file.part.path for task in seen.tasks if task.name in retired for file in task.files)
     fresh = [info for info in listing.files if info.path not in covered]
     added = _pack(fresh, listing.source, task_bytes, splittable, retirements)
     return Look(
-        number=number,
+        number=intake.next,
         tasks=tuple(sorted((*kept, *added), key=lambda task: task.name)),
         added=added,
         retired=tuple(sorted({*seen.retired, *retired})),
         changed=(),
         vanished=seen.vanished,
+        frozen=frozenset(intake.names),
     )
 
 
-def freeze(objects: ObjectStore, source: str, seen: Look) -> bool:
+def freeze(store: Store, source: str, seen: Look) -> bool:
     """Records the additions; False if another plan has taken the number, so that this one is stale."""
     if not seen.added and not seen.retired:
         return True
@@ -163,9 +182,35 @@ def freeze(objects: ObjectStore, source: str, seen: Look) -> bool:
         for file in task.files
     ]
     rows += [{"task": name, "retired": True} for name in seen.retired]
+    path = layout.intake(source, seen.number)
+    table = pa.Table.from_pylist(rows, schema=ROWS)
+    sealed = table.replace_schema_metadata({CHECKSUM: _checksum(store.record, path, table)})
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist(rows, schema=ROWS), sink, compression="zstd")
-    return objects.put_if_absent(layout.intake(source, seen.number), sink.getvalue().to_pybytes())
+    pq.write_table(sealed, sink, compression="zstd")
+    return store.objects.put_if_absent(path, sink.getvalue().to_pybytes())
+
+
+def read_intake(objects: ObjectStore, record: StoreRecord, path: str) -> pa.Table:
+    """One record; DamagedError if it is not what this store put under this path."""
+    try:
+        raw = pa.BufferReader(objects.read(path))
+    except FileNotFoundError:
+        raise missing(objects.root, path) from None
+    try:
+        table = pq.read_table(raw, use_threads=False, pre_buffer=False)
+    except (pa.ArrowException, OSError) as error:
+        raise damaged(objects.root, path, first_line(error)) from None
+    said = (table.schema.metadata or {}).get(CHECKSUM.encode(), b"").decode("ascii", "replace")
+    if table.schema != ROWS or said != _checksum(record, path, table):
+        raise damaged(objects.root, path, "its checksum is that of other content")
+    return table
+
+
+def _checksum(record: StoreRecord, path: str, table: pa.Table) -> str:
+    values = ValueHasher(table.schema)
+    for batch in table.to_batches():
+        values.update(batch)
+    return digest(record.identity, path, values.hexdigest(), size=8).hex()
 
 
 def reject_changed(source: str, changed: Sequence[str]) -> None:
@@ -178,22 +223,36 @@ def reject_changed(source: str, changed: Sequence[str]) -> None:
         )
 
 
-def _frozen(objects: ObjectStore, source: str) -> tuple[int, dict[str, IngestTask], Counter[str]]:
-    """The next record's number, the current tasks, and how often a task of each path was retired."""
+@dataclass(frozen=True)
+class _Intake:
+    """What the records of a source say together."""
+
+    next: int  # the number of the next record
+    tasks: Mapping[str, IngestTask]  # the current ones
+    names: Set[str]  # of all tasks, also of retired ones
+    retirements: Mapping[str, int]  # how often a task of each path was retired
+
+
+def _read(store: Store, source: str) -> _Intake:
     tasks: dict[str, list[TaskFile]] = {}
+    names: set[str] = set()
     number = 1
     retirements: Counter[str] = Counter()
-    for info in objects.list(f"{layout.INTAKE}{source}/"):
+    for info in store.objects.list(f"{layout.INTAKE}{source}/"):
+        if info.path != layout.intake(source, number):
+            raise missing(store.root, layout.intake(source, number))
         number += 1
         added: dict[str, list[TaskFile]] = {}
-        for row in read_table(objects, info.path).to_pylist():
+        for row in read_intake(store.objects, store.record, info.path).to_pylist():
+            names.add(row["task"])
             if row["retired"]:
                 retirements.update(file.part.path for file in tasks.pop(row["task"], ()))
             else:
                 part = FilePart(row["path"], row["size"], row["start"], row["end"])
                 added.setdefault(row["task"], []).append(TaskFile(part, row["version"]))
         tasks.update(added)
-    return number, {name: IngestTask(name, source, tuple(files)) for name, files in tasks.items()}, retirements
+    current = {name: IngestTask(name, source, tuple(files)) for name, files in tasks.items()}
+    return _Intake(number, current, names, retirements)
 
 
 def _pack(

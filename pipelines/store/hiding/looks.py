@@ -5,7 +5,6 @@ change, so a look stays valid. Objects that no look covers are scanned when need
 for a writer.
 """
 
-import contextlib
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +18,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.content import read_content
+from winnow.pipelines.store.damage import DamagedError, MissingError, missing
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.hiding.matching import Matcher, merged_rows
 from winnow.pipelines.store.hiding.neutral import is_neutral
@@ -171,7 +172,7 @@ def load_tombstones(objects: ObjectStore) -> dict[str, Tombstone]:
 
     def load(path: str) -> tuple[str, Tombstone]:
         name = path.removeprefix(layout.TOMBSTONES).removesuffix(".json")
-        return name, from_json(Tombstone, objects.read(path), f"{objects.root}/{path}")
+        return name, from_json(Tombstone, read_content(objects, path), f"{objects.root}/{path}")
 
     if not paths:
         return {}
@@ -200,10 +201,14 @@ def store_looks(objects: ObjectStore, taken: Iterable[tuple[frozenset[str], Look
 
 
 _last: tuple[tuple[str, ...], tuple[str, ...], Hiding] | None = None
+_unhidden: set[str] = set()  # stores that have no tombstone, and no look that tells of a lost one
 
 
 def load_hiding(objects: ObjectStore, *, fresh: bool = False) -> Hiding:
     """The current tombstones and looks. Both are named by content, so an unchanged set is read once.
+
+    A look names the tombstones that it was taken for, so a lost tombstone is noticed: its rows stay hidden, or reading
+    them is an error.
 
     Args:
         objects: The store's objects.
@@ -211,21 +216,28 @@ def load_hiding(objects: ObjectStore, *, fresh: bool = False) -> Hiding:
     """
     global _last
     names = tuple(info.path for info in objects.list(layout.TOMBSTONES))
-    if not names:
+    if not names and objects.root in _unhidden:
         return Hiding({})
     looks = tuple(info.path for info in objects.list(layout.HIDDEN))
     if not fresh and _last is not None and _last[:2] == (names, looks):
         return _last[2]
     hiding = Hiding({name: Selectors.of(one) for name, one in load_tombstones(objects).items()}, looks)
     for path in looks:
-        with contextlib.suppress(StoreError):  # lost, or collected since it was listed: its objects are scanned again
-            _add(hiding, read_table(objects, path))
+        try:
+            table = read_table(objects, path)
+        except (DamagedError, MissingError):  # also if collected since it was listed: its objects are scanned again
+            continue
+        tombstones = frozenset(orjson.loads((table.schema.metadata or {}).get(_TOMBSTONES, b"[]")))
+        if lost := sorted(tombstones - hiding.tombstones.keys()):
+            raise missing(objects.root, layout.tombstone(lost[0]))
+        _add(hiding, tombstones, table)
+    if not names:
+        _unhidden.add(objects.root)
     _last = names, looks, hiding
     return hiding
 
 
-def _add(hiding: Hiding, table: pa.Table) -> None:
-    tombstones = frozenset(orjson.loads((table.schema.metadata or {}).get(_TOMBSTONES, b"[]")))
+def _add(hiding: Hiding, tombstones: frozenset[str], table: pa.Table) -> None:
     columns = [table[name].combine_chunks() for name in LOOK.names]
     lengths = pc.list_value_length(columns[2]).to_numpy()
     empty = merged_rows(())

@@ -320,4 +320,4 @@ def test_a_damaged_signature_layer_stops_the_search_and_the_message_names_the_fi
     assert done.status != 0
     assert "Traceback" not in message
     assert signed.name in message
-    assert "run 'winnow audit'" in message
+    assert "run 'winnow annotate RECIPE', which makes it again" in message

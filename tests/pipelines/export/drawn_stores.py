@@ -72,9 +72,9 @@ def make_draw(
     for name, rows in shards.items():
         table = _samples(name, rows)
         size = {"row_group_rows": row_group_rows}
-        paths = {layout.SAMPLES: put_table_of(objects, table, layout.samples_object(name, "0"), **size)}
+        paths = {layout.SAMPLES: put_table_of(objects, table, f"samples/{name}", **size)}
         for layer, beside in rows.layers.items():
-            paths[layer] = put_table_of(objects, beside, layout.layer_object(layer, "k", name, "0"))
+            paths[layer] = put_table_of(objects, beside, f"{layout.layer_objects(layer, 'k')}{name}")
         ordered = sorted(rows.given, key=lambda one: (one.output, one.row))
         for one in ordered:
             given[one.output][one.stratum] += one.copies
@@ -95,7 +95,7 @@ def make_draw(
             ],
             schema=DRAW,
         )
-        draw = put_table_of(objects, table, f"plans/p/{name}.parquet")
+        draw = put_table_of(objects, table, f"plans/p/{name}")
         drawn.append(DrawnShard(name, rows.source, draw, paths, len(rows.texts)))
     outputs = tuple(
         PlannedOutput(
@@ -113,14 +113,12 @@ def make_draw(
     return store, Draw(plan, tuple(drawn))
 
 
-def put_table_of(objects: ObjectStore, table: pa.Table, path: str, row_group_rows: int = 16_384) -> str:
-    """Put a table under a name, in row groups of so many rows."""
-    if objects.exists(path):
-        objects.delete(path)  # names are those of the test, not of the content
+def put_table_of(objects: ObjectStore, table: pa.Table, name: str, row_group_rows: int = 16_384) -> str:
+    """Put a table under a name and the hash of its content, in row groups of so many rows."""
     with TableWriter(objects, table.schema, row_group_rows=row_group_rows) as writer:
         for batch in table.to_batches():
             writer.write(batch)
-        return writer.finish(lambda _: path).path
+        return writer.finish(lambda content: f"{name}.{content}.parquet").path
 
 
 def exports_of(folder: Path, *entries: str) -> tuple[BoundExport, ...]:

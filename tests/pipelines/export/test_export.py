@@ -22,7 +22,6 @@ from tests.pipelines.export.drawn_stores import (
     exports_of,
     identity,
     make_draw,
-    put_table_of,
     tree,
     words,
 )
@@ -171,11 +170,8 @@ def test_a_store_that_is_not_what_was_planned_ends_the_export(tmp_path: Path) ->
 
 def test_a_sample_that_a_draw_gives_twice_is_refused(tmp_path: Path) -> None:
     store, draw = make_draw(LocalStore(tmp_path / "store"), {"a": every(words(4)), "b": every(words(4))})
-    objects = store.objects
-    again = pq.read_table(tmp_path / "store" / draw.shards[0].draw)
-    samples = pq.read_table(tmp_path / "store" / draw.shards[0].objects["samples"])
-    put_table_of(objects, again, draw.shards[1].draw)
-    put_table_of(objects, samples, draw.shards[1].objects["samples"])
+    one, other = draw.shards
+    draw = replace(draw, shards=(one, replace(other, draw=one.draw, objects=one.objects)))
     with pytest.raises(
         ExportError, match=r"two samples have the id [0-9a-f]{32} and are copy 0, of crawl .* and crawl"
     ):

@@ -64,7 +64,7 @@ def draw_all(store: Store, copies: int = 1) -> Draw:
             {"output": 0, "row": row, "id": one, "stratum": 0, "first": 0, "copies": copies, "units": 1, "bytes": 0}
             for row, one in enumerate(ids.to_pylist())
         ]
-        path = put_table_of(store.objects, pa.Table.from_pylist(rows, DRAW), f"plans/p/{shard.shard}.parquet")
+        path = put_table_of(store.objects, pa.Table.from_pylist(rows, DRAW), f"plans/p/{shard.shard}")
         shards.append(DrawnShard(shard.shard, shard.source, path, {"samples": shard.object}, shard.rows))
         total += len(rows) * copies
     amount = Amount(total, total)

@@ -16,6 +16,7 @@ from winnow.pipelines.mix.draws import Draw
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.query.picked_rows import read_picked
 from winnow.pipelines.running.exchange import MAX_BLOCK_BYTES
+from winnow.pipelines.store import checked_parquet
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.memory import MemoryStore
@@ -56,7 +57,8 @@ def test_only_pending_rows_travel(tmp_path: Path) -> None:
     assert {partition: rows.num_rows for partition, rows in found} == {1: counts[1], 4: counts[4]}
 
 
-def test_row_groups_without_a_drawn_row_are_not_read(tmp_path: Path) -> None:
+def test_row_groups_without_a_drawn_row_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checked_parquet, "LEAST_BLOCK_BYTES", 1)
     store, draw = make_draw(LocalStore(tmp_path), {"a": Rows(words(40), [])}, row_group_rows=10)
     path = draw.shards[0].objects["samples"]
     group = pq.ParquetFile(tmp_path / path).metadata.row_group(1)
@@ -71,7 +73,7 @@ def test_row_groups_without_a_drawn_row_are_not_read(tmp_path: Path) -> None:
         return [text for _, columns in found for text in columns["samples.text"].to_pylist()]
 
     assert read([3, 9, 20, 39]) == [words(40)[row] for row in (3, 9, 20, 39)]
-    with pytest.raises(StoreError, match=f"{path} cannot be read: .*; run 'winnow audit'"):
+    with pytest.raises(StoreError, match=f"{path} is damaged: .*; delete it; run 'winnow ingest RECIPE'"):
         read([3, 12])
 
 

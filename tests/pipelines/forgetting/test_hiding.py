@@ -9,9 +9,11 @@ from winnow.pipelines.forgetting.hidden_rows import effect_of, hidden_rows, look
 from winnow.pipelines.forgetting.outputs import affected, register
 from winnow.pipelines.forgetting.requests import parse_selector, selectors_of
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.damage import DamagedError, MissingError
 from winnow.pipelines.store.hiding.looks import load_hiding, load_tombstones, put_tombstone
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.schemas.errors import StoreError
+from winnow.schemas.identity import content_name
 
 
 @pytest.fixture
@@ -52,6 +54,20 @@ def test_what_rows_say_of_themselves_is_enough_without_a_look(objects: MemorySto
     assert [batch["url"].to_pylist() for batch in read] == [[None, None], ["https://b.example/0"]]
 
 
+def test_a_lost_tombstone_is_noticed_by_whoever_reads_rows(objects: MemoryStore) -> None:
+    store, generation = make_store(objects, {"a": Shard("x", 2), "b": Shard("x", 1)})
+    names = [hide(objects, domain)[0] for domain in ("a.example", "b.example")]
+    look(store, generation)
+    for count, name in enumerate(names, 1):
+        objects.delete(layout.tombstone(name))
+        said = rf"tombstones/{min(names[:count])}\.json is missing; run 'winnow forget' again with the same request$"
+        with pytest.raises(MissingError, match=said):
+            [batch for row in store.manifest(generation, "samples") for batch in store.batches(row, ["url"])]
+    for domain in ("a.example", "b.example"):
+        hide(objects, domain)
+    assert set(hidden_rows(store, generation)) == {"a", "b"}
+
+
 def test_the_effect_of_selectors_before_they_are_recorded(objects: MemoryStore) -> None:
     store, _ = make_store(objects, {"a": Shard("x", 2)})
     make_store(objects, {"a": Shard("x", 2), "b": Shard("y", 1)})
@@ -69,7 +85,14 @@ def test_outputs_are_listed_while_they_are_there(objects: MemoryStore) -> None:
     assert affected(objects, []) == []
 
 
-def test_a_tombstone_of_another_shape_is_named(objects: MemoryStore) -> None:
-    objects.put(f"{layout.TOMBSTONES}x.json", b"{}")
-    with pytest.raises(StoreError, match=r"memory://.*/tombstones/x\.json: not a Tombstone"):
+def test_a_damaged_tombstone_is_named(objects: MemoryStore) -> None:
+    path = layout.tombstone(hide(objects, "a.example")[0])
+    objects.put(path, objects.read(path).replace(b'"version":1', b'"version":3'))
+    with pytest.raises(DamagedError, match=rf"{path} is damaged: its bytes have the hash"):
+        load_tombstones(objects)
+
+
+def test_a_tombstone_of_another_version_is_named(objects: MemoryStore) -> None:
+    objects.put(layout.tombstone(content_name(b"{}")), b"{}")
+    with pytest.raises(StoreError, match=r"memory://.*/tombstones/.*\.json: not a Tombstone"):
         load_tombstones(objects)

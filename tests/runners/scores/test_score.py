@@ -350,8 +350,9 @@ def test_layers_that_a_score_is_made_of_must_stand(folder: Path) -> None:
         scored(recipe)
 
 
+@pytest.mark.parametrize("damaged", [False, True], ids=["whole", "with a damaged checkpoint"])
 def test_a_training_that_was_stopped_goes_on_and_ends_the_same(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damaged: bool
 ) -> None:
     other = tmp_path / "other"
     shutil.copytree(folder, other)
@@ -360,7 +361,7 @@ def test_a_training_that_was_stopped_goes_on_and_ends_the_same(
     put = LocalStore.put
 
     def full(self: LocalStore, path: str, content: bytes | Path) -> None:
-        if path.endswith("0003.safetensors"):
+        if "/0003." in path:
             raise OSError(28, "No space left on device", path)
         put(self, path, content)
 
@@ -369,7 +370,11 @@ def test_a_training_that_was_stopped_goes_on_and_ends_the_same(
         patched.setattr(LocalStore, "put", full)
         with pytest.raises(OSError, match="No space"):
             scored(recipe)
-    assert list((other / "store" / layout.SCRATCH / "score").rglob("*.safetensors"))
+    (*_, last) = sorted((other / "store" / layout.SCRATCH / "score").rglob("*.safetensors"))
+    if damaged:
+        raw = bytearray(last.read_bytes())
+        raw[-1] ^= 1
+        last.write_bytes(raw)
     done = scored(write(other))
     assert weights_of(done.store) == whole
     assert not list((other / "store" / layout.SCRATCH).rglob("*.safetensors"))
