@@ -50,8 +50,8 @@ def near_preset(name: str) -> NearPreset:
 def _rpv2(threshold: float, bands: int, rows: int) -> NearPreset:
     note = (
         f"RedPajama-Data-v2 for a similarity of {threshold}, chosen as best_bands(128, {threshold}) does; its words "
-        "are what white space parts once ASCII punctuation is gone, so a line of Chinese is one word, and it signs no "
-        "text of fewer than 13 words"
+        "are separated by white space after ASCII punctuation is removed, so a line of Chinese is one word; it signs "
+        "no text of fewer than 13 words"
     )
     return NearPreset(f"rpv2@{threshold}", "words", 13, bands, rows, seed=1, note=note)
 
@@ -64,9 +64,9 @@ _ALL: Final = (
         bands=14,
         rows=8,
         seed=1,
-        note="datatrove's defaults, as FineWeb ran them and data-prep-kit does; datatrove writes every number as 0, "
-        "takes combining marks off (é is e; many vowel signs of Indic scripts go), splits words with an English "
-        "tokenizer unless told otherwise, and signs no text of fewer than 5 words",
+        note="datatrove's defaults, as FineWeb ran them and data-prep-kit does; datatrove replaces every number by 0, "
+        "removes combining marks (é is e; many vowel signs of Indic scripts are lost), splits words with an English "
+        "tokenizer by default, and signs no text of fewer than 5 words",
     ),
     NearPreset(
         "fineweb2",
@@ -86,8 +86,8 @@ _ALL: Final = (
         bands=20,
         rows=13,
         seed=42,
-        note="NeMo Curator's default curve with the shingles of Nemotron-CC; it hashes the text as it stands, so case, "
-        "punctuation and line breaks count there and do not here",
+        note="NeMo Curator's default curve with the shingles of Nemotron-CC; it hashes the text unchanged, so case, "
+        "punctuation and line breaks count there but not here",
     ),
     NearPreset(
         "duplodocus",
@@ -96,8 +96,8 @@ _ALL: Final = (
         bands=26,
         rows=11,
         seed=1,
-        note="the configuration in duplodocus's README; it counts tokens of cl100k_base, several to a long word or a "
-        "Han character, so its shingles reach less far than our 5 words",
+        note="the configuration in duplodocus's README; it counts tokens of cl100k_base, several per long word or "
+        "Han character, so its shingles are shorter than our 5 words",
     ),
     _rpv2(0.7, 14, 9),
     _rpv2(0.8, 9, 13),
@@ -110,7 +110,7 @@ _ALL: Final = (
         rows=20,
         seed=1,
         note="9 000 hashes in 450 bands of 20, as in Lee et al. 2021 and RefinedWeb's appendix (its main text says 20 "
-        "of 450); RefinedWeb counts GPT-2 tokens and takes accents off",
+        "of 450); RefinedWeb counts GPT-2 tokens and removes accents",
     ),
     NearPreset(
         "data-juicer",
@@ -119,8 +119,8 @@ _ALL: Final = (
         bands=32,
         rows=8,
         seed=1,
-        note="Data-Juicer 2.0 (its operator alone chooses 25 × 10, by best_bands(256, 0.7)); its words are what white "
-        "space parts, in lower case, with their punctuation",
+        note="Data-Juicer 2.0 (its operator alone chooses 25 × 10, by best_bands(256, 0.7)); its words are "
+        "separated by white space, in lower case, with their punctuation",
     ),
     NearPreset(
         "hplt",
@@ -130,7 +130,7 @@ _ALL: Final = (
         rows=15,
         seed=1,
         note="HPLT for a similarity of 0.8, chosen as best_bands(256, 0.8) does; it compares sets of single words, "
-        "whatever their order, parted by white space and in lower case, with their punctuation",
+        "in any order, separated by white space, in lower case, with their punctuation",
     ),
 )
 _PRESETS: Final = {preset.name: preset for preset in _ALL}

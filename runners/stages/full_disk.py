@@ -53,7 +53,7 @@ def full_disk(cuttings: Mapping[Way, Cutting], exports: Sequence[Unfinished], me
     full = _full(places, message)
     there = [place for place in places if place.device == full.device and (place.needs or place is full)]
     free, needs = full.free, sum(place.needs for place in there)
-    needed = f", and up to {byte_size(needs)} more are to be written there" if needs else ""
+    needed = f", and up to {byte_size(needs)} more still have to be written there" if needs else ""
     names = ", ".join(place.name for place in there)
     return ExportError(
         f"{names}: {os.strerror(errno.ENOSPC)}: {byte_size(free)} are free on the disk of {full.folder}{needed}; "

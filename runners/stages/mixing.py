@@ -178,7 +178,7 @@ def _foreign_families(stage: BoundStage, law: ScalingLaw) -> list[Problem]:
     ways = " or ".join(f"by: {way}" for way, count in shared.items() if count and count == max(shared.values()))
     right = f"write {ways} under families" if ways else "fit a law of these families"
     law_name = shown(families.law or "", 200)
-    message = f"{law_name} is of {listed(law.names)}, none of which is a family with by: {families.by}; {right}"
+    message = f"{law_name} covers {listed(law.names)}, none of which is a family with by: {families.by}; {right}"
     return [Problem(stage.config.place, f"{stage.path}.families.law", message)]
 
 

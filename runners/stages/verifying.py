@@ -120,8 +120,8 @@ def _verified(recipe: BoundRecipe, number: int, plan: _RequestedPlan) -> Verifie
             found.notes.append(f"holds files that winnow did not write: {first_few(others)}")
         if skipped := sum(line.samples for line in found.manifest.left_out):
             found.notes.append(
-                f"{grouped(skipped)} samples were left out, as their media were missing; if these are back, "
-                f"--replace includes them"
+                f"{grouped(skipped)} samples were left out because their media were missing; if the media are "
+                f"available again, --replace includes them"
             )
         found.notes += _differences(recipe, number, plan, found.manifest)
     except ExportError as error:
@@ -134,7 +134,7 @@ def _verified(recipe: BoundRecipe, number: int, plan: _RequestedPlan) -> Verifie
 def _differences(recipe: BoundRecipe, number: int, plan: _RequestedPlan, manifest: Manifest) -> Iterator[str]:
     """How the existing export differs from the current recipe."""
     if plan.name is None:
-        yield f"is of plan {manifest.plan}; {plan.why}"
+        yield f"belongs to plan {manifest.plan}; {plan.why}"
     problems = Problems()
     try:
         bound = bind_export(recipe.config, number, problems)
@@ -147,4 +147,4 @@ def _differences(recipe: BoundRecipe, number: int, plan: _RequestedPlan, manifes
     except (WinnowError, OSError) as error:
         yield f"cannot determine whether the options have changed: {str(error).splitlines()[0]}"
         if plan.name not in (None, manifest.plan):
-            yield f"is of plan {manifest.plan}; the recipe now has plan {plan.name}"
+            yield f"belongs to plan {manifest.plan}; the recipe now has plan {plan.name}"

@@ -80,7 +80,7 @@ def test_a_full_disk_is_told_from_the_others_and_what_it_lacks(small_disk: Path,
     assert said.startswith(f"{small_disk}/out: No space left on device: ")
     assert f"are free on the disk of {small_disk}/.out.winnow-unfinished, and up to " in said
     assert said.endswith(
-        "more are to be written there; finished files are kept: free some space and run the same command again"
+        "more still have to be written there; finished files are kept: free some space and run the same command again"
     )
     assert "roomy" not in said
     assert said.count("\n") == 0

@@ -188,7 +188,9 @@ def test_another_mixture_takes_a_folder_only_where_that_is_asked_for(tiny: Tiny)
     old = json.loads((tiny.folder / "out/jsonl/winnow.json").read_bytes())["plan"]
     tiny.write("{tokenizer: bytes, budget: 60}", ONE)
     shown = tiny.run("export", "--verify")
-    assert f"note      {tiny.folder}/out/jsonl: is of plan {old}; the recipe or its store has changed since" in shown
+    assert (
+        f"note      {tiny.folder}/out/jsonl: belongs to plan {old}; the recipe or its store has changed since" in shown
+    )
     new, _ = tiny.mix()
     told = f"contains an export of plan {old}, but the recipe's plan is {new.plan.name}"
     assert f"{told}; write to another folder" in tiny.complaint("export")

@@ -224,7 +224,7 @@ def test_a_law_of_groups_is_refused_where_families_are_no_groups(tiny: Tiny) -> 
     law_of(tiny, NAMES)
     tiny.write(BY_LAW.replace("by: group, ", ""))
     said = (
-        "mix.families.law: 'law.json' is of Germanic, Indic, Slavic, none of which is a family with by: family; "
+        "mix.families.law: 'law.json' covers Germanic, Indic, Slavic, none of which is a family with by: family; "
         "write by: group or "
         "by: paper5 under families\n"
     )
