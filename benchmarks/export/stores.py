@@ -16,6 +16,7 @@ from benchmarks.dedupe.truth import corpus_files
 from benchmarks.inputs.pages import CACHE
 from benchmarks.planted import write_corpus
 from benchmarks.reporting import Measured, measure
+from winnow.schemas.records import FORMAT_VERSION
 
 SHARES = {"web": 8, "forums": 4, "books": 2, "code": 2}  # sixteenths of the texts
 VOCABULARY = 32_000
@@ -65,13 +66,17 @@ class Prepared:
 
 
 def prepared_store(samples: int) -> Prepared:
-    """The store of so many samples, with its plan and its draw; made once, and brought up to date."""
+    """The store of so many samples, with its plan and its draw; made once for a format of stores, and brought up to date."""
     folder = (CACHE / f"export-{samples}").absolute()
     folder.mkdir(parents=True, exist_ok=True)
     prepared = Prepared(folder, samples, tokenizer_file(folder.parent))
     if not (folder / "cut").exists():
         cut_by_source(write_corpus(CACHE, samples), folder, samples)
         (folder / "cut").touch()
+    stamp = folder / "format"
+    if not stamp.exists() or stamp.read_text() != str(FORMAT_VERSION):
+        shutil.rmtree(prepared.store, ignore_errors=True)
+        stamp.write_text(str(FORMAT_VERSION))
     for edited, commands in ((False, ("ingest", "annotate", "mix")), (True, ("mix",))):
         recipe = prepared.recipe(folder / "recipe.yaml", "  - {parquet: {path: out}}", edited=edited)
         for command in commands:

@@ -21,7 +21,7 @@ from winnow.pipelines.store.sealed import put_record_if_absent
 from winnow.pipelines.store.tables import TableWriter
 from winnow.schemas.identity import digest, fingerprint_of
 from winnow.schemas.recipe import Recipe
-from winnow.schemas.records import LayerCommit, ObjectRecord, ShardRecord, TaskCommit
+from winnow.schemas.records import FORMAT_VERSION, LayerCommit, ObjectRecord, ShardRecord, TaskCommit
 from winnow.schemas.rows.samples import SAMPLES
 
 SHARD_ROWS = 65_536
@@ -32,7 +32,7 @@ Maker: TypeAlias = Callable[[int, int], pa.Table]
 
 
 def cached_store(name: str, rows: int, recipe_of: Callable[[Path], Recipe], makers: Mapping[str, Maker]) -> Path:
-    """The folder of a store of so many rows of one source, `crawl`; made anew when its layers' keys are others.
+    """The folder of a store of so many rows of one source, `crawl`; made anew when its format or its layers' keys are others.
 
     Args:
         name: The folder's.
@@ -46,7 +46,7 @@ def cached_store(name: str, rows: int, recipe_of: Callable[[Path], Recipe], make
     recipe = recipe_of(folder)
     keys = _keys(recipe)
     stamp = folder / "made-for"
-    wanted = fingerprint_of(keys)
+    wanted = fingerprint_of({**keys, "format": str(FORMAT_VERSION)})
     if not stamp.exists() or stamp.read_text() != wanted:
         shutil.rmtree(folder / "store", ignore_errors=True)
         _make_store(recipe, rows, keys, makers)
