@@ -66,7 +66,7 @@ class Prepared:
 
 
 def prepared_store(samples: int) -> Prepared:
-    """The store of so many samples, with its plan and its draw; made once for a format of stores, and brought up to date."""
+    """The store of so many samples, with its plan and its draw: made once per store format, and brought up to date."""
     folder = (CACHE / f"export-{samples}").absolute()
     folder.mkdir(parents=True, exist_ok=True)
     prepared = Prepared(folder, samples, tokenizer_file(folder.parent))
