@@ -32,7 +32,7 @@ Maker: TypeAlias = Callable[[int, int], pa.Table]
 
 
 def cached_store(name: str, rows: int, recipe_of: Callable[[Path], Recipe], makers: Mapping[str, Maker]) -> Path:
-    """The folder of a store of so many rows of one source, `crawl`; made anew when its format or its layers' keys are others.
+    """The folder of a store of so many rows of one source, `crawl`; made anew when its format or a key changes.
 
     Args:
         name: The folder's.
