@@ -334,7 +334,7 @@ class _ProcessTree:
                 with member.oneshot():
                     resident = member.memory_info().rss
                     times = member.cpu_times()
-                peak = max(resident, _peak_resident(member.pid))
+                peak = max(resident, peak_resident(member.pid))
             except psutil.Error:  # ended between the listing and the look
                 continue
             together += resident
@@ -344,7 +344,7 @@ class _ProcessTree:
         return True
 
 
-def _peak_resident(pid: int) -> int:
+def peak_resident(pid: int) -> int:
     """The kernel's own record of a process's peak; 0 where there is none."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()

@@ -66,21 +66,24 @@ def write_warc(target: Path, pages: int) -> int:
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_suffix(".unfinished")
     with open(unfinished, "wb") as stream:
-        stream.write(gzip.compress(_record(b"warcinfo", 0, b"", b"software: benchmark\r\n"), 6, mtime=0))
+        stream.write(gzip.compress(warc_record(b"warcinfo", 0, b"", b"software: benchmark\r\n"), 6, mtime=0))
         for number in range(pages):
             url, html = documents[number % len(documents)]
             body = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n" + html
             address = f"{url}?{number // len(documents)}".encode()
-            stream.write(gzip.compress(_record(b"request", 3 * number, address, b"GET / HTTP/1.1\r\n\r\n"), 6, mtime=0))
-            stream.write(gzip.compress(_record(b"response", 3 * number + 1, address, body), 6, mtime=0))
             stream.write(
-                gzip.compress(_record(b"metadata", 3 * number + 2, address, b"fetchTimeMs: 7\r\n"), 6, mtime=0)
+                gzip.compress(warc_record(b"request", 3 * number, address, b"GET / HTTP/1.1\r\n\r\n"), 6, mtime=0)
+            )
+            stream.write(gzip.compress(warc_record(b"response", 3 * number + 1, address, body), 6, mtime=0))
+            stream.write(
+                gzip.compress(warc_record(b"metadata", 3 * number + 2, address, b"fetchTimeMs: 7\r\n"), 6, mtime=0)
             )
     unfinished.rename(target)
     return pages
 
 
-def _record(kind: bytes, number: int, url: bytes, block: bytes) -> bytes:
+def warc_record(kind: bytes, number: int, url: bytes, block: bytes) -> bytes:
+    """One record of a WARC, not compressed."""
     mime = {b"response": b"application/http; msgtype=response", b"request": b"application/http; msgtype=request"}
     head = [
         b"WARC/1.0",

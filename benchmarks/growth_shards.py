@@ -1,0 +1,213 @@
+"""Stores of more and more tiny shards: what each command's bookkeeping costs a shard.
+
+    python -m benchmarks.growth_shards [--quick] [--json] [--callers]
+
+Stores of 1,000, 4,000 and 16,000 shards of four rows each (`benchmarks.inputs.tiny_shards`), on a disk and behind an
+S3 server on loopback. Each command runs once, in a process of its own in which its requests are counted
+(`benchmarks.counted`); what it writes is written to a copy. Workers' requests are those that reached the server and
+were not the driver's. Wanted, a shard: at most 3 requests of the driver's for a stage that writes, and at most 0.1 for
+a command that reads, or has nothing to do. `audit` reads every file, so its limit is files. `--quick` has 250 and
+1,000 shards, and fewer commands on S3.
+
+Slopes are between the smallest and the largest store. `--callers` adds where most requests come from.
+"""
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from benchmarks.counted import Counted
+from benchmarks.inputs.loopback_s3 import BUCKET, LoopbackS3, serving
+from benchmarks.inputs.tiny_shards import cached_tiny_shards, last_id, write_recipe
+from benchmarks.reporting import GIB, Limit, benchmark_arguments, machine, measure
+
+SIZES, QUICK_SIZES = (1_000, 4_000, 16_000), (250, 1_000)
+LAST_ID = "ID"  # stands for the id of a sample in the last shard
+ON_PAPER = 100_000  # shards, for the arithmetic
+
+WRITING, READING, FILES = 3.0, 0.1, 20.0  # requests of a shard that are allowed
+MEMORY = 8 << 10  # bytes of the driver's memory for one more shard: 0.8 GiB at 100,000
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A command, and how many requests of its driver a shard may cost."""
+
+    name: str
+    arguments: tuple[str, ...]
+    allowed: float
+    quick_on_s3: bool = False
+    more: str = ""  # operators that the recipe has besides those that are measured
+
+
+CASES = (
+    Case("run, nothing to do", ("run",), READING, quick_on_s3=True),
+    Case("plan", ("plan",), READING),
+    Case("stats", ("stats",), READING),
+    Case("report", ("report",), READING),
+    Case("show", ("show", LAST_ID), READING),
+    Case("mix, nothing to do", ("mix",), READING),
+    Case("export, nothing to do", ("export",), READING),
+    Case("gc --dry-run", ("gc", "--dry-run"), READING),
+    Case("audit --store-only", ("audit", "--store-only"), FILES),
+    Case("annotate, one new layer", ("annotate", "--workers", "2"), WRITING, quick_on_s3=True, more=", text.length"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One command on one store."""
+
+    case: Case
+    place: str  # disk or s3
+    shards: int
+    counted: Counted
+    wall_seconds: float
+    workers_asked: int | None  # requests of all other processes; not known on a disk
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """What one more shard costs a command, between the smallest and the largest store."""
+
+    case: Case
+    place: str
+    requests: float
+    cpu_seconds: float
+    bytes: float
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """What it must keep."""
+        name = f"{self.case.name}, {self.place}"
+        return (
+            Limit(f"{name}: the driver's requests", self.requests, self.case.allowed, "a shard"),
+            Limit(f"{name}: the driver's memory", self.bytes, MEMORY, "bytes a shard"),
+        )
+
+
+def growth(sizes: Sequence[int], on_disk: Sequence[Case], on_s3: Sequence[Case]) -> Iterator[Run]:
+    """Runs the cases of each place, on stores of these sizes."""
+    for shards in sizes:
+        for place, chosen in (("disk", on_disk), ("s3", on_s3)):
+            with _store(shards, place) as store:
+                for case in chosen:
+                    yield store.run(case)
+
+
+def slopes_of(runs: Sequence[Run]) -> list[Slope]:
+    """One for each case and place."""
+    by_case: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        by_case.setdefault((run.place, run.case.name), []).append(run)
+    return [_slope(found[0], found[-1]) for _, found in sorted(by_case.items(), key=lambda one: one[0][0])]
+
+
+def _slope(least: Run, most: Run) -> Slope:
+    grown = most.shards - least.shards
+    first, last = least.counted, most.counted
+    return Slope(
+        most.case,
+        most.place,
+        (last.asked - first.asked) / grown,
+        (last.cpu_seconds - first.cpu_seconds) / grown,
+        (last.peak_bytes - first.peak_bytes) / grown,
+    )
+
+
+@dataclass(frozen=True)
+class _Copied:
+    """A copy of a store that commands may write to."""
+
+    folder: Path
+    shards: int
+    server: LoopbackS3 | None
+
+    def run(self, case: Case) -> Run:
+        store = f"s3://{BUCKET}/store" if self.server else str(self.folder / "store")
+        recipe = write_recipe(self.folder, store, self.folder / "out", self.folder / "crawl", case.more)
+        place, written = "s3" if self.server else "disk", self.folder / "counted.json"
+        verb, *options = case.arguments
+        options = [last_id(self.shards) if one == LAST_ID else one for one in options]
+        command = [sys.executable, "-m", "benchmarks.counted", place, str(written), verb, str(recipe), *options]
+        before = self.server.requests() if self.server else 0
+        took = measure(command, self.server.environment if self.server else None)
+        counted = Counted(**orjson.loads(written.read_bytes()))
+        others = self.server.requests() - before - counted.asked if self.server else None
+        return Run(case, place, self.shards, counted, took.wall_seconds, others)
+
+
+@contextmanager
+def _store(shards: int, place: str) -> Iterator[_Copied]:
+    made = cached_tiny_shards(shards)
+    with tempfile.TemporaryDirectory(dir=made.parent) as scratch:
+        folder = Path(scratch) / "copy"
+        subprocess.run(["cp", "-al", str(made), str(folder)], check=True)  # objects are replaced, never changed
+        with serving(folder) if place == "s3" else nullcontext() as server:
+            yield _Copied(folder, shards, server)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def main() -> int:
+    """Measure and print."""
+    options = _arguments().parse_args()
+    sizes = QUICK_SIZES if options.quick else SIZES
+    on_s3 = [case for case in CASES if case.quick_on_s3 or not options.quick]
+    print(
+        f"{'command':<26}{'on':<6}{'shards':>8}{'requests':>10}{'a shard':>9}{'workers':>9}{'CPU s':>8}"
+        f"{'workers':>9}{'wall s':>8}{'peak GiB':>10}"
+    )
+    runs = []
+    for run in growth(sizes, CASES, on_s3):
+        runs.append(run)
+        _print(run)
+        if options.callers:
+            for caller, times in list(run.counted.callers.items())[:8]:
+                print(f"    {times / run.shards:>8.2f} a shard  {caller}")
+    slopes = slopes_of(runs)
+    print(
+        f"\n{'one more shard':<26}{'on':<6}{'requests':>10}{'CPU ms':>9}{'memory kB':>11}"
+        f"   {ON_PAPER:,} shards: requests, CPU s, GiB"
+    )
+    for slope in slopes:
+        print(
+            f"{slope.case.name:<26}{slope.place:<6}{slope.requests:>10.3f}{1e3 * slope.cpu_seconds:>9.2f}"
+            f"{slope.bytes / 1e3:>11.1f}   {ON_PAPER * slope.requests:>14,.0f}{ON_PAPER * slope.cpu_seconds:>10,.0f}"
+            f"{ON_PAPER * slope.bytes / GIB:>8.2f}"
+        )
+    limits = [limit for slope in slopes for limit in slope.limits]
+    for limit in limits:
+        verdict = "kept" if limit.kept else "EXCEEDED"
+        print(f"{limit.what}: {limit.value:.2f} of {limit.allowed:g} {limit.unit}, {verdict}")
+    if options.json:
+        print(orjson.dumps({"name": "growth_shards", "limits": limits, "machine": machine()}).decode())
+    return 0 if all(limit.kept for limit in limits) else 1
+
+
+def _print(run: Run) -> None:
+    counted = run.counted
+    others = "" if run.workers_asked is None else f"{run.workers_asked:,}"
+    print(
+        f"{run.case.name:<26}{run.place:<6}{run.shards:>8,}{counted.asked:>10,}{counted.asked / run.shards:>9.2f}"
+        f"{others:>9}{counted.cpu_seconds:>8.1f}{counted.workers_cpu_seconds:>9.1f}{run.wall_seconds:>8.1f}"
+        f"{counted.peak_bytes / GIB:>10.2f}",
+        flush=True,
+    )
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = benchmark_arguments(str(__doc__))
+    parser.add_argument("--callers", action="store_true", help="say where most of each command's requests come from")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

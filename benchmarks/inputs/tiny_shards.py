@@ -1,0 +1,224 @@
+"""Stores of thousands of tiny shards: what a command's bookkeeping is measured on.
+
+winnow itself makes a seed of a few shards, layers, mixture and export included. A store of any size has the same
+layers: each shard has the texts of one of the seed's, with samples of its own (ids and paths) and the seed's layers
+under its own names, and commits as workers would have put them. The first `winnow run` publishes and exports it.
+"""
+
+import gzip
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from benchmarks.inputs.pages import CACHE, warc_record
+from benchmarks.reporting import measure
+from winnow.pipelines.binding.bound_recipe import bind
+from winnow.pipelines.binding.sources import store_record
+from winnow.pipelines.ingest.planning.stage import freeze_plans, plan_sources
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.commits import load_task_commits
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.generations import Store, create_or_open
+from winnow.pipelines.store.layers import LayerWriter
+from winnow.pipelines.store.local import LocalStore
+from winnow.pipelines.store.sealed import put_record_if_absent, read_record
+from winnow.pipelines.store.tables import read_table
+from winnow.schemas.identity import fingerprint_of, sample_id
+from winnow.schemas.recipe import load_recipe
+from winnow.schemas.records import FORMAT_VERSION, LayerCommit, TaskCommit
+from winnow.schemas.rows.samples import SAMPLES
+from winnow.schemas.statistics import SAMPLES_STATISTICS
+
+SEEDS = 8
+ROWS = 4  # of a shard
+MAKER = 1  # raised when the same sizes would give other stores
+
+RECIPE = """
+version: 1
+store: {{path: {store}, task_bytes: {task_bytes}}}
+sources:
+  crawl: {{root: {root}, files: ["*.warc.gz"], class: web}}
+extract: {{fast: {{}}}}
+text: extract.fast.text
+annotate: [text.language, text.gopher, text.minhash{more}]
+keep:
+  - {{drop: text.gopher.words < 3, reason: short, when_null: drop}}
+mix: {{unit: tokens, tokenizer: bytes}}
+export: [{{jsonl: {{path: {out}}}}}]
+"""
+
+SENTENCES = (
+    "The river rises in the hills to the north and meets the sea below the old harbour.",
+    "Nobody had counted the boats before the storm, and nobody could count them after it.",
+    "Bread was baked on the square every morning except when the wind came from the east.",
+    "A ferry leaves at seven, and the last one returns shortly before the lamps are lit.",
+)
+
+
+@dataclass(frozen=True)
+class _Unsynced(LocalStore):
+    """A store whose maker starts again after a crash: it need not wait for the disk."""
+
+    def _settle(self, stream: object) -> None:
+        """Does not wait."""
+
+
+def write_recipe(folder: Path, store: str, out: Path, crawl: Path, more: str = "") -> Path:
+    """A recipe for a store of tiny shards; `more` are further operators."""
+    recipe = folder / "recipe.yaml"
+    recipe.unlink(missing_ok=True)  # in a copied folder it may be a link to that of the original
+    task_bytes = max(file.stat().st_size for file in _seed_files())
+    recipe.write_text(RECIPE.format(store=store, root=crawl, out=out, task_bytes=task_bytes, more=more))
+    return recipe
+
+
+def cached_tiny_shards(shards: int) -> Path:
+    """A folder with a store of so many shards, its `crawl` and its export `out`; made anew if its format changes."""
+    seed = _cached_seed()
+    folder = (CACHE / f"tiny-shards-{shards}").absolute()
+    stamp = folder / "made-for"
+    wanted = (seed / "made-for").read_text()
+    if not stamp.exists() or stamp.read_text() != wanted:
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / "crawl").mkdir(parents=True)
+        sources = _seed_files()
+        for number in range(shards):
+            os.link(sources[number % SEEDS], folder / "crawl" / f"{number:06d}.warc.gz")
+        recipe = write_recipe(folder, str(folder / "store"), folder / "out", folder / "crawl")
+        _multiply(seed, folder, recipe)
+        measure([sys.executable, "-m", "winnow", "run", str(recipe)])
+        stamp.write_text(wanted)
+    return folder
+
+
+def last_id(shards: int) -> str:
+    """The id of the first sample of the last shard."""
+    number = shards - 1
+    return sample_id("crawl", f"{number:06d}.warc.gz", f"urn:uuid:{number % SEEDS * ROWS:032x}").hex()
+
+
+def _seed_files() -> list[Path]:
+    """The archives of the seed, made once."""
+    folder = (CACHE / "tiny-shards-seed" / "crawl").absolute()
+    if not folder.exists():
+        unfinished = folder.with_suffix(".unfinished")
+        unfinished.mkdir(parents=True, exist_ok=True)
+        for number in range(SEEDS):
+            records = [_page(number, row) for row in range(ROWS)]
+            content = b"".join(gzip.compress(record, mtime=0) for record in records)
+            (unfinished / f"{number:06d}.warc.gz").write_bytes(content)
+        unfinished.rename(folder)
+    return sorted(folder.glob("*.warc.gz"))
+
+
+def _page(number: int, row: int) -> bytes:
+    day = number * ROWS + row
+    lines = [f"<p>{SENTENCES[(row + line) % len(SENTENCES)]} It was day {day}.</p>" for line in range(6)]
+    html = f"<html><head><title>Day {row}</title></head><body>{''.join(lines)}</body></html>".encode()
+    body = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n" + html
+    return warc_record(b"response", day, b"https://day.example/%d" % day, body)
+
+
+def _cached_seed() -> Path:
+    """A store of the seed's shards that winnow made, mixture and export included."""
+    files = _seed_files()
+    folder = files[0].parent.parent
+    stamp = folder / "made-for"
+    recipe = write_recipe(folder, str(folder / "store"), folder / "out", folder / "crawl")
+    bound = bind(load_recipe(recipe))
+    keys = bound.ingest(Store(LocalStore(folder / "store"), store_record(bound.config))).sources["crawl"]
+    operators = {one.layer: str(one.operator.version) for one in bound.operators}
+    wanted = fingerprint_of(
+        {"format": str(FORMAT_VERSION), "maker": str(MAKER), "recipe": RECIPE, "crawl": repr(keys.rows), **operators}
+    )
+    if not stamp.exists() or stamp.read_text() != wanted:
+        for name in ("store", "out"):
+            shutil.rmtree(folder / name, ignore_errors=True)
+        measure([sys.executable, "-m", "winnow", "run", str(recipe)])
+        stamp.write_text(wanted)
+    return folder
+
+
+@dataclass(frozen=True)
+class _Seed:
+    """One shard of the seed, with all that a copy of it needs."""
+
+    store: LocalStore
+    task: TaskCommit
+    samples: pa.Table
+    layers: tuple[LayerCommit, ...]
+
+
+def _multiply(seed: Path, folder: Path, recipe: Path) -> None:
+    bound = bind(load_recipe(recipe))
+    store = create_or_open(_Unsynced(folder / "store"), store_record(bound.config))
+    context = bound.ingest(store)
+    plans = plan_sources(context, {source.name: source.files for source in bound.config.sources})
+    freeze_plans(context, plans)
+    seeds = _read_seeds(LocalStore(seed / "store"), plans[0].key)
+    for task in plans[0].look.tasks:
+        (file,) = task.files
+        _copy(store, seeds[int(file.part.path[:6]) % SEEDS], task.name, file.part.path)
+
+
+def _read_seeds(store: LocalStore, key: str) -> list[_Seed]:
+    prefix = layout.commits(layout.SAMPLES, key)
+    names = [info.path.removeprefix(prefix).removesuffix(".json") for info in store.list(prefix)]
+    tasks = sorted(load_task_commits(store, key, names).values(), key=lambda task: task.inputs[0].path)
+    layers: dict[str, list[LayerCommit]] = {}
+    for info in store.list(layout.COMMITS):
+        if not info.path.startswith(prefix):
+            commit = read_record(store, LayerCommit, info.path)
+            layers.setdefault(commit.shard, []).append(commit)
+    return [
+        _Seed(store, task, read_table(store, shard.object.path), tuple(layers[shard.shard]))
+        for task in tasks
+        for shard in task.shards
+    ]
+
+
+def _copy(store: Store, seed: _Seed, task: str, path: str) -> None:
+    (before,) = seed.task.shards
+    shard = before.shard.replace(seed.task.task, task)
+    with LayerWriter(store, SAMPLES, SAMPLES_STATISTICS) as writer:
+        for batch in _own(seed.samples, path).to_batches():
+            writer.write(batch)
+        written, statistics = writer.finish(layout.SAMPLES, seed.task.key, shard)
+    for commit in seed.layers:
+        made = replace(commit.object, path=_link(seed.store, store.objects, commit.object.path, before.shard, shard))
+        kept = _link(seed.store, store.objects, commit.statistics, before.shard, shard)
+        copied = replace(commit, shard=shard, object=made, statistics=kept, samples=written.path)
+        put_record_if_absent(store.objects, layout.commit(commit.layer, commit.key, shard), copied)
+    shards = (replace(before, shard=shard, object=written, statistics=statistics),)
+    inputs = tuple(replace(part, path=path) for part in seed.task.inputs)
+    committed = replace(seed.task, task=task, inputs=inputs, shards=shards)
+    put_record_if_absent(store.objects, layout.commit(layout.SAMPLES, seed.task.key, task), committed)
+
+
+def _own(samples: pa.Table, path: str) -> pa.Table:
+    """The samples as if they had been read from this file."""
+    table = samples.combine_chunks()
+    source = table["source"].chunk(0)
+    parts: Mapping[str, pa.Array] = {
+        field.name: pa.repeat(path, len(table)) if field.name == "path" else pc.struct_field(source, field.name)
+        for field in source.type
+    }
+    moved = pa.StructArray.from_arrays(list(parts.values()), fields=list(source.type))
+    ids = [sample_id("crawl", path, record) for record in parts["record"].to_pylist()]
+    table = table.set_column(table.schema.get_field_index("source"), SAMPLES.field("source"), moved)
+    return table.set_column(table.schema.get_field_index("id"), SAMPLES.field("id"), pa.array(ids, pa.binary(16)))
+
+
+def _link(seed: LocalStore, objects: ObjectStore, path: str, before: str, shard: str) -> str:
+    assert isinstance(objects, LocalStore)
+    renamed = path.replace(before, shard)
+    target = objects.folder / renamed
+    target.parent.mkdir(parents=True, exist_ok=True)
+    os.link(seed.folder / path, target)
+    return renamed
