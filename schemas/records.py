@@ -114,8 +114,52 @@ class TaskCommit:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyRecord:
+    """The objects that a generation has of one layer under one key."""
+
+    sources: tuple[str, ...]  # sorted; a layer that is made row by row has a key of its own for each source
+    shards: int
+    rows: int
+    bytes: int
+    values: str  # one hash of the value hashes by shard
+    environments: Mapping[str, int]  # number of objects by fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRecord:
+    """One layer of a generation: the manifest that lists its objects, and what it lists under each key."""
+
+    manifest: str
+    keys: Mapping[str, KeyRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeRecord:
+    """The keys that one recipe reads, as of the last generation that it published."""
+
+    resolved: str  # hash of the resolved recipe
+    layers: Mapping[str, Mapping[str, str]]  # by layer and source
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationRecord:
+    """`generations/<n>.json`: a union of what every recipe has written to the store.
+
+    A generation is only ever added to: a recipe reads the keys that are its own, so recipes do not disturb each other.
+    """
+
+    number: int
+    parent: int
+    store: str  # the identity of the store
+    recipe: str  # the name of the recipe that published it
+    recipes: Mapping[str, RecipeRecord]
+    layers: Mapping[str, LayerRecord]
+    tasks: str  # manifest of the ingest tasks' commits, of every key
+
+
+@dataclass(frozen=True, slots=True)
 class LayerEntry:
-    """One layer of a generation: its key for each source, and the manifest that lists its objects."""
+    """One layer of a generation as one recipe reads it: its key for each source."""
 
     keys: Mapping[str, str]
     manifest: str
@@ -126,16 +170,19 @@ class LayerEntry:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """`generations/<n>.json`: one consistent state of the whole store. Readers pin one."""
+    """One consistent state of the store as one recipe reads it: the layers that cover each of its shards.
+
+    Readers pin one.
+    """
 
     number: int
     parent: int
-    store: str  # the identity of the store
     recipe: str  # hash of the resolved recipe
     layers: Mapping[str, LayerEntry]
     tasks: str  # manifest of the ingest tasks' commits
     tree_hash: str
     environments: Mapping[str, int] = field(default_factory=dict)  # number of objects by fingerprint
+    partial: Mapping[str, int] = field(default_factory=dict)  # number of shards of layers that do not cover all
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +216,14 @@ def from_json(kind: type[T], raw: bytes, where: str) -> T:
         raise StoreError(f"{where}: not a {kind.__name__} that this version of winnow reads ({error})") from None
 
 
-def tree_hash(objects: Mapping[tuple[str, str], str]) -> str:
-    """One hash for a store's values: over the value hashes by layer and shard, in order of names."""
-    parts = [part for (layer, shard), values in sorted(objects.items()) for part in (layer, shard, values)]
+def values_hash(values: Mapping[str, str]) -> str:
+    """One hash for the objects of a layer under one key: over their value hashes, in the order of their shards."""
+    return digest(*(part for shard, value in sorted(values.items()) for part in (shard, value))).hex()
+
+
+def tree_hash(layers: Mapping[tuple[str, tuple[str, ...]], str]) -> str:
+    """One hash for all values that a recipe reads: over the hash of each layer and its sources, in their order."""
+    parts: list[str | int] = []
+    for (layer, sources), value in sorted(layers.items()):
+        parts += [layer, len(sources), *sources, value]
     return digest(*parts).hex()

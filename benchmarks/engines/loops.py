@@ -30,8 +30,8 @@ from winnow.pipelines.running.processes import limit_threads
 from winnow.pipelines.running.row_layers import pending_shards
 from winnow.pipelines.running.shard_rows import BATCH_ROWS
 from winnow.pipelines.running.worker import settle
-from winnow.pipelines.store.commits import load_layer_commits
 from winnow.pipelines.store.generations import Store, create_or_open, open_store
+from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.state import StoreState
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS
@@ -109,20 +109,16 @@ def difference(recipe: Recipe, folder: Path) -> str | None:
     """
     store = _store(recipe)
     shards = [shard.shard for _, shard in current_state(bind(recipe), store).shards]
-    layers = store.require_latest().layers
+    generation = store.require_latest()
     for layer in (one.layer for one in bind(recipe).operators):
-        commits = [
-            commit
-            for key in sorted(set(layers[layer].keys.values()))
-            for commit in load_layer_commits(store.objects, layer, key, shards).values()
-        ]
-        if len(commits) != len(shards):
-            return f"{layer}: {len(commits)} of {len(shards)} shards"
-        for commit in commits:
-            bare = pq.read_table(folder / layer / Path(commit.samples).name)
-            held = pq.read_table(f"{store.root}/{commit.object.path}", columns=bare.column_names)
+        rows = store.manifest(generation, layer) if layer in generation.layers else []
+        if len(rows) != len(shards):
+            return f"{layer}: {len(rows)} of {len(shards)} shards"
+        for row in rows:
+            bare = pq.read_table(folder / layer / Path(row.samples).name)
+            held = pq.read_table(f"{store.root}/{row.object}", columns=bare.column_names)
             if not held.equals(bare.cast(held.schema)):
-                return f"{layer} of shard {commit.shard}"
+                return f"{layer} of shard {row.shard}"
     return None
 
 
@@ -157,7 +153,8 @@ def pending_ingest(recipe: Recipe) -> Iterator[tuple[beam.DoFn, list[bytes]]]:
     context = bind(recipe).ingest(store)
     plans = plan_sources(context, {source.name: source.files for source in recipe.sources})
     freeze_plans(context, plans)
-    yield RunIngest(context), [ingest_element(task) for plan in plans for task in pending_tasks(context, plan)]
+    held = Held.of(store)
+    yield RunIngest(context), [ingest_element(task) for plan in plans for task in pending_tasks(context, held, plan)]
 
 
 def pending_annotation(recipe: Recipe) -> Iterator[tuple[beam.DoFn, list[bytes]]]:
@@ -166,7 +163,7 @@ def pending_annotation(recipe: Recipe) -> Iterator[tuple[beam.DoFn, list[bytes]]
     state: StoreState = current_state(bind(recipe), store)
     for one_pass in passes_of(bind(recipe).operators):
         context = AnnotationContext(store, one_pass.operators)
-        yield RunAnnotation(context), [task.to_json() for task in pending_shards(store, state, one_pass.operators)]
+        yield RunAnnotation(context), [task.to_json() for task in pending_shards(state, one_pass.operators)]
 
 
 if __name__ == "__main__":

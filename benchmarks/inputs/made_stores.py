@@ -15,8 +15,10 @@ from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.binding.tokens import TOKENS_LAYER
 from winnow.pipelines.rules.pinning import expected_keys
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.generations import Store, create_or_open, next_generation
+from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.location import open_location
+from winnow.pipelines.store.manifests import ManifestRow, row_of_commit
+from winnow.pipelines.store.publishing import Contents, publish_union
 from winnow.pipelines.store.sealed import put_record_if_absent
 from winnow.pipelines.store.tables import TableWriter
 from winnow.schemas.identity import digest, fingerprint_of
@@ -70,7 +72,7 @@ def _make_store(recipe: Recipe, rows: int, keys: Mapping[str, str], layer_makers
     makers: dict[str, Maker] = {layout.SAMPLES: _samples, **layer_makers}
     store.objects.put("stats/none.json", b"{}")
     tasks: list[TaskCommit] = []
-    layers: dict[str, list[LayerCommit]] = {layer: [] for layer in layer_makers}
+    layers: dict[str, list[ManifestRow]] = {layer: [] for layer in layer_makers}
     made: dict[tuple[str, int, int], ObjectRecord] = {}
     for number, start in enumerate(range(0, rows, SHARD_ROWS)):
         count = min(SHARD_ROWS, rows - start)
@@ -86,12 +88,13 @@ def _make_store(recipe: Recipe, rows: int, keys: Mapping[str, str], layer_makers
         tasks.append(
             TaskCommit(task, keys[layout.SAMPLES], "crawl", (), (samples,), None, None, count, count, {}, {}, 1, "none")
         )
-        for layer, commits in layers.items():
+        for layer, listed in layers.items():
             key, place = keys[layer], samples.object.path
             commit = LayerCommit(layer, key, shard, "crawl", written[layer], place, "stats/none.json", "none")
             put_record_if_absent(store.objects, layout.commit(layer, key, shard), commit)
-            commits.append(commit)
-    next_generation(store, "benchmark", tasks, layers)
+            listed.append(row_of_commit(commit))
+    contents = Contents({"crawl": keys[layout.SAMPLES]}, tasks, layers, {})
+    publish_union(store, "recipe.yaml", "benchmark", contents)
 
 
 def _put(store: Store, table: pa.Table, layer: str, key: str, shard: str) -> ObjectRecord:

@@ -20,7 +20,8 @@ from winnow.pipelines.mix.plans import DrawnObject, PlanRecord
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.content import name_content
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.generations import ManifestRow, Store
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.manifests import ManifestRow
 from winnow.pipelines.store.sealed import read_record
 from winnow.pipelines.store.tables import read_batches, read_table
 from winnow.schemas.errors import StoreError

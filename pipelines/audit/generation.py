@@ -17,18 +17,21 @@ from winnow.pipelines.audit.objects import (
     check_objects,
 )
 from winnow.pipelines.audit.sources import check_sources
-from winnow.pipelines.forgetting.hidden_rows import hidden_rows
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.forgetting.hidden_rows import every_hidden_row
 from winnow.pipelines.forgetting.ranges import ForgottenRanges
 from winnow.pipelines.ingest.planning.context import IngestContext
+from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.damage import DamagedError, MissingError
-from winnow.pipelines.store.generations import ManifestRow, Store
+from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.looks import load_hiding
 from winnow.pipelines.store.hiding.neutral import neutral_stream
+from winnow.pipelines.store.manifests import ManifestRow
 from winnow.pipelines.store.sealed import find_record
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import StoreError
-from winnow.schemas.records import Generation, StoredWeights, WeightKeys
+from winnow.schemas.records import Generation, GenerationRecord, StoredWeights, WeightKeys
 from winnow.schemas.rows.scores import TRACES
 
 T = TypeVar("T")
@@ -41,14 +44,15 @@ def audit_generation(
 
     Args:
         store: The store.
-        generation: Its latest generation.
+        generation: Its latest generation, as the recipe reads it; the objects of every recipe are checked.
         context: From the recipe: where the sources are. None: do not read them again.
         exports: Whether to read registered exports again.
     """
     findings = Findings()
     checked: set[str] = set()
     try:
-        checked = check_objects(store, generation, findings)
+        record = store.generation_record(generation.number)
+        checked = check_objects(store, record, findings)
         _audit(store, generation, context, findings, exports=exports)
     except (DamagedError, MissingError) as error:
         _stopped(findings, error)
@@ -56,10 +60,12 @@ def audit_generation(
     return findings
 
 
-def audit_store(store: Store, context: IngestContext | None, *, exports: bool = True) -> Findings:
-    """Audits the latest generation; if its record is damaged, every file by itself."""
+def audit_store(
+    store: Store, recipe: BoundRecipe | None, context: IngestContext | None, *, exports: bool = True
+) -> Findings:
+    """Audits the latest generation as a recipe reads it; if its record is damaged, every file by itself."""
     try:
-        generation = store.require_latest()
+        generation = require_latest_for(recipe, store)
     except DamagedError as error:
         findings = Findings()
         _stopped(findings, error)
@@ -80,7 +86,7 @@ def _audit(
     check_alignment(store, generation, findings)
     check_balance(tasks, store, findings)
     check_identities(store, generation, findings)
-    check_forgotten(store, generation, findings)
+    check_forgotten(store, store.generation_record(generation.number), findings)
     stale = check_draws(store, generation, findings)
     check_environments(generation, findings)
     check_weights(store, generation, findings)
@@ -124,18 +130,18 @@ def _found(store: Store, kind: type[T], path: str) -> T | None:
         return None
 
 
-def check_forgotten(store: Store, generation: Generation, findings: Findings) -> None:
+def check_forgotten(store: Store, record: GenerationRecord, findings: Findings) -> None:
     """Checks that purged rows are empty in every layer; counts the rows that are hidden but not purged."""
     hiding = load_hiding(store.objects)
     if not hiding:
         return
-    hidden = hidden_rows(store, generation, hiding)
-    purged = {shard: np.setdiff1d(found.rows, found.pending) for shard, found in hidden.items()}
+    hidden = every_hidden_row(store, record, hiding)
+    purged = {samples: np.setdiff1d(found.rows, found.pending) for samples, found in hidden.items()}
     wrong = [
         f"{row.object}: still has content of a forgotten row that is marked as purged"
-        for layer in sorted(generation.layers)
-        for row in store.manifest(generation, layer)
-        if len(purged.get(row.shard, ())) and not _is_neutral(store, layer, row, purged[row.shard])
+        for layer in sorted(record.layers)
+        for row in store.every_row(record, layer)
+        if len(purged.get(row.samples, ())) and not _is_neutral(store, layer, row, purged[row.samples])
     ]
     findings.problems += wrong
     rows = sum(map(len, purged.values()))
@@ -143,7 +149,7 @@ def check_forgotten(store: Store, generation: Generation, findings: Findings) ->
         findings.proved.append(f"{rows:,} forgotten rows are empty in every layer")
     ranges = ForgottenRanges(store, hiding, hidden)
     waiting = sum(len(found.pending) for found in hidden.values())
-    quoted = sum(ranges.quotes(task) for task in store.tasks(generation))
+    quoted = sum(ranges.quotes(task) for task in store.every_task(record))
     if waiting or quoted:
         findings.notes.append(
             f"{waiting:,} forgotten rows are hidden but not purged yet; run winnow gc --purge to remove their content"

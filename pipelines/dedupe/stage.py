@@ -1,6 +1,6 @@
 """The driver's side of a search for duplicates: what it covers, its layers' keys, and which layers exist already."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 
@@ -11,12 +11,12 @@ from winnow.pipelines.dedupe.task import GlobalKey
 from winnow.pipelines.dedupe.verdicts import find_verdicts
 from winnow.pipelines.query.columns import column_of
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.commits import load_layer_commits
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.looks import READERS, Hiding, load_hiding
+from winnow.pipelines.store.manifests import ManifestRow
 from winnow.pipelines.store.state import StoreState
 from winnow.schemas.identity import Json, fingerprint_of
-from winnow.schemas.records import Generation, LayerCommit, ShardRecord
+from winnow.schemas.records import Generation, ShardRecord
 from winnow.schemas.rows.duplicates import Kind, layer_of_kind
 from winnow.schemas.rows.extraction import EXTRACTED
 
@@ -67,10 +67,10 @@ def _without_tombstones(key: str) -> str:
 def state_keys(recipe: BoundRecipe, state: StoreState, tombstones: Collection[str]) -> dict[Kind, GlobalKey]:
     """Return the keys of every kind whose signatures exist."""
     keys: dict[Kind, GlobalKey] = {}
-    samples = {shard.shard: shard.object.path for _, shard in state.shards}
+    samples = state.samples
     for kind in recipe.kinds:
         if SIGNATURE_LAYERS[kind] in state.layers:
-            signed = {commit.shard: commit.object.path for commit in state.layers[SIGNATURE_LAYERS[kind]]}
+            signed = {row.shard: row.object for row in state.layers[SIGNATURE_LAYERS[kind]]}
             shards = tuple((shard, samples[shard], signed[shard]) for shard in sorted(samples))
             keys[kind] = global_key(recipe, kind, SearchInput(shards), tombstones)
     return keys
@@ -97,17 +97,10 @@ def generation_keys(store: Store, recipe: BoundRecipe, generation: Generation) -
     return keys
 
 
-def existing_layer(store: Store, layer: str, key: GlobalKey, shards: Iterable[str]) -> list[LayerCommit] | None:
-    """Return the commits of a global layer if every shard has one whose object exists, else None."""
-    wanted = list(shards)
-    commits = load_layer_commits(store.objects, layer, key.covered, wanted)
-    held = {info.path for info in store.objects.list(layout.layer_objects(layer, key.settings))}
-    complete = True
-    for shard, commit in commits.items():
-        if commit.object.path not in held:
-            store.objects.delete(layout.commit(layer, key.covered, shard))
-            complete = False
-    return list(commits.values()) if complete and len(commits) == len(wanted) else None
+def existing_layer(state: StoreState, layer: str, key: GlobalKey) -> list[ManifestRow] | None:
+    """Return the objects of a global layer if every shard has one, else None."""
+    found = state.find(layer, dict.fromkeys(state.keys[layout.SAMPLES], key.covered), under=key.settings)
+    return list(found.values()) if len(found) == len(state.shards) else None
 
 
 def load_existing_layers(
@@ -122,17 +115,16 @@ def load_existing_layers(
         tombstones: The tombstones that the layers must respect; None for all that exist now.
     """
     missing: dict[Kind, GlobalKey] = {}
-    names = [shard.shard for _, shard in state.shards]
     if tombstones is None:
         tombstones = load_hiding(store.objects).tombstones
     for kind, key in state_keys(recipe, state, tombstones).items():
         if layer_of_kind(kind) in state.layers:  # written or loaded in this run
             continue
-        commits = existing_layer(store, layer_of_kind(kind), key, names)
-        if commits is None:
+        rows = existing_layer(state, layer_of_kind(kind), key)
+        if rows is None:
             missing[kind] = key
         else:
-            state.layers[layer_of_kind(kind)] = commits
+            state.layers[layer_of_kind(kind)] = rows
     return missing
 
 
@@ -144,7 +136,7 @@ def make_search(
     names = ["samples", *state.layers]
     text = tuple(column for name in recipe.config.text if (column := column_of(name, names)) is not None)
     layers = {*kinds.values(), *(column.layer for column in text)} - {layout.SAMPLES}
-    objects = {layer: {commit.shard: commit.object.path for commit in state.layers[layer]} for layer in sorted(layers)}
+    objects = {layer: {row.shard: row.object for row in state.layers[layer]} for layer in sorted(layers)}
     near = recipe.near if "near" in keys else None
     verdicts = {} if near is None else find_verdicts(store.objects, near.scheme)
     name = fingerprint_of({kind: key.covered for kind, key in keys.items()})
@@ -176,8 +168,8 @@ def _put_hidden_rows(store: Store, state: StoreState, hiding: Hiding, scratch: s
     texts: dict[str, list[str]] = {}
     for layer in sorted(state.layers):
         if layer.startswith(EXTRACTED):
-            for commit in state.layers[layer]:
-                texts.setdefault(commit.shard, []).append(commit.object.path)
+            for row in state.layers[layer]:
+                texts.setdefault(row.shard, []).append(row.object)
 
     def hide(number: int, shard: ShardRecord) -> int:
         rows = hiding.of(store.objects, shard.object.path, texts.get(shard.shard, ())).rows

@@ -4,16 +4,17 @@ Scan results are kept, so that rows need not be read again.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.generations import ManifestRow, Store
+from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.looks import HiddenRows, Hiding, Look, load_hiding, scan_object, store_looks
 from winnow.pipelines.store.hiding.matching import Matcher
+from winnow.pipelines.store.manifests import ManifestRow
 from winnow.pipelines.store.tables import read_rows
 from winnow.schemas.errors import StoreError
-from winnow.schemas.records import Generation
+from winnow.schemas.records import Generation, GenerationRecord
 from winnow.schemas.rows.extraction import EXTRACTED
 from winnow.schemas.tombstones import Selectors
 
@@ -37,24 +38,45 @@ def hidden_rows(store: Store, generation: Generation, hiding: Hiding | None = No
     return found
 
 
+def every_hidden_row(store: Store, record: GenerationRecord, hiding: Hiding) -> dict[str, HiddenRows]:
+    """The hidden rows of every recipe's samples, by samples object, for objects that have any."""
+    found = {}
+    for shard in every_shard_text(store, record, hiding):
+        rows = hiding.of(store.objects, shard.row.object, shard.texts)
+        if len(rows.rows):
+            found[shard.row.object] = rows
+    return found
+
+
 def shard_texts(store: Store, generation: Generation, hiding: Hiding) -> Iterator[ShardTexts]:
     """Every shard with the texts to scan; nothing if there are no tombstones."""
-    if not hiding:
-        return
+    if hiding:
+        yield from _with_texts(lambda layer: store.manifest(generation, layer), generation.layers, hiding)
+
+
+def every_shard_text(store: Store, record: GenerationRecord, hiding: Hiding) -> Iterator[ShardTexts]:
+    """Every shard of every recipe with the texts to scan; nothing if there are no tombstones."""
+    if hiding:
+        yield from _with_texts(lambda layer: store.every_row(record, layer), record.layers, hiding)
+
+
+def _with_texts(
+    rows_of: Callable[[str], list[ManifestRow]], layers: Iterable[str], hiding: Hiding
+) -> Iterator[ShardTexts]:
     texts: dict[str, list[str]] = {}
-    for layer in sorted(generation.layers) if hiding.reads_texts else ():
+    for layer in sorted(layers) if hiding.reads_texts else ():
         if layer.startswith(EXTRACTED):
-            for row in store.manifest(generation, layer):
-                texts.setdefault(row.shard, []).append(row.object)
-    for row in store.manifest(generation, layout.SAMPLES):
-        yield ShardTexts(row, tuple(texts.get(row.shard, ())))
+            for row in rows_of(layer):
+                texts.setdefault(row.samples, []).append(row.object)
+    for row in rows_of(layout.SAMPLES):
+        yield ShardTexts(row, tuple(texts.get(row.object, ())))
 
 
-def look(store: Store, generation: Generation) -> Hiding:
+def look(store: Store, record: GenerationRecord) -> Hiding:
     """Scans the objects of a generation that were not scanned yet, and stores the results. Needs no lease."""
     hiding = load_hiding(store.objects, fresh=True)
     taken: list[tuple[frozenset[str], Look]] = []
-    for shard in shard_texts(store, generation, hiding):
+    for shard in every_shard_text(store, record, hiding):
         taken += hiding.take(store.objects, shard.row.object, shard.texts)
     store_looks(store.objects, taken)
     return hiding
@@ -88,7 +110,7 @@ def effect_of(store: Store, selectors: Selectors) -> Effect:
     numbers = store.generation_numbers()
     for number in numbers:
         try:
-            found = _found(store, store.generation(number), matcher, known)
+            found = _found(store, store.generation_record(number), matcher, known)
         except StoreError:
             if number in store.generation_numbers():
                 raise
@@ -99,18 +121,18 @@ def effect_of(store: Store, selectors: Selectors) -> Effect:
             table = read_rows(store.objects, path, rows.pending.tolist(), ["id"])
             ids.update(table["id"].to_pylist())
             if number == numbers[-1]:
-                shards[shard] = len(rows.pending)
+                shards[shard] = shards.get(shard, 0) + len(rows.pending)
                 sources[source] += len(rows.pending)
     latest = numbers[-1] if numbers else None
     return Effect(latest, shards, dict(sorted(sources.items())), frozenset(ids), frozenset(matcher.met), tuple(holding))
 
 
 def _found(
-    store: Store, generation: Generation, matcher: Matcher, known: dict[tuple[str, ...], HiddenRows]
+    store: Store, record: GenerationRecord, matcher: Matcher, known: dict[tuple[str, ...], HiddenRows]
 ) -> dict[tuple[str, str, str], HiddenRows]:
     """The matching rows, by shard, source and samples object."""
     found = {}
-    for shard in shard_texts(store, generation, Hiding({"": matcher.selectors})):
+    for shard in every_shard_text(store, record, Hiding({"": matcher.selectors})):
         paths = (shard.row.object, *shard.texts)
         if paths not in known:
             looks = (scan_object(store.objects, matcher, shard.row.object, path) for path in paths)

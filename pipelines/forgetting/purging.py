@@ -1,17 +1,15 @@
 """The purge: rewrites every object that has content of a forgotten row without that content.
 
 The row stays, so that layers stay aligned, ids stay the same and ranges still tile their files; its content goes.
-This is the one exception to law 5, that commits never change: a commit that names an object with a forgotten
-row is replaced by one that names the rewritten object. The order makes a crash harmless at any point:
+The order makes a crash harmless at any point:
 
 1. New objects and their statistics are put under their own names. Nothing refers to them yet.
 2. A new generation that lists them is published. Readers of the latest generation use it from here on.
 3. `purge.json` is put: from here on, the next holder of the lease first finishes the purge.
-4. Each commit is replaced by one put, so it is either the old or the new one.
-5. Every generation that lists a forgotten row goes, whatever `--keep` says, then every object and commit that no
+4. Every generation that lists a forgotten row goes, whatever `--keep` says, then every commit, every object that no
    remaining generation lists, verdicts on texts, the report, outputs in the store's folder, and leftovers of
    dead writers.
-6. `purge.json` goes.
+5. `purge.json` goes.
 
 Until step 3 a crash leaves the store unchanged, with its tombstones hiding the same rows.
 """
@@ -21,20 +19,21 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from winnow.pipelines.forgetting.hidden_rows import hidden_rows, shard_texts
+from winnow.pipelines.forgetting.hidden_rows import every_hidden_row, every_shard_text
 from winnow.pipelines.forgetting.outputs import own_files
 from winnow.pipelines.forgetting.ranges import ForgottenRanges
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.commits import load_layer_commits, load_task_commits
 from winnow.pipelines.store.damage import damaged
 from winnow.pipelines.store.gc import KEEP_GENERATIONS, Collected, collect_garbage, drop_unnamed
-from winnow.pipelines.store.generations import ManifestRow, Store, next_generation
+from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.looks import Hiding, Look, load_hiding, store_looks
 from winnow.pipelines.store.hiding.neutral import neutral_stream
 from winnow.pipelines.store.layers import LayerWriter
+from winnow.pipelines.store.manifests import ManifestRow
+from winnow.pipelines.store.publishing import publish_rewritten
 from winnow.pipelines.store.sealed import find_record, put_record
 from winnow.pipelines.store.tables import put_table, read_batches, read_schema
-from winnow.schemas.records import Generation, LayerCommit, ObjectRecord, ShardRecord, TaskCommit
+from winnow.schemas.records import GenerationRecord, ObjectRecord, ShardRecord, TaskCommit
 from winnow.schemas.rows.duplicates import DUPLICATES
 from winnow.schemas.statistics import layer_spec
 
@@ -44,7 +43,7 @@ class Unfinished:
     """`purge.json`: the remaining work of a purge."""
 
     store: str  # its identity
-    generation: int  # the generation that the commits must match
+    generation: int  # the generation to keep
     keep: tuple[int, ...]  # the older generations to keep
 
 
@@ -70,26 +69,31 @@ def purge(store: Store, keep: int = KEEP_GENERATIONS, *, dry_run: bool = False) 
     """
     if not dry_run:
         finish_purge(store)
-    latest = store.latest()
+    latest = store.latest_record()
     hiding = load_hiding(store.objects)
     if latest is None or not hiding:
         return Purged(0, 0, latest.number if latest else None, (), (), collect_garbage(store, keep, dry_run=dry_run))
     rewriting = _Rewriting(store, ForgottenRanges.of(store, latest), dry_run=dry_run)
-    tasks = [rewriting.task(task) for task in store.tasks(latest)]
-    samples = {shard.shard: shard.object.path for task in tasks for shard in task.shards}
+    before = store.every_task(latest)
+    tasks = [rewriting.task(task) for task in before]
+    samples = {
+        old.object.path: new.object.path
+        for one, other in zip(before, tasks, strict=True)
+        for old, new in zip(one.shards, other.shards, strict=True)
+    }
     layers = {
-        layer: [rewriting.layer(layer, row, samples) for row in store.manifest(latest, layer)]
+        layer: [rewriting.layer(layer, row, samples) for row in store.every_row(latest, layer)]
         for layer in sorted(latest.layers)
         if layer != layout.SAMPLES and not layer.startswith(DUPLICATES)  # they name rows of other shards
     }
     numbers = store.generation_numbers()
-    holding = {number for number in numbers[:-1] if _holds(store, store.generation(number), hiding)}
+    holding = {number for number in numbers[:-1] if _holds(store, store.generation_record(number), hiding)}
     holding |= {latest.number} if rewriting.objects else set()
     removed = tuple(own_files(store.objects))
     if dry_run:
         gone = Collected(0, 0, 0, 0, 0)
         return Purged(rewriting.rows, rewriting.objects, latest.number, tuple(sorted(holding)), removed, gone)
-    generation, _ = next_generation(store, latest.recipe, tasks, layers)
+    generation = publish_rewritten(store, tasks, layers)
     clean = [number for number in (*numbers, generation.number) if number not in holding]
     older = tuple(number for number in sorted(set(clean))[-keep:] if number != generation.number)
     put_record(store.objects, layout.PURGE, Unfinished(store.record.identity, generation.number, older))
@@ -105,7 +109,6 @@ def finish_purge(store: Store) -> Collected | None:
         return None
     if unfinished.store != store.record.identity:
         raise damaged(store.root, layout.PURGE, f"it belongs to another store than {layout.STORE_RECORD}")
-    _settle(store, store.generation(unfinished.generation))
     kept = {unfinished.generation, *unfinished.keep}
     kept = {number for number in store.generation_numbers() if number in kept or number > unfinished.generation}
     for path in own_files(store.objects):
@@ -127,7 +130,7 @@ class _Rewriting:
         self._store = store
         self._ranges = ranges
         self._dry_run = dry_run
-        self._pending = {shard: found for shard, found in ranges.hidden.items() if len(found.pending)}
+        self._pending = {path: found for path, found in ranges.hidden.items() if len(found.pending)}
         self.rows = sum(len(found.pending) for found in self._pending.values())
         self.objects = 0
 
@@ -136,30 +139,36 @@ class _Rewriting:
         shards = tuple(self._shard(task, shard) for shard in task.shards)
         return replace(task, shards=shards, quarantine=self._quarantine(task))
 
-    def layer(self, layer: str, row: ManifestRow, samples: dict[str, str]) -> LayerCommit:
-        """The new commit of a layer's shard."""
+    def layer(self, layer: str, row: ManifestRow, samples: dict[str, str]) -> ManifestRow:
+        """The new object of a layer's shard.
+
+        Args:
+            layer: The layer.
+            row: The object.
+            samples: The new samples object of each samples object.
+        """
         made, statistics = ObjectRecord(row.object, row.rows, row.bytes, row.values), row.statistics
-        if row.shard in self._pending:
-            made, statistics = self._rewritten(layer, row.key, row.shard, made, statistics)
-        return LayerCommit(
-            layer=layer,
-            key=row.key,
-            shard=row.shard,
-            source=row.source,
-            object=made,
-            samples=samples[row.shard],
+        if row.samples in self._pending:
+            made, statistics = self._rewritten(layer, row.key, row.shard, row.samples, made, statistics)
+        return replace(
+            row,
+            object=made.path,
+            rows=made.rows,
+            bytes=made.bytes,
+            values=made.values,
+            samples=samples[row.samples],
             statistics=statistics,
-            fingerprint=row.fingerprint,
         )
 
     def _shard(self, task: TaskCommit, shard: ShardRecord) -> ShardRecord:
-        if shard.shard not in self._pending:
+        path = shard.object.path
+        if path not in self._pending:
             return shard
-        made, statistics = self._rewritten(layout.SAMPLES, task.key, shard.shard, shard.object, shard.statistics)
+        made, statistics = self._rewritten(layout.SAMPLES, task.key, shard.shard, path, shard.object, shard.statistics)
         return ShardRecord(shard.shard, made, statistics)
 
     def _rewritten(
-        self, layer: str, key: str, shard: str, made: ObjectRecord, statistics: str
+        self, layer: str, key: str, shard: str, samples: str, made: ObjectRecord, statistics: str
     ) -> tuple[ObjectRecord, str]:
         self.objects += 1
         if self._dry_run:
@@ -167,7 +176,7 @@ class _Rewriting:
         objects = self._store.objects
         schema = read_schema(objects, made.path)
         with LayerWriter(self._store, schema, layer_spec(layer, schema)) as writer:
-            for batch in neutral_stream(layer, read_batches(objects, made.path), self._pending[shard].rows):
+            for batch in neutral_stream(layer, read_batches(objects, made.path), self._pending[samples].rows):
                 writer.write(batch)
             written = writer.finish(layer, key, shard)
         if written[0].values == made.values:
@@ -186,46 +195,11 @@ class _Rewriting:
         return put_table(self._store.objects, table, lambda content: layout.range_object(kind, task.task, content))
 
 
-def _holds(store: Store, generation: Generation, hiding: Hiding) -> bool:
+def _holds(store: Store, record: GenerationRecord, hiding: Hiding) -> bool:
     """Whether a generation has content of a forgotten row."""
-    ranges = ForgottenRanges(store, hiding, hidden_rows(store, generation, hiding))
+    ranges = ForgottenRanges(store, hiding, every_hidden_row(store, record, hiding))
     pending = any(len(found.pending) for found in ranges.hidden.values())
-    return pending or any(ranges.quotes(task) for task in store.tasks(generation))
-
-
-def _settle(store: Store, generation: Generation) -> None:
-    """Makes every commit match the generation."""
-    by_key: dict[str, list[TaskCommit]] = {}
-    for task in store.tasks(generation):
-        by_key.setdefault(task.key, []).append(task)
-    for key, tasks in sorted(by_key.items()):
-        committed = load_task_commits(store.objects, key, [task.task for task in tasks])
-        for task in tasks:
-            if committed.get(task.task) != task:
-                put_record(store.objects, layout.commit(layout.SAMPLES, key, task.task), task)
-    for layer in sorted(set(generation.layers) - {layout.SAMPLES}):
-        _settle_layer(store, layer, store.manifest(generation, layer))
-
-
-def _settle_layer(store: Store, layer: str, rows: Iterable[ManifestRow]) -> None:
-    by_key: dict[str, list[ManifestRow]] = {}
-    for row in rows:
-        by_key.setdefault(row.key, []).append(row)
-    for key, named in sorted(by_key.items()):
-        committed = load_layer_commits(store.objects, layer, key, [row.shard for row in named])
-        for row in named:
-            commit = LayerCommit(
-                layer=layer,
-                key=key,
-                shard=row.shard,
-                source=row.source,
-                object=ObjectRecord(row.object, row.rows, row.bytes, row.values),
-                samples=row.samples,
-                statistics=row.statistics,
-                fingerprint=row.fingerprint,
-            )
-            if committed.get(row.shard) != commit:
-                put_record(store.objects, layout.commit(layer, key, row.shard), commit)
+    return pending or any(ranges.quotes(task) for task in store.every_task(record))
 
 
 def _settle_looks(store: Store, numbers: Iterable[int]) -> None:
@@ -234,7 +208,7 @@ def _settle_looks(store: Store, numbers: Iterable[int]) -> None:
     every = frozenset(hiding.tombstones)
     looks: dict[str, Look] = {}
     for number in numbers:
-        for shard in shard_texts(store, store.generation(number), hiding):
+        for shard in every_shard_text(store, store.generation_record(number), hiding):
             hiding.take(store.objects, shard.row.object, shard.texts)
             looks |= {path: hiding.look(shard.row.object, path) for path in (shard.row.object, *shard.texts)}
     written = store_looks(store.objects, ((every, look) for look in looks.values()))

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from winnow.pipelines.forgetting.hidden_rows import hidden_rows
+from winnow.pipelines.forgetting.hidden_rows import every_hidden_row
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.looks import HiddenRows, Hiding, load_hiding
 from winnow.pipelines.store.hiding.neutral import emptied
 from winnow.pipelines.store.tables import read_batches, read_rows
 from winnow.schemas.identity import sample_id
-from winnow.schemas.records import Generation, TaskCommit
+from winnow.schemas.records import GenerationRecord, TaskCommit
 
 QUOTING = ("record", "detail")
 """The columns of a quarantined range that may quote its record."""
@@ -24,13 +24,13 @@ class ForgottenRanges:
 
     store: Store
     hiding: Hiding
-    hidden: Mapping[str, HiddenRows]  # by shard
+    hidden: Mapping[str, HiddenRows]  # by samples object
 
     @classmethod
-    def of(cls, store: Store, generation: Generation) -> "ForgottenRanges":
+    def of(cls, store: Store, record: GenerationRecord) -> "ForgottenRanges":
         """Those of one generation."""
         hiding = load_hiding(store.objects)
-        return cls(store, hiding, hidden_rows(store, generation, hiding))
+        return cls(store, hiding, every_hidden_row(store, record, hiding))
 
     def read(self, task: TaskCommit) -> Iterator[pa.RecordBatch]:
         """A task's quarantined ranges, without quotes from forgotten records."""
@@ -54,7 +54,7 @@ class ForgottenRanges:
         """The selected ids, and those of the task's forgotten samples."""
         found: set[bytes] = set()
         for shard in task.shards:
-            rows = self.hidden.get(shard.shard)
+            rows = self.hidden.get(shard.object.path)
             if rows is not None:
                 table = read_rows(self.store.objects, shard.object.path, rows.rows.tolist(), ["id"])
                 found.update(table["id"].to_pylist())

@@ -42,13 +42,13 @@ class TokensContext:
     columns: tuple[Column, ...]
 
 
-def pending_counts(store: Store, state: StoreState, layer: TokensLayer) -> list[RowLayerTask]:
+def pending_counts(state: StoreState, layer: TokensLayer) -> list[RowLayerTask]:
     """Return the shards without counts; the layers that counts depend on must exist."""
     _load_keys(state, layer)
-    return pending_shards(store, state, [layer])
+    return pending_shards(state, [layer])
 
 
-def load_tokens(store: Store, recipe: BoundRecipe, state: StoreState) -> bool:
+def load_tokens(recipe: BoundRecipe, state: StoreState) -> bool:
     """Add the layer to the state if every shard has it for this recipe; return whether that is so.
 
     Without the key of pseudonyms this cannot be known: the layer is then left out, and found again with the key.
@@ -62,7 +62,7 @@ def load_tokens(store: Store, recipe: BoundRecipe, state: StoreState) -> bool:
     assert layer is not None
     if not _load_keys(state, layer):
         return False
-    return not pending_shards(store, state, [layer]) and not load_layers(store, state, [layer])
+    return not pending_shards(state, [layer]) and not load_layers(state, [layer])
 
 
 def missing_layers(state: StoreState, layer: TokensLayer) -> list[str]:
@@ -76,7 +76,7 @@ def _load_keys(state: StoreState, layer: TokensLayer) -> bool:
         return False
     for name in layer.reads:
         if name != layout.SAMPLES:
-            state.keys[name] = {commit.source: commit.key for commit in state.layers[name]}
+            state.note_keys(name)
     return True
 
 

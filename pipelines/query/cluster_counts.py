@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.query.find_sample import Place
-from winnow.pipelines.store.generations import ManifestRow
+from winnow.pipelines.store.manifests import ManifestRow
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind, layer_of_kind
 from winnow.schemas.uint128 import Words, words_of
 

@@ -31,8 +31,9 @@ from winnow.pipelines.query.cluster_counts import (
 from winnow.pipelines.query.columns import Column, read_aligned
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.generations import ManifestRow, Store
+from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.looks import NOTHING, HiddenRows
+from winnow.pipelines.store.manifests import ManifestRow
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS, read_batches, read_rows, read_schema
 from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.errors import RecipeError, StoreError
@@ -98,13 +99,19 @@ class Browser:
         if kind is None and self.kinds:
             return self.kinds
         what = "" if kind is None else f"{kind} "
+        grown = [one for one in KINDS if layer_of_kind(one) in self.generation.partial and kind in (None, one)]
+        if grown:
+            raise StoreError(
+                f"{self.store.root}: {what}duplicates were searched before samples were added or changed; "
+                "run: winnow dedupe RECIPE"
+            )
         raise StoreError(
             f"{self.store.root}: no {what}duplicates were searched yet, or a purge removed them; "
             "run: winnow dedupe RECIPE"
         )
 
     def stale(self, recipe: BoundRecipe | None) -> dict[Kind, bool | None]:
-        """Whether the layers of each kind were made with other settings, or over other rows.
+        """Whether the layers of each kind were made with other settings.
 
         None if unknown: there is no recipe, or it does not search this kind.
         """
@@ -112,15 +119,11 @@ class Browser:
             keys = {} if recipe is None else generation_keys(self.store, recipe, self.generation)
         except RecipeError:  # a preset that does not exist: `winnow plan` reports it
             keys = {}
-        samples = {shard: row.object for shard, row in self.objects(layout.SAMPLES).items()}
-        found: dict[Kind, bool | None] = {}
-        for kind in self.kinds:
-            layer = layer_of_kind(kind)
-            if {shard: row.samples for shard, row in self.objects(layer).items()} != samples:
-                found[kind] = True
-            else:
-                found[kind] = keys[layer] != self.generation.layers[layer].keys if layer in keys else None
-        return found
+        layers = {kind: layer_of_kind(kind) for kind in self.kinds}
+        return {
+            kind: keys[layer] != self.generation.layers[layer].keys if layer in keys else None
+            for kind, layer in layers.items()
+        }
 
     @cached_property
     def hidden(self) -> Mapping[str, HiddenRows]:

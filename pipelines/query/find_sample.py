@@ -21,7 +21,8 @@ from winnow.pipelines.rules.evaluation import Evaluator, NullConditionError
 from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.rules.representatives import NO_DUPLICATES
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.generations import ManifestRow, Store
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.manifests import ManifestRow
 from winnow.pipelines.store.tables import read_batches, read_rows
 from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.errors import StoreError, WinnowError

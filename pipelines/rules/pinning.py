@@ -13,8 +13,9 @@ from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.generations import ManifestRow, Store
+from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.looks import NOTHING
+from winnow.pipelines.store.manifests import ManifestRow
 from winnow.schemas.conditions import columns_read
 from winnow.schemas.errors import StoreError
 from winnow.schemas.mixture import MIXTURES
@@ -157,6 +158,9 @@ def _layer_problem(
 ) -> str | None:
     """Return why a layer of a generation cannot be read for every shard; if it can, add its objects to `rows`."""
     entry = generation.layers.get(layer)
+    if layer in generation.partial:
+        lacking = len(samples) - generation.partial[layer]
+        return f"the layer {layer} of generation {generation.number} lacks {lacking:,} of {len(samples):,} shards"
     if entry is None:
         return f"generation {generation.number} has no layer {layer}"
     if keys is not None:
@@ -169,9 +173,6 @@ def _layer_problem(
             return f"the layer {layer} of generation {generation.number} was made {what} {which}".rstrip()
     if layer not in rows:
         rows[layer] = {row.shard: row for row in store.manifest(generation, layer)}
-    missing = [row.shard for row in samples if row.shard not in rows[layer]]
-    if missing:
-        return f"the layer {layer} of generation {generation.number} lacks {len(missing)} shards, such as {missing[0]}"
     for row in samples:
         found = rows[layer][row.shard]
         if found.rows != row.rows or found.samples != row.object:

@@ -14,11 +14,9 @@ from winnow.pipelines.running.shard_rows import Part, Shard
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.running.worker import Heartbeats
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.commits import aligned_shards, load_layer_commits
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.layers import LayerWriter
 from winnow.pipelines.store.state import RowLayer, StoreState
-from winnow.schemas.records import LayerCommit
 from winnow.schemas.statistics import layer_spec
 
 
@@ -77,18 +75,17 @@ def write_layers(
             writer.commit(layer, task.missing[layer], task.shard, task.source, task.objects[layout.SAMPLES])
 
 
-def pending_shards(store: Store, state: StoreState, layers: Sequence[RowLayer]) -> list[RowLayerTask]:
+def pending_shards(state: StoreState, layers: Sequence[RowLayer]) -> list[RowLayerTask]:
     """The shards that lack one of these layers, each with the objects to read."""
     missing: dict[str, dict[str, str]] = {}
-    samples = {shard.shard: shard.object.path for _, shard in state.shards}
     for bound in layers:
         state.expect(bound)
         keys = state.keys[bound.layer]
-        done = {key: aligned_shards(store.objects, bound.layer, key, samples) for key in sorted(set(keys.values()))}
+        done = state.find(bound.layer, keys)
         for source, shard in state.shards:
-            if shard.shard not in done[keys[source]]:
+            if shard.shard not in done:
                 missing.setdefault(shard.shard, {})[bound.layer] = keys[source]
-    objects = _objects(store, state, layers, missing)
+    objects = _objects(state, layers, missing)
     return [
         RowLayerTask(shard.shard, source, objects[shard.shard], missing[shard.shard])
         for source, shard in state.shards
@@ -96,13 +93,13 @@ def pending_shards(store: Store, state: StoreState, layers: Sequence[RowLayer]) 
     ]
 
 
-def load_layers(store: Store, state: StoreState, layers: Iterable[RowLayer]) -> list[str]:
+def load_layers(state: StoreState, layers: Iterable[RowLayer]) -> list[str]:
     """Adds to the state every layer committed for every shard; returns the names of the others."""
     lacking = []
     for bound in layers:
         if bound.layer not in state.keys:
             state.expect(bound)
-        found = _commits(store, bound.layer, state.keys[bound.layer], [shard for _, shard in _named(state)])
+        found = state.find(bound.layer, state.keys[bound.layer])
         if len(found) == len(state.shards):
             state.layers[bound.layer] = list(found.values())
         else:
@@ -111,28 +108,15 @@ def load_layers(store: Store, state: StoreState, layers: Iterable[RowLayer]) -> 
 
 
 def _objects(
-    store: Store, state: StoreState, layers: Sequence[RowLayer], missing: Mapping[str, Mapping[str, str]]
+    state: StoreState, layers: Sequence[RowLayer], missing: Mapping[str, Mapping[str, str]]
 ) -> dict[str, dict[str, str]]:
     """The object of each layer to read for a shard, except what the task itself makes."""
     found = {shard.shard: {layout.SAMPLES: shard.object.path} for _, shard in state.shards if shard.shard in missing}
     for layer in sorted({layer for one in layers for layer in one.reads} - {layout.SAMPLES}):
-        shards = [(source, shard) for source, shard in _named(state) if layer not in missing.get(shard, {layer: ""})]
-        known = {commit.shard: commit for commit in state.layers.get(layer, [])}
-        unknown = [shard for _, shard in shards if shard not in known]
-        if unknown:
-            known |= _commits(store, layer, state.keys[layer], unknown)
-        for _, shard in shards:
-            found[shard][layer] = known[shard].object.path
-    return found
-
-
-def _named(state: StoreState) -> list[tuple[str, str]]:
-    return [(source, shard.shard) for source, shard in state.shards]
-
-
-def _commits(store: Store, layer: str, keys: Mapping[str, str], shards: Sequence[str]) -> dict[str, LayerCommit]:
-    wanted = set(shards)
-    found: dict[str, LayerCommit] = {}
-    for key in sorted(set(keys.values())):
-        found |= load_layer_commits(store.objects, layer, key, sorted(wanted - found.keys()))
+        shards = [shard for shard in found if layer not in missing[shard]]
+        known = {row.shard: row for row in state.layers.get(layer, [])}
+        if any(shard not in known for shard in shards):
+            known |= state.find(layer, state.keys[layer])
+        for shard in shards:
+            found[shard][layer] = known[shard].object
     return found

@@ -65,7 +65,7 @@ def score_key(bound: BoundScore, state: StoreState, forgotten: str) -> GlobalKey
     column = group_column(bound)
     layers = [bound.entry.trace, *([column.layer] if column is not None else [])]
     read = {
-        layer: {commit.shard: commit.object.path for commit in state.layers[layer]}
+        layer: {row.shard: row.object for row in state.layers[layer]}
         for layer in dict.fromkeys(layers)
         if layer in state.layers
     }

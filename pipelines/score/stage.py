@@ -10,9 +10,9 @@ from winnow.pipelines.score.keys import TraceLayer, score_key
 from winnow.pipelines.score.weights import forgotten_by, weight_keys, without_forgotten
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.state import StoreState
-from winnow.schemas.errors import WinnowError
-from winnow.schemas.records import Generation, LayerCommit, ObjectRecord
+from winnow.schemas.records import Generation
 
 
 def missing_layers(state: StoreState, bound: BoundScore) -> list[str]:
@@ -41,46 +41,29 @@ def trace_layer(store: Store, bound: BoundScore, state: StoreState, forgotten: s
         forgotten: The result of `forgotten_by`, if it is known already.
     """
     for name in state.layers:
-        state.keys[name] = {commit.source: commit.key for commit in state.layers[name]}
+        state.note_keys(name)
     forgotten = forgotten_by(store) if forgotten is None else forgotten
     return TraceLayer(bound, weight_keys(bound, state, forgotten), forgotten)
 
 
-def pending_traces(store: Store, state: StoreState, layer: TraceLayer) -> list[RowLayerTask]:
+def pending_traces(state: StoreState, layer: TraceLayer) -> list[RowLayerTask]:
     """Return the shards that have no trace yet."""
-    return pending_shards(store, state, [layer])
+    return pending_shards(state, [layer])
 
 
-def load_trace(store: Store, state: StoreState, layer: TraceLayer) -> bool:
+def load_trace(state: StoreState, layer: TraceLayer) -> bool:
     """Add a trace to the state if every shard has it; return whether that is so."""
-    return not pending_shards(store, state, [layer]) and not load_layers(store, state, [layer])
+    return not pending_shards(state, [layer]) and not load_layers(state, [layer])
 
 
 def load_score(store: Store, state: StoreState, bound: BoundScore, forgotten: str | None = None) -> bool:
     """Add a score's layer to the state if it exists for the state's traces; return whether it does."""
     key = score_key(bound, state, forgotten_by(store) if forgotten is None else forgotten)
-    names = [record.shard for _, record in state.shards]
-    commits = existing_layer(store, bound.entry.layer, key, names)
-    if commits is None:
+    rows = existing_layer(state, bound.entry.layer, key)
+    if rows is None:
         return False
-    state.layers[bound.entry.layer] = commits
+    state.layers[bound.entry.layer] = rows
     return True
-
-
-def load_scores(store: Store, recipe: BoundRecipe, state: StoreState) -> None:
-    """Add every existing layer of the recipe's scores to the state, if it matches the recipe."""
-    if not recipe.config.score:
-        return
-    try:
-        scores = recipe.scores
-    except WinnowError:
-        return  # the stage that computes it reports the problem
-    forgotten = forgotten_by(store)
-    for bound in scores:
-        if bound.entry.layer in state.layers or missing_layers(state, bound):
-            continue
-        if load_trace(store, state, trace_layer(store, bound, state, forgotten)):
-            load_score(store, state, bound, forgotten)
 
 
 def generation_scores(
@@ -145,20 +128,5 @@ def _stale(bound: BoundScore, generation: Generation, expected: Mapping[str, Map
 
 def state_of(store: Store, generation: Generation) -> StoreState:
     """Return the shards and layers of a generation."""
-    layers: dict[str, list[LayerCommit]] = {}
-    for layer in generation.layers:
-        if layer != layout.SAMPLES:
-            layers[layer] = [
-                LayerCommit(
-                    layer=layer,
-                    key=row.key,
-                    shard=row.shard,
-                    source=row.source,
-                    object=ObjectRecord(row.object, row.rows, 0, ""),
-                    samples=row.samples,
-                    statistics=row.statistics,
-                    fingerprint="",
-                )
-                for row in store.manifest(generation, layer)
-            ]
-    return StoreState(store.tasks(generation), layers)
+    layers = {layer: store.manifest(generation, layer) for layer in generation.layers if layer != layout.SAMPLES}
+    return StoreState(Held(store.objects, None), store.tasks(generation), layers)

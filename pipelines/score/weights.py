@@ -120,7 +120,7 @@ def _training_rows(bound: BoundScore, condition: Condition, state: StoreState) -
 def scored_shards(state: StoreState, columns: tuple[Column, ...]) -> list[ScoredShard]:
     """Return every shard, sorted by name, with the objects of its samples and of the layers of these columns."""
     layers = {
-        layer: {commit.shard: commit.object.path for commit in state.layers[layer]}
+        layer: {row.shard: row.object for row in state.layers[layer]}
         for layer in layers_of(columns)
         if layer != layout.SAMPLES
     }

@@ -1,7 +1,8 @@
 """Garbage collection: drops what the last generations do not name.
 
-Names are dropped before the objects that they name: old generations, then commits and plans, then objects. A reader
-of a kept generation never misses an object, and a crash in between leaves only garbage for the next run. Verdicts on
+Names are dropped before the objects that they name: old generations, then commits and plans, then objects. A kept
+generation holds what its commits said, so all commits go, and later commands have fewer to list. A reader of a kept
+generation never misses an object, and a crash in between leaves only garbage for the next run. Verdicts on
 texts are not named by any generation; they are kept as long as their shard. Scratch that a stage leaves for its later
 steps matters only to its driver, which would hold the lease that the collector holds now.
 """
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectInfo
-from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.generations import Store, as_read
 from winnow.pipelines.store.sealed import find_record, unsealed
 from winnow.pipelines.store.together import delete_all
 from winnow.schemas.records import StoredWeights, WeightKeys
@@ -42,7 +43,7 @@ def drop_unnamed(store: Store, kept: Sequence[int], *, dry_run: bool = False) ->
     numbers = store.generation_numbers()
     named = _named(store, kept)
     old = [layout.generation(number) for number in numbers if number not in kept]
-    loose = [info for info in store.objects.list(layout.COMMITS) if info.path not in named]
+    loose = list(store.objects.list(layout.COMMITS))
     objects = [info for prefix in layout.DATA for info in store.objects.list(prefix) if info.path not in named]
     shards = {layout.shard_of(path) for path in named if path.startswith(layout.SAMPLES_OBJECTS)}
     objects += [info for info in store.objects.list(layout.VERDICTS) if layout.shard_of(info.path) not in shards]
@@ -81,17 +82,14 @@ def _runs(store: Store) -> list[ObjectInfo]:
 def _named(store: Store, kept: Sequence[int]) -> set[str]:
     named: set[str] = set()
     for number in kept:
-        generation = store.generation(number)
-        named.add(generation.tasks)
-        for task in store.tasks(generation):
-            named.add(layout.commit(layout.SAMPLES, task.key, task.task))
+        record = store.generation_record(number)
+        named.add(record.tasks)
+        for task in store.every_task(record):
             named.update(ranges.path for ranges in (task.dropped, task.quarantine) if ranges)
-        for layer, entry in generation.layers.items():
+        for layer, entry in record.layers.items():
             named.add(entry.manifest)
-            for row in store.manifest(generation, layer):
+            for row in store.every_row(record, layer):
                 named.update((row.object, row.statistics))
-                if layer != layout.SAMPLES:
-                    named.add(layout.commit(layer, row.key, row.shard))
     return named
 
 
@@ -99,10 +97,10 @@ def _weights(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:
     """Weights that no trace of these generations uses."""
     used: set[str] = set()
     for number in kept:
-        for layer, entry in store.generation(number).layers.items():
+        for layer, entry in store.generation_record(number).layers.items():
             if layer.startswith(TRACES):
                 score = layer.removeprefix(TRACES)
-                for key in set(entry.keys.values()):
+                for key in entry.keys:
                     record = layout.weights_use(score, key)
                     if (use := find_record(store.objects, WeightKeys, record)) is not None:
                         used |= {record, *_objects(store, score, [use.reference, use.trajectory])}
@@ -121,7 +119,8 @@ def _objects(store: Store, score: str, keys: Sequence[str]) -> set[str]:
 
 def _plans(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:
     """The objects of mixture plans that were made from none of these generations."""
-    trees = {store.generation(number).tree_hash for number in kept}
+    records = [store.generation_record(number) for number in kept]
+    trees = {as_read(record, recipe.layers).tree_hash for record in records for recipe in record.recipes.values()}
     by_request: dict[str, list[ObjectInfo]] = {}
     for info in store.objects.list(layout.PLANS):
         by_request.setdefault(info.path.split("/")[1], []).append(info)

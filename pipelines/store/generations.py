@@ -1,16 +1,17 @@
-"""Opens or creates a store, reads it through a pinned generation, and publishes the next one."""
+"""Opens or creates a store, and reads it through a pinned generation."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.damage import DamagedError, damaged
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.hiding.looks import load_hiding
 from winnow.pipelines.store.hiding.neutral import neutral_stream
+from winnow.pipelines.store.manifests import ManifestRow, read_manifest, read_tasks
 from winnow.pipelines.store.sealed import (
     find_record,
     is_first_format,
@@ -18,64 +19,24 @@ from winnow.pipelines.store.sealed import (
     put_record_if_absent,
     unsealed,
 )
-from winnow.pipelines.store.tables import put_table, read_batches, read_table
+from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import (
     FORMAT_VERSION,
     Generation,
-    LayerCommit,
+    GenerationRecord,
     LayerEntry,
-    ObjectRecord,
     StoreRecord,
     TaskCommit,
-    from_json,
-    to_json,
     tree_hash,
 )
 
-MANIFEST = pa.schema(
-    [
-        pa.field("source", pa.string(), nullable=False),
-        pa.field("key", pa.string(), nullable=False),
-        pa.field("shard", pa.string(), nullable=False),
-        pa.field("task", pa.string()),
-        pa.field("object", pa.string(), nullable=False),
-        pa.field("rows", pa.int64(), nullable=False),
-        pa.field("bytes", pa.int64(), nullable=False),
-        pa.field("values", pa.string(), nullable=False),
-        pa.field("samples", pa.string(), nullable=False),
-        pa.field("statistics", pa.string(), nullable=False),
-        pa.field("fingerprint", pa.string(), nullable=False),
-    ]
-)
-
-TASKS = pa.schema(
-    [
-        pa.field("task", pa.string(), nullable=False),
-        pa.field("commit", pa.string(), nullable=False),
-    ]
-)
+LayerKeys = Mapping[str, Mapping[str, str]]
+"""The keys of layers, by layer and source."""
 
 
 class NoStoreError(StoreError):
     """There is no store at an address."""
-
-
-@dataclass(frozen=True, slots=True)
-class ManifestRow:
-    """One object of one layer in a generation."""
-
-    source: str
-    key: str
-    shard: str
-    task: str | None
-    object: str
-    rows: int
-    bytes: int
-    values: str
-    samples: str
-    statistics: str
-    fingerprint: str
 
 
 @dataclass(frozen=True)
@@ -94,40 +55,60 @@ class Store:
         """Every generation, oldest first."""
         return sorted(layout.generation_number(info.path) for info in self.objects.list(layout.GENERATIONS))
 
-    def generation(self, number: int) -> Generation:
-        """Reads one generation by number."""
+    def generation_record(self, number: int) -> GenerationRecord:
+        """Reads the record of one generation."""
         path = layout.generation(number)
-        generation = find_record(self.objects, Generation, path)
-        if generation is None:
+        record = find_record(self.objects, GenerationRecord, path)
+        if record is None:
             raise StoreError(f"{self.root}: no generation {number}")
-        if generation.store != self.record.identity:
+        if record.store != self.record.identity:
             raise damaged(self.root, path, f"it belongs to another store than {layout.STORE_RECORD}")
-        return generation
+        return record
+
+    def latest_record(self) -> GenerationRecord | None:
+        """The record of the newest generation, or None if there is none yet."""
+        numbers = self.generation_numbers()
+        return self.generation_record(numbers[-1]) if numbers else None
+
+    def generation(self, number: int) -> Generation:
+        """One generation by number, as the recipe that published it reads it."""
+        return as_published(self.generation_record(number))
 
     def latest(self) -> Generation | None:
-        """The newest generation, or None if there is none yet."""
-        numbers = self.generation_numbers()
-        return self.generation(numbers[-1]) if numbers else None
+        """The newest generation as the recipe that published it reads it, or None if there is none yet."""
+        record = self.latest_record()
+        return None if record is None else as_published(record)
+
+    def require_record(self) -> GenerationRecord:
+        """The record of the newest generation, or an error that says how to make one."""
+        record = self.latest_record()
+        if record is None:
+            raise StoreError(f"{self.root}: nothing has been ingested yet; run 'winnow ingest RECIPE'")
+        return record
 
     def require_latest(self) -> Generation:
-        """The newest generation, or an error that says how to make one."""
-        generation = self.latest()
-        if generation is None:
-            raise StoreError(f"{self.root}: nothing has been ingested yet; run 'winnow ingest RECIPE'")
-        return generation
+        """The newest generation as the recipe that published it reads it; an error that says how to make one."""
+        return as_published(self.require_record())
+
+    def every_row(self, record: GenerationRecord, layer: str) -> list[ManifestRow]:
+        """The objects of a layer under every key, ordered by shard name."""
+        return read_manifest(self.objects, record.layers[layer].manifest)
+
+    def every_task(self, record: GenerationRecord) -> list[TaskCommit]:
+        """The ingest tasks of every key."""
+        return read_tasks(self.objects, record.tasks)
 
     def manifest(self, generation: Generation, layer: str) -> list[ManifestRow]:
         """The objects of a layer, ordered by shard name."""
         entry = generation.layers.get(layer)
         if entry is None:
-            known = ", ".join(sorted(generation.layers)) or "none"
-            raise StoreError(f"{self.root}: generation {generation.number} has no layer {layer!r}; it has: {known}")
-        return [ManifestRow(**row) for row in read_table(self.objects, entry.manifest).to_pylist()]
+            raise StoreError(f"{self.root}: {_why_missing(generation, layer)}")
+        return [row for row in read_manifest(self.objects, entry.manifest) if entry.keys.get(row.source) == row.key]
 
     def tasks(self, generation: Generation) -> list[TaskCommit]:
         """The ingest tasks that made a generation's rows."""
-        table = read_table(self.objects, generation.tasks)
-        return [from_json(TaskCommit, raw.encode(), generation.tasks) for raw in table["commit"].to_pylist()]
+        keys = generation.layers[layout.SAMPLES].keys
+        return [task for task in read_tasks(self.objects, generation.tasks) if keys.get(task.source) == task.key]
 
     def batches(self, row: ManifestRow, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The rows of one object; forgotten rows are read as the neutral rows that a purge makes of them."""
@@ -135,9 +116,61 @@ class Store:
         hidden = load_hiding(self.objects).of(self.objects, row.samples).pending
         return neutral_stream(layout.layer_of(row.object), batches, hidden) if len(hidden) else batches
 
-    def publish(self, generation: Generation) -> bool:
-        """Puts the generation's record; False if another writer has taken its number."""
-        return put_record_if_absent(self.objects, layout.generation(generation.number), generation)
+    def publish(self, record: GenerationRecord) -> bool:
+        """Puts a generation's record; False if another writer has taken its number."""
+        return put_record_if_absent(self.objects, layout.generation(record.number), record)
+
+
+def as_published(record: GenerationRecord) -> Generation:
+    """A generation as the recipe that published it reads it."""
+    return as_read(record, record.recipes[record.recipe].layers)
+
+
+def as_read(record: GenerationRecord, keys: LayerKeys) -> Generation:
+    """A generation as it is read with these keys: every layer of them that covers all shards of the samples."""
+    read = {layer: _as_read(record, layer, by_source) for layer, by_source in keys.items() if layer in record.layers}
+    shards = read[layout.SAMPLES].shards if layout.SAMPLES in read else 0
+    whole = {layer: entry for layer, entry in sorted(read.items()) if entry.shards == shards}
+    held = {
+        (layer, one.sources): one
+        for layer, entry in whole.items()
+        for key, one in record.layers[layer].keys.items()
+        if key in entry.keys.values()
+    }
+    environments: Counter[str] = Counter()
+    for one in held.values():
+        environments.update(one.environments)
+    return Generation(
+        number=record.number,
+        parent=record.parent,
+        recipe=record.recipes[record.recipe].resolved,
+        layers=whole,
+        tasks=record.tasks,
+        tree_hash=tree_hash({name: one.values for name, one in held.items()}),
+        environments=dict(sorted(environments.items())),
+        partial={layer: entry.shards for layer, entry in sorted(read.items()) if layer not in whole},
+    )
+
+
+def _as_read(record: GenerationRecord, layer: str, keys: Mapping[str, str]) -> LayerEntry:
+    found = record.layers[layer]
+    there = {source: key for source, key in sorted(keys.items()) if key in found.keys}
+    held = [found.keys[key] for key in sorted(set(there.values()))]
+    return LayerEntry(
+        keys=dict(sorted(keys.items())) if layer == layout.SAMPLES else there,  # a source may have no shard
+        manifest=found.manifest,
+        shards=sum(one.shards for one in held),
+        rows=sum(one.rows for one in held),
+        bytes=sum(one.bytes for one in held),
+    )
+
+
+def _why_missing(generation: Generation, layer: str) -> str:
+    if layer in generation.partial:
+        there, all_shards = generation.partial[layer], generation.layers[layout.SAMPLES].shards
+        return f"layer {layer!r} of generation {generation.number} covers {there:,} of {all_shards:,} shards"
+    known = ", ".join(sorted(generation.layers)) or "none"
+    return f"generation {generation.number} has no layer {layer!r}; it has: {known}"
 
 
 def create_or_open(objects: ObjectStore, record: StoreRecord) -> Store:
@@ -177,102 +210,3 @@ def _require_format(root: str, raw: bytes) -> None:
             f"{root}: store format {found}, but this version of winnow reads {FORMAT_VERSION}; make the store anew: "
             "delete it or choose another path, and run 'winnow ingest RECIPE'"
         )
-
-
-def next_generation(
-    store: Store, recipe: str, tasks: list[TaskCommit], layers: Mapping[str, list[LayerCommit]]
-) -> tuple[Generation, bool]:
-    """Publishes the state made of these commits, unless it is identical to the latest.
-
-    Returns the generation and whether it is new. The caller holds the lease, so if the number was taken
-    meanwhile, its writer has lost the lease: this state is published after it.
-    """
-    for task in tasks:
-        if not task.balanced:
-            raise StoreError(f"{store.root}: task {task.task} does not balance; run 'winnow audit'")
-    entries: dict[str, LayerEntry] = {}
-    values: dict[tuple[str, str], str] = {}
-    environments: dict[str, int] = {}
-    rows_of = {layout.SAMPLES: _sample_rows(tasks), **{name: _layer_rows(found) for name, found in layers.items()}}
-    for layer, rows in rows_of.items():
-        entries[layer] = _put_manifest(store.objects, layer, rows)
-        for row in rows:
-            values[layer, row.shard] = row.values
-            environments[row.fingerprint] = environments.get(row.fingerprint, 0) + 1
-    table = pa.Table.from_pydict(
-        {
-            "task": [task.task for task in sorted(tasks, key=lambda task: task.task)],
-            "commit": [to_json(task).decode() for task in sorted(tasks, key=lambda task: task.task)],
-        },
-        schema=TASKS,
-    )
-    task_list = put_table(store.objects, table, lambda content: layout.manifest("ingest", content))
-    latest = store.latest()
-    draft = Generation(
-        number=0,
-        parent=0,
-        store=store.record.identity,
-        recipe=recipe,
-        layers=entries,
-        tasks=task_list.path,
-        tree_hash=tree_hash(values),
-        environments=dict(sorted(environments.items())),
-    )
-    if latest is not None and replace(latest, number=0, parent=0, recipe=recipe) == draft:
-        return latest, False
-    while True:
-        base = latest.number if latest else 0
-        generation = replace(draft, number=base + 1, parent=base)
-        if store.publish(generation):
-            return generation, True
-        latest = store.latest()
-
-
-def _sample_rows(tasks: list[TaskCommit]) -> list[ManifestRow]:
-    return _in_order(
-        _row(task, shard.shard, shard.object, task=task.task, samples=shard.object.path, statistics=shard.statistics)
-        for task in tasks
-        for shard in task.shards
-    )
-
-
-def _layer_rows(commits: list[LayerCommit]) -> list[ManifestRow]:
-    return _in_order(
-        _row(commit, commit.shard, commit.object, task=None, samples=commit.samples, statistics=commit.statistics)
-        for commit in commits
-    )
-
-
-def _row(
-    commit: TaskCommit | LayerCommit, shard: str, made: ObjectRecord, *, task: str | None, samples: str, statistics: str
-) -> ManifestRow:
-    return ManifestRow(
-        source=commit.source,
-        key=commit.key,
-        shard=shard,
-        task=task,
-        object=made.path,
-        rows=made.rows,
-        bytes=made.bytes,
-        values=made.values,
-        samples=samples,
-        statistics=statistics,
-        fingerprint=commit.fingerprint,
-    )
-
-
-def _in_order(rows: Iterable[ManifestRow]) -> list[ManifestRow]:
-    return sorted(rows, key=lambda row: row.shard)
-
-
-def _put_manifest(objects: ObjectStore, layer: str, rows: list[ManifestRow]) -> LayerEntry:
-    columns = {name: [getattr(row, name) for row in rows] for name in MANIFEST.names}
-    table = pa.Table.from_pydict(columns, schema=MANIFEST)
-    written = put_table(objects, table, lambda content: layout.manifest(layer, content))
-    return LayerEntry(
-        keys={row.source: row.key for row in rows},
-        manifest=written.path,
-        shards=len(rows),
-        rows=int(pc.sum(table["rows"]).as_py() or 0),
-        bytes=int(pc.sum(table["bytes"]).as_py() or 0),
-    )

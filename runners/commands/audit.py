@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
 
     recipe, store = open_place(options.place)
     context = recipe.ingest(store) if recipe is not None and not options.store_only else None
-    findings = audit_store(store, context, exports=not options.store_only)
+    findings = audit_store(store, recipe, context, exports=not options.store_only)
     return print_findings(findings, open_console(), as_json=options.json)
 
 

@@ -47,11 +47,12 @@ def card(recipe: "BoundRecipe", store: "Store") -> str:
     Raises:
         RecipeError: A rule cannot be decided, or needs a column that is not measured yet.
     """
+    from winnow.pipelines.query.generation import require_latest_for
     from winnow.runners.report.cards.parts import dropped, front_matter, languages, overview, safety, sources
     from winnow.runners.report.summarise import summarise
     from winnow.runners.terminal.rules import coverage_counter, decided, pinned_rules, require_accepted
 
-    generation = store.require_latest()
+    generation = require_latest_for(recipe, store)
     pinned = pinned_rules(recipe, store, generation)
     if pinned is None:
         raise WinnowError(f"{recipe.file}: a card describes what the rules keep; add rules under 'eligible' or 'keep'")

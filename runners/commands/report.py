@@ -31,6 +31,6 @@ def run(options: argparse.Namespace) -> int:
         require_writable("--output", target)
     write_report(store, target, recipe)
     if target is not None:
-        register(store.objects, REPORT, target, store.require_latest().number)
+        register(store.objects, REPORT, target, store.require_record().number)
     open_console().print(f"report  {target or f'{store.root}/{layout.REPORT}'}", soft_wrap=True)
     return 0

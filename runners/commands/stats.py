@@ -30,6 +30,7 @@ def add(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Show the latest generation, or one of its details."""
+    from winnow.pipelines.query.generation import require_latest_for
     from winnow.runners.estimating.rates import read_rates
     from winnow.runners.estimating.run_log import read_runs
     from winnow.runners.estimating.tables import measured_yaml, print_runs, runs_json
@@ -48,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     console = open_console()
     if options.near:
         return _near(options, recipe, store, console)
-    generation = store.require_latest()
+    generation = require_latest_for(recipe, store)
     summary = summarise(store, generation, recipe)
     scores = scores_counted(recipe, store, generation)
     if options.json:
@@ -63,6 +64,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _near(options: argparse.Namespace, recipe: "BoundRecipe | None", store: "Store", console: "Console") -> int:
+    from winnow.pipelines.query.generation import require_latest_for
     from winnow.runners.terminal.threshold_samples import (
         print_nearest_samples,
         recipe_thresholds,
@@ -71,7 +73,9 @@ def _near(options: argparse.Namespace, recipe: "BoundRecipe | None", store: "Sto
 
     if recipe is None:
         raise WinnowError(f"--near {options.near} needs the rules of a recipe; give a recipe file instead of a store")
-    thresholds = thresholds_with_reason(recipe_thresholds(recipe, store, store.require_latest()), options.near)
+    thresholds = thresholds_with_reason(
+        recipe_thresholds(recipe, store, require_latest_for(recipe, store)), options.near
+    )
     if options.json:
         sys.stdout.write(json.dumps([asdict(threshold) for threshold in thresholds], ensure_ascii=False) + "\n")
     else:

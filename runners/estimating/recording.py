@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 from winnow.pipelines.binding.duplicates import SIGNATURE_LAYERS
 from winnow.pipelines.binding.operators import Pass
 from winnow.pipelines.dedupe.search import Search
-from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.running.row_layers import RowLayerTask
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.commits import load_layer_commits
+from winnow.pipelines.store.manifests import ManifestRow
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.estimating.run_log import PartAmounts, RunRecord, put_run
 from winnow.schemas.records import Generation, TaskCommit
@@ -28,22 +27,28 @@ def ingest_part(extractors: Iterable[str]) -> str:
 
 
 def record_ingest(
-    run: "StageRun", context: IngestContext, ran: "CompletedTasks", commits: Mapping[str, Sequence[TaskCommit]]
+    run: "StageRun",
+    ran: "CompletedTasks",
+    commits: Mapping[str, Sequence[TaskCommit]],
+    texts: Mapping[str, Sequence[ManifestRow]],
 ) -> None:
-    """Record an ingest: the input files of its tasks, and all objects written."""
+    """Record an ingest: the input files of its tasks, and all objects written.
+
+    Args:
+        run: The stage.
+        ran: The completed tasks and their time.
+        commits: The tasks of each source.
+        texts: The objects of each extractor's layer.
+    """
     done = [task for found in commits.values() for task in found if task.task in ran.names]
     if not done:
         return
     written = sum(shard.object.bytes for task in done for shard in task.shards)
     written += sum(ranges.bytes for task in done for ranges in (task.dropped, task.quarantine) if ranges)
-    for bound in context.extractors:
-        for name, source in context.sources.items():
-            shards = [shard.shard for task in done if task.source == name for shard in task.shards]
-            key = bound.key(source.key(context.limits))
-            made = load_layer_commits(run.store.objects, bound.layer, key, shards)
-            written += sum(commit.object.bytes for commit in made.values())
+    shards = {shard.shard for task in done for shard in task.shards}
+    written += sum(row.bytes for rows in texts.values() for row in rows if row.shard in shards)
     read = sum(task.input_bytes for task in done)
-    part = ingest_part(bound.extractor.name for bound in context.extractors)
+    part = ingest_part(layer.removeprefix(EXTRACTED) for layer in texts)
     _put(run, "ingest", ran, read, {part: PartAmounts(read, written)})
 
 
@@ -58,11 +63,11 @@ def record_pass(
     for bound in one_pass.operators:
         mine = [task for task in pending if bound.layer in task.missing]
         shards = {task.shard for task in mine}
-        made = [commit for commit in state.layers[bound.layer] if commit.shard in shards]
+        made = [row for row in state.layers[bound.layer] if row.shard in shards]
         before = parts.get(bound.operator.name, PartAmounts(0, 0))  # an operator can occur twice
         parts[bound.operator.name] = PartAmounts(
             before.read + sum(_read_bytes(task, sizes) for task in mine),
-            before.written + sum(commit.object.bytes for commit in made),
+            before.written + sum(row.bytes for row in made),
         )
     read = sum(_read_bytes(task, sizes) for task in pending)
     _put(run, f"annotate.{one_pass.resource}", ran, read, {name: part for name, part in parts.items() if part.read})
@@ -94,7 +99,7 @@ def record_rows(
         return
     sizes = _sizes(state)
     shards = {one.shard for one in pending}
-    written = sum(commit.object.bytes for commit in state.layers[layer] if commit.shard in shards)
+    written = sum(row.bytes for row in state.layers[layer] if row.shard in shards)
     read = sum(_read_bytes(one, sizes) for one in pending)
     _put(run, stage, ran, read, {part: PartAmounts(read * passes, written)})
 
@@ -131,13 +136,13 @@ def search_amounts(state: StoreState, kinds: Iterable[str]) -> Iterable[tuple[st
     for kind, signed in SIGNATURE_LAYERS.items():
         if kind in kinds:
             layers = (state.layers.get(name, []) for name in (signed, layer_of_kind(kind)))
-            read, written = (sum(commit.object.bytes for commit in found) for found in layers)
+            read, written = (sum(row.bytes for row in found) for found in layers)
             yield kind, read, written
 
 
 def _sizes(state: StoreState) -> dict[str, int]:
     sizes = {shard.object.path: shard.object.bytes for _, shard in state.shards}
-    return sizes | {commit.object.path: commit.object.bytes for found in state.layers.values() for commit in found}
+    return sizes | {row.object: row.bytes for found in state.layers.values() for row in found}
 
 
 def _read_bytes(task: RowLayerTask, sizes: Mapping[str, int]) -> int:

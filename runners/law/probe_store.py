@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.query.columns import Column, column_of, read_aligned
+from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.rules.deciding import choose_representatives, decide
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, open_store
@@ -54,7 +55,7 @@ class StoreTexts:
 
     def __post_init__(self) -> None:
         self._of = grouping(self.grouping)
-        self._generation = self.store.require_latest()
+        self._generation = require_latest_for(self.recipe, self.store)
         layers = sorted(self._generation.layers)
         if LANGUAGE_LAYER not in layers:
             raise StoreError(

@@ -20,9 +20,10 @@ from winnow.pipelines.score.overview import ScoreOverview
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.content import name_content, read_content
 from winnow.pipelines.store.damage import DamagedError, MissingError
-from winnow.pipelines.store.generations import ManifestRow, Store
+from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.looks import NOTHING, HiddenRows
 from winnow.pipelines.store.hiding.neutral import neutral_stream
+from winnow.pipelines.store.manifests import ManifestRow
 from winnow.pipelines.store.tables import read_batches, read_schema
 from winnow.pipelines.store.together import AT_ONCE, each
 from winnow.runners.report import DuplicatesFound, ExampleRange, ExampleRow, Examples
@@ -102,7 +103,7 @@ def examples_of(
 def _ranges(store: Store, generation: Generation) -> Iterator[ExampleRange]:
     """The first ranges that were quarantined for each reason; tasks that have no more to show are not read."""
     shown: Counter[str] = Counter()
-    forgotten = ForgottenRanges.of(store, generation)
+    forgotten = ForgottenRanges.of(store, store.generation_record(generation.number))
     for task in store.tasks(generation):
         there = task.quarantined_by_reason.items()
         needed = sum(min(count, OF_A_REASON - shown[reason]) for reason, count in there)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
@@ -19,7 +20,7 @@ def write_report(
     store: Store, target: Path | None, recipe: BoundRecipe | None
 ) -> tuple[StoreSummary, RulesSummary | None]:
     """Make the page and put it where it was asked for, or into the store; returns what is on it to show it as well."""
-    generation = store.require_latest()
+    generation = require_latest_for(recipe, store)
     pinned = pinned_if_measured(recipe, store, generation)
     counter = coverage_counter(recipe, pinned, generation)
     read = scores_if_bound(recipe, store, generation)

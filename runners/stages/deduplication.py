@@ -60,10 +60,10 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
         {},
     )
     for kind, key in missing.items():
-        commits = existing_layer(run.store, layer_of_kind(kind), key, shards)
-        if commits is None:
+        rows_made = existing_layer(state, layer_of_kind(kind), key)
+        if rows_made is None:
             raise StageError(f"dedupe: shards ended without a commit of {layer_of_kind(kind)}; run again")
-        state.layers[layer_of_kind(kind)] = commits
+        state.layers[layer_of_kind(kind)] = rows_made
     shuffled = sum(info.size for info in run.store.objects.list(f"{search.scratch}/"))
     record_search(run, state, search, shuffled, clock.ran(shards))
     require_lease(run.store.objects)

@@ -9,12 +9,12 @@ from pathlib import Path
 import orjson
 from rich.console import Console
 
-from winnow.pipelines.forgetting.hidden_rows import Effect, effect_of, hidden_rows, look
+from winnow.pipelines.forgetting.hidden_rows import Effect, effect_of, every_hidden_row, look
 from winnow.pipelines.forgetting.outputs import AffectedOutput, affected
 from winnow.pipelines.forgetting.purging import Purged, purge
 from winnow.pipelines.forgetting.requests import RequestError, Selection, parse_selector, read_list, selectors_of
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.looks import load_tombstones, put_tombstone
+from winnow.pipelines.store.hiding.looks import load_hiding, load_tombstones, put_tombstone
 from winnow.pipelines.store.lease import Lease
 from winnow.runners.terminal.escaping import visible
 from winnow.runners.terminal.quantities import grouped
@@ -44,7 +44,7 @@ def run_forget(options: argparse.Namespace, store: Store, console: Console) -> i
     if selections and not options.dry_run:
         name, new = put_tombstone(store.objects, selectors.tombstone(options.reason))
     effect = effect_of(store, selectors) if selections else Effect()
-    latest = store.latest()
+    latest = store.latest_record()
     if name and latest is not None:
         with contextlib.suppress(FileNotFoundError):  # the cached value only saves time; a collector may be deleting it
             look(store, latest)
@@ -181,8 +181,8 @@ def _json(
 def _list(store: Store, console: Console, *, as_json: bool) -> int:
     """List the tombstones, and how many of their rows are not purged yet."""
     tombstones = load_tombstones(store.objects)
-    latest = store.latest()
-    hidden = hidden_rows(store, latest) if latest is not None else {}
+    latest = store.latest_record()
+    hidden = {} if latest is None else every_hidden_row(store, latest, load_hiding(store.objects))
     rows = sum(len(found.rows) for found in hidden.values())
     pending = sum(len(found.pending) for found in hidden.values())
     if as_json:

@@ -27,6 +27,7 @@ from winnow.pipelines.mix.plans import (
 )
 from winnow.pipelines.mix.tokens import TokensContext, load_tokens, missing_layers, pending_counts
 from winnow.pipelines.mix.transforms import CountTokens
+from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.running.row_layers import load_layers
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.lease import Lease, require_lease
@@ -35,8 +36,9 @@ from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.recording import record_rows
 from winnow.runners.law.files import read_law
+from winnow.runners.stages.publishing import Outcome, publish
 from winnow.runners.stages.stage_run import CompletedTasks, StageRun
-from winnow.runners.stages.store_stages import Outcome, current_state, publish
+from winnow.runners.stages.store_stages import current_state
 from winnow.runners.terminal.mixture_tables import print_notes
 from winnow.runners.terminal.rules import pinned_rules, require_accepted
 from winnow.schemas.errors import RecipeError, StageError, StoreError, WinnowError
@@ -211,20 +213,21 @@ def measure_tokens(recipe: BoundRecipe, engine: Engine, console: Console) -> Out
     with Lease(store.objects):
         finish_purge(store)
         state = current_state(recipe, store)
-        load_layers(store, state, operators)
+        load_layers(state, operators)
         if missing := missing_layers(state, layer):
             raise StoreError(
                 f"{store.root}: {', '.join(missing)} must be measured before texts are edited; run: "
                 f"winnow annotate {recipe.file}"
             )
-        count_texts(run, recipe, layer, state)
-        return publish(recipe, store, state)
+        if count_texts(run, recipe, layer, state):
+            return publish(recipe, store, state)
+        return Outcome(store, require_latest_for(recipe, store), False)
 
 
-def count_texts(run: StageRun, recipe: BoundRecipe, layer: TokensLayer, state: StoreState) -> None:
-    """Update the layer for the rows of the state."""
+def count_texts(run: StageRun, recipe: BoundRecipe, layer: TokensLayer, state: StoreState) -> bool:
+    """Update the layer for the rows of the state; return whether some of it was newly written."""
     ran = CompletedTasks()
-    if pending := pending_counts(run.store, state, layer):
+    if pending := pending_counts(state, layer):
         ran = run.tasks(
             TOKENS_LAYER,
             {task.shard: task.to_json() for task in pending},
@@ -232,6 +235,8 @@ def count_texts(run: StageRun, recipe: BoundRecipe, layer: TokensLayer, state: S
             {task.shard: (TOKENS_LAYER, task.missing[TOKENS_LAYER]) for task in pending},
             {},
         )
-    if not load_tokens(run.store, recipe, state):
+    if not load_tokens(recipe, state):
         raise StageError(f"{TOKENS_LAYER}: shards ended without a commit; run again")
     record_rows(run, state, "mix", TOKENS_LAYER, "mix.tokens", pending, ran)
+    rows = state.layers[TOKENS_LAYER]
+    return any(state.held.rows(TOKENS_LAYER, row.key).get(row.shard) != row for row in rows)

@@ -11,8 +11,9 @@ from winnow.pipelines.export.stage import Finished
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.exports import export, require_exports
 from winnow.runners.stages.mixing import Mixed, mix, read_laws
+from winnow.runners.stages.publishing import Outcome
 from winnow.runners.stages.scoring import score
-from winnow.runners.stages.store_stages import Outcome, run_all
+from winnow.runners.stages.store_stages import run_all
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe import Recipe, load_recipe
 

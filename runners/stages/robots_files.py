@@ -23,6 +23,7 @@ from winnow.pipelines.forgetting.outputs import ROBOTS, register
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.ingest.planning.formats import container_reader
 from winnow.pipelines.ingest.records import FilePart, Record
+from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.runners.terminal.rules import require_writable
@@ -97,7 +98,7 @@ def _body(source: Mapping[str, object], url: str, context: IngestContext) -> str
 def write_kept_files(recipe: BoundRecipe | None, store: Store, output: Path, console: Console) -> int:
     """Write the files; returns 0 if there are any."""
     require_writable("--output", output)
-    generation = store.require_latest()
+    generation = require_latest_for(recipe, store)
     context = None if recipe is None else recipe.ingest(store)
     part = output.with_name(f".{output.name}.part")
     counts: dict[str, int] = dict.fromkeys(PATHS.values(), 0)

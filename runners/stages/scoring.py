@@ -33,9 +33,10 @@ from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.recording import record_rows
 from winnow.runners.report.scores import NOTES
+from winnow.runners.stages.publishing import Outcome, publish
 from winnow.runners.stages.slices import Slice, SliceDone, require_no_purge, sliced
 from winnow.runners.stages.stage_run import CompletedTasks, StageRun
-from winnow.runners.stages.store_stages import Outcome, current_state, publish
+from winnow.runners.stages.store_stages import current_state
 from winnow.schemas.errors import ScoreError, StageError, StoreError
 from winnow.schemas.records import StoredWeights, WeightKeys
 
@@ -146,7 +147,7 @@ def _ready_state(prepared: Prepared) -> StoreState:
 def _existing_state(prepared: Prepared) -> StoreState:
     recipe, store = prepared.recipe, prepared.store
     state = current_state(recipe, store)
-    load_layers(store, state, recipe.operators)
+    load_layers(state, recipe.operators)
     load_existing_layers(store, recipe, state)
     return state
 
@@ -183,7 +184,7 @@ def _trace(
     """Update the trace of a score for the rows of the state, or for the shards in `mine`."""
     layer = _ready_layer(run.store, recipe, state, bound)
     shards = state if mine is None else mine
-    pending = pending_traces(run.store, shards, layer)
+    pending = pending_traces(shards, layer)
     ran = CompletedTasks()
     if pending:
         context = _context(run, recipe, state, bound, layer)
@@ -197,7 +198,7 @@ def _trace(
             {},
             bound.entry.hints,
         )
-    if not load_trace(run.store, shards, layer):
+    if not load_trace(shards, layer):
         raise StageError(f"{layer.layer}: shards ended without a commit; run again")
     record_rows(run, shards, "score", layer.layer, f"score.{bound.entry.task}", pending, ran, bound.passes)
 

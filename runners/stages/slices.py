@@ -18,6 +18,7 @@ from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.ingest.planning.stage import frozen_plans
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, create_or_open, open_store
+from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.lease import Share
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.state import StoreState
@@ -26,6 +27,7 @@ from winnow.runners.estimating.recording import record_ingest
 from winnow.runners.stages.stage_run import StageRun
 from winnow.runners.stages.store_stages import (
     all_committed,
+    committed_texts,
     current_state,
     extract_text,
     measure,
@@ -89,8 +91,8 @@ def sliced(state: StoreState, part: Slice) -> StoreState:
     """The state with only the shards of a slice."""
     mine = part.take(shard.shard for _, shard in state.shards)
     tasks = [replace(task, shards=tuple(shard for shard in task.shards if shard.shard in mine)) for task in state.tasks]
-    layers = {name: [commit for commit in found if commit.shard in mine] for name, found in state.layers.items()}
-    return StoreState(tasks, layers)
+    layers = {name: [row for row in found if row.shard in mine] for name, found in state.layers.items()}
+    return StoreState(state.held, tasks, layers)
 
 
 def ingest_slice(
@@ -103,7 +105,8 @@ def ingest_slice(
     with part.share(store, "ingest"):
         require_no_purge(store)
         patterns = {source.name: source.files for source in recipe.config.sources}
-        plans = frozen_plans(context, patterns, replace_files=replace_files)
+        held = Held.of(store)
+        plans = frozen_plans(context, held, patterns, replace_files=replace_files)
         names = [task.name for plan in plans for task in plan.look.tasks]
         mine = part.take(names)
         plans = [
@@ -111,10 +114,11 @@ def ingest_slice(
             for plan in plans
         ]
         run = StageRun(console, engine, store, part.name)
-        ran = read_tasks(run, context, plans)
-        commits = {plan.name: all_committed(context, plan) for plan in plans}
-        extract_text(run, context, commits)
-        record_ingest(run, context, ran, commits)
+        ran = read_tasks(run, context, held, plans)
+        commits = {plan.name: all_committed(held, plan) for plan in plans}
+        extract_text(run, context, held, commits)
+        layers = {bound.layer: committed_texts(context, held, bound, commits) for bound in context.extractors}
+        record_ingest(run, ran, commits, layers)
     return SliceDone("ingest", part, len(mine), len(names), "tasks")
 
 

@@ -1,7 +1,6 @@
 """Runs the stages that write a store: remaining tasks run on the engine, and the results become the next generation."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from rich.console import Console
 
@@ -16,8 +15,6 @@ from winnow.pipelines.binding.operators import (
     passes_of,
 )
 from winnow.pipelines.binding.sources import store_record
-from winnow.pipelines.dedupe.stage import load_existing_layers
-from winnow.pipelines.forgetting.hidden_rows import look
 from winnow.pipelines.forgetting.purging import finish_purge
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext
 from winnow.pipelines.ingest.planning.stage import (
@@ -30,33 +27,22 @@ from winnow.pipelines.ingest.planning.stage import (
     settle_changes,
 )
 from winnow.pipelines.ingest.transforms import RunExtraction, RunIngest, ingest_element
-from winnow.pipelines.mix.tokens import load_tokens
 from winnow.pipelines.running.row_layers import load_layers, pending_shards
-from winnow.pipelines.score.stage import load_scores
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.commits import load_layer_commits, load_task_commits
-from winnow.pipelines.store.generations import Store, create_or_open, next_generation, open_store
+from winnow.pipelines.store.generations import Store, create_or_open, open_store
+from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.lease import Lease
 from winnow.pipelines.store.location import open_location
+from winnow.pipelines.store.manifests import ManifestRow
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.recording import record_ingest, record_pass
 from winnow.runners.stages.deduplication import find_duplicates
+from winnow.runners.stages.publishing import Outcome, publish
 from winnow.runners.stages.stage_run import CompletedTasks, StageRun
 from winnow.runners.stages.warming import warm_kernels
 from winnow.schemas.errors import StageError, StoreError
-from winnow.schemas.identity import fingerprint_of
-from winnow.schemas.recipe import resolved_yaml
-from winnow.schemas.records import Generation, LayerCommit, TaskCommit
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The result of a run."""
-
-    store: Store
-    generation: Generation
-    new: bool
+from winnow.schemas.records import TaskCommit
 
 
 def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bool = False) -> Outcome:
@@ -68,26 +54,24 @@ def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bo
     run = StageRun(console, engine, store)
     with Lease(store.objects):
         finish_purge(store)
+        held = Held.of(store)
         plans = plan_sources(context, patterns)
-        plans = [settle_changes(context, plan, replace_files=replace) for plan in plans]
+        plans = [settle_changes(context, held, plan, replace_files=replace) for plan in plans]
         freeze_plans(context, plans)
-        ran = read_tasks(run, context, plans)
-        latest = store.latest()
-        published = {(task.key, task.task) for task in store.tasks(latest)} if latest else set()
-        while mended := {plan.name: better for plan in plans if (better := mend_splits(context, plan, published))}:
+        ran = read_tasks(run, context, held, plans)
+        while mended := {plan.name: better for plan in plans if (better := mend_splits(context, held, plan))}:
             plans = [mended.get(plan.name, plan) for plan in plans]
             for name in sorted(mended):
                 console.print(f"source {name}: a file cannot be read in parts; reading it whole")
             freeze_plans(context, mended.values())
-            ran += read_tasks(run, context, plans)
-        commits = {plan.name: all_committed(context, plan) for plan in plans}
-        extract_text(run, context, commits)
-        record_ingest(run, context, ran, commits)
-        layers = {bound.layer: _layer(context, bound, commits) for bound in context.extractors}
-        state = StoreState([commit for found in commits.values() for commit in found], layers)
-        if latest is not None and latest.layers.keys() & {one.entry.layer for one in recipe.measurements}:
-            load_layers(store, state, recipe.operators)  # measurements of unchanged rows are kept
-        return publish(recipe, store, state)
+            ran += read_tasks(run, context, held, plans)
+        commits = {plan.name: all_committed(held, plan) for plan in plans}
+        extract_text(run, context, held, commits)
+        layers = {bound.layer: committed_texts(context, held, bound, commits) for bound in context.extractors}
+        record_ingest(run, ran, commits, layers)
+        return publish(
+            recipe, store, StoreState(held, [commit for found in commits.values() for commit in found], layers)
+        )
 
 
 def annotate(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
@@ -110,7 +94,7 @@ def dedupe(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
     with Lease(store.objects):
         finish_purge(store)
         state = current_state(recipe, store)
-        load_layers(store, state, operators)
+        load_layers(state, operators)
         missing = [bound for bound in operators if bound.layer in needed and bound.layer not in state.layers]
         for one_pass in passes_of([*missing, *(bound for bound in wanted if bound.layer not in state.layers)]):
             measure(run, state, one_pass)
@@ -152,9 +136,9 @@ def run_all(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: b
     return outcome
 
 
-def read_tasks(run: StageRun, context: IngestContext, plans: Sequence[SourcePlan]) -> CompletedTasks:
+def read_tasks(run: StageRun, context: IngestContext, held: Held, plans: Sequence[SourcePlan]) -> CompletedTasks:
     """Run the tasks of these plans until all are committed."""
-    pending = [(plan, task) for plan in plans for task in pending_tasks(context, plan)]
+    pending = [(plan, task) for plan in plans for task in pending_tasks(context, held, plan)]
     if not pending:
         return CompletedTasks()
     ran = run.tasks(
@@ -164,16 +148,16 @@ def read_tasks(run: StageRun, context: IngestContext, plans: Sequence[SourcePlan
         {task.name: (layout.SAMPLES, plan.key) for plan, task in pending},
         {task.name: task.bytes for _, task in pending},
     )
-    missing = [task.name for plan in plans for task in pending_tasks(context, plan)]
+    missing = [task.name for plan in plans for task in pending_tasks(context, held, plan)]
     if missing:
         raise StageError(f"ingest: {len(missing)} tasks ended without a commit, {missing[0]} first; run again")
     return ran
 
 
-def extract_text(run: StageRun, context: IngestContext, commits: dict[str, list[TaskCommit]]) -> None:
+def extract_text(run: StageRun, context: IngestContext, held: Held, commits: dict[str, list[TaskCommit]]) -> None:
     """Extract text for tasks that were read before an extractor was added."""
     for bound in context.extractors:
-        pending = pending_extractions(context, bound, commits)
+        pending = pending_extractions(context, held, bound, commits)
         if pending:
             keys = {name: bound.key(source.key(context.limits)) for name, source in context.sources.items()}
             run.tasks(
@@ -187,7 +171,7 @@ def extract_text(run: StageRun, context: IngestContext, commits: dict[str, list[
 
 def measure(run: StageRun, state: StoreState, one_pass: Pass) -> None:
     """Update the layers of a pass for the shards of the state, and add them to the state."""
-    pending = pending_shards(run.store, state, one_pass.operators)
+    pending = pending_shards(state, one_pass.operators)
     ran = CompletedTasks()
     if pending:
         ran = run.tasks(
@@ -197,54 +181,47 @@ def measure(run: StageRun, state: StoreState, one_pass: Pass) -> None:
             {task.shard: task.last(one_pass.operators) for task in pending},
             {},
         )
-    if uncommitted := load_layers(run.store, state, one_pass.operators):
+    if uncommitted := load_layers(state, one_pass.operators):
         raise StageError(f"annotate: shards ended without a commit of {', '.join(uncommitted)}; run again")
     record_pass(run, state, one_pass, pending, ran)
 
 
 def current_state(recipe: BoundRecipe, store: Store) -> StoreState:
-    """The state of the latest generation, which must match the recipe's ingest settings."""
-    generation = store.require_latest()
+    """What the latest generation holds of the recipe's sources, which must have been ingested with its settings."""
+    held = Held.of(store)
+    if held.record is None:
+        store.require_record()
     context = recipe.ingest(store)
-    tasks = store.tasks(generation)
-    expected = {name: source.key(context.limits) for name, source in context.sources.items()}
-    stale = sorted({task.source for task in tasks if expected.get(task.source) != task.key})
-    commits: dict[str, list[TaskCommit]] = {}
-    for task in tasks:
-        commits.setdefault(task.source, []).append(task)
-    if stale or commits.keys() != expected.keys():
-        names = ", ".join(stale or sorted(commits.keys() ^ expected.keys()))
+    commits = {
+        name: list(held.tasks(source.key(context.limits)).values()) for name, source in sorted(context.sources.items())
+    }
+    if lacking := sorted(name for name, tasks in commits.items() if not tasks):
+        names = ", ".join(lacking)
         raise StoreError(f"{store.root}: was ingested with other settings ({names}); run: winnow ingest {recipe.file}")
     for bound in context.extractors:
-        if pending_extractions(context, bound, commits):
+        if pending_extractions(context, held, bound, commits):
             raise StoreError(f"{store.root}: lacks the layer {bound.layer}; run: winnow ingest {recipe.file}")
-    return StoreState(tasks, {bound.layer: _layer(context, bound, commits) for bound in context.extractors})
+    layers = {bound.layer: committed_texts(context, held, bound, commits) for bound in context.extractors}
+    return StoreState(held, [task for tasks in commits.values() for task in tasks], layers)
 
 
-def publish(recipe: BoundRecipe, store: Store, state: StoreState) -> Outcome:
-    """Publish the next generation: the state and the layers of other stages that are still current."""
-    load_existing_layers(store, recipe, state)
-    load_scores(store, recipe, state)
-    load_tokens(store, recipe, state)
-    generation, new = next_generation(store, fingerprint_of(resolved_yaml(recipe.expanded)), state.tasks, state.layers)
-    look(store, generation)
-    return Outcome(store, generation, new)
-
-
-def all_committed(context: IngestContext, plan: SourcePlan) -> list[TaskCommit]:
+def all_committed(held: Held, plan: SourcePlan) -> list[TaskCommit]:
     """The commits of every task of a plan."""
     names = [task.name for task in plan.look.tasks]
-    found = load_task_commits(context.store.objects, plan.key, names)
+    found = held.find_tasks(plan.key, names)
     return [found[name] for name in names]
 
 
-def _layer(context: IngestContext, bound: BoundExtractor, commits: dict[str, list[TaskCommit]]) -> list[LayerCommit]:
-    found: list[LayerCommit] = []
+def committed_texts(
+    context: IngestContext, held: Held, bound: BoundExtractor, commits: dict[str, list[TaskCommit]]
+) -> list[ManifestRow]:
+    """The objects of an extractor's layer, for every shard of these tasks."""
+    found: list[ManifestRow] = []
     for source, tasks in commits.items():
-        shards = [shard.shard for task in tasks for shard in task.shards]
+        samples = {shard.shard: shard.object.path for task in tasks for shard in task.shards}
         key = bound.key(context.sources[source].key(context.limits))
-        loaded = load_layer_commits(context.store.objects, bound.layer, key, shards)
-        if absent := [shard for shard in shards if shard not in loaded]:
+        loaded = held.find_layer(bound.layer, key, samples)
+        if absent := [shard for shard in samples if shard not in loaded]:
             raise StageError(
                 f"{bound.layer}: {len(absent)} shards ended without a commit, {absent[0]} first; run again"
             )

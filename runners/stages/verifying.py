@@ -12,6 +12,7 @@ from winnow.pipelines.export.places.manifest import Manifest
 from winnow.pipelines.export.places.opening import existing_manifest, is_being_written
 from winnow.pipelines.export.stage import bind_export
 from winnow.pipelines.mix.plans import find_plan, request_key
+from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.location import open_location
 from winnow.runners.stages.mixing import WHOLE, read_laws
@@ -93,7 +94,9 @@ def _plan(recipe: BoundRecipe, sample: Fraction) -> _RequestedPlan:
     """The plan for the current recipe, if it can be determined."""
     try:
         store = open_store(open_location(recipe.store_address))
-        record = find_plan(store, request_key(recipe, store, store.require_latest(), read_laws(recipe), sample))
+        record = find_plan(
+            store, request_key(recipe, store, require_latest_for(recipe, store), read_laws(recipe), sample)
+        )
     except (WinnowError, OSError) as error:
         return _RequestedPlan(None, f"cannot determine whether the recipe has changed: {str(error).splitlines()[0]}")
     if record is None:

@@ -19,11 +19,13 @@ from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.forgetting.outputs import DECISIONS, register
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.ingest.planning.stage import SourcePlan, plan_sources
+from winnow.pipelines.query.generation import read_as
 from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import committed_names
 from winnow.pipelines.store.generations import NoStoreError, Store, open_store
+from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.location import open_location
 from winnow.runners.estimating.amounts import StageEstimate, StoreBefore, estimate
 from winnow.runners.estimating.rates import Rates, read_rates
@@ -115,18 +117,20 @@ def show_plan(
 
 def _plan(recipe: BoundRecipe) -> RecipePlan:
     objects = open_location(recipe.store_address)
-    generation = None
+    record = generation = None
     try:
         store = open_store(objects)
-        generation = store.latest()
+        record = store.latest_record()
+        generation = None if record is None else read_as(recipe, store, record)
         state = "nothing ingested yet" if generation is None else f"generation {generation.number}"
     except NoStoreError:
         store = Store(objects, store_record(recipe.config))
         state = "does not exist yet"
     context = recipe.ingest(store)
+    held = Held(objects, record)
     sources = []
     for plan in plan_sources(context, {source.name: source.files for source in recipe.config.sources}):
-        done = committed_names(objects, layout.SAMPLES, plan.key)
+        done = {*held.tasks(plan.key), *committed_names(objects, layout.SAMPLES, plan.key)}
         sources.append((plan, frozenset(task.name for task in plan.look.tasks if task.name not in done)))
     configs: dict[str, object] = {bound.extractor.name: bound.config for bound in context.extractors}
     listed = {entry.layer for entry in recipe.config.annotate}

@@ -20,6 +20,7 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
 from winnow.pipelines.binding.edits import BoundEdit, WhenNull, with_keys
 from winnow.pipelines.query.columns import column_of
 from winnow.pipelines.query.find_sample import Sample, Verdict, find_by_id, find_by_url, read_sample, verdict
+from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
@@ -83,7 +84,7 @@ def run_show(options: argparse.Namespace, console: Console) -> int:
         raise WinnowError("show: expected either an id or --url URL")
     recipe = bind(load_recipe(options.recipe))
     store = open_store(open_location(recipe.store_address))
-    generation = store.require_latest()
+    generation = require_latest_for(recipe, store)
     find, wanted = (find_by_url, options.url) if options.id is None else (find_by_id, options.id)
     shown = view_sample(recipe, store, generation, read_sample(store, generation, find(store, generation, wanted)))
     if options.json:

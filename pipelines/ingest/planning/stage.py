@@ -5,7 +5,7 @@ its commit exists, and a generation is made of commits alone.
 """
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
@@ -26,8 +26,9 @@ from winnow.pipelines.running.ledger.intake import (
     require_intake,
 )
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.commits import aligned_shards, committed_names, load_task_commits
+from winnow.pipelines.store.commits import committed_names
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import InputRecord, TaskCommit
@@ -59,7 +60,7 @@ def plan_sources(context: IngestContext, patterns: Patterns) -> list[SourcePlan]
     return plans
 
 
-def settle_changes(context: IngestContext, plan: SourcePlan, *, replace_files: bool) -> SourcePlan:
+def settle_changes(context: IngestContext, held: Held, plan: SourcePlan, *, replace_files: bool) -> SourcePlan:
     """Handles files whose listing differs from the frozen one.
 
     A file that was touched or copied but holds the same bytes is the same file. A file without any commit
@@ -67,7 +68,7 @@ def settle_changes(context: IngestContext, plan: SourcePlan, *, replace_files: b
     """
     if not plan.look.changed:
         return plan
-    done = load_task_commits(context.store.objects, plan.key, [task.name for task in plan.look.tasks])
+    done = held.find_tasks(plan.key, [task.name for task in plan.look.tasks])
     recorded = {(part.path, part.start): part for commit in done.values() for part in commit.inputs}
     sizes = {info.path: info.size for info in plan.listing.files}
     objects = context.sources[plan.name].objects
@@ -99,41 +100,42 @@ def freeze_plans(context: IngestContext, plans: Iterable[SourcePlan]) -> None:
             raise StoreError(f"{root}: another writer has just planned source {plan.name!r}; run again")
 
 
-def frozen_plans(context: IngestContext, patterns: Patterns, *, replace_files: bool) -> list[SourcePlan]:
+def frozen_plans(context: IngestContext, held: Held, patterns: Patterns, *, replace_files: bool) -> list[SourcePlan]:
     """Plans every source and records the new tasks, safely beside other commands that do the same.
 
     The first command to record them wins; the others plan again and find them.
     """
     while True:
         looks = plan_sources(context, patterns)
-        plans = [settle_changes(context, plan, replace_files=replace_files) for plan in looks]
+        plans = [settle_changes(context, held, plan, replace_files=replace_files) for plan in looks]
         if all(freeze(context.store, plan.name, plan.look) for plan in plans):
             return plans
 
 
-def pending_tasks(context: IngestContext, plan: SourcePlan) -> list[IngestTask]:
+def pending_tasks(context: IngestContext, held: Held, plan: SourcePlan) -> list[IngestTask]:
     """The tasks without a commit, largest first so that the last to end is a small one.
 
     A commit is withdrawn if an object of it is missing: it was lost, or the garbage collector ran between a late
     writer's two puts.
     """
     objects = context.store.objects
-    committed = committed_names(objects, layout.SAMPLES, plan.key)
+    committed = {*held.tasks(plan.key), *committed_names(objects, layout.SAMPLES, plan.key)}
     written = (layout.SAMPLES_OBJECTS, layout.DROPPED, layout.QUARANTINE) if committed else ()
     present = {info.path for prefix in written for info in objects.list(prefix)}
     names = [task.name for task in plan.look.tasks if task.name in committed]
-    for name, commit in load_task_commits(objects, plan.key, names).items():
+    for name, commit in held.find_tasks(plan.key, names).items():
         if any(one.path not in present for one in commit.objects):
+            held.drop_task(plan.key, name)
             objects.delete(layout.commit(layout.SAMPLES, plan.key, name))
             committed.discard(name)
     pending = [task for task in plan.look.tasks if task.name not in committed]
     return sorted(pending, key=lambda task: (-task.bytes, task.name))
 
 
-def mend_splits(context: IngestContext, plan: SourcePlan, published: Set[tuple[str, str]]) -> SourcePlan | None:
+def mend_splits(context: IngestContext, held: Held, plan: SourcePlan) -> SourcePlan | None:
     """Checks that the parts of every split file fit together; plans a file as a single part where they do not.
 
-    Files with tasks in a `published` generation were checked before it.
+    Files with tasks in the latest generation were checked before it.
 
     A part recognises its first record by appearance, so an archive inside an archive can mislead it, and no part can
     see a key that repeats across parts. Both are detected here, and both depend on the file's bytes alone.
@@ -142,12 +144,12 @@ def mend_splits(context: IngestContext, plan: SourcePlan, published: Set[tuple[s
     for task in plan.look.tasks:
         if not task.files[0].part.whole:
             parts.setdefault(task.files[0].part.path, []).append(task)
-    parts = {path: tasks for path, tasks in parts.items() if not {(plan.key, task.name) for task in tasks} <= published}
+    parts = {
+        path: tasks for path, tasks in parts.items() if not {task.name for task in tasks} <= held.tasks(plan.key).keys()
+    }
     if not parts:
         return None
-    commits = load_task_commits(
-        context.store.objects, plan.key, [task.name for found in parts.values() for task in found]
-    )
+    commits = held.find_tasks(plan.key, [task.name for found in parts.values() for task in found])
     broken = []
     for path, tasks in parts.items():
         ordered = sorted((commits[task.name] for task in tasks), key=lambda commit: commit.inputs[0].start)
@@ -181,14 +183,14 @@ def _repeats_an_id(context: IngestContext, commits: list[TaskCommit]) -> bool:
 
 
 def pending_extractions(
-    context: IngestContext, bound: BoundExtractor, commits: Mapping[str, Sequence[TaskCommit]]
+    context: IngestContext, held: Held, bound: BoundExtractor, commits: Mapping[str, Sequence[TaskCommit]]
 ) -> list[ExtractionTask]:
     """The committed shards that lack an extractor's layer."""
     pending = []
     for source, tasks in commits.items():
         key = bound.key(context.sources[source].key(context.limits))
         samples = {shard.shard: shard.object.path for task in tasks for shard in task.shards}
-        done = aligned_shards(context.store.objects, bound.layer, key, samples)
+        done = held.find_layer(bound.layer, key, samples)
         pending += [
             ExtractionTask(shard.shard, source, shard.object.path, bound.layer)
             for task in tasks

@@ -12,6 +12,7 @@ from rich.console import Console
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.query.cluster_counts import BIN_NAMES, Cluster, Overview
 from winnow.pipelines.query.find_sample import Place
+from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.store.generations import Store
 from winnow.runners.report import DuplicatesFound
 from winnow.runners.report.duplicates import counted, outdated, similar
@@ -69,7 +70,7 @@ def run_duplicates(
         raise WinnowError(f"--limit {options.limit}: expected 1 to {grouped(MOST)}")
     if options.lines < 0:
         raise WinnowError(f"--lines {options.lines}: expected a number of lines, or 0 for all")
-    excerpts = Excerpts.of(store, store.require_latest(), recipe, raw=options.raw)
+    excerpts = Excerpts.of(store, require_latest_for(recipe, store), recipe, raw=options.raw)
     if request.id is not None:
         return run_duplicates_show(options, request.id, excerpts, out)
     if options.other is not None:

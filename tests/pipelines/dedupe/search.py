@@ -12,7 +12,8 @@ from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.location import open_location
 from winnow.runners.engines.engine import Engine
-from winnow.runners.stages.store_stages import Outcome, run_all
+from winnow.runners.stages.publishing import Outcome
+from winnow.runners.stages.store_stages import run_all
 from winnow.schemas.recipe import load_recipe
 
 RECIPE = """

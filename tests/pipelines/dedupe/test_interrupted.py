@@ -20,6 +20,7 @@ from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.gc import collect_garbage
 from winnow.pipelines.store.generations import Store, create_or_open
+from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.hiding.looks import put_tombstone
 from winnow.pipelines.store.lease import Lease, this_process
 from winnow.pipelines.store.memory import MemoryStore
@@ -27,8 +28,9 @@ from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.backend import Build
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.deduplication import find_duplicates, report_large_buckets
+from winnow.runners.stages.publishing import Outcome
 from winnow.runners.stages.stage_run import StageRun
-from winnow.runners.stages.store_stages import Outcome, dedupe
+from winnow.runners.stages.store_stages import dedupe
 from winnow.schemas.errors import StageError
 from winnow.schemas.recipe import NearConfig, load_recipe
 from winnow.schemas.records import StoreRecord, to_json
@@ -169,7 +171,9 @@ def test_a_search_that_lost_its_lease_deletes_no_files_of_other_searches(tmp_pat
         taken_over()
         run = StageRun(Console(quiet=True), Engine("local", 1), outcome.store)
         with pytest.raises(StageError, match="took over this store"):
-            find_duplicates(run, bind(load_recipe(tmp_path / "recipe.yaml")), StoreState([], {}))
+            find_duplicates(
+                run, bind(load_recipe(tmp_path / "recipe.yaml")), StoreState(Held.of(outcome.store), [], {})
+            )
     assert objects.exists(OTHER_SEARCH)
     assert objects.exists("verdicts/of-another/shard.0.arrow")
 

@@ -35,7 +35,7 @@ def test_a_look_says_what_a_look_at_the_rows_says(objects: MemoryStore) -> None:
         found = hidden_rows(store, generation)
         assert {shard: rows.rows.tolist() for shard, rows in found.items()} == {"b": [0, 1, 2], "c": [0, 1]}
         assert {shard: rows.pending.tolist() for shard, rows in found.items()} == {"b": [0, 1, 2], "c": [0, 1]}
-        look(store, generation)
+        look(store, store.require_record())
     looks = [info.path for info in objects.list(layout.HIDDEN)]
     assert len(looks) == 1, "what is covered is not looked at again"
     hide(objects, "a.example")
@@ -46,7 +46,7 @@ def test_what_rows_say_of_themselves_is_enough_without_a_look(objects: MemorySto
     """A look saves time and nothing else: a store without its looks hides the same."""
     store, generation = make_store(objects, {"a": Shard("x", 2), "b": Shard("x", 1)})
     hide(objects, "a.example")
-    look(store, generation)
+    look(store, store.require_record())
     for info in list(objects.list(layout.HIDDEN)):
         objects.delete(info.path)
     assert set(hidden_rows(store, generation)) == {"a"}
@@ -57,7 +57,7 @@ def test_what_rows_say_of_themselves_is_enough_without_a_look(objects: MemorySto
 def test_a_lost_tombstone_is_noticed_by_whoever_reads_rows(objects: MemoryStore) -> None:
     store, generation = make_store(objects, {"a": Shard("x", 2), "b": Shard("x", 1)})
     names = [hide(objects, domain)[0] for domain in ("a.example", "b.example")]
-    look(store, generation)
+    look(store, store.require_record())
     for count, name in enumerate(names, 1):
         objects.delete(layout.tombstone(name))
         said = rf"tombstones/{min(names[:count])}\.json is missing; run 'winnow forget' again with the same request$"

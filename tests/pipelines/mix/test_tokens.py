@@ -26,6 +26,7 @@ from winnow.runners.commands.main import main
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages import store_stages as stages
 from winnow.runners.stages.mixing import measure_tokens
+from winnow.runners.stages.publishing import Outcome
 from winnow.schemas.errors import RecipeError, StageError, StoreError
 from winnow.schemas.recipe import Recipe, load_recipe
 
@@ -83,12 +84,12 @@ def write(folder: Path, mix: str = "mix: {unit: tokens, tokenizer: t.json}", edi
     return load_recipe(folder / "recipe.yaml")
 
 
-def measured(recipe: Recipe, engine: Engine = ONE) -> stages.Outcome:
+def measured(recipe: Recipe, engine: Engine = ONE) -> Outcome:
     with open(os.devnull, "w") as silent:
         return measure_tokens(bind(recipe), engine, Console(file=silent))
 
 
-def annotated(recipe: Recipe) -> stages.Outcome:
+def annotated(recipe: Recipe) -> Outcome:
     with open(os.devnull, "w") as silent:
         return stages.annotate(bind(recipe), ONE, Console(file=silent))
 

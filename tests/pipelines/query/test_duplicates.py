@@ -189,12 +189,16 @@ def test_an_object_of_other_columns_is_refused() -> None:
         browser.overview("exact", 3)
 
 
-def test_without_a_recipe_only_other_rows_make_a_layer_stale() -> None:
+def test_duplicates_of_a_store_that_has_grown_since_are_not_shown() -> None:
     browser, _ = made(4)
     assert browser.stale(None) == {"exact": None, "near": None}
     drawn = {name: Shard("books", 2, {"dedupe.near": lone(name)} if name == "old" else {}) for name in ("old", "new")}
     grown = Browser(*make_store(MemoryStore(uuid4().hex), drawn), ())
-    assert grown.stale(None) == {"near": True}
+    for kind in (None, "near"):
+        with pytest.raises(
+            StoreError, match="duplicates were searched before samples were added or changed; run: winnow"
+        ):
+            grown.require(kind)
 
 
 def lone(shard: str) -> pa.Table:

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from tests.pipelines.store.publishing import publish_commits
 from winnow.pipelines.query.columns import Column, leaves
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.generations import Store, create_or_open, next_generation
+from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.tables import put_table
 from winnow.schemas.identity import sample_id
 from winnow.schemas.records import Generation, LayerCommit, ObjectRecord, ShardRecord, StoreRecord, TaskCommit
@@ -94,7 +95,7 @@ def make_store(
             made = _put(store, table, layer, own, name)
             commit = LayerCommit(layer, own, name, shard.source, made, samples.path, "stats/none.json", "env")
             layers.setdefault(layer, []).append(commit)
-    return store, next_generation(store, "recipe", tasks, layers)[0]
+    return store, publish_commits(store, tasks, layers)[0]
 
 
 def _put(store: Store, table: pa.Table, layer: str, key: str, shard: str) -> ObjectRecord:

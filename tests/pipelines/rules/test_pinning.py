@@ -84,7 +84,7 @@ def test_a_layer_that_lacks_shards_is_refused(tmp_path: Path) -> None:
     whole = Shard("crawl", 4, {"text.some": SOME, "text.language": LANGUAGE})
     shards = {"crawl-0": whole, "crawl-1": Shard("crawl", 4, {"text.language": LANGUAGE})}
     store, generation = make_store(LocalStore(tmp_path), shards)
-    with pytest.raises(RecipeError, match="generation 1 lacks 1 shards, such as crawl-1; run: winnow"):
+    with pytest.raises(RecipeError, match="generation 1 lacks 1 of 2 shards; run: winnow"):
         pin(store, generation, rule_program(recipe(tmp_path), COLUMNS))
 
 

@@ -3,11 +3,13 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
+from tests.pipelines.store.publishing import publish_commits
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.commits import load_layer_commits
 from winnow.pipelines.store.damage import DamagedError
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.gc import collect_garbage
-from winnow.pipelines.store.generations import Store, create_or_open, next_generation, open_store
+from winnow.pipelines.store.generations import Store, as_read, create_or_open, open_store
 from winnow.pipelines.store.sealed import put_record, put_record_if_absent
 from winnow.pipelines.store.tables import put_table
 from winnow.schemas.errors import StoreError
@@ -70,7 +72,7 @@ def test_a_store_from_before_checksums_is_refused_in_one_line(objects: ObjectSto
 def test_generations_of_a_store_with_other_settings_are_refused(objects: ObjectStore) -> None:
     """As when another store's `store.json` takes the place of this one's."""
     store = create_or_open(objects, RECORD)
-    next_generation(store, "r", [made(store, "crawl-a-00000", [1])], {})
+    publish_commits(store, [made(store, "crawl-a-00000", [1])], {})
     put_record(objects, layout.STORE_RECORD, replace(RECORD, seed=8))
     with pytest.raises(DamagedError, match=r"generations/00000001\.json is damaged: it belongs to another store"):
         open_store(objects).require_latest()
@@ -79,22 +81,22 @@ def test_generations_of_a_store_with_other_settings_are_refused(objects: ObjectS
 def test_generations_follow_each_other_and_pin_what_they_name(objects: ObjectStore) -> None:
     store = create_or_open(objects, RECORD)
     one = made(store, "crawl-a-00000", [1, 2])
-    first, new = next_generation(store, "r", [one], {"extract.fast": [layer_of(store, one, [5, 6], "x")]})
+    first, new = publish_commits(store, [one], {"extract.fast": [layer_of(store, one, [5, 6], "x")]})
     assert (first.number, first.parent, new) == (1, 0, True)
-    second, _ = next_generation(store, "r", [one, made(store, "crawl-b-00000", [3])], {})
+    second, _ = publish_commits(store, [one, made(store, "crawl-b-00000", [3])], {})
     assert (second.number, second.parent) == (2, 1)
     assert first.tree_hash != second.tree_hash
     assert [row.rows for row in store.manifest(store.generation(1), "samples")] == [2]
     assert [row.rows for row in store.manifest(store.generation(2), "samples")] == [2, 1]
-    with pytest.raises(StoreError, match=r"generation 2 has no layer 'extract\.fast'"):
+    with pytest.raises(StoreError, match=r"layer 'extract\.fast' of generation 2 covers 1 of 2 shards"):
         store.manifest(second, "extract.fast")
 
 
 def test_the_same_state_is_not_published_twice(objects: ObjectStore) -> None:
     store = create_or_open(objects, RECORD)
     one = made(store, "crawl-a-00000", [1])
-    next_generation(store, "r", [one], {})
-    same, new = next_generation(store, "another recipe, the same values", [one], {})
+    publish_commits(store, [one], {})
+    same, new = publish_commits(store, [one], {})
     assert (same.number, new) == (1, False)
 
 
@@ -102,15 +104,16 @@ def test_a_late_writer_of_another_config_changes_nothing(objects: ObjectStore) -
     """It finishes after the rerun: its commits are under a key that no generation names."""
     store = create_or_open(objects, RECORD)
     one = made(store, "crawl-a-00000", [1])
-    current, _ = next_generation(store, "r", [one], {"extract.fast": [layer_of(store, one, [8], "new")]})
+    current, _ = publish_commits(store, [one], {"extract.fast": [layer_of(store, one, [8], "new")]})
     before = store.objects.read(layout.generation(current.number))
     layer_of(store, one, [3], "old")
     made(store, "crawl-a-00000", [99], key="k0")
     assert store.latest() == current
     assert store.objects.read(layout.generation(current.number)) == before
-    assert not store.publish(replace(current, tree_hash="zombie"))  # nor can it take the number that it saw as next
+    zombie = replace(store.generation_record(current.number), recipe="zombie")
+    assert not store.publish(zombie), "nor can it take the number that it saw as next"
     assert store.latest() == current
-    again, new = next_generation(store, "r", [one], {"extract.fast": [layer_of(store, one, [8], "new")]})
+    again, new = publish_commits(store, [one], {"extract.fast": [layer_of(store, one, [8], "new")]})
     assert (again, new) == (current, False)
 
 
@@ -118,20 +121,22 @@ def test_a_task_that_does_not_balance_is_never_published(objects: ObjectStore) -
     store = create_or_open(objects, RECORD)
     short = replace(made(store, "crawl-a-00000", [1, 2]), records=3)
     with pytest.raises(StoreError, match="does not balance"):
-        next_generation(store, "r", [short], {})
+        publish_commits(store, [short], {})
 
 
 def test_gc_keeps_what_the_last_generations_name_and_nothing_else(objects: ObjectStore) -> None:
     store = create_or_open(objects, RECORD)
     tasks = [made(store, "crawl-a-00000", [1])]
     for number, key in enumerate(("x", "y", "z")):
-        next_generation(store, "r", tasks, {"extract.fast": [layer_of(store, tasks[0], [number], key)]})
+        publish_commits(store, tasks, {"extract.fast": [layer_of(store, tasks[0], [number], key)]})
     garbage = store.objects.put_if_absent("samples/stray.0.parquet", b"a late writer's")
     assert garbage
     would = collect_garbage(store, keep=2, dry_run=True)
     assert store.generation_numbers() == [1, 2, 3]
     gone = collect_garbage(store, keep=2)
-    assert (gone.generations, gone.commits) == (would.generations, would.commits) == (1, 1)
+    assert (gone.generations, gone.commits) == (would.generations, would.commits) == (1, 4), (
+        "generations hold what commits say"
+    )
     assert store.generation_numbers() == [2, 3]
     for number in (2, 3):
         for layer in ("samples", "extract.fast"):
@@ -139,3 +144,51 @@ def test_gc_keeps_what_the_last_generations_name_and_nothing_else(objects: Objec
                 assert sum(batch.num_rows for batch in store.batches(row)) == row.rows
     assert not store.objects.exists("samples/stray.0.parquet")
     assert collect_garbage(store, keep=2).objects == 0
+
+
+def test_recipes_read_their_own_keys_side_by_side(objects: ObjectStore) -> None:
+    store = create_or_open(objects, RECORD)
+    tasks = [made(store, "crawl-a-00000", [1])]
+    mine, _ = publish_commits(store, tasks, {"extract.fast": [layer_of(store, tasks[0], [1], "x")]}, "mine.yaml")
+    theirs, new = publish_commits(store, tasks, {"extract.fast": [layer_of(store, tasks[0], [2], "y")]}, "theirs.yaml")
+    assert new
+    record = store.require_record()
+    for generation, recipe in ((mine, "mine.yaml"), (theirs, "theirs.yaml")):
+        now = as_read(record, record.recipes[recipe].layers)
+        assert now.tree_hash == generation.tree_hash
+        assert store.manifest(now, "extract.fast") == store.manifest(generation, "extract.fast")
+    commits = load_layer_commits(store.objects, "extract.fast", "x", [tasks[0].shards[0].shard])
+    again, new = publish_commits(store, tasks, {"extract.fast": list(commits.values())}, "mine.yaml")
+    assert (again.number, new) == (2, False), "a recipe that wrote nothing publishes nothing"
+    collect_garbage(store, keep=1)
+    assert [len(store.manifest(as_read(record, one.layers), "extract.fast")) for one in record.recipes.values()] == [
+        1,
+        1,
+    ]
+
+
+def test_a_publication_that_lacks_a_layer_takes_none_away(objects: ObjectStore) -> None:
+    """As an export does, which has no layer of duplicates in its hands."""
+    store = create_or_open(objects, RECORD)
+    one = made(store, "crawl-a-00000", [1, 2])
+    first, _ = publish_commits(store, [one], {"extract.fast": [layer_of(store, one, [5, 6], "x")]})
+    same, new = publish_commits(store, [one], {})
+    assert (same, new) == (first, False)
+
+
+def test_a_key_that_no_recipe_reads_any_more_goes_with_the_next_generation(objects: ObjectStore) -> None:
+    store = create_or_open(objects, RECORD)
+    one = made(store, "crawl-a-00000", [1])
+    for key in ("x", "y"):
+        publish_commits(store, [one], {"extract.fast": [layer_of(store, one, [1], key)]})
+    assert [sorted(store.generation_record(number).layers["extract.fast"].keys) for number in (1, 2)] == [["x"], ["y"]]
+
+
+def test_layers_of_samples_that_changed_are_left_out(objects: ObjectStore) -> None:
+    store = create_or_open(objects, RECORD)
+    before, after = made(store, "crawl-a-00000", [1]), made(store, "crawl-a-00000", [2], key="k2")
+    publish_commits(store, [before], {"extract.fast": [layer_of(store, before, [1], "x")]})
+    changed, _ = publish_commits(store, [after], {})
+    assert sorted(changed.layers) == ["samples"]
+    assert changed.partial == {}
+    assert "extract.fast" not in store.require_record().layers

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
+from tests.pipelines.store.publishing import publish_commits
 from tests.pipelines.store.test_generations import RECORD, layer_of, made
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.gc import collect_garbage
-from winnow.pipelines.store.generations import Store, create_or_open, next_generation
+from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.sealed import put_record
 
 
@@ -30,7 +31,7 @@ def three_generations(objects: ObjectStore) -> tuple[Store, list[str]]:
     store = create_or_open(objects, RECORD)
     tasks = [made(store, "crawl-a-00000", [1])]
     trees = [
-        next_generation(store, "r", tasks, {"extract.fast": [layer_of(store, tasks[0], [number], key)]})[0].tree_hash
+        publish_commits(store, tasks, {"extract.fast": [layer_of(store, tasks[0], [number], key)]})[0].tree_hash
         for number, key in enumerate(("x", "y", "z"))
     ]
     return store, trees

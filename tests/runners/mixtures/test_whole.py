@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import shutil
 import time
 from pathlib import Path
@@ -43,7 +44,8 @@ def test_the_card_of_a_store_knows_nothing_of_mixtures(tiny: Tiny) -> None:
     tiny.write(None, base=rules)
     before = tiny.run("card")
     tiny.write(MIX, EXPORT, base=rules)
-    assert tiny.run("card") == before
+    tree = re.compile("tree [0-9a-f]{32}")  # of the layers that the recipe reads, token counts among them
+    assert tree.sub("", tiny.run("card")) == tree.sub("", before)
 
 
 def test_rules_decide_what_is_mixed(tiny: Tiny) -> None:

@@ -53,7 +53,7 @@ def test_the_first_ranges_of_each_reason_are_shown(tmp_path: Path) -> None:
         },
     )
     generation = store.require_latest()
-    forgotten, shown, expected = ForgottenRanges.of(store, generation), Counter[str](), []
+    forgotten, shown, expected = ForgottenRanges.of(store, store.require_record()), Counter[str](), []
     for task in store.tasks(generation):
         for batch in forgotten.read(task):
             for row in batch.to_pylist():

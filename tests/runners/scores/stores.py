@@ -12,6 +12,7 @@ from rich.console import Console
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages import store_stages as stages
+from winnow.runners.stages.publishing import Outcome
 from winnow.runners.stages.scoring import score
 from winnow.schemas.recipe import Recipe, load_recipe
 
@@ -91,16 +92,16 @@ def write(folder: Path, score: str = TRAINED, more: str = "") -> Recipe:
     return load_recipe(folder / "recipe.yaml")
 
 
-def scored(recipe: Recipe, engine: Engine = ONE) -> stages.Outcome:
+def scored(recipe: Recipe, engine: Engine = ONE) -> Outcome:
     with open(os.devnull, "w") as silent:
         return score(bind(recipe), engine, Console(file=silent))
 
 
-def table(outcome: stages.Outcome, layer: str) -> pa.Table:
+def table(outcome: Outcome, layer: str) -> pa.Table:
     store = outcome.store
     rows = sorted(store.manifest(outcome.generation, layer), key=lambda row: row.shard)
     return pa.concat_tables([pq.read_table(Path(store.root) / row.object) for row in rows])
 
 
-def objects(outcome: stages.Outcome, layer: str) -> list[str]:
+def objects(outcome: Outcome, layer: str) -> list[str]:
     return sorted(row.object for row in outcome.store.manifest(outcome.generation, layer))

@@ -17,7 +17,7 @@ from winnow.pipelines.binding.bound_recipe import bind
 from winnow.runners.commands.main import main
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages import store_stages as stages
-from winnow.runners.stages.store_stages import Outcome
+from winnow.runners.stages.publishing import Outcome
 from winnow.schemas.recipe import load_recipe
 
 pytest.importorskip("torch", reason="needs the extra `torch`")

@@ -8,8 +8,8 @@ import pytest
 
 from tests.runners.scores.stores import table
 from winnow.runners.demo import make_crawl
+from winnow.runners.stages.publishing import Outcome
 from winnow.runners.stages.recipe_run import run
-from winnow.runners.stages.store_stages import Outcome
 from winnow.schemas.recipe import load_recipe, resolved_yaml
 
 RECIPES = Path(__file__).parents[3] / "recipes"

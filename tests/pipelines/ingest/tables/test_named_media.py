@@ -14,7 +14,8 @@ from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.sources import bind_source
 from winnow.pipelines.media.references import MediaFinder, media_sources
 from winnow.runners.engines.engine import Engine
-from winnow.runners.stages.store_stages import Outcome, ingest
+from winnow.runners.stages.publishing import Outcome
+from winnow.runners.stages.store_stages import ingest
 from winnow.schemas.errors import RecipeError, SourceError
 from winnow.schemas.recipe import Recipe, load_recipe
 

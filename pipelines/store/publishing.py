@@ -1,0 +1,145 @@
+"""Publishes the next generation: the union of the latest one and what a recipe's stages wrote."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import LayerKeys, Store
+from winnow.pipelines.store.held import Held
+from winnow.pipelines.store.manifests import ManifestRow, put_manifest, put_tasks, sample_rows
+from winnow.schemas.errors import StoreError
+from winnow.schemas.records import GenerationRecord, LayerRecord, RecipeRecord, TaskCommit
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a recipe's stages hold at their end: their tasks, and the objects of their layers."""
+
+    keys: Mapping[str, str]  # of the samples, by source
+    tasks: Iterable[TaskCommit]
+    layers: Mapping[str, Sequence[ManifestRow]]
+    before: LayerKeys  # the keys under which the recipe reads its layers in the latest generation
+
+
+def publish_union(store: Store, recipe: str, resolved: str, contents: Contents) -> tuple[GenerationRecord, bool]:
+    """Publishes the latest generation with these contents added, unless it has them already.
+
+    It holds every key that a recipe reads. Nothing of another recipe is taken away, except what was made of samples
+    that no longer exist. The caller holds the
+    lease, so if the next number is taken meanwhile, its writer has lost the lease: the union is made anew, with it.
+
+    Args:
+        store: The store.
+        recipe: The name of the recipe.
+        resolved: A hash of the resolved recipe.
+        contents: What the recipe's stages hold.
+
+    Returns:
+        The generation's record, and whether it is new.
+    """
+    tasks = list(contents.tasks)
+    for task in tasks:
+        if not task.balanced:
+            raise StoreError(f"{store.root}: task {task.task} does not balance; run 'winnow audit'")
+    while True:
+        held = Held.of(store)
+        draft = _union(store, held, recipe, resolved, replace(contents, tasks=tasks))
+        latest = held.record
+        if latest is not None and _reads(draft) == _reads(latest):
+            return latest, False
+        if store.publish(draft):
+            return draft, True
+
+
+def publish_rewritten(
+    store: Store, tasks: Iterable[TaskCommit], layers: Mapping[str, Iterable[ManifestRow]]
+) -> GenerationRecord:
+    """Publishes a generation of exactly these objects, for the recipes of the latest one. The caller holds the lease.
+
+    Args:
+        store: The store, which has a generation.
+        tasks: The ingest tasks of every key.
+        layers: The objects of every other layer, of every key.
+    """
+    made = list(tasks)
+    entries = {name: put_manifest(store.objects, name, rows) for name, rows in layers.items()}
+    entries[layout.SAMPLES] = put_manifest(store.objects, layout.SAMPLES, sample_rows(made))
+    task_list = put_tasks(store.objects, made)
+    while True:
+        latest = store.require_record()
+        record = _next(latest, replace(latest, layers=dict(sorted(entries.items())), tasks=task_list))
+        if store.publish(record):
+            return record
+
+
+def _next(latest: GenerationRecord | None, draft: GenerationRecord) -> GenerationRecord:
+    base = latest.number if latest is not None else 0
+    return replace(draft, number=base + 1, parent=base)
+
+
+def _reads(record: GenerationRecord) -> tuple[object, ...]:
+    """Everything of a record that a reader can tell from another one: not the texts of recipes."""
+    keys = {name: one.layers for name, one in record.recipes.items()}
+    return record.layers, record.tasks, keys
+
+
+def _union(store: Store, held: Held, recipe: str, resolved: str, contents: Contents) -> GenerationRecord:
+    latest = held.record
+    recipes = {} if latest is None else dict(latest.recipes)
+    recipes[recipe] = RecipeRecord(resolved, _keys_read(contents))
+    read = {(layer, key) for one in recipes.values() for layer, keys in one.layers.items() for key in keys.values()}
+    mine = set(contents.keys.values())
+    before = held.all_tasks()
+    kept = [task for task in before if task.key not in mine and (layout.SAMPLES, task.key) in read]
+    tasks = [*kept, *contents.tasks]
+    layers: dict[str, LayerRecord] = {} if latest is None else dict(latest.layers)
+    lost = _sample_objects(before) - _sample_objects(tasks)
+    if latest is None or _by_name(before) != _by_name(tasks):
+        layers[layout.SAMPLES] = put_manifest(store.objects, layout.SAMPLES, sample_rows(tasks))
+        task_list = put_tasks(store.objects, tasks)
+    else:
+        task_list = latest.tasks
+    for layer in sorted({*layers, *contents.layers} - {layout.SAMPLES}):
+        added = [row for row in contents.layers.get(layer, ()) if held.rows(layer, row.key).get(row.shard) != row]
+        unread = any((layer, key) not in read for key in held.keys(layer))
+        if not (added or lost or unread or layer not in layers):
+            continue
+        rows = {
+            (row.key, row.shard): row
+            for row in held.layer(layer)
+            if row.samples not in lost and (layer, row.key) in read
+        }
+        rows |= {(row.key, row.shard): row for row in added}
+        if not rows and layer not in contents.layers:
+            layers.pop(layer)
+        else:
+            layers[layer] = put_manifest(store.objects, layer, rows.values())
+    draft = GenerationRecord(
+        number=0,
+        parent=0,
+        store=store.record.identity,
+        recipe=recipe,
+        recipes=dict(sorted(recipes.items())),
+        layers=dict(sorted(layers.items())),
+        tasks=task_list,
+    )
+    return _next(latest, draft)
+
+
+def _keys_read(contents: Contents) -> dict[str, dict[str, str]]:
+    """The keys that the recipe reads from now on: those of its contents, and for its other layers those of before."""
+    read = {layer: dict(keys) for layer, keys in contents.before.items()}
+    read |= {layer: {row.source: row.key for row in rows} for layer, rows in contents.layers.items()}
+    read[layout.SAMPLES] = dict(contents.keys)
+    return {
+        layer: {source: key for source, key in sorted(keys.items()) if source in contents.keys}
+        for layer, keys in sorted(read.items())
+    }
+
+
+def _by_name(tasks: Iterable[TaskCommit]) -> dict[tuple[str, str], TaskCommit]:
+    return {(task.key, task.task): task for task in tasks}
+
+
+def _sample_objects(tasks: Iterable[TaskCommit]) -> set[str]:
+    return {shard.object.path for task in tasks for shard in task.shards}
