@@ -44,7 +44,13 @@ def drop_unnamed(store: Store, kept: Sequence[int], *, dry_run: bool = False) ->
     named = _named(store, kept)
     old = [layout.generation(number) for number in numbers if number not in kept]
     loose = list(store.objects.list(layout.COMMITS))
-    objects = [info for prefix in layout.DATA for info in store.objects.list(prefix) if info.path not in named]
+    merged = _merged_statistics(store, kept)
+    objects = [
+        info
+        for prefix in layout.DATA
+        for info in store.objects.list(prefix)
+        if info.path not in named and not info.path.startswith(merged)
+    ]
     shards = {layout.shard_of(path) for path in named if path.startswith(layout.SAMPLES_OBJECTS)}
     objects += [info for info in store.objects.list(layout.VERDICTS) if layout.shard_of(info.path) not in shards]
     plans = _plans(store, kept)
@@ -91,6 +97,18 @@ def _named(store: Store, kept: Sequence[int]) -> set[str]:
             for row in store.every_row(record, layer):
                 named.update((row.object, row.statistics))
     return named
+
+
+def _merged_statistics(store: Store, kept: Sequence[int]) -> tuple[str, ...]:
+    """The prefixes of the merged statistics of these generations' layers."""
+    records = [store.generation_record(number) for number in kept]
+    held = {
+        (layer, key, one.values)
+        for record in records
+        for layer, entry in record.layers.items()
+        for key, one in entry.keys.items()
+    }
+    return tuple(sorted(layout.merged_statistics(*one) for one in held))
 
 
 def _weights(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:

@@ -3,6 +3,8 @@
 import re
 from enum import Enum
 
+from winnow.schemas.identity import fingerprint_of
+
 SAMPLES = "samples"
 STORE_RECORD = "store.json"
 GENERATIONS = "generations/"
@@ -73,6 +75,15 @@ def range_object(kind: str, task: str, content: str) -> str:
 def statistics_object(layer: str, shard: str, content: str) -> str:
     """The statistics of one shard of a layer."""
     return f"{STATISTICS}{layer}/{shard}.{content}.json"
+
+
+MERGED_VERSION = 1
+"""The version of everything that decides merged statistics, given the objects."""
+
+
+def merged_statistics(layer: str, key: str, values: str) -> str:
+    """The prefix of the merged statistics of a layer's objects under a key; `values` is one hash of their values."""
+    return f"{STATISTICS}{layer}/merged-{fingerprint_of([MERGED_VERSION, key, values])}."
 
 
 def manifest(layer: str, content: str) -> str:

@@ -4,34 +4,23 @@ Reads records, never rows; only of shards in which forgotten rows wait for their
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
-from typing import TypeAlias
-
-import pyarrow as pa
+from collections.abc import Iterator, Mapping
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.forgetting.ranges import ForgottenRanges
+from winnow.pipelines.query.layer_statistics import Hidden, statistics_by_key
 from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.near_thresholds import NearThreshold
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.score.overview import ScoreOverview
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.content import name_content, read_content
-from winnow.pipelines.store.damage import DamagedError, MissingError
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.looks import NOTHING, HiddenRows
-from winnow.pipelines.store.hiding.neutral import neutral_stream
-from winnow.pipelines.store.manifests import ManifestRow
-from winnow.pipelines.store.tables import read_batches, read_schema
-from winnow.pipelines.store.together import AT_ONCE, each
+from winnow.pipelines.store.tables import read_batches
 from winnow.runners.report import DuplicatesFound, ExampleRange, ExampleRow, Examples
-from winnow.schemas.errors import StoreError
-from winnow.schemas.identity import content_name
 from winnow.schemas.records import Generation, TaskCommit
 from winnow.schemas.rows.extraction import EXTRACTED
-from winnow.schemas.statistics import ShardStatistics, layer_spec, merge_in_order
+from winnow.schemas.statistics import merge_in_order
 from winnow.schemas.summary import LayerSummary, SourceSummary, StageSummary, StoreSummary, add_counts, summarise_layer
 from winnow.schemas.tombstones import FORGOTTEN
 
@@ -46,7 +35,7 @@ def summarise(store: Store, generation: Generation, recipe: BoundRecipe | None =
     """The whole summary of one generation; a source without a row is of the class and licence that the recipe says."""
     tasks = store.tasks(generation)
     hidden = hidden_rows(store, generation)
-    modalities: dict[str, Counter[str]] = {}
+    modalities: dict[str, Mapping[str, int]] = {}
     layers = tuple(_layer(store, generation, name, hidden, modalities) for name in sorted(generation.layers))
     by_source: dict[str, list[TaskCommit]] = {}
     for task in tasks:
@@ -151,62 +140,19 @@ def _rows(store: Store, generation: Generation) -> list[ExampleRow]:
     return found[:EXAMPLES]
 
 
-Hidden: TypeAlias = Mapping[str, HiddenRows]
-"""The forgotten rows of each shard that has some."""
-
-
 def _layer(
-    store: Store, generation: Generation, name: str, hidden: Hidden, modalities: dict[str, Counter[str]]
+    store: Store, generation: Generation, name: str, hidden: Hidden, modalities: dict[str, Mapping[str, int]]
 ) -> LayerSummary:
     """A layer of all shards; of samples also how many of each modality a source has."""
     entry = generation.layers[name]
-    counted = _counted(store, generation, name, hidden)
+    counted = list(statistics_by_key(store, generation, name, hidden))
     if name == layout.SAMPLES:
-        counted = _tallied(counted, modalities)
+        for (source,), statistics in counted:  # samples have a key of their own for each source
+            column = statistics.columns.get("modality")
+            if column is not None and column.top is not None:
+                modalities[source] = column.top.counts
     merged = merge_in_order(statistics for _, statistics in counted)
     return summarise_layer(name, ", ".join(sorted(set(entry.keys.values()))), entry.bytes, merged)
-
-
-def _counted(
-    store: Store, generation: Generation, layer: str, hidden: Hidden
-) -> Iterator[tuple[ManifestRow, ShardStatistics]]:
-    def counted(row: ManifestRow) -> tuple[ManifestRow, ShardStatistics]:
-        """What was counted when the shard was written; counted anew while forgotten rows are only hidden in it."""
-        pending = hidden.get(row.shard, NOTHING).pending
-        if not len(pending):
-            return row, _stored(store, layer, row)
-        batches = neutral_stream(layer, read_batches(store.objects, row.object), pending)
-        return row, ShardStatistics.of(layer_spec(layer, _schema(store, row)), batches)
-
-    at_once = 1 if any(len(one.pending) for one in hidden.values()) else AT_ONCE  # whole shards may have to be read
-    return each(store.objects, counted, store.manifest(generation, layer), at_once)
-
-
-def _stored(store: Store, layer: str, row: ManifestRow) -> ShardStatistics:
-    """What was counted when the shard was written; counted and stored again if that is lost or damaged."""
-    try:
-        raw = read_content(store.objects, row.statistics)
-    except (DamagedError, MissingError):
-        batches = read_batches(store.objects, row.object)
-        raw = ShardStatistics.of(layer_spec(layer, _schema(store, row)), batches).to_json()
-        if content_name(raw) == name_content(row.statistics):
-            with suppress(OSError, StoreError):  # the store may be one that this user can only read
-                store.objects.put(row.statistics, raw)
-    return ShardStatistics.from_json(raw)
-
-
-def _tallied(
-    counted: Iterable[tuple[ManifestRow, ShardStatistics]], modalities: dict[str, Counter[str]]
-) -> Iterator[tuple[ManifestRow, ShardStatistics]]:
-    for row, statistics in counted:
-        column = statistics.columns.get("modality")
-        if column is not None and column.top is not None:
-            modalities.setdefault(row.source, Counter()).update(column.top.counts)
-        yield row, statistics
-
-
-def _schema(store: Store, row: ManifestRow) -> pa.Schema:
-    return read_schema(store.objects, row.object)
 
 
 def _source(
