@@ -139,6 +139,7 @@ class RecipeRecord:
 
     resolved: str  # hash of the resolved recipe
     layers: Mapping[str, Mapping[str, str]]  # by layer and source
+    former: Mapping[str, Mapping[str, str]]  # of layers that it no longer lists; kept until garbage is collected
 
 
 @dataclass(frozen=True, slots=True)

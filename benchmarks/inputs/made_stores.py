@@ -93,7 +93,7 @@ def _make_store(recipe: Recipe, rows: int, keys: Mapping[str, str], layer_makers
             commit = LayerCommit(layer, key, shard, "crawl", written[layer], place, "stats/none.json", "none")
             put_record_if_absent(store.objects, layout.commit(layer, key, shard), commit)
             listed.append(row_of_commit(commit))
-    contents = Contents({"crawl": keys[layout.SAMPLES]}, tasks, layers, {})
+    contents = Contents({"crawl": keys[layout.SAMPLES]}, tasks, layers, {}, {})
     publish_union(store, "recipe.yaml", "benchmark", contents)
 
 

@@ -94,13 +94,22 @@ def _known_keys(recipe: BoundRecipe, record: GenerationRecord) -> dict[str, dict
     names = _layer_names(recipe) | {layout.SAMPLES}
     own = record.recipes.get(recipe_name(recipe))
     if own is not None:
-        return {layer: dict(keys) for layer, keys in own.layers.items() if layer in names}
+        known = {**own.former, **own.layers}
+        return {layer: dict(keys) for layer, keys in known.items() if layer in names}
     sources = {source.name for source in recipe.config.sources}
     return {
         layer: {source: key for source, key in keys.items() if source in sources}
         for layer, keys in record.recipes[record.recipe].layers.items()
         if layer in names
     }
+
+
+def former_keys(recipe: BoundRecipe, record: GenerationRecord) -> dict[str, Mapping[str, str]]:
+    """The last keys of the layers that a recipe no longer lists: it may list them again."""
+    own = record.recipes.get(recipe_name(recipe))
+    names = _layer_names(recipe) | {layout.SAMPLES}
+    known = {} if own is None else {**own.former, **own.layers}
+    return {layer: keys for layer, keys in known.items() if layer not in names}
 
 
 def _found(generation: Generation, prefix: str) -> dict[str, Mapping[str, str]]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.generations import Store, as_read
+from winnow.pipelines.store.publishing import publish_without_former
 from winnow.pipelines.store.sealed import find_record, unsealed
 from winnow.pipelines.store.together import delete_all
 from winnow.schemas.records import StoredWeights, WeightKeys
@@ -34,7 +35,12 @@ class Collected:
 
 
 def collect_garbage(store: Store, keep: int = KEEP_GENERATIONS, *, dry_run: bool = False) -> Collected:
-    """Drops all but the last `keep` generations and what only they named. The caller holds the lease."""
+    """Drops all but the last `keep` generations and what only they named. The caller holds the lease.
+
+    Layers that no recipe lists any more are left out of a new generation first, so they go with the last that has them.
+    """
+    if not dry_run:
+        publish_without_former(store)
     return drop_unnamed(store, store.generation_numbers()[-keep:], dry_run=dry_run)
 
 

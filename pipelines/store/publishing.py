@@ -1,6 +1,6 @@
 """Publishes the next generation: the union of the latest one and what a recipe's stages wrote."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from winnow.pipelines.store import layout
@@ -19,6 +19,7 @@ class Contents:
     tasks: Iterable[TaskCommit]
     layers: Mapping[str, Sequence[ManifestRow]]
     before: LayerKeys  # the keys under which the recipe reads its layers in the latest generation
+    former: LayerKeys  # those of layers that it no longer lists
 
 
 def publish_union(store: Store, recipe: str, resolved: str, contents: Contents) -> tuple[GenerationRecord, bool]:
@@ -68,8 +69,31 @@ def publish_rewritten(
     while True:
         latest = store.require_record()
         record = _next(latest, replace(latest, layers=dict(sorted(entries.items())), tasks=task_list))
+        if _reads(record) == _reads(latest):
+            return latest
         if store.publish(record):
             return record
+
+
+def publish_without_former(store: Store) -> None:
+    """Publishes a generation without the layers that no recipe lists any more, if there are any.
+
+    The caller holds the lease.
+    """
+    held = Held.of(store)
+    latest = held.record
+    if latest is None or not any(recipe.former for recipe in latest.recipes.values()):
+        return
+    recipes = {name: replace(recipe, former={}) for name, recipe in latest.recipes.items()}
+    read = _keys_of(recipes.values())
+    layers = {}
+    for layer, entry in latest.layers.items():
+        rows = [row for row in held.layer(layer) if (layer, row.key) in read]
+        if layer == layout.SAMPLES or entry.keys.keys() <= {key for name, key in read if name == layer}:
+            layers[layer] = entry
+        elif rows:
+            layers[layer] = put_manifest(store.objects, layer, rows)
+    store.publish(_next(latest, replace(latest, recipes=recipes, layers=layers)))
 
 
 def _next(latest: GenerationRecord | None, draft: GenerationRecord) -> GenerationRecord:
@@ -79,15 +103,15 @@ def _next(latest: GenerationRecord | None, draft: GenerationRecord) -> Generatio
 
 def _reads(record: GenerationRecord) -> tuple[object, ...]:
     """Everything of a record that a reader can tell from another one: not the texts of recipes."""
-    keys = {name: one.layers for name, one in record.recipes.items()}
+    keys = {name: (one.layers, one.former) for name, one in record.recipes.items()}
     return record.layers, record.tasks, keys
 
 
 def _union(store: Store, held: Held, recipe: str, resolved: str, contents: Contents) -> GenerationRecord:
     latest = held.record
     recipes = {} if latest is None else dict(latest.recipes)
-    recipes[recipe] = RecipeRecord(resolved, _keys_read(contents))
-    read = {(layer, key) for one in recipes.values() for layer, keys in one.layers.items() for key in keys.values()}
+    recipes[recipe] = RecipeRecord(resolved, _keys_read(contents), _sorted(contents.former, contents.keys))
+    read = _keys_of(recipes.values())
     mine = set(contents.keys.values())
     before = held.all_tasks()
     kept = [task for task in before if task.key not in mine and (layout.SAMPLES, task.key) in read]
@@ -131,9 +155,24 @@ def _keys_read(contents: Contents) -> dict[str, dict[str, str]]:
     read = {layer: dict(keys) for layer, keys in contents.before.items()}
     read |= {layer: {row.source: row.key for row in rows} for layer, rows in contents.layers.items()}
     read[layout.SAMPLES] = dict(contents.keys)
+    return _sorted(read, contents.keys)
+
+
+def _sorted(keys: LayerKeys, sources: Container[str]) -> dict[str, dict[str, str]]:
     return {
-        layer: {source: key for source, key in sorted(keys.items()) if source in contents.keys}
-        for layer, keys in sorted(read.items())
+        layer: {source: key for source, key in sorted(by_source.items()) if source in sources}
+        for layer, by_source in sorted(keys.items())
+    }
+
+
+def _keys_of(recipes: Iterable[RecipeRecord]) -> set[tuple[str, str]]:
+    """Every layer and key that one of these recipes reads, or did when it listed the layer."""
+    return {
+        (layer, key)
+        for recipe in recipes
+        for layers in (recipe.layers, recipe.former)
+        for layer, keys in layers.items()
+        for key in keys.values()
     }
 
 

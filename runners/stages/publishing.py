@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.forgetting.hidden_rows import look
-from winnow.pipelines.query.generation import keys_read, read_as, recipe_name
+from winnow.pipelines.query.generation import former_keys, keys_read, read_as, recipe_name
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.generations import LayerKeys, Store
 from winnow.pipelines.store.publishing import Contents, publish_union
 from winnow.pipelines.store.state import StoreState
 from winnow.schemas.identity import fingerprint_of
@@ -25,12 +25,11 @@ class Outcome:
 
 def publish(recipe: BoundRecipe, store: Store, state: StoreState) -> Outcome:
     """Publish the next generation: the latest one and what the recipe's stages hold."""
-    before: dict[str, dict[str, str]] = {}
+    before: LayerKeys = {}
+    former: LayerKeys = {}
     if (latest := state.held.record) is not None:
-        own = latest.recipes.get(recipe_name(recipe))  # a layer that the recipe no longer lists may be listed again
-        before = {layer: dict(keys) for layer, keys in own.layers.items()} if own is not None else {}
-        before |= keys_read(recipe, store, latest)
-    contents = Contents(state.keys[layout.SAMPLES], state.tasks, state.layers, before)
+        before, former = keys_read(recipe, store, latest), former_keys(recipe, latest)
+    contents = Contents(state.keys[layout.SAMPLES], state.tasks, state.layers, before, former)
     record, new = publish_union(store, recipe_name(recipe), fingerprint_of(resolved_yaml(recipe.expanded)), contents)
     look(store, record)
     return Outcome(store, read_as(recipe, store, record), new)

@@ -22,6 +22,7 @@ def publish_commits(
         tasks,
         {layer: [row_of_commit(commit) for commit in commits] for layer, commits in layers.items()},
         before,
+        {},
     )
     record, new = publish_union(store, recipe, "resolved", contents)
     return as_read(record, record.recipes[recipe].layers), new
