@@ -27,7 +27,7 @@ class StoreRecord:
     shard_bytes: int
     row_group_rows: int
     row_group_bytes: int
-    task_bytes: int
+    task_bytes: int | None  # None: by what the files hold
     format_version: int = FORMAT_VERSION
 
     @property

@@ -174,15 +174,17 @@ def _why_missing(generation: Generation, layer: str) -> str:
 
 
 def create_or_open(objects: ObjectStore, record: StoreRecord) -> Store:
-    """Opens the store at an address, or creates it; fixed settings must agree."""
+    """Opens the store at an address, or creates it; fixed settings must agree, except for one that is not given."""
     put_record_if_absent(objects, layout.STORE_RECORD, record)
     store = open_store(objects)
     for name in ("seed", "shard_rows", "shard_bytes", "row_group_rows", "row_group_bytes", "task_bytes"):
         asked, fixed = getattr(record, name), getattr(store.record, name)
-        if asked != fixed:
+        if asked not in (fixed, None):
+            made = f"without {name}" if fixed is None else f"with {name} {fixed}"
+            remedy = f"remove {name}" if fixed is None else f"set {name} to {fixed}"
             raise StoreError(
-                f"{objects.root}: the store was made with {name} {fixed}, but the recipe says {asked}; "
-                f"this cannot change: set {name} to {fixed} or choose another path"
+                f"{objects.root}: the store was made {made}, but the recipe says {asked}; "
+                f"this cannot change: {remedy} or choose another path"
             )
     return store
 

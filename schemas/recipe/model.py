@@ -110,7 +110,7 @@ class StoreConfig:
     shard_bytes: Annotated[int, Between(1 << 10, 1 << 30)] = 256 << 20
     row_group_rows: Annotated[int, Between(1, 1 << 20)] = 16_384
     row_group_bytes: Annotated[int, Between(1 << 10, 1 << 30)] = 64 << 20
-    task_bytes: Annotated[int, Between(1 << 10, 1 << 40)] = 64 << 20
+    task_bytes: Annotated[int, Between(1 << 10, 1 << 40)] | None = None
 
 
 @dataclass(frozen=True)

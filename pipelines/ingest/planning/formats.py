@@ -40,12 +40,10 @@ def kind_of(format_name: str, path: str) -> Kind:
     return "file"
 
 
-def is_splittable(format_name: str, path: str) -> bool:
-    """Whether parts can be read separately: members and row groups can be found, lines only if uncompressed."""
-    kind = kind_of(format_name, path)
-    if kind == "jsonl":
-        return not re.search(r"\.(gz|zst)$", path, re.IGNORECASE)
-    return kind in {"warc", "arc", "parquet"}
+def compression_of(path: str) -> str:
+    """The compression that a file's name declares: gz, zst or none."""
+    found = re.search(r"\.(gz|zst)$", path, re.IGNORECASE)
+    return found[1].lower() if found else ""
 
 
 def container_reader(format_name: str, path: str, columns: ColumnMapping) -> Reader:

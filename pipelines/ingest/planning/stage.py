@@ -10,8 +10,8 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext
-from winnow.pipelines.ingest.planning.formats import is_splittable
 from winnow.pipelines.ingest.planning.identities import duplicates_among
+from winnow.pipelines.ingest.planning.task_sizes import Dealer
 from winnow.pipelines.ingest.reread import ExtractionTask
 from winnow.pipelines.ingest.task import part_digest
 from winnow.pipelines.running.ledger.intake import (
@@ -44,19 +44,18 @@ class SourcePlan:
     listing: Listing
     look: Look
     key: str
-    splittable: Mapping[str, bool]
+    whole: frozenset[str] = frozenset()  # files that were found not to be readable in parts
 
 
 def plan_sources(context: IngestContext, patterns: Patterns) -> list[SourcePlan]:
-    """Compares every source with what was ingested. Uses listings alone and writes nothing."""
+    """Compares every source with what was ingested. Uses listings, and samples of many new files; writes nothing."""
     plans = []
     for name, source in context.sources.items():
         listing = list_source(name, source.objects, patterns[name])
-        splittable = {info.path: is_splittable(source.format, info.path) for info in listing.files}
-        seen = look(context.store, listing, patterns[name], context.store.record.task_bytes, splittable)
+        seen = look(context.store, listing, patterns[name], Dealer(source, context.store.record))
         key = source.key(context.limits)
         require_intake(context.store, name, seen, committed_names(context.store.objects, layout.SAMPLES, key))
-        plans.append(SourcePlan(name, listing, seen, key, splittable))
+        plans.append(SourcePlan(name, listing, seen, key))
     return plans
 
 
@@ -79,8 +78,8 @@ def settle_changes(context: IngestContext, held: Held, plan: SourcePlan, *, repl
     stale = truly if replace_files else [path for path in truly if path not in committed]
     if not stale:
         return plan
-    task_bytes = context.store.record.task_bytes
-    renewed = replace_changed(context.store, plan.look, plan.listing, task_bytes, plan.splittable, stale)
+    deal = Dealer(context.sources[plan.name], context.store.record)
+    renewed = replace_changed(context.store, plan.look, plan.listing, deal, stale)
     return replace(plan, look=renewed)
 
 
@@ -157,10 +156,10 @@ def mend_splits(context: IngestContext, held: Held, plan: SourcePlan) -> SourceP
             broken.append(path)
     if not broken:
         return None
-    whole = {**plan.splittable, **dict.fromkeys(broken, False)}
-    task_bytes = context.store.record.task_bytes
-    mended = replace_changed(context.store, plan.look, plan.listing, task_bytes, whole, broken)
-    return replace(plan, look=mended, splittable=whole)
+    whole = plan.whole.union(broken)
+    deal = Dealer(context.sources[plan.name], context.store.record, whole)
+    mended = replace_changed(context.store, plan.look, plan.listing, deal, broken)
+    return replace(plan, look=mended, whole=whole)
 
 
 def _chained(parts: list[InputRecord]) -> bool:

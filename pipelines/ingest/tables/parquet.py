@@ -17,7 +17,7 @@ import pyarrow.types as pt
 from winnow.pipelines.ingest.files import holds_start, read_range, refuse_changed
 from winnow.pipelines.ingest.records import Event, FilePart, ReadLimits, Record, Span, Unreadable
 from winnow.pipelines.ingest.tables.columns import NON_FINITE_NUMBERS, ColumnMapping, Role, no_such_column, row_event
-from winnow.pipelines.ingest.tables.footer import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, Footer, parse_footer
+from winnow.pipelines.ingest.tables.footer import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, Footer, RowGroup, parse_footer
 from winnow.pipelines.ingest.tables.pages import walk_pages
 from winnow.pipelines.ingest.tables.thrift import BadThriftError
 from winnow.pipelines.ingest.tables.values import MAX_TYPE_DEPTH, as_text, depth_of, is_textual, plain_type, rows_of
@@ -87,6 +87,12 @@ class ParquetReader:
             detail = f"the row's other columns are more than {limits.max_body_bytes} bytes"
             return Unreadable(span, "too_large", detail, event.key)
         return event
+
+
+def row_groups(stream: BinaryIO, size: int, limits: ReadLimits) -> list[RowGroup]:
+    """The row groups of a table; none if its footer cannot be read."""
+    table = _open(stream, FilePart("", size, 0, size), limits)
+    return [] if isinstance(table, str) else table.footer.groups
 
 
 def check_schema(path: str, schema: pa.Schema, mapping: ColumnMapping) -> None:

@@ -1,16 +1,17 @@
-"""What a source holds and which tasks it consists of, decided from listings and then frozen.
+"""What a source holds and which tasks it consists of, decided once and then frozen.
 
-A large file becomes several tasks, each a byte range; small files are packed, several to a task. The first
-plan of a source records its tasks, later plans add tasks for new files, so a crawl grows without
-renaming anything, and a run that died finds the same tasks again. Every plan is one record put if absent; they are
-numbered without gaps, and each has a checksum over its place and its values.
+A large file becomes several tasks, each a byte range; small files are packed, several to a task
+(`ingest/planning/task_sizes.py`). The first plan of a source records its tasks, later plans add tasks for new files, so
+a crawl grows without renaming anything, and a run that died finds the same tasks again. Every plan is one record put if
+absent; they are numbered without gaps, and each has a checksum over its place and its values.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -40,7 +41,8 @@ class Listing:
         return sum(file.size for file in self.files)
 
 
-FILES_PER_TASK = 10_000
+Deal: TypeAlias = Callable[[Sequence[ObjectInfo]], Sequence[tuple[FilePart, ...]]]
+"""Deals new files, in the order of their paths, to tasks; only called if there are any."""
 
 ROWS = pa.schema(
     [
@@ -90,10 +92,8 @@ class Look:
     frozen: frozenset[str]  # the names of all frozen tasks, also of retired ones
 
 
-def look(
-    store: Store, listing: Listing, patterns: Sequence[str], task_bytes: int, splittable: Mapping[str, bool]
-) -> Look:
-    """Compares a listing with what is frozen. Reads no source file; writes nothing."""
+def look(store: Store, listing: Listing, patterns: Sequence[str], deal: Deal) -> Look:
+    """Compares a listing with what is frozen, and deals new files to tasks. Writes nothing."""
     intake = _read(store, listing.source)
     frozen, retirements = intake.tasks, Counter(intake.retirements)
     now = {info.path: info for info in listing.files}
@@ -114,7 +114,7 @@ def look(
     kept = {name: task for name, task in frozen.items() if name not in retired}
     covered = {file.part.path for task in kept.values() for file in task.files}
     fresh = [info for info in listing.files if info.path not in covered]
-    added = _pack(fresh, listing.source, task_bytes, splittable, retirements)
+    added = _tasks(fresh, listing.source, deal, retirements)
     return Look(
         number=intake.next,
         tasks=tuple(sorted((*kept.values(), *added), key=lambda task: task.name)),
@@ -135,14 +135,7 @@ def require_intake(store: Store, source: str, seen: Look, committed: Set[str]) -
         raise missing(store.root, layout.intake(source, seen.number))
 
 
-def replace_changed(
-    store: Store,
-    seen: Look,
-    listing: Listing,
-    task_bytes: int,
-    splittable: Mapping[str, bool],
-    paths: Iterable[str],
-) -> Look:
+def replace_changed(store: Store, seen: Look, listing: Listing, deal: Deal, paths: Iterable[str]) -> Look:
     """Retires the tasks of these paths and plans new tasks for their current files."""
     gone = set(paths)
     retired = {task.name for task in seen.tasks if any(file.part.path in gone for file in task.files)}
@@ -152,7 +145,7 @@ def replace_changed(
     retirements = Counter(intake.retirements)
     retirements.update(file.part.path for task in seen.tasks if task.name in retired for file in task.files)
     fresh = [info for info in listing.files if info.path not in covered]
-    added = _pack(fresh, listing.source, task_bytes, splittable, retirements)
+    added = _tasks(fresh, listing.source, deal, retirements)
     return Look(
         number=intake.next,
         tasks=tuple(sorted((*kept, *added), key=lambda task: task.name)),
@@ -255,36 +248,17 @@ def _read(store: Store, source: str) -> _Intake:
     return _Intake(number, current, names, retirements)
 
 
-def _pack(
-    files: Sequence[ObjectInfo], source: str, task_bytes: int, splittable: Mapping[str, bool], retirements: Counter[str]
-) -> tuple[IngestTask, ...]:
-    tasks: list[IngestTask] = []
-    batch: list[ObjectInfo] = []
-    batch_bytes = 0
-
-    def name(paths: Sequence[str], index: int) -> str:
-        return _name(source, paths, index, max(retirements[path] for path in paths))
-
-    def close() -> None:
-        if batch:
-            parts = tuple(TaskFile(FilePart(info.path, info.size, 0, info.size), info.version) for info in batch)
-            tasks.append(IngestTask(name([info.path for info in batch], 0), source, parts))
-            batch.clear()
-
-    for info in sorted(files, key=lambda info: info.path):
-        if info.size > task_bytes:
-            count = -(-info.size // task_bytes) if splittable.get(info.path, False) else 1
-            for index in range(count):
-                start, end = index * info.size // count, (index + 1) * info.size // count
-                part = FilePart(info.path, info.size, start, end)
-                tasks.append(IngestTask(name([info.path], index), source, (TaskFile(part, info.version),)))
-            continue
-        if batch and (batch_bytes + info.size > task_bytes or len(batch) >= FILES_PER_TASK):
-            close()
-            batch_bytes = 0
-        batch.append(info)
-        batch_bytes += info.size
-    close()
+def _tasks(files: Sequence[ObjectInfo], source: str, deal: Deal, retirements: Counter[str]) -> tuple[IngestTask, ...]:
+    if not files:
+        return ()
+    versions = {info.path: info.version for info in files}
+    numbers: Counter[str] = Counter()
+    tasks = []
+    for parts in deal(sorted(files, key=lambda info: info.path)):
+        paths = [part.path for part in parts]
+        name = _name(source, paths, numbers[paths[0]], max(retirements[path] for path in paths))
+        numbers[paths[0]] += 1
+        tasks.append(IngestTask(name, source, tuple(TaskFile(part, versions[part.path]) for part in parts)))
     return tuple(tasks)
 
 

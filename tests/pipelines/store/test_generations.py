@@ -10,6 +10,7 @@ from winnow.pipelines.store.damage import DamagedError
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.gc import collect_garbage
 from winnow.pipelines.store.generations import Store, as_read, create_or_open, open_store
+from winnow.pipelines.store.memory import MemoryStore
 from winnow.pipelines.store.sealed import put_record, put_record_if_absent
 from winnow.pipelines.store.tables import put_table
 from winnow.schemas.errors import StoreError
@@ -50,6 +51,19 @@ def test_a_store_is_made_once_and_its_fixed_settings_hold(objects: ObjectStore) 
     assert open_store(objects).record == RECORD
     with pytest.raises(StoreError, match="made with seed 7, but the recipe says 8"):
         create_or_open(objects, replace(RECORD, seed=8))
+
+
+def test_a_recipe_need_not_repeat_how_large_tasks_are(objects: ObjectStore) -> None:
+    fixed = create_or_open(objects, replace(RECORD, task_bytes=4096))
+    assert create_or_open(objects, replace(RECORD, task_bytes=None)).record == fixed.record
+    with pytest.raises(StoreError, match="with task_bytes 4096, but the recipe says 8192; this cannot change: set"):
+        create_or_open(objects, replace(RECORD, task_bytes=8192))
+    other = MemoryStore("other")
+    create_or_open(other, replace(RECORD, task_bytes=None))
+    with pytest.raises(
+        StoreError, match="without task_bytes, but the recipe says 8192; this cannot change: remove task_"
+    ):
+        create_or_open(other, replace(RECORD, task_bytes=8192))
 
 
 def test_a_folder_without_a_store_is_a_clear_error(objects: ObjectStore) -> None:

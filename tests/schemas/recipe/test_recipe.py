@@ -41,7 +41,7 @@ def refusal(text: str, env: dict[str, str] | None = None) -> list[str]:
 def test_a_small_recipe_has_every_default() -> None:
     assert recipe_from_text(SMALL) == Recipe(
         version=1,
-        store=StoreConfig("s", 0, 65_536, 256 << 20, 16_384, 64 << 20, 64 << 20),
+        store=StoreConfig("s", 0, 65_536, 256 << 20, 16_384, 64 << 20, None),
         sources=(
             SourceConfig("crawl", "crawl", ("*.warc.gz",), "web", "auto", "unknown", None, ColumnNames(), (200, 203)),
         ),

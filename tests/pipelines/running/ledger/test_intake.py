@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.pipelines.store.test_generations import RECORD
+from winnow.pipelines.ingest.planning.packing import ByAmount, SizedFile, pack
+from winnow.pipelines.ingest.records import FilePart
 from winnow.pipelines.running.ledger.intake import (
-    FILES_PER_TASK,
+    Deal,
     Listing,
     Look,
     freeze,
@@ -42,8 +44,18 @@ def listing(**sizes: int) -> Listing:
     return Listing("crawl", tuple(ObjectInfo(name, size, f"v{size}") for name, size in sorted(sizes.items())))
 
 
+def deal(splittable: Sequence[str]) -> Deal:
+    """Tasks of a hundred bytes."""
+
+    def by_size(files: Sequence[ObjectInfo]) -> list[tuple[FilePart, ...]]:
+        sized = [SizedFile(info.path, info.size, info.size, info.path in splittable) for info in files]
+        return pack(sized, ByAmount(TASK_BYTES))
+
+    return by_size
+
+
 def seen(store: Store, found: Listing, splittable: Sequence[str] = (), patterns: Sequence[str] = ANY) -> Look:
-    return look(store, found, patterns, TASK_BYTES, {info.path: info.path in splittable for info in found.files})
+    return look(store, found, patterns, deal(splittable))
 
 
 def ranges(result: Look) -> list[list[tuple[str, int, int]]]:
@@ -62,11 +74,18 @@ def test_a_large_file_that_cannot_be_split_is_one_task(store: Store) -> None:
     assert ranges(seen(store, listing(big=950))) == [[("big", 0, 950)]]
 
 
-def test_ten_thousand_small_files_become_few_tasks(store: Store) -> None:
-    small = Listing("crawl", tuple(ObjectInfo(f"{number:05d}", 0, "v") for number in range(25_000)))
-    assert [len(task.files) for task in seen(store, small).tasks].count(FILES_PER_TASK) == 2
+def test_small_files_become_few_tasks(store: Store) -> None:
     packed = seen(store, listing(a=40, b=40, c=40, d=40, e=40))
     assert sorted(len(task.files) for task in packed.tasks) == [1, 2, 2]
+
+
+def test_nothing_is_dealt_twice(store: Store) -> None:
+    def refuse(files: Sequence[ObjectInfo]) -> list[tuple[FilePart, ...]]:
+        raise AssertionError(files)
+
+    first = seen(store, listing(a=40, b=950), ["b"])
+    freeze(store, "crawl", first)
+    assert look(store, listing(a=40, b=950), ANY, refuse).tasks == first.tasks
 
 
 def test_a_crawl_grows_without_renaming_a_task(store: Store) -> None:
@@ -103,8 +122,7 @@ def test_a_replaced_file_gets_tasks_of_another_name(store: Store) -> None:
     first = seen(store, listing(a=40, b=300), ["b"])
     freeze(store, "crawl", first)
     now = listing(a=40, b=200)
-    splittable = {"a": False, "b": True}
-    renewed = replace_changed(store, seen(store, now, ["b"]), now, TASK_BYTES, splittable, ["b"])
+    renewed = replace_changed(store, seen(store, now, ["b"]), now, deal(["b"]), ["b"])
     assert [name for name in renewed.retired if "-b-" in name] == list(renewed.retired)
     assert sorted(part for task in ranges(renewed) for part in task) == [("a", 0, 40), ("b", 0, 100), ("b", 100, 200)]
     assert not {task.name for task in first.tasks if "-b-" in task.name} & {task.name for task in renewed.tasks}

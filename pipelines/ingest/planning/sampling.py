@@ -1,0 +1,197 @@
+"""Estimates how many rows, and how much text, a byte of a source's files holds, from a few megabytes of them.
+
+A compressed page of HTML holds a sixteenth of its size in text, a compressed page of a book four times its size, so
+sizes alone do not say how many shards a file fills. The windows that are read lie evenly over all bytes of a batch in
+the order of paths: what is read depends on the files alone, and not on who plans, on what machine, or on the order of
+a listing.
+"""
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, islice
+from typing import BinaryIO, Final, cast
+
+from winnow.pipelines.ingest.archives.inflate import codec_of
+from winnow.pipelines.ingest.files import read_range
+from winnow.pipelines.ingest.planning.context import IngestSource
+from winnow.pipelines.ingest.planning.formats import compression_of, container_reader, kind_of
+from winnow.pipelines.ingest.records import FilePart, ReadLimits, Record
+from winnow.pipelines.ingest.rows import Row, row_of, text_bytes
+from winnow.pipelines.ingest.tables.lines import next_member
+from winnow.pipelines.ingest.tables.parquet import row_groups
+from winnow.pipelines.store.facade import ObjectInfo
+from winnow.pipelines.store.together import each
+from winnow.schemas.errors import SourceError
+
+WINDOW_BYTES: Final = 1 << 20
+FEWEST_WINDOWS, MOST_WINDOWS = 8, 64
+BYTES_PER_WINDOW: Final = 64 << 20  # of the batch: at most a sixty-fourth of it is read
+MEMBER_SEARCH_BYTES: Final = 8 << 20  # how far from a window's place a later member of a compressed file is looked for
+
+_HELD_BYTES: Final = 8 << 20
+_GROUP_ROWS: Final = 512  # of one row group
+_LIMITS: Final = ReadLimits(max_body_bytes=4 << 20, max_member_bytes=64 << 20)  # a window may be hostile
+
+
+@dataclass(frozen=True, slots=True)
+class Density:
+    """What a byte of a file holds, and how much text the pieces do that a file can be cut into."""
+
+    rows: float
+    text: float
+    piece: float = 0.0  # bytes of text of a row group or a compressed member; those of other files are small
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """What was found at a place in a file; `has_members` if a later member of a compressed file was."""
+
+    kind: str
+    density: Density
+    has_members: bool
+
+
+@dataclass(frozen=True)
+class Densities:
+    """The density of each kind of a source's files, and which kinds of compressed lines have several members."""
+
+    found: Mapping[str, Density] = field(default_factory=dict)
+    with_members: frozenset[str] = frozenset()
+
+    def of(self, format_name: str, path: str) -> Density:
+        """That of a file; of a kind that no window met, which is a small part of the batch, every byte is text."""
+        return self.found.get(_kind(format_name, path), Density(0.0, 1.0))
+
+    def is_splittable(self, format_name: str, path: str) -> bool:
+        """Whether parts of a file can be read separately."""
+        kind = kind_of(format_name, path)
+        if kind == "jsonl" and compression_of(path):
+            return _kind(format_name, path) in self.with_members
+        return kind != "file"
+
+
+def sample_densities(source: IngestSource, files: Sequence[ObjectInfo]) -> Densities:
+    """Reads windows of these files, which are sorted by path."""
+    ends = list(accumulate(info.size for info in files))
+    total = ends[-1] if ends else 0
+    count = max(FEWEST_WINDOWS, min(MOST_WINDOWS, total // BYTES_PER_WINDOW)) if total else 0
+    sampler = _Sampler(source)
+
+    def look(number: int) -> _Window | None:
+        place = (2 * number + 1) * total // (2 * count)
+        index = bisect_right(ends, place)
+        return sampler.look(files[index], place - (ends[index] - files[index].size))
+
+    windows = [window for window in each(source.objects, look, range(count)) if window is not None]
+    found = {}
+    for kind in sorted({window.kind for window in windows}):
+        mine = [window.density for window in windows if window.kind == kind]
+        sums = (sum(one.rows for one in mine), sum(one.text for one in mine), sum(one.piece for one in mine))
+        found[kind] = Density(*(total / len(mine) for total in sums))
+    return Densities(found, frozenset(window.kind for window in windows if window.has_members))
+
+
+def _kind(format_name: str, path: str) -> str:
+    """The kind of a file with its compression: files of one kind are taken to be alike."""
+    return f"{kind_of(format_name, path)} {compression_of(path)}"
+
+
+class _Sampler:
+    """Looks at places in the files of a source."""
+
+    def __init__(self, source: IngestSource) -> None:
+        self._source = source
+        self._beginnings: dict[str, Density] = {}  # of compressed lines, where no other place can be read
+
+    def look(self, info: ObjectInfo, place: int) -> _Window | None:
+        """What is found at this place of a file; None if it cannot be read, which its task will report."""
+        kind = kind_of(self._source.format, info.path)
+        has_members = False
+        try:
+            with closing(self._source.objects.open(info.path)) as stream:
+                if kind == "parquet":
+                    density = self._of_table(stream, info, place)
+                elif kind == "file":
+                    density = self._of_part(stream, FilePart(info.path, info.size, 0, info.size))
+                elif kind == "jsonl" and (codec := codec_of(read_range(stream, 0, 8))) is not None:
+                    start = next_member(stream, info.size, codec, _LIMITS, place, place + MEMBER_SEARCH_BYTES)
+                    has_members = start > 0
+                    density = self._of_lines(stream, info, max(0, start))
+                    if has_members:
+                        end = next_member(stream, info.size, codec, _LIMITS, start + 1, start + MEMBER_SEARCH_BYTES)
+                        length = (end if end > 0 else min(info.size, start + MEMBER_SEARCH_BYTES)) - start
+                        density = replace(density, piece=length * density.text)
+                else:
+                    start = max(0, min(place, info.size - WINDOW_BYTES))
+                    end = min(info.size, start + WINDOW_BYTES)
+                    density = self._of_part(stream, FilePart(info.path, info.size, start, end))
+        except (FileNotFoundError, SourceError):
+            return None
+        return _Window(_kind(self._source.format, info.path), density, has_members)
+
+    def _of_table(self, stream: BinaryIO, info: ObjectInfo, place: int) -> Density:
+        """The footer says how many rows a table has; a few of one row group say how much text these hold."""
+        groups = row_groups(stream, info.size, _LIMITS)
+        if not groups:
+            return Density(0.0, 0.0)
+        met = max((group for group in groups if group.start <= place), key=lambda one: one.start, default=groups[0])
+        rows, text = self._measure(stream, FilePart(info.path, info.size, met.start, met.start + 1), _GROUP_ROWS)
+        density = sum(group.rows for group in groups) / info.size
+        of_row = text / max(1, rows)
+        return Density(density, density * of_row, met.rows * of_row)
+
+    def _of_lines(self, stream: BinaryIO, info: ObjectInfo, start: int) -> Density:
+        """Of compressed lines from the beginning of a member on; those of a file that is one member only once."""
+        if start == 0 and info.path in self._beginnings:
+            return self._beginnings[info.path]
+        section = _Section(stream, start, min(info.size, start + WINDOW_BYTES))
+        density = self._of_part(cast(BinaryIO, section), FilePart(info.path, section.size, 0, section.size))
+        if start == 0:
+            self._beginnings[info.path] = density
+        return density
+
+    def _of_part(self, stream: BinaryIO, part: FilePart) -> Density:
+        rows, text = self._measure(stream, part)
+        return Density(rows / (part.end - part.start), text / (part.end - part.start))
+
+    def _measure(self, stream: BinaryIO, part: FilePart, most: int | None = None) -> tuple[int, int]:
+        """The number of rows of a part, and their bytes of text; of at most so many events."""
+        count = text = held = 0
+        rows: list[Row] = []
+        reader = container_reader(self._source.format, part.path, self._source.columns)
+        for event in islice(reader(stream, part, _LIMITS), most):
+            if not isinstance(event, Record):
+                continue
+            if event.names is not None:  # the medium, a file beside the table, need not be opened for this
+                count += 1
+                text += sum(len(caption.encode()) for caption in event.captions)
+                continue
+            row = row_of(event, part.path, "", self._source.rows)
+            if isinstance(row, Row):
+                rows.append(row)
+                held += row.held
+            if held >= _HELD_BYTES:
+                count, text = count + len(rows), text + sum(text_bytes(rows))
+                rows, held = [], 0
+        return count + len(rows), text + sum(text_bytes(rows))
+
+
+class _Section:
+    """A stretch of a file as a file of its own."""
+
+    def __init__(self, stream: BinaryIO, start: int, end: int) -> None:
+        self._stream = stream
+        self._start = start
+        self._at = 0
+        self.size = end - start
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._at = (0, self._at, self.size)[whence] + offset
+        return self._at
+
+    def read(self, count: int) -> bytes:
+        piece = read_range(self._stream, self._start + self._at, max(0, min(count, self.size - self._at)))
+        self._at += len(piece)
+        return piece
