@@ -108,8 +108,8 @@ class MixturePlan:
 
     @property
     def name(self) -> str:
-        """The plan's hash."""
-        return fingerprint_of(self.to_json())
+        """A hash of everything that decides the draw; notes, which are only words, do not count."""
+        return fingerprint_of({key: value for key, value in self.to_json().items() if key != "notes"})
 
     def output(self, name: str) -> PlannedOutput:
         """The output of that name; KeyError if there is none."""
@@ -119,5 +119,5 @@ class MixturePlan:
         raise KeyError(name)
 
     def to_json(self) -> dict[str, Json]:
-        """Plain values of everything that its name is a hash of."""
+        """Plain values of everything but what the recipe asked for."""
         return {key: value for key, value in asdict(self).items() if key != "asked"}
