@@ -27,7 +27,11 @@ from winnow.pipelines.store.local import LocalStore
 from winnow.runners.commands.main import main as winnow
 
 CALLS = ("open", "read", "exists", "size", "put", "put_if_absent", "delete")
-BETWEEN = ("benchmarks/counted", "store/local", "store/buckets/", "store/together")  # who passes a request on
+BETWEEN = (
+    *("benchmarks/counted", "store/local", "store/buckets/", "store/together"),
+    *("store/tables", "store/content", "store/sealed"),
+)
+"""Files that pass requests on: a request's callers are theirs."""
 CALLERS = 3  # frames that are written down
 
 
@@ -36,7 +40,6 @@ class Counted:
     """What a command's own process took and asked."""
 
     cpu_seconds: float
-    workers_cpu_seconds: float  # of the processes that it waited for
     peak_bytes: int
     requests: dict[str, int]  # by kind
     callers: dict[str, int]  # the innermost functions, the nearest first
@@ -122,10 +125,9 @@ def main() -> int:
             _wrap(LocalStore, name, partial(counts.called, name))
         _wrap(LocalStore, "list", counts.listed)
     status = winnow(command)
-    own, below = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    own = resource.getrusage(resource.RUSAGE_SELF)
     took = Counted(
         own.ru_utime + own.ru_stime,
-        below.ru_utime + below.ru_stime,
         peak_resident(os.getpid()),
         dict(counts.requests),
         dict(counts.callers.most_common(20)),

@@ -71,6 +71,7 @@ class Run:
     shards: int
     counted: Counted
     wall_seconds: float
+    workers_cpu_seconds: float
     workers_asked: int | None  # requests of all other processes; not known on a disk
 
 
@@ -142,7 +143,8 @@ class _Copied:
         took = measure(command, self.server.environment if self.server else None)
         counted = Counted(**orjson.loads(written.read_bytes()))
         others = self.server.requests() - before - counted.asked if self.server else None
-        return Run(case, place, self.shards, counted, took.wall_seconds, others)
+        below = max(took.cpu_seconds - counted.cpu_seconds, 0.0)
+        return Run(case, place, self.shards, counted, took.wall_seconds, below, others)
 
 
 @contextmanager
@@ -197,7 +199,7 @@ def _print(run: Run) -> None:
     others = "" if run.workers_asked is None else f"{run.workers_asked:,}"
     print(
         f"{run.case.name:<26}{run.place:<6}{run.shards:>8,}{counted.asked:>10,}{counted.asked / run.shards:>9.2f}"
-        f"{others:>9}{counted.cpu_seconds:>8.1f}{counted.workers_cpu_seconds:>9.1f}{run.wall_seconds:>8.1f}"
+        f"{others:>9}{counted.cpu_seconds:>8.1f}{run.workers_cpu_seconds:>9.1f}{run.wall_seconds:>8.1f}"
         f"{counted.peak_bytes / GIB:>10.2f}",
         flush=True,
     )

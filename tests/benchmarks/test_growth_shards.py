@@ -63,7 +63,7 @@ def test_a_commands_requests_are_counted(tmp_path: Path) -> None:
 
 def test_a_slope_is_between_the_smallest_and_the_largest_store() -> None:
     def run(shards: int, requests: int, seconds: float, peak: int) -> Run:
-        return Run(CASES[0], "disk", shards, Counted(seconds, 0.0, peak, {"read": requests}, {}), 1.0, None)
+        return Run(CASES[0], "disk", shards, Counted(seconds, peak, {"read": requests}, {}), 1.0, 0.0, None)
 
     runs = [run(100, 50, 1.0, 1 << 20), run(200, 999, 9.0, 9 << 20), run(1100, 1050, 3.0, 2 << 20)]
     (slope,) = slopes_of(runs)
