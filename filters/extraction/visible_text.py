@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from winnow.filters.language.kernels.memory import eight_bytes
 from winnow.filters.language.kernels.spans import texts_of
 from winnow.schemas.kernels import kernel, leaf
 
@@ -18,6 +19,7 @@ Ints = npt.NDArray[np.int64]
 
 _SPACE, _OPEN, _CLOSE, _BANG, _DASH, _SLASH, _QUESTION = 32, 60, 62, 33, 45, 47, 63
 _LOWER = np.uint8(32)
+_ONES, _HIGHS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 _C, _R, _S, _T, _Y = 99, 114, 115, 116, 121
 
 
@@ -28,13 +30,26 @@ def visible_bytes(pages: pa.LargeStringArray) -> Ints:
 
 
 @leaf  # type: ignore[untyped-decorator]
+def _find(text: Bytes, at: int, end: int, byte: int) -> int:
+    """The first position of a byte, or the end; most of a page is skipped here, so eight bytes are compared at once."""
+    pattern = _ONES * np.uint64(byte)
+    while at + 8 <= end:
+        other = eight_bytes(text, at) ^ pattern
+        if (other - _ONES) & ~other & _HIGHS:  # one of the eight is zero
+            break
+        at += 8
+    while at < end and text[at] != byte:
+        at += 1
+    return at
+
+
+@leaf  # type: ignore[untyped-decorator]
 def _after_comment(text: Bytes, at: int, end: int) -> int:
     """Where a comment ends whose `<!--` ends here."""
-    while at < end:
-        if text[at] == _CLOSE and text[at - 1] == _DASH and text[at - 2] == _DASH:
-            return at + 1
-        at += 1
-    return end
+    at = _find(text, at, end, _CLOSE)
+    while at < end and not (text[at - 1] == _DASH and text[at - 2] == _DASH):
+        at = _find(text, at + 1, end, _CLOSE)
+    return min(at + 1, end)
 
 
 @leaf  # type: ignore[untyped-decorator]
@@ -44,14 +59,12 @@ def _after_tag(text: Bytes, at: int, end: int) -> int:
     if end - at > 6 and text[at] | _LOWER == _S:  # room for the name, so that no byte is looked for past the end
         second, third = text[at + 1] | _LOWER, text[at + 2] | _LOWER
         hides = (second == _C and third == _R) or (second == _T and third == _Y)
-    while at < end and text[at] != _CLOSE:
-        at += 1
+    at = _find(text, at, end, _CLOSE)
     if hides:
-        while at + 2 < end and not (text[at] == _OPEN and text[at + 1] == _SLASH and text[at + 2] | _LOWER == _S):
-            at += 1
-        at = at if at + 2 < end else end
-        while at < end and text[at] != _CLOSE:
-            at += 1
+        at = _find(text, at, end, _OPEN)
+        while at + 2 < end and not (text[at + 1] == _SLASH and text[at + 2] | _LOWER == _S):
+            at = _find(text, at + 1, end, _OPEN)
+        at = _find(text, at, end, _CLOSE) if at + 2 < end else end
     return min(at + 1, end)
 
 

@@ -19,6 +19,7 @@ Opens: TypeAlias = Callable[[bytes], bool]
 
 HELD_BYTES = 16 << 20  # a member that inflates to more is verified in one pass and read in a second
 PROBE_BYTES = 16 << 10  # how far a possible start of a member is inflated to verify it
+MANY_TRIES = 1 << 62  # who reads a file looks as long as there is something to find
 GZIP_WINDOW = 31  # wbits: a gzip header and trailer, the checksum verified
 INFLATE_ERROR: type[Exception] = cast(type[Exception], igzip_lib.IsalError)  # its stub calls it an instance
 GZIP_MAGIC = b"\x1f\x8b\x08"
@@ -47,8 +48,8 @@ class Members(Protocol):
         """Whether a member begins here and its first bytes begin a record."""
         ...
 
-    def next_start(self, at: int, limit: int) -> int:
-        """The first position in [at, limit) where `begins` holds, or -1."""
+    def next_start(self, at: int, limit: int, tries: int = MANY_TRIES) -> int:
+        """The first position in [at, limit) where `begins` holds, or -1; it is asked so many times at most."""
         ...
 
     def inflated(self, member: Member) -> Flow:
@@ -99,9 +100,9 @@ class GzipMembers:
             return False
         return self._opens(head)
 
-    def next_start(self, at: int, limit: int) -> int:
+    def next_start(self, at: int, limit: int, tries: int = MANY_TRIES) -> int:
         """The next verified start."""
-        return next_start(self, self._flow, GZIP_MAGIC, at, limit)
+        return next_start(self, self._flow, GZIP_MAGIC, at, limit, tries)
 
     def inflated(self, member: Member) -> Flow:
         """Inflates the member's bytes again."""
@@ -168,9 +169,10 @@ def no_member(at: int, first: bytes, magic: bytes) -> Member:
     return Member(at, 0, fault="bad_header", detail="no compressed member begins here")
 
 
-def next_start(members: Members, flow: Flow, magic: bytes, at: int, limit: int) -> int:
+def next_start(members: Members, flow: Flow, magic: bytes, at: int, limit: int, tries: int) -> int:
     """The first position in [at, limit) with the magic bytes where a member verifiably begins, or -1."""
     hit = flow.find(magic, at, limit)
     while hit >= 0 and not members.begins(hit):
-        hit = flow.find(magic, hit + 1, limit)
+        tries -= 1
+        hit = flow.find(magic, hit + 1, limit) if tries else -1
     return hit

@@ -15,6 +15,7 @@ import zstandard
 from winnow.pipelines.ingest.archives.flows import CHUNK_BYTES, FileFlow, Flow, StreamFlow
 from winnow.pipelines.ingest.archives.members import (
     HELD_BYTES,
+    MANY_TRIES,
     PROBE_BYTES,
     Fault,
     Member,
@@ -91,9 +92,9 @@ class ZstdMembers:
             return False
         return self._opens(head)
 
-    def next_start(self, at: int, limit: int) -> int:
+    def next_start(self, at: int, limit: int, tries: int = MANY_TRIES) -> int:
         """The next verified start."""
-        return next_start(self, self._flow, ZSTD_MAGIC, at, limit)
+        return next_start(self, self._flow, ZSTD_MAGIC, at, limit, tries)
 
     def inflated(self, member: Member) -> Flow:
         """Inflates the frame's bytes again."""

@@ -7,7 +7,7 @@ a listing.
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, islice
@@ -17,7 +17,7 @@ from winnow.pipelines.ingest.archives.inflate import codec_of
 from winnow.pipelines.ingest.files import read_range
 from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.formats import compression_of, container_reader, kind_of
-from winnow.pipelines.ingest.records import FilePart, ReadLimits, Record
+from winnow.pipelines.ingest.records import Covered, Event, FilePart, ReadLimits, Record
 from winnow.pipelines.ingest.rows import Row, row_of, text_bytes
 from winnow.pipelines.ingest.tables.lines import next_member
 from winnow.pipelines.ingest.tables.parquet import row_groups
@@ -28,11 +28,14 @@ from winnow.schemas.errors import SourceError
 WINDOW_BYTES: Final = 1 << 20
 FEWEST_WINDOWS, MOST_WINDOWS = 8, 64
 BYTES_PER_WINDOW: Final = 64 << 20  # of the batch: at most a sixty-fourth of it is read
-MEMBER_SEARCH_BYTES: Final = 8 << 20  # how far from a window's place a later member of a compressed file is looked for
+SEARCH_BYTES: Final = 8 << 20  # how far from a window's place a later member of a compressed file is looked for
 
 _HELD_BYTES: Final = 8 << 20
 _GROUP_ROWS: Final = 512  # of one row group
-_LIMITS: Final = ReadLimits(max_body_bytes=4 << 20, max_member_bytes=64 << 20)  # a window may be hostile
+# A window may be hostile, and the one who plans has other work.
+_LIMITS: Final = ReadLimits(max_body_bytes=4 << 20, max_member_bytes=64 << 20)
+_MOST_READ: Final = 64 << 20  # bytes of one look
+_TRIES: Final = 64  # beginnings of members that turn out to be none; chance gives one in 16 MiB
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,24 +113,25 @@ class _Sampler:
         kind = kind_of(self._source.format, info.path)
         has_members = False
         try:
-            with closing(self._source.objects.open(info.path)) as stream:
+            with closing(self._source.objects.open(info.path)) as opened:
+                stream = _section(opened, 0, info.size)
                 if kind == "parquet":
                     density = self._of_table(stream, info, place)
                 elif kind == "file":
                     density = self._of_part(stream, FilePart(info.path, info.size, 0, info.size))
                 elif kind == "jsonl" and (codec := codec_of(read_range(stream, 0, 8))) is not None:
-                    start = next_member(stream, info.size, codec, _LIMITS, place, place + MEMBER_SEARCH_BYTES)
+                    start = next_member(stream, info.size, codec, _LIMITS, place, place + SEARCH_BYTES, _TRIES)
                     has_members = start > 0
                     density = self._of_lines(stream, info, max(0, start))
                     if has_members:
-                        end = next_member(stream, info.size, codec, _LIMITS, start + 1, start + MEMBER_SEARCH_BYTES)
-                        length = (end if end > 0 else min(info.size, start + MEMBER_SEARCH_BYTES)) - start
+                        end = next_member(stream, info.size, codec, _LIMITS, start + 1, start + SEARCH_BYTES, _TRIES)
+                        length = (end if end > 0 else min(info.size, start + SEARCH_BYTES)) - start
                         density = replace(density, piece=length * density.text)
                 else:
                     start = max(0, min(place, info.size - WINDOW_BYTES))
                     end = min(info.size, start + WINDOW_BYTES)
                     density = self._of_part(stream, FilePart(info.path, info.size, start, end))
-        except (FileNotFoundError, SourceError):
+        except (FileNotFoundError, SourceError, _EnoughError):
             return None
         return _Window(_kind(self._source.format, info.path), density, has_members)
 
@@ -146,8 +150,8 @@ class _Sampler:
         """Of compressed lines from the beginning of a member on; those of a file that is one member only once."""
         if start == 0 and info.path in self._beginnings:
             return self._beginnings[info.path]
-        section = _Section(stream, start, min(info.size, start + WINDOW_BYTES))
-        density = self._of_part(cast(BinaryIO, section), FilePart(info.path, section.size, 0, section.size))
+        size = min(info.size - start, WINDOW_BYTES)
+        density = self._of_part(_section(stream, start, start + size), FilePart(info.path, size, 0, size))
         if start == 0:
             self._beginnings[info.path] = density
         return density
@@ -161,7 +165,7 @@ class _Sampler:
         count = text = held = 0
         rows: list[Row] = []
         reader = container_reader(self._source.format, part.path, self._source.columns)
-        for event in islice(reader(stream, part, _LIMITS), most):
+        for event in _until_enough(islice(reader(stream, part, _LIMITS), most)):
             if not isinstance(event, Record):
                 continue
             if event.names is not None:  # the medium, a file beside the table, need not be opened for this
@@ -178,20 +182,42 @@ class _Sampler:
         return count + len(rows), text + sum(text_bytes(rows))
 
 
+class _EnoughError(Exception):
+    """More of a file was asked for than a look may read: a record is huge, or nothing is what it seems."""
+
+
+def _until_enough(events: Iterator[Event | Covered]) -> Iterator[Event | Covered]:
+    try:
+        yield from events
+    except _EnoughError:
+        return
+
+
+def _section(stream: BinaryIO, start: int, end: int) -> BinaryIO:
+    return cast(BinaryIO, _Section(stream, start, end))
+
+
 class _Section:
-    """A stretch of a file as a file of its own."""
+    """A stretch of a file as a file of its own, of which so much may be read and no more."""
 
     def __init__(self, stream: BinaryIO, start: int, end: int) -> None:
         self._stream = stream
         self._start = start
+        self._size = end - start
         self._at = 0
-        self.size = end - start
+        self._left = _MOST_READ
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        self._at = (0, self._at, self.size)[whence] + offset
+        self._at = (0, self._at, self._size)[whence] + offset
+        return self._at
+
+    def tell(self) -> int:
         return self._at
 
     def read(self, count: int) -> bytes:
-        piece = read_range(self._stream, self._start + self._at, max(0, min(count, self.size - self._at)))
+        piece = read_range(self._stream, self._start + self._at, max(0, min(count, self._size - self._at)))
         self._at += len(piece)
+        self._left -= len(piece)
+        if self._left < 0:
+            raise _EnoughError
         return piece

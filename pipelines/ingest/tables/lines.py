@@ -18,7 +18,7 @@ from typing import BinaryIO, NamedTuple
 
 from winnow.pipelines.ingest.archives.flows import FileFlow
 from winnow.pipelines.ingest.archives.inflate import Codec, Damage, MemberStart, inflated_members
-from winnow.pipelines.ingest.archives.members import GzipMembers, Members
+from winnow.pipelines.ingest.archives.members import MANY_TRIES, GzipMembers, Members
 from winnow.pipelines.ingest.archives.zstd_members import ZstdMembers
 from winnow.pipelines.ingest.files import holds_start
 from winnow.pipelines.ingest.records import Covered, FilePart, ReadLimits, Span
@@ -90,11 +90,13 @@ def compressed_lines(
         yield Covered(start, part.size if walk.damage is not None else walk.stop)
 
 
-def next_member(stream: BinaryIO, size: int, codec: Codec, limits: ReadLimits, at: int, limit: int) -> int:
-    """The first position in [at, limit) where a member with text begins, or -1."""
+def next_member(
+    stream: BinaryIO, size: int, codec: Codec, limits: ReadLimits, at: int, limit: int, tries: int = MANY_TRIES
+) -> int:
+    """The first position in [at, limit) where a member with text begins, or -1; after so many that are none, too."""
     flow = FileFlow(stream, size)
     members: Members = (GzipMembers if codec == "gz" else ZstdMembers)(flow, _may_be_text, limits)
-    return members.next_start(at, min(limit, size))
+    return members.next_start(at, min(limit, size), tries)
 
 
 def _may_be_text(head: bytes) -> bool:
