@@ -28,16 +28,20 @@ def check_files(store: Store, checked: Set[str], findings: Findings) -> None:
     wrong = 0
     for info in store.objects.list():
         path = info.path
-        if path not in checked:
-            try:
-                if not check_file(store, path):
-                    foreign.append(path)
-                    continue
-            except StoreError as error:
-                wrong += 1
-                if str(error) not in findings.problems:
-                    findings.problems.append(str(error))
+        match layout.proof_of(path):
+            case None:
+                foreign.append(path)
+                continue
+            case layout.Proof.NONE:
+                continue
         count[path.partition("/")[0]] += 1
+        try:
+            if path not in checked:
+                check_file(store, path)
+        except StoreError as error:
+            wrong += 1
+            if str(error) not in findings.problems:
+                findings.problems.append(str(error))
     if not wrong:
         findings.proved.append(f"{count.total():,} files have their checksums ({_told(count)})")
     if foreign:
@@ -45,16 +49,14 @@ def check_files(store: Store, checked: Set[str], findings: Findings) -> None:
         findings.notes.append(f"not files of the store, not checked: {', '.join(foreign[:SHOWN])}{more}")
 
 
-def check_file(store: Store, path: str) -> bool:
-    """Reads a file whole; False if it is none of a store's files.
+def check_file(store: Store, path: str) -> None:
+    """Reads a file whole, if it has anything that proves it.
 
     Raises:
         DamagedError: It is not what was put under this path.
         MissingError: It does not exist.
     """
     match layout.proof_of(path):
-        case None:
-            return False
         case layout.Proof.TABLE:
             check_table(store.objects, path)
         case layout.Proof.CONTENT:
@@ -65,9 +67,6 @@ def check_file(store: Store, path: str) -> bool:
             store.generation(layout.generation_number(path))
         case layout.Proof.RECORD:
             check_record(store.objects, path)
-        case layout.Proof.NONE:
-            pass
-    return True
 
 
 def _told(count: Counter[str]) -> str:

@@ -1,5 +1,8 @@
 """Audits one generation completely, in the order in which a person would ask."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -14,6 +17,7 @@ from winnow.pipelines.audit.objects import (
     check_balance,
     check_environments,
     check_identities,
+    check_intake,
     check_objects,
 )
 from winnow.pipelines.audit.sources import check_sources
@@ -31,7 +35,7 @@ from winnow.pipelines.store.manifests import ManifestRow
 from winnow.pipelines.store.sealed import find_record
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import StoreError
-from winnow.schemas.records import Generation, GenerationRecord, StoredWeights, WeightKeys
+from winnow.schemas.records import Generation, GenerationRecord, StoredWeights, TaskCommit, WeightKeys
 from winnow.schemas.rows.scores import TRACES
 
 T = TypeVar("T")
@@ -50,13 +54,36 @@ def audit_generation(
     """
     findings = Findings()
     checked: set[str] = set()
-    try:
-        record = store.generation_record(generation.number)
+    stale: dict[str, int] = {}
+    tasks: list[TaskCommit] = []
+    with _going_on(findings):
+        tasks = store.tasks(generation)
+    record = store.generation_record(generation.number)
+    with _going_on(findings):
         checked = check_objects(store, record, findings)
-        _audit(store, generation, context, findings, exports=exports)
-    except (DamagedError, MissingError) as error:
-        _stopped(findings, error)
+    for check in (
+        partial(check_alignment, store, generation, findings),
+        partial(check_balance, store, tasks, findings),
+        partial(check_intake, store, tasks, findings),
+        partial(check_identities, store, generation, findings),
+        partial(check_forgotten, store, record, findings),
+    ):
+        with _going_on(findings):
+            check()
+    with _going_on(findings):
+        stale = check_draws(store, generation, findings)
+    check_environments(generation, findings)
+    with _going_on(findings):
+        check_weights(store, generation, findings)
     check_files(store, checked, findings)
+    if exports:
+        with _going_on(findings):
+            check_exports(store, stale, findings)
+    if context is None:
+        findings.notes.append("the sources were not read again; name the recipe to prove that nothing was lost")
+    else:
+        with _going_on(findings):
+            check_sources(context, tasks, findings)
     return findings
 
 
@@ -67,35 +94,20 @@ def audit_store(
     try:
         generation = require_latest_for(recipe, store)
     except DamagedError as error:
-        findings = Findings()
-        _stopped(findings, error)
+        findings = Findings(problems=[str(error)])
         check_files(store, frozenset(), findings)
         return findings
     return audit_generation(store, generation, context, exports=exports)
 
 
-def _stopped(findings: Findings, error: StoreError) -> None:
-    findings.problems.append(str(error))
-    findings.notes.append("what depends on that file was not checked; audit again when it is mended")
-
-
-def _audit(
-    store: Store, generation: Generation, context: IngestContext | None, findings: Findings, *, exports: bool
-) -> None:
-    tasks = store.tasks(generation)
-    check_alignment(store, generation, findings)
-    check_balance(tasks, store, findings)
-    check_identities(store, generation, findings)
-    check_forgotten(store, store.generation_record(generation.number), findings)
-    stale = check_draws(store, generation, findings)
-    check_environments(generation, findings)
-    check_weights(store, generation, findings)
-    if exports:
-        check_exports(store, stale, findings)
-    if context is None:
-        findings.notes.append("the sources were not read again; name the recipe to prove that nothing was lost")
-    else:
-        check_sources(context, tasks, findings)
+@contextmanager
+def _going_on(findings: Findings) -> Iterator[None]:
+    """Ends one check at a file that it cannot do without; the others go on."""
+    try:
+        yield
+    except (DamagedError, MissingError) as error:
+        if str(error) not in findings.problems:
+            findings.problems.append(str(error))
 
 
 def check_weights(store: Store, generation: Generation, findings: Findings) -> None:

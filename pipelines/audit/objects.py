@@ -11,6 +11,7 @@ import duckdb
 import pyarrow as pa
 
 from winnow.pipelines.audit.findings import Findings
+from winnow.pipelines.running.ledger.intake import require_tasks
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.damage import missing
 from winnow.pipelines.store.facade import ObjectStore
@@ -70,14 +71,15 @@ def check_alignment(store: Store, generation: Generation, findings: Findings) ->
             findings.proved.append(f"layer {layer} is aligned with the samples of all {len(samples):,} shards")
 
 
-def check_balance(tasks: Iterable[TaskCommit], store: Store, findings: Findings) -> None:
+def check_balance(store: Store, tasks: Iterable[TaskCommit], findings: Findings) -> None:
     """Checks that records = kept + dropped + quarantined, counted from the footers of what was written."""
     records = kept = dropped = quarantined = 0
     wrong = False
     for task in tasks:
-        written = sum(_footer_rows(store.objects, shard.object.path) for shard in task.shards)
+        written = sum(_footer_rows(store.objects, shard.object.path, findings) for shard in task.shards)
         refused = [
-            _footer_rows(store.objects, ranges.path) if ranges else 0 for ranges in (task.dropped, task.quarantine)
+            _footer_rows(store.objects, ranges.path, findings) if ranges else 0
+            for ranges in (task.dropped, task.quarantine)
         ]
         if not task.balanced or task.records != written + sum(refused):
             wrong = True
@@ -91,6 +93,18 @@ def check_balance(tasks: Iterable[TaskCommit], store: Store, findings: Findings)
         findings.proved.append(
             f"{records:,} records = {kept:,} rows + {dropped:,} dropped + {quarantined:,} quarantined"
         )
+
+
+def check_intake(store: Store, tasks: Iterable[TaskCommit], findings: Findings) -> None:
+    """Checks that every task of the generation is in its source's list of tasks."""
+    names: dict[str, set[str]] = {}
+    for task in tasks:
+        names.setdefault(task.source, set()).add(task.task)
+    for source, committed in sorted(names.items()):
+        try:
+            require_tasks(store, source, committed)
+        except StoreError as error:
+            findings.problems.append(str(error))
 
 
 def check_identities(store: Store, generation: Generation, findings: Findings) -> None:
@@ -137,9 +151,11 @@ def _check_object(objects: ObjectStore, row: ManifestRow, findings: Findings) ->
     return values
 
 
-def _footer_rows(objects: ObjectStore, path: str) -> int:
+def _footer_rows(objects: ObjectStore, path: str, findings: Findings) -> int:
     try:
         with open_table(objects, path) as parquet:
             return int(parquet.metadata.num_rows)
-    except StoreError:  # already reported
+    except StoreError as error:
+        if str(error) not in findings.problems:
+            findings.problems.append(str(error))
         return -1

@@ -85,7 +85,7 @@ class CheckedFile(io.RawIOBase):
         self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
         return self._at
 
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size: int = -1) -> bytes | memoryview:
         """The next bytes; fewer only at the end."""
         start = self._at
         stop = self._size if size < 0 else min(start + size, self._size)
@@ -94,21 +94,21 @@ class CheckedFile(io.RawIOBase):
             return self._footer[start - self._end : max(stop, start) - self._end]
         if stop <= self._end:
             return self._range(start, stop)
-        return self._range(start, self._end) + self._footer[: stop - self._end]
+        return bytes(self._range(start, self._end)) + self._footer[: stop - self._end]
 
-    def _range(self, start: int, stop: int) -> bytes:
-        """Bytes before the footer, from whole blocks that were checked."""
+    def _range(self, start: int, stop: int) -> bytes | memoryview:
+        """Bytes before the footer, from whole blocks that were checked; not copied if none of them was held."""
         if stop <= start:
             return b""
         first, last = start // self._block, (stop - 1) // self._block
         held, content = self._held
         if held != first:
-            held, content = first, b""
+            content = b""
         if (begin := first + bool(content)) <= last:
             content += self._blocks(begin, last)
             self._held = last, content[(last - first) * self._block :]
         offset = start - first * self._block
-        return content[offset : offset + stop - start]
+        return memoryview(content)[offset : offset + stop - start]
 
     def _blocks(self, first: int, last: int) -> bytes:
         begin, end = first * self._block, min((last + 1) * self._block, self._end)

@@ -23,8 +23,6 @@ _REMEDIES = (
     (layout.HIDDEN, "its rows are found again"),
     (layout.OUTPUTS, "write the output again, or forget it"),
     (layout.PURGE, "run 'winnow gc --purge STORE' again"),
-    (layout.LEASES, "no winnow process may write to the store meanwhile"),
-    (layout.SHARES, "no winnow process may write to the store meanwhile"),
 )
 _STAGES = (
     ("extract.", "ingest"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.faults.winnow import run_here
 from winnow.pipelines.running.ledger.strikes import STRIKES, Mark, Position, put_strikes
+from winnow.pipelines.running.tasks import put_task_list
 from winnow.pipelines.store.local import LocalStore
 
 RECIPE = """
@@ -26,12 +27,14 @@ score:
     buckets: 64
     reference: {{train_on: "samples.source.name = 'lines'", training: {{epochs: 1, batch: 8}}}}
     trajectory: {{checkpoints: 1, training: {{epochs: 1, batch: 8}}}}
-keep: [{{drop: text.length.characters < 9, reason: short, when_null: drop}}]
+keep:
+- {{drop: text.length.characters < 9, reason: short, when_null: drop}}
+- {{drop: score.mimic.keep < 0.01, reason: mimic, when_null: keep}}
 mix: {{unit: tokens, tokenizer: bytes}}
 export: [{{jsonl: {{path: {out}}}}}]
 """
 ALONE = ("--workers", "1")
-FORGOTTEN = "site-3.example"
+FORGOTTEN = "site-0-3.example"
 WORDS = [hashlib.blake2b(b"%d" % number, digest_size=3).hexdigest() for number in range(400)]
 
 
@@ -55,10 +58,13 @@ def make_whole_store(folder: Path, seed: int = 7) -> None:
         records.append(_answer(b"404 Not Found", b"https://x.example/", b""))
         stream = b"".join(gzip.compress(record, 1, mtime=0) for record in records)
         (folder / "crawl" / f"{archive}.warc.gz").write_bytes(stream + b"\x1f\x8b\x08 no member")
-        ready(folder, "run", "--replace", *ALONE)
-    ready(folder, "forget", "--domain", FORGOTTEN)
-    put_strikes(LocalStore(folder / "store"), [Mark("lines", "a-task", Position("z.jsonl", 3, 0))] * STRIKES)
-    ready(folder, "run", "--replace", *ALONE)
+        if not archive:
+            ready(folder, "ingest", *ALONE)
+    ready(folder, "forget", "--domain", FORGOTTEN, "--reason", f"asked {seed} times")
+    objects = LocalStore(folder / "store")
+    put_strikes(objects, [Mark("lines", "a-task", Position("z.jsonl", seed, 0))] * STRIKES)
+    ready(folder, "run", *ALONE)
+    put_task_list(objects, "annotate.cpu", [b"{}"])  # as a run leaves it that is stopped
 
 
 def ready(folder: Path, command: str, *arguments: str) -> None:
@@ -67,17 +73,17 @@ def ready(folder: Path, command: str, *arguments: str) -> None:
 
 
 def _text(seed: int, number: int, *, changed: int = 0) -> str:
-    """Two hundred words; with one in forty changed."""
+    """Some two hundred words; with one in forty changed."""
     chosen = random.Random(1000 * seed + number)
-    words = [chosen.choice(WORDS) for _ in range(200)]
-    for at in range(0, 200, 40) if changed else ():
+    words = [chosen.choice(WORDS) for _ in range(193 + seed)]
+    for at in range(0, len(words), 40) if changed else ():
         words[at] = "changed"
     return " ".join(words)
 
 
 def _page(seed: int, archive: int, number: int) -> bytes:
     body = f"<html><title>{number}</title><body><article><p>{_text(seed, 100 + 10 * archive + number)}</p></article>"
-    return _answer(b"200 OK", b"https://site-%d.example/%d" % (number, archive), body.encode())
+    return _answer(b"200 OK", b"https://site-%d-%d.example/" % (archive, number), body.encode())
 
 
 def _answer(status: bytes, address: bytes, body: bytes) -> bytes:

@@ -23,7 +23,6 @@ from winnow.pipelines.running.ledger.intake import (
     look,
     reject_changed,
     replace_changed,
-    require_intake,
 )
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import committed_names
@@ -52,9 +51,9 @@ def plan_sources(context: IngestContext, patterns: Patterns) -> list[SourcePlan]
     plans = []
     for name, source in context.sources.items():
         listing = list_source(name, source.objects, patterns[name])
-        seen = look(context.store, listing, patterns[name], Dealer(source, context.store.record))
         key = source.key(context.limits)
-        require_intake(context.store, name, seen, committed_names(context.store.objects, layout.SAMPLES, key))
+        committed = committed_names(context.store.objects, layout.SAMPLES, key)
+        seen = look(context.store, listing, patterns[name], Dealer(source, context.store.record), committed)
         plans.append(SourcePlan(name, listing, seen, key))
     return plans
 

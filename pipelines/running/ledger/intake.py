@@ -89,12 +89,22 @@ class Look:
     retired: tuple[str, ...]
     changed: tuple[str, ...]  # paths whose size or version differs from the frozen one
     vanished: tuple[str, ...]  # frozen paths that no longer exist
-    frozen: frozenset[str]  # the names of all frozen tasks, also of retired ones
 
 
-def look(store: Store, listing: Listing, patterns: Sequence[str], deal: Deal) -> Look:
-    """Compares a listing with what is frozen, and deals new files to tasks. Writes nothing."""
+def look(
+    store: Store, listing: Listing, patterns: Sequence[str], deal: Deal, committed: Set[str] = frozenset()
+) -> Look:
+    """Compares a listing with what is frozen, and deals new files to tasks. Writes nothing.
+
+    Args:
+        store: The store.
+        listing: The source's files.
+        patterns: Which of them are ingested.
+        deal: Makes tasks of new files.
+        committed: The names of the source's committed tasks, all of which must be frozen.
+    """
     intake = _read(store, listing.source)
+    _require(store, listing.source, intake, committed)
     frozen, retirements = intake.tasks, Counter(intake.retirements)
     now = {info.path: info for info in listing.files}
     changed: set[str] = set()
@@ -122,17 +132,12 @@ def look(store: Store, listing: Listing, patterns: Sequence[str], deal: Deal) ->
         retired=tuple(sorted(retired)),
         changed=tuple(sorted(changed)),
         vanished=tuple(sorted(vanished)),
-        frozen=frozenset(intake.names),
     )
 
 
-def require_intake(store: Store, source: str, seen: Look, committed: Set[str]) -> None:
-    """Raises a MissingError if a task is committed that no record names: the last record is lost.
-
-    Without it, tasks would be planned anew under other names, or under names of older content.
-    """
-    if not committed <= seen.frozen:
-        raise missing(store.root, layout.intake(source, seen.number))
+def require_tasks(store: Store, source: str, committed: Set[str]) -> None:
+    """Raises a MissingError if the source's records lack a committed task: the last record is lost."""
+    _require(store, source, _read(store, source), committed)
 
 
 def replace_changed(store: Store, seen: Look, listing: Listing, deal: Deal, paths: Iterable[str]) -> Look:
@@ -153,7 +158,6 @@ def replace_changed(store: Store, seen: Look, listing: Listing, deal: Deal, path
         retired=tuple(sorted({*seen.retired, *retired})),
         changed=(),
         vanished=seen.vanished,
-        frozen=frozenset(intake.names),
     )
 
 
@@ -246,6 +250,12 @@ def _read(store: Store, source: str) -> _Intake:
         tasks.update(added)
     current = {name: IngestTask(name, source, tuple(files)) for name, files in tasks.items()}
     return _Intake(number, current, names, retirements)
+
+
+def _require(store: Store, source: str, intake: _Intake, committed: Set[str]) -> None:
+    """Without its last record, a source would be planned again under other names, or names of older content."""
+    if not committed <= intake.names:
+        raise missing(store.root, layout.intake(source, intake.next))
 
 
 def _tasks(files: Sequence[ObjectInfo], source: str, deal: Deal, retirements: Counter[str]) -> tuple[IngestTask, ...]:

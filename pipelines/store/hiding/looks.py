@@ -5,6 +5,7 @@ change, so a look stays valid. Objects that no look covers are scanned when need
 for a writer.
 """
 
+import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -216,7 +217,8 @@ def load_hiding(objects: ObjectStore, *, fresh: bool = False) -> Hiding:
     """
     global _last
     names = tuple(info.path for info in objects.list(layout.TOMBSTONES))
-    if not names and objects.root in _unhidden:
+    address = objects.root if "://" in objects.root else os.path.abspath(objects.root)
+    if not names and address in _unhidden:
         return Hiding({})
     looks = tuple(info.path for info in objects.list(layout.HIDDEN))
     if not fresh and _last is not None and _last[:2] == (names, looks):
@@ -232,7 +234,7 @@ def load_hiding(objects: ObjectStore, *, fresh: bool = False) -> Hiding:
             raise missing(objects.root, layout.tombstone(lost[0]))
         _add(hiding, tombstones, table)
     if not names:
-        _unhidden.add(objects.root)
+        _unhidden.add(address)
     _last = names, looks, hiding
     return hiding
 

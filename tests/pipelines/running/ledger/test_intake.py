@@ -21,7 +21,7 @@ from winnow.pipelines.running.ledger.intake import (
     read_intake,
     reject_changed,
     replace_changed,
-    require_intake,
+    require_tasks,
 )
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.damage import DamagedError, MissingError
@@ -135,17 +135,19 @@ def test_a_lost_record_is_noticed(store: Store) -> None:
     """Planned anew, its tasks would have names of older content, or pack other files together."""
     freeze(store, "crawl", seen(store, listing(b=40, d=40)))
     freeze(store, "crawl", seen(store, listing(a=40, b=40, c=40, d=40)))
-    whole = seen(store, listing(a=40, b=40, c=40, d=40))
-    committed = {task.name for task in whole.tasks}
-    require_intake(store, "crawl", whole, committed)
+    now = listing(a=40, b=40, c=40, d=40)
+    committed = {task.name for task in seen(store, now).tasks}
+    require_tasks(store, "crawl", committed)
     last = store.objects.read(layout.intake("crawl", 2))
     store.objects.delete(layout.intake("crawl", 2))
     with pytest.raises(MissingError, match=r"intake/crawl/00000002\.parquet is missing; put back a copy of it"):
-        require_intake(store, "crawl", seen(store, listing(a=40, b=40, c=40, d=40)), committed)
+        require_tasks(store, "crawl", committed)
+    with pytest.raises(MissingError, match=r"intake/crawl/00000002\.parquet is missing"):
+        look(store, now, ANY, deal(()), committed)
     store.objects.put(layout.intake("crawl", 2), last)
     store.objects.delete(layout.intake("crawl", 1))
     with pytest.raises(MissingError, match=r"intake/crawl/00000001\.parquet is missing"):
-        seen(store, listing(a=40, b=40, c=40, d=40))
+        seen(store, now)
 
 
 @given(st.data())

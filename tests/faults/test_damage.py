@@ -1,0 +1,356 @@
+"""Every kind of file of a store, flipped, cut, lost, or replaced by another store's: noticed, or of no consequence.
+
+`winnow audit` names each damaged file. The command that reads it ends with one line that names the file and what mends
+it, or does just what it does with the whole store. What is exported is what the whole store exports, or nothing.
+"""
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import orjson
+import pytest
+
+from tests.faults.crawl import made_once
+from tests.faults.whole_store import ALONE, make_whole_store, write_recipe
+from tests.faults.winnow import Done, assert_clean, run_here, tree_hash
+from winnow.pipelines.binding.sources import store_record
+from winnow.pipelines.forgetting.purging import Unfinished
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.local import LocalStore
+from winnow.pipelines.store.location import open_store_at
+from winnow.pipelines.store.sealed import put_record
+from winnow.schemas.recipe import load_recipe
+from winnow.schemas.records import to_json
+
+NOTICED = "noticed"
+AGAIN = "the next run makes it again, with the same values"
+CACHE = "it saves time and decides nothing: what it says is found again"
+ADVICE = "it says how a run went; nothing is decided by it"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file."""
+
+    find: Callable[[Store], str]  # one such file of the latest generation
+    reader: str  # a command that reads it
+    lost: str  # NOTICED by the audit, or why it is of no consequence that the file is gone
+    prepare: Callable[[Path], None] = lambda folder: None  # so that the command has reason to read it
+    recipe: str = "recipe.yaml"
+
+
+def first(prefix: str, ending: str = "") -> Callable[[Store], str]:
+    return lambda store: next(info.path for info in store.objects.list(prefix) if info.path.endswith(ending))
+
+
+def of_layer(layer: str, part: str) -> Callable[[Store], str]:
+    return lambda store: str(getattr(store.manifest(store.require_latest(), layer)[-1], part))
+
+
+def committed(layer: str) -> Callable[[Store], str]:
+    def path(store: Store) -> str:
+        row = store.manifest(store.require_latest(), layer)[-1]
+        return layout.commit(layer, row.key, row.task or row.shard)
+
+    return path
+
+
+def refused(kind: str) -> Callable[[Store], str]:
+    def path(store: Store) -> str:
+        made = [getattr(task, kind) for task in store.tasks(store.require_latest())]
+        return str([ranges.path for ranges in made if ranges is not None][-1])
+
+    return path
+
+
+def planned(store: Store) -> str:
+    """The plan of the latest generation."""
+    tree = store.require_latest().tree_hash
+    plans = (info.path for info in store.objects.list(layout.PLANS) if layout.is_plan_record(info.path))
+    return next(path for path in plans if orjson.loads(store.objects.read(path))["plan"]["tree_hash"] == tree)
+
+
+def drawn(store: Store) -> str:
+    return str(orjson.loads(store.objects.read(planned(store)))["draws"][0]["object"])
+
+
+def weights_used(store: Store) -> str:
+    return layout.weights_use("mimic", min(store.require_latest().layers["trace.mimic"].keys.values()))
+
+
+def weights_record(store: Store) -> str:
+    return layout.weights_record("mimic", orjson.loads(store.objects.read(weights_used(store)))["reference"])
+
+
+def weights(store: Store) -> str:
+    return str(orjson.loads(store.objects.read(weights_record(store)))["objects"][0])
+
+
+def delete(folder: Path, *prefixes: str) -> None:
+    objects = open_store_at(folder / "store").objects
+    for prefix in prefixes:
+        for info in list(objects.list(prefix)):
+            objects.delete(info.path)
+
+
+def unscored(folder: Path) -> None:
+    delete(folder, "commits/trace.mimic/", "layers/trace.mimic/", "commits/score.mimic/", "layers/score.mimic/")
+
+
+def untold(folder: Path) -> None:
+    """Lines that were never read, apart from their list of tasks."""
+    for path in sorted((folder / "store/commits/samples").glob("*/lines-*.json")):
+        path.unlink()
+
+
+def half_purged(folder: Path) -> None:
+    store = open_store_at(folder / "store")
+    numbers = store.generation_numbers()
+    put_record(store.objects, layout.PURGE, Unfinished(store.record.identity, numbers[-1], tuple(numbers[:-1])))
+
+
+KINDS = {
+    "store.json": Kind(lambda store: layout.STORE_RECORD, "stats", NOTICED),
+    "samples": Kind(of_layer("samples", "object"), "export", NOTICED),
+    "layer": Kind(of_layer("text.length", "object"), "plan", NOTICED),
+    "quarantine": Kind(refused("quarantine"), "report", NOTICED),
+    "dropped": Kind(refused("dropped"), "audit", NOTICED),
+    "statistics": Kind(of_layer("text.length", "statistics"), "stats", NOTICED),
+    "intake": Kind(lambda store: layout.intake("lines", 1), "ingest", NOTICED),
+    "commit of a task": Kind(committed("samples"), "ingest", AGAIN),
+    "commit of a layer": Kind(committed("text.length"), "annotate", AGAIN),
+    "manifest": Kind(lambda store: store.require_latest().layers["text.length"].manifest, "stats", NOTICED),
+    "manifest of tasks": Kind(lambda store: store.require_latest().tasks, "stats", NOTICED),
+    "generation": Kind(
+        lambda store: layout.generation(store.require_latest().number),
+        "stats",
+        "the generation before it is whole; " + AGAIN,
+    ),
+    "verdicts": Kind(first(layout.VERDICTS), "dedupe", CACHE, recipe="similar.yaml"),
+    "poison": Kind(
+        first(layout.POISON), "ingest", "its row is read again, and recorded again if it kills workers", untold
+    ),
+    "strike": Kind(first(layout.STRIKES), "ingest", "its row may kill one worker more", untold),
+    "weights": Kind(weights, "score", AGAIN, unscored),
+    "weights' record": Kind(weights_record, "score", AGAIN, unscored),
+    "weights' use": Kind(weights_used, "gc", "the weights are deleted; if they are needed, " + AGAIN),
+    "plan": Kind(planned, "export", AGAIN),
+    "draw": Kind(drawn, "export", NOTICED),
+    "tombstone": Kind(first(layout.TOMBSTONES), "export", NOTICED),
+    "look": Kind(first(layout.HIDDEN), "stats", CACHE),
+    "output": Kind(first(layout.OUTPUTS), "audit", "`forget` no longer lists that output: no sample depends on it"),
+    "run": Kind(first(layout.RUNS), "plan", ADVICE),
+    "task list": Kind(first(layout.TASK_LISTS), "annotate", "a run writes its list before it reads it"),
+    "purge": Kind(lambda store: layout.PURGE, "gc", "what it would delete is deleted by the next purge", half_purged),
+}
+
+
+def flipped(raw: bytes, other: bytes) -> bytes:
+    middle = len(raw) // 2
+    return raw[:middle] + bytes([raw[middle] ^ 1]) + raw[middle + 1 :]
+
+
+def cut(raw: bytes, other: bytes) -> bytes:
+    return raw[: len(raw) // 2]
+
+
+def replaced(raw: bytes, other: bytes) -> bytes:
+    return other
+
+
+def lost(raw: bytes, other: bytes) -> None:
+    return None
+
+
+Change = Callable[[bytes, bytes], bytes | None]
+DAMAGE: tuple[Change, ...] = (flipped, cut, replaced)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A store without damage, and another one."""
+
+    folder: Path
+    other: Path
+    results: dict[str, object]  # what commands make of the first
+
+    def copy(self, to: Path) -> Path:
+        """The store and its sources; nothing was exported. Copies share their files, which are never written to."""
+        shutil.copytree(self.folder, to, copy_function=os.link, ignore=shutil.ignore_patterns("out", "page.html"))
+        return to
+
+    def change(self, kind: Kind, folder: Path, change: Change) -> str:
+        """Change the file of this kind in a copy; returns its path."""
+        path = kind.find(open_store_at(self.folder / "store"))
+        other = kind.find(open_store_at(self.other / "store"))
+        before = _read(self.folder, path)
+        raw = change(before, _read(self.other, other))
+        assert raw != before
+        file = folder / "store" / path
+        file.unlink(missing_ok=True)
+        if raw is not None:
+            file.write_bytes(raw)
+        return path
+
+    def result(self, kind: Kind, to: Path) -> object:
+        """What the command that reads this kind does with the whole store."""
+        name = f"{kind.reader} {kind.recipe} {kind.prepare}"
+        if name not in self.results:
+            kind.prepare(self.copy(to))
+            done = command(to, kind)
+            assert done.status == 0, done.err
+            self.results[name] = result(to, kind, done)
+        return self.results[name]
+
+
+def _read(folder: Path, path: str) -> bytes:
+    """A file of a store, or what a purge that is stopped leaves in one: it lies beside the store."""
+    file = folder / "store" / path
+    return (file if file.exists() else folder / path).read_bytes()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    def make(folder: Path) -> None:
+        make_whole_store(folder / "one")
+        make_whole_store(folder / "other", seed=8)
+        for name in ("one", "other"):
+            half_purged(folder / name)
+            (folder / name / "store" / layout.PURGE).rename(folder / name / layout.PURGE)
+        write_recipe(folder / "one", "similar.yaml", similarity=0.76)
+
+    folder = made_once(tmp_path_factory, "whole-stores", make)
+    return Whole(folder / "one", folder / "other", {})
+
+
+OPTIONS = {"audit": (), "plan": ("--json",), "stats": ("--json",), "report": ("--output", "page.html"), "gc": ()}
+
+
+def command(folder: Path, kind: Kind) -> Done:
+    return run_here(folder, kind.reader, kind.recipe, *OPTIONS.get(kind.reader, ALONE))
+
+
+def result(folder: Path, kind: Kind, done: Done) -> object:
+    """What a command did."""
+    match kind.reader:
+        case "plan":
+            return {**orjson.loads(done.out), "estimate": None}
+        case "stats":
+            return orjson.loads(done.out)
+        case "report":
+            return (folder / "page.html").read_text()
+        case "export":
+            return exported(folder)
+        case "gc":
+            return done.status
+        case _:
+            return tree_hash(folder)
+
+
+def exported(folder: Path) -> dict[str, bytes]:
+    files = (file for file in sorted((folder / "out").rglob("*")) if file.is_file())
+    return {str(file.relative_to(folder)): file.read_bytes() for file in files}
+
+
+def problems(folder: Path) -> str:
+    """What the audit finds wrong with a store."""
+    done = run_here(folder, "audit", "--store-only", "recipe.yaml", "--json")
+    if not done.out:
+        return done.err
+    found = orjson.loads(done.out)["problems"]
+    assert done.status == bool(found)
+    return "\n".join(found)
+
+
+@pytest.mark.parametrize("change", DAMAGE)
+def test_the_audit_names_every_damaged_file(whole: Whole, tmp_path: Path, change: Change) -> None:
+    folder = whole.copy(tmp_path / "copy")
+    paths = [whole.change(kind, folder, change) for name, kind in KINDS.items() if name != "store.json"]
+    said = problems(folder)
+    assert [path for path in paths if f"{path} is damaged: " not in said] == []
+    assert all("; " in line for line in said.splitlines()), "each says what mends it"
+    path = whole.change(KINDS["store.json"], folder, change)
+    assert f"{path} is damaged: " in problems(folder)
+
+
+TOGETHER = ("layer", "quarantine", "dropped", "statistics", "intake", "draw")
+"""Of these, the audit notices all at once; at the others it stops."""
+
+
+@pytest.mark.parametrize("names", [TOGETHER, *((name,) for name in KINDS if name not in TOGETHER)], ids=" ".join)
+def test_the_audit_notices_what_is_lost_unless_it_is_of_no_consequence(
+    whole: Whole, tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    folder = whole.copy(tmp_path / "copy")
+    for name in names:
+        path = whole.change(KINDS[name], folder, lost)
+        noticed = f"{path} is missing" in problems(folder)
+        assert noticed == (KINDS[name].lost is NOTICED)
+
+
+def test_a_run_makes_again_what_is_lost(whole: Whole, tmp_path: Path) -> None:
+    """As the remedies say; the store is then as it was.
+
+    No row of these files was forgotten meanwhile, or it would not be written again.
+    """
+    folder = whole.copy(tmp_path / "copy")
+    expected = tree_hash(folder)
+    kept = ("store.json", "intake", "tombstone", "purge")  # the first has a test of its own
+    for name, kind in KINDS.items():
+        if name not in kept:
+            whole.change(kind, folder, lost)
+    done = run_here(folder, "run", "recipe.yaml", *ALONE)
+    assert done.status == 0, done.err
+    assert tree_hash(folder) == expected
+    assert exported(folder) == exported(whole.folder)
+    assert_clean(folder)
+
+
+CASES = [
+    pytest.param(name, change, id=f"{name}, {change.__name__}", marks=[] if change is flipped else [pytest.mark.large])
+    for name in KINDS
+    for change in (*DAMAGE, lost)
+]
+
+
+@pytest.mark.parametrize(("name", "change"), CASES)
+def test_a_command_that_reads_a_damaged_file_names_it_or_does_the_same_without_it(
+    whole: Whole, tmp_path: Path, name: str, change: Change
+) -> None:
+    kind = KINDS[name]
+    folder = whole.copy(tmp_path / "copy")
+    kind.prepare(folder)
+    path = whole.change(kind, folder, change)
+    done = command(folder, kind)
+    if kind.reader == "audit":
+        assert path in done.out
+    elif done.status:
+        assert done.err.count("\n") == 1
+        assert done.err.startswith(f"winnow: store: {path} is ")
+        assert "; " in done.err
+    else:
+        assert result(folder, kind, done) == whole.result(kind, tmp_path / "undamaged")
+    assert "Traceback" not in done.err
+    if kind.reader != "export":
+        done = run_here(folder, "export", "recipe.yaml", *ALONE)
+        assert done.status or exported(folder) == exported(whole.folder), "no other export"
+
+
+@pytest.mark.parametrize("words", ["stats", "audit", "plan", "run", "export", "gc", "forget --list"])
+def test_a_store_from_before_checksums_is_refused_in_one_line(tmp_path: Path, words: str) -> None:
+    write_recipe(tmp_path)
+    for name in ("crawl", "lines"):
+        (tmp_path / name).mkdir()
+    record = store_record(load_recipe(tmp_path / "recipe.yaml"))
+    LocalStore(tmp_path / "store").put(layout.STORE_RECORD, to_json(replace(record, format_version=1)))
+    name, *more = words.split()
+    done = run_here(tmp_path, name, "recipe.yaml", *more)
+    assert done.status == 1
+    assert done.err == (
+        "winnow: store: store format 1, but this version of winnow reads 2; make the store anew: delete it or choose "
+        "another path, and run 'winnow ingest RECIPE'\n"
+    )
