@@ -10,7 +10,6 @@ checkout, or a wheel, with the same sources compiles nothing.
 import hashlib
 import os
 import re
-import tempfile
 import unicodedata
 from collections.abc import Callable
 from functools import cache
@@ -19,6 +18,8 @@ from typing import Any
 
 import numba
 from numba import njit
+
+from winnow.schemas.temporary_root import temporary_root
 
 FOLDER_VARIABLE = "NUMBA_CACHE_DIR"
 _PRIVATE = 0o700
@@ -100,10 +101,11 @@ def _digest(path: Path) -> bytes:
 def kernel_folder() -> Path | None:
     """A folder that only this user can write to, as what lies in it is run; None where there is none."""
     caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    named = os.environ.get(FOLDER_VARIABLE)
-    shared = Path(tempfile.gettempdir()) / f"winnow-{os.getuid()}" / "kernels"
-    for folder in (Path(named) if named else Path(caches).expanduser() / "winnow" / "kernels", shared):
+    given = os.environ.get(FOLDER_VARIABLE)
+    usual = Path(given) if given else Path(caches).expanduser() / "winnow" / "kernels"
+    for named in (usual, None):
         try:
+            folder = named or temporary_root() / "kernels"
             folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
             facts = folder.stat()
             if facts.st_uid == os.getuid() and not facts.st_mode & _OTHERS_WRITE and os.access(folder, os.W_OK):

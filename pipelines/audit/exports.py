@@ -6,7 +6,6 @@ the store.
 """
 
 import itertools
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -23,6 +22,7 @@ from winnow.pipelines.export.places.existing import sha256_in
 from winnow.pipelines.export.places.manifest import MANIFEST, Manifest
 from winnow.pipelines.export.places.opening import is_being_written
 from winnow.pipelines.forgetting.outputs import EXPORT, registered
+from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.looks import load_hiding
 from winnow.pipelines.store.local import LocalStore
@@ -168,7 +168,7 @@ class _Export:
         if isinstance(self._objects, LocalStore):
             yield self._objects.folder
             return
-        with tempfile.TemporaryDirectory(prefix="winnow-audit-") as name:
+        with temporary_folder("audit") as name:
             for file in files:
                 with suppress(FileNotFoundError):  # reported when it is checked
                     fetch(self._objects, file.path, Path(name))

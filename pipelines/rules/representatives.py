@@ -5,7 +5,6 @@ among the rows that are left of those. A row is dropped by the first kind with a
 are held, beyond a bound on disk.
 """
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.binding.preferences import BoundPreference, Keys, source_keys
 from winnow.pipelines.query.columns import Column
+from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.pipelines.store import layout
 from winnow.schemas.conditions import CLOSED
 from winnow.schemas.errors import StageError
@@ -164,7 +164,7 @@ class RepresentativeChooser:
 
     def __init__(self, choice: Choice) -> None:
         self._choice = choice
-        self._folder = tempfile.TemporaryDirectory(prefix="winnow-")
+        self._folder = temporary_folder("representatives")
         self._engine = duckdb.connect(
             f"{self._folder.name}/candidates.duckdb",
             config=CLOSED | {"memory_limit": _MEMORY, "temp_directory": f"{self._folder.name}/spilled"},

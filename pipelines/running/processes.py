@@ -3,7 +3,12 @@
 Imports nothing but the standard library: libraries read their limits when they are loaded.
 """
 
+import hashlib
 import os
+import platform
+import re
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 THREAD_LIMITS = (
@@ -41,6 +46,58 @@ def started(process: int) -> str | None:
         return ""
     state, *rest = text.rpartition(")")[2].split()
     return None if state in "ZX" else rest[18]
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process of one machine, or of one container, as named in the files that it writes."""
+
+    where: str
+    boot: str
+    number: int
+    start: str
+
+    @classmethod
+    def this(cls) -> "Process":
+        """The running process."""
+        return _process(os.getpid())
+
+    @classmethod
+    def of(cls, file: str) -> "Process | None":
+        """The process that wrote a file of this name; None if the name does not say it."""
+        found = _WRITER.match(file)
+        return None if found is None else cls(found["where"], found["boot"], int(found["number"]), found["start"])
+
+    @property
+    def prefix(self) -> str:
+        """The beginning of the names of its files."""
+        return f"{self.where}-{self.boot}-{self.number}-{self.start}-"
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this process could see it."""
+        return self.where == Process.this().where
+
+    @property
+    def lives(self) -> bool:
+        """Whether it still runs; only for a process that is here."""
+        return self.boot == Process.this().boot and started(self.number) == self.start
+
+
+_WRITER = re.compile(r"(?P<where>[0-9a-f]{8})-(?P<boot>[0-9a-f]{8})-(?P<number>[0-9]{1,10})-(?P<start>[0-9]*)-")
+
+
+@lru_cache(maxsize=1)
+def _process(number: int) -> Process:
+    try:
+        space = os.readlink("/proc/self/ns/pid")  # containers may share a host's name, but number their own processes
+    except OSError:
+        space = ""
+    return Process(_digest(f"{platform.node()} {space}"), _digest(boot_id()), number, started(number) or "")
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
 
 
 def limit_threads() -> None:

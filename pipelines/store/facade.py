@@ -63,6 +63,9 @@ class ObjectStore(Protocol):
         """A local folder for unfinished files; on a disk, one from which `put` need not copy."""
         ...
 
-    def clear_unfinished(self) -> int:
-        """Removes leftovers of dead writers and returns their number; only the holder of the lease may call this."""
+    def clear_unfinished(self, *, elsewhere: bool = True) -> int:
+        """Removes leftovers of dead writers and returns their number; only the holder of the lease may call this.
+
+        Without `elsewhere`, only files that writers on this machine left on a disk: one look into a folder.
+        """
         ...

@@ -16,7 +16,8 @@ import platform
 import threading
 import time
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
@@ -33,6 +34,17 @@ BEATS_TO_WAIT = 6  # a remote writer without a beat for this many periods is dea
 class HeldError(StoreError):
     """A living process holds the lease."""
 
+    def __init__(self, root: str, holder: "Holder", doing: str) -> None:
+        self.root, self.holder = root, holder
+        end = "wait until it ends (--wait does), or stop it and run again"
+        super().__init__(f"{root}: process {holder.process} on {holder.host} {doing}; {end}")
+
+    @property
+    def waiting(self) -> str:
+        """A line for the user while waiting."""
+        since = f" since {self.holder.since}" if self.holder.since else ""
+        return f"waiting for process {self.holder.process} on {self.holder.host}, which holds {self.root}{since}"
+
 
 @dataclass(frozen=True, slots=True)
 class Holder:
@@ -42,6 +54,7 @@ class Holder:
     boot: str
     process: int
     started: str
+    since: str = field(default="", compare=False)  # for people only: clocks decide nothing
 
 
 def this_process() -> Holder:
@@ -94,12 +107,13 @@ class _Held:
         self._release()
 
     def _take(self, refused: str) -> None:
-        """Takes the next number once no living process holds the last; `refused` ends the error message."""
+        """Takes the next number once no living process holds the last; `refused` is what the error says of that one."""
+        self._holder = replace(self._holder, since=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
         while True:
             current = _current(self._objects, self._prefix)
             if current is not None:
                 for _, holder in _living(self._objects, [current]):
-                    raise _refusal(self._objects, holder, refused)
+                    raise HeldError(self._objects.root, holder, refused)
             self.number = 1 if current is None else current.number + 1
             if self._objects.put_if_absent(self._term.record, to_json(self._holder)):
                 break
@@ -141,7 +155,7 @@ class Lease(_Held):
 
     def __enter__(self) -> Self:
         gone = self._refuse_slices(frozenset())
-        self._take("is writing to this store; wait until it ends, or stop it and run again")
+        self._take("is writing to this store")
         try:
             gone |= self._refuse_slices(gone)
         except BaseException:
@@ -164,8 +178,8 @@ class Lease(_Held):
         if living:
             term, holder = living[0]
             more = f" and {len(living) - 1} more" if len(living) > 1 else ""
-            what = f"is running part of a stage ({share_name(term.prefix)}){more}; wait until it ends, or stop it"
-            raise _refusal(self._objects, holder, f"{what} and run again")
+            doing = f"is running part of a stage ({share_name(term.prefix)}){more}"
+            raise HeldError(self._objects.root, holder, doing)
         return frozenset(terms)
 
 
@@ -177,8 +191,7 @@ class Share(_Held):
 
     def __enter__(self) -> Self:
         gone = self._refuse_writer(None)
-        what = f"is doing the same work ({share_name(self._prefix)}); wait until it ends, or stop it and run again"
-        self._take(what)
+        self._take(f"is doing the same work ({share_name(self._prefix)})")
         try:
             self._refuse_writer(gone)
         except BaseException:
@@ -191,8 +204,7 @@ class Share(_Held):
         current = _current(self._objects, layout.LEASES)
         if current is not None and current != gone:
             for _, holder in _living(self._objects, [current]):
-                end = "is writing to the whole store; wait until it ends, or stop it and run again"
-                raise _refusal(self._objects, holder, end)
+                raise HeldError(self._objects.root, holder, "is writing to the whole store")
         return current
 
 
@@ -216,10 +228,6 @@ def require_lease(objects: ObjectStore) -> None:
             f"{objects.root}: process {holder.process} on {holder.host} took over this store while this process was "
             "suspended; the other one continues, this one has ended"
         )
-
-
-def _refusal(objects: ObjectStore, holder: Holder, end: str) -> HeldError:
-    return HeldError(f"{objects.root}: process {holder.process} on {holder.host} {end}")
 
 
 def _current(objects: ObjectStore, prefix: str) -> Term | None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from winnow.pipelines.running.processes import Process
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.schemas.errors import StoreError
 
@@ -104,10 +105,15 @@ class LocalStore:
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-    def clear_unfinished(self) -> int:
-        """Removes leftovers of dead writers; only the holder of the lease may call this."""
+    def clear_unfinished(self, *, elsewhere: bool = True) -> int:
+        """Removes leftovers of dead writers; only the holder of the lease may call this.
+
+        Writers on other machines cannot be seen from here. With the lease held, all their files count as
+        leftovers; one that just then puts a record without a lease, such as a tombstone, fails and has to repeat it.
+        """
         folder = self.folder / UNFINISHED
-        leftovers = list(os.scandir(folder)) if folder.is_dir() else []
+        entries = list(os.scandir(folder)) if folder.is_dir() else []
+        leftovers = [entry for entry in entries if _is_left(entry.name, elsewhere=elsewhere)]
         for entry in leftovers:
             if entry.is_dir(follow_symlinks=False):
                 shutil.rmtree(entry.path, ignore_errors=True)
@@ -122,7 +128,7 @@ class LocalStore:
         return self.folder / path
 
     def _unfinished(self, content: bytes | Path) -> Path:
-        unfinished = self.scratch() / f"{os.getpid()}-{next(_serial)}"
+        unfinished = self.scratch() / f"{Process.this().prefix}{next(_serial)}"
         if isinstance(content, Path):
             try:
                 os.link(content, unfinished)
@@ -166,6 +172,13 @@ class LocalStore:
                     continue
                 if stat.S_ISREG(status.st_mode):
                     yield ObjectInfo(path, status.st_size, str(status.st_mtime_ns))
+
+
+def _is_left(name: str, *, elsewhere: bool) -> bool:
+    writer = Process.of(name)
+    if writer is None or not writer.is_here:
+        return elsewhere
+    return not writer.lives
 
 
 def sync(path: Path) -> None:

@@ -6,13 +6,13 @@ are found by name, so that a pickled reference means the same objects within the
 
 import hashlib
 import io
-import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from winnow.pipelines.running.run_folder import run_folder
 from winnow.pipelines.store.facade import ObjectInfo
 
 _lock = threading.Lock()
@@ -80,9 +80,9 @@ class MemoryStore:
 
     def scratch(self) -> Path:
         """A local folder for unfinished files."""
-        return Path(tempfile.gettempdir())
+        return run_folder()
 
-    def clear_unfinished(self) -> int:
+    def clear_unfinished(self, *, elsewhere: bool = True) -> int:  # noqa: ARG002 - the facade's
         """Does nothing: there are no leftovers."""
         return 0
 

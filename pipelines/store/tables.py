@@ -18,6 +18,7 @@ from typing import Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from winnow.pipelines.running.processes import Process
 from winnow.pipelines.store.checked_parquet import CheckedFile, close_checked
 from winnow.pipelines.store.damage import missing
 from winnow.pipelines.store.facade import ObjectStore
@@ -47,7 +48,7 @@ class TableWriter:
         self._held: list[pa.RecordBatch] = []
         self._held_rows = 0
         self._held_bytes = 0
-        descriptor, name = tempfile.mkstemp(dir=store.scratch(), prefix=f"{os.getpid()}-", suffix=".parquet")
+        descriptor, name = tempfile.mkstemp(dir=store.scratch(), prefix=Process.this().prefix, suffix=".parquet")
         os.close(descriptor)
         self._file = Path(name)
         self._parquet = pq.ParquetWriter(self._file, schema, compression="zstd")

@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from winnow.runners.commands.opening import open_console, open_place
-from winnow.runners.commands.parser import place_argument
+from winnow.runners.commands.parser import place_argument, wait_argument
 from winnow.schemas.errors import WinnowError
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ def add(commands: "Commands") -> None:
     parser.add_argument(
         "--gone", action="store_true", help="also delete records of exports and other outputs that no longer exist"
     )
+    wait_argument(parser)
     parser.add_argument("--dry-run", action="store_true", help="show what would be deleted; delete nothing")
 
 
@@ -28,8 +29,8 @@ def run(options: argparse.Namespace) -> int:
     from winnow.pipelines.forgetting.outputs import drop_missing
     from winnow.pipelines.forgetting.purging import finish_purge
     from winnow.pipelines.store import layout
+    from winnow.pipelines.store.command_lease import writing
     from winnow.pipelines.store.gc import collect_garbage
-    from winnow.pipelines.store.lease import Lease
     from winnow.runners.report.writing import write_report
     from winnow.runners.stages.forgetting import run_purge
 
@@ -43,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
             open_console().print("report        rewritten")
         collected = done.collected
     else:
-        with Lease(store.objects):
+        with writing(store.objects):
             if not options.dry_run:
                 finish_purge(store)
             elif store.objects.exists(layout.PURGE):

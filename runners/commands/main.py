@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import NoReturn
 
+from winnow.pipelines.running.run_folder import temporary_files_of_a_command
 from winnow.runners.commands.parser import PIPELINES, CommandParser
 from winnow.schemas.errors import WinnowError
 
@@ -55,10 +56,11 @@ def entry() -> NoReturn:
     Skips the interpreter's shutdown, in which live thread pools of native libraries sometimes end a finished run with
     "terminate called without an active exception".
     """
-    status = main()
-    for module, name in _PROCESSES:
-        if module in sys.modules:
-            getattr(sys.modules[module], name).close()
+    with temporary_files_of_a_command():
+        status = main()
+        for module, name in _PROCESSES:
+            if module in sys.modules:
+                getattr(sys.modules[module], name).close()
     try:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -82,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if beam and options.command not in PIPELINES:
             raise WinnowError(f"winnow {options.command} runs no pipeline, so it takes no Beam flags after '--'")
         options.beam = beam
-        return command(options)
+        return _run(command, options)
     except WinnowError as error:
         if options.debug:
             raise
@@ -99,6 +101,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("winnow: interrupted; committed work is kept, run the same command again to continue", file=sys.stderr)
         return INTERRUPTED
+
+
+def _run(command: Callable[[argparse.Namespace], int], options: argparse.Namespace) -> int:
+    """Run a command; one that writes a store keeps the lease from its first stage until it ends."""
+    if "wait" not in options:
+        return command(options)
+    from winnow.pipelines.store.command_lease import Wait, one_command, parse_wait
+
+    wait = None if options.wait is None else Wait(_say, parse_wait(options.wait))
+    with one_command(wait):
+        return command(options)
+
+
+def _say(line: str) -> None:
+    print(f"winnow: {line}", file=sys.stderr, flush=True)
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str]]:

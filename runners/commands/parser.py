@@ -1,6 +1,8 @@
 """The command-line parser: abbreviated flags are rejected, and each error is one line."""
 
 import argparse
+import re
+import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from winnow.schemas.problems import suggestion
@@ -15,6 +17,9 @@ SLICED = ("ingest", "annotate", "score")
 """The commands that accept `--tasks`."""
 
 
+_TIME = re.compile(r"[0-9]+[a-z]?")
+
+
 class CommandParser(argparse.ArgumentParser):
     """The parser of winnow or of one of its commands."""
 
@@ -27,6 +32,16 @@ class CommandParser(argparse.ArgumentParser):
         """Add an argument, and remember its flags for suggestions."""
         self.flags += [name for name in names if name.startswith("--")]
         return super().add_argument(*names, **settings)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse, and take what follows `--wait` for its time only if it is one: `--wait RECIPE` has none."""
+        given = sys.argv[1:] if args is None else list(args)
+        after = [*given[1:], ""]
+        given = [
+            "--wait=" if one == "--wait" and _TIME.fullmatch(then) is None else one
+            for one, then in zip(given, after, strict=True)
+        ]
+        return super().parse_known_args(given, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Exit with a one-line message, without argparse's usage text."""
@@ -60,8 +75,19 @@ def slice_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def wait_argument(parser: argparse.ArgumentParser) -> None:
+    """Add `--wait`, for commands that hold a store until they end."""
+    parser.add_argument(
+        "--wait",
+        nargs="?",
+        const="",
+        metavar="TIME",
+        help="if another process holds the store, wait until it ends, at most for a TIME such as 90s, 30m or 2h",
+    )
+
+
 def engine_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add `--runner` and `--workers`."""
+    """Add `--runner`, `--workers` and `--wait`."""
     parser.add_argument(
         "--runner",
         default="local",
@@ -69,3 +95,4 @@ def engine_arguments(parser: argparse.ArgumentParser) -> None:
         help="local (default), portable, spark, flink, dataflow or prism; see docs/howto/engines.md",
     )
     parser.add_argument("--workers", default="0", metavar="N", help="worker processes (default: one per core)")
+    wait_argument(parser)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from winnow.runners.commands.opening import bound_recipe, open_console
+from winnow.runners.commands.parser import wait_argument
 from winnow.schemas.errors import ScoreError
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ def add(commands: "Commands") -> None:
     train.add_argument("recipe", metavar="RECIPE", help="a recipe file")
     train.add_argument("--score", metavar="NAME", help="the score to train for; required if the recipe has several")
     train.add_argument("--output", metavar="FILE", help="also write the weights to this safetensors file")
+    wait_argument(train)
     merge = verbs.add_parser("merge", help="merge several sets of weights: their mean, or task arithmetic")
     merge.add_argument("files", nargs="+", metavar="WEIGHTS", help="safetensors files of one model")
     merge.add_argument("--output", required=True, metavar="FILE", help="where to write the merged weights")

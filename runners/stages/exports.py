@@ -16,6 +16,7 @@ from winnow.pipelines.export.stage import BoundExport, Closing, Finished, Writte
 from winnow.pipelines.forgetting.outputs import EXPORT, register
 from winnow.pipelines.media.references import media_sources
 from winnow.pipelines.mix.plans import draw_of
+from winnow.pipelines.store.command_lease import one_command
 from winnow.pipelines.store.tables import read_batches
 from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.recording import record_export
@@ -38,6 +39,7 @@ class Exported:
     finished: tuple[Finished, ...]
 
 
+@one_command()
 def export(
     recipe: BoundRecipe,
     engine: Engine,

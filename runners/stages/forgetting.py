@@ -13,9 +13,10 @@ from winnow.pipelines.forgetting.hidden_rows import Effect, effect_of, every_hid
 from winnow.pipelines.forgetting.outputs import AffectedOutput, affected
 from winnow.pipelines.forgetting.purging import Purged, purge
 from winnow.pipelines.forgetting.requests import RequestError, Selection, parse_selector, read_list, selectors_of
+from winnow.pipelines.running.run_folder import remove_dead_runs
+from winnow.pipelines.store.command_lease import writing
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.looks import load_hiding, load_tombstones, put_tombstone
-from winnow.pipelines.store.lease import Lease
 from winnow.runners.terminal.escaping import visible
 from winnow.runners.terminal.quantities import grouped
 from winnow.schemas.errors import WinnowError
@@ -64,8 +65,10 @@ def run_forget(options: argparse.Namespace, store: Store, console: Console) -> i
 
 def run_purge(store: Store, keep: int, console: Console, *, dry_run: bool) -> Purged:
     """`winnow gc --purge`."""
-    with Lease(store.objects):
+    with writing(store.objects):
         done = purge(store, keep, dry_run=dry_run)
+    if not dry_run:
+        remove_dead_runs(logs=True)
 
     def say(word: str, text: str) -> None:
         console.print(f"{word:<14}{text}", soft_wrap=True, markup=False)

@@ -1,7 +1,6 @@
 """Plans and draws a recipe's mixture and counts the tokens that it needs; existing measurements are reused."""
 
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,8 +28,10 @@ from winnow.pipelines.mix.tokens import TokensContext, load_tokens, missing_laye
 from winnow.pipelines.mix.transforms import CountTokens
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.running.row_layers import load_layers
+from winnow.pipelines.running.run_folder import temporary_folder
+from winnow.pipelines.store.command_lease import one_command, writing
 from winnow.pipelines.store.generations import Store, open_store
-from winnow.pipelines.store.lease import Lease, require_lease
+from winnow.pipelines.store.lease import require_lease
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine
@@ -66,6 +67,7 @@ class Mixed:
     new: bool
 
 
+@one_command()
 def mix(
     recipe: BoundRecipe, engine: Engine, console: Console, sample: Fraction = WHOLE, *, show_notes: bool = True
 ) -> Mixed:
@@ -96,16 +98,17 @@ def _mix(recipe: BoundRecipe, engine: Engine, console: Console, sample: Fraction
     existing = find_plan(store, request)
     if existing is not None:
         return Mixed(store, generation, existing, False)
-    with tempfile.TemporaryDirectory(prefix="winnow-mix-") as folder, Lease(store.objects):
+    with temporary_folder("mix") as folder, writing(store.objects):
         planned = _plan(recipe, store, generation, laws, sample, Path(folder))
         require_lease(store.objects)
         return Mixed(store, generation, put_plan(store, planned), True)
 
 
+@one_command()
 def plan_only(recipe: BoundRecipe, engine: Engine, console: Console, sample: Fraction = WHOLE) -> MixturePlan:
     """Plan a recipe's mixture without drawing it."""
     laws = read_laws(recipe)
-    with _disk_errors_located(recipe), tempfile.TemporaryDirectory(prefix="winnow-mix-") as folder:
+    with _disk_errors_located(recipe), temporary_folder("mix") as folder:
         outcome = measure_tokens(recipe, engine, console)
         return _plan(recipe, outcome.store, outcome.generation, laws, sample, Path(folder)).plan
 
@@ -210,7 +213,7 @@ def measure_tokens(recipe: BoundRecipe, engine: Engine, console: Console) -> Out
     store = open_store(open_location(recipe.store_address))
     run = StageRun(console, engine, store)
     run.warm()
-    with Lease(store.objects):
+    with writing(store.objects):
         finish_purge(store)
         state = current_state(recipe, store)
         load_layers(state, operators)

@@ -8,6 +8,7 @@ from rich.console import Console
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
 from winnow.pipelines.binding.scores import check_scores
 from winnow.pipelines.export.stage import Finished
+from winnow.pipelines.store.command_lease import one_command
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.exports import export, require_exports
 from winnow.runners.stages.mixing import Mixed, mix, read_laws
@@ -27,6 +28,7 @@ class RecipeRun:
     exported: tuple[Finished, ...] = ()
 
 
+@one_command()
 def run_recipe(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bool = False) -> RecipeRun:
     """Run all stages of a recipe. Errors in the recipe are reported before the first stage."""
     config = recipe.config

@@ -26,8 +26,9 @@ from winnow.pipelines.score.weights import (
     make_weights,
     record_use,
 )
+from winnow.pipelines.store.command_lease import sharing, writing
 from winnow.pipelines.store.generations import Store, open_store
-from winnow.pipelines.store.lease import Lease, Share
+from winnow.pipelines.store.lease import Share
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine
@@ -84,7 +85,7 @@ def score(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
     prepared = prepare(recipe)
     run = StageRun(console, engine, prepared.store)
     run.warm()
-    with Lease(prepared.store.objects):
+    with writing(prepared.store.objects):
         state = _ready_state(prepared)
         for bound in prepared.scores:
             _trace(run, recipe, state, bound)
@@ -120,7 +121,7 @@ def train_reference(recipe: BoundRecipe, name: str | None, console: Console) -> 
     bound = _named(prepared.scores, name)
     if bound.kind.measures:
         raise ScoreError(f"score.{bound.entry.name}: {bound.kind.name} measures without weights; nothing is trained")
-    with Lease(prepared.store.objects):
+    with writing(prepared.store.objects):
         state = _ready_state(prepared)
         layer = _ready_layer(prepared.store, recipe, state, bound)
         context = _weights_context(prepared.store, recipe, state, bound, console)
@@ -225,11 +226,13 @@ def _context(
 
 
 def _weights_lock(run: StageRun, bound: BoundScore, keys: WeightKeys) -> AbstractContextManager[object]:
-    """A lock, so that one slice prepares missing weights; other slices end with a message."""
+    """A lock, so that one slice prepares missing weights; other slices wait for it or end with a message."""
     name = bound.entry.name
     counts = {keys.reference: 1, keys.trajectory: bound.entry.checkpoints}
     unfinished = any(find_weights(run.store, name, key, count) is None for key, count in counts.items())
-    return Share(run.store.objects, f"weights.{name}") if run.part and unfinished else nullcontext()
+    if not run.part or not unfinished:
+        return nullcontext()
+    return sharing(lambda: Share(run.store.objects, f"weights.{name}"))
 
 
 def _decide(run: StageRun, state: StoreState, bound: BoundScore) -> None:

@@ -8,6 +8,7 @@ generation as an unsliced run.
 
 import re
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from rich.console import Console
@@ -17,6 +18,7 @@ from winnow.pipelines.binding.operators import passes_of
 from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.ingest.planning.stage import frozen_plans
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.command_lease import sharing
 from winnow.pipelines.store.generations import Store, create_or_open, open_store
 from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.lease import Share
@@ -55,9 +57,9 @@ class Slice:
         """The tasks of this slice; each task belongs to exactly one slice."""
         return frozenset(sorted(set(names))[self.number - 1 :: self.of])
 
-    def share(self, store: Store, stage: str) -> Share:
+    def share(self, store: Store, stage: str) -> AbstractContextManager[None]:
         """The lease for this slice of a stage."""
-        return Share(store.objects, f"{stage}.{self.name}")
+        return sharing(lambda: Share(store.objects, f"{stage}.{self.name}"))
 
 
 def parse_slice(text: str) -> Slice:

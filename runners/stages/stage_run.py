@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import apache_beam as beam
 from rich.console import Console
 
 from winnow.pipelines.running.ledger.strikes import put_strikes, read_marks
+from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.pipelines.running.run_tasks import RunTasks
 from winnow.pipelines.running.tasks import put_task_list
 from winnow.pipelines.store.commits import committed_names
@@ -91,7 +91,7 @@ class StageRun:
         clock = Clock(self.engine)
         objects = self.store.objects
         where = f"{stage}/{self.part}" if self.part else stage  # the task lists of two slices may be equal
-        with TemporaryDirectory(prefix="winnow-marks-") as folder:
+        with temporary_folder("marks") as folder:
             marks = Path(folder)
             losses = 0
             while True:

@@ -29,9 +29,9 @@ from winnow.pipelines.ingest.planning.stage import (
 from winnow.pipelines.ingest.transforms import RunExtraction, RunIngest, ingest_element
 from winnow.pipelines.running.row_layers import load_layers, pending_shards
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.command_lease import one_command, writing
 from winnow.pipelines.store.generations import Store, create_or_open, open_store
 from winnow.pipelines.store.held import Held
-from winnow.pipelines.store.lease import Lease
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.manifests import ManifestRow
 from winnow.pipelines.store.state import StoreState
@@ -52,7 +52,7 @@ def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bo
     context = recipe.ingest(store)
     patterns = {source.name: source.files for source in recipe.config.sources}
     run = StageRun(console, engine, store)
-    with Lease(store.objects):
+    with writing(store.objects):
         finish_purge(store)
         held = Held.of(store)
         plans = plan_sources(context, patterns)
@@ -91,7 +91,7 @@ def dedupe(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
     check_operators(wanted)
     store = open_store(open_location(recipe.store_address))
     run = StageRun(console, engine, store)
-    with Lease(store.objects):
+    with writing(store.objects):
         finish_purge(store)
         state = current_state(recipe, store)
         load_layers(state, operators)
@@ -115,7 +115,7 @@ def ready_operators(recipe: BoundRecipe, console: Console) -> tuple[BoundOperato
 def _annotate(recipe: BoundRecipe, operators: Sequence[BoundOperator], engine: Engine, console: Console) -> Outcome:
     store = open_store(open_location(recipe.store_address))
     run = StageRun(console, engine, store)
-    with Lease(store.objects):
+    with writing(store.objects):
         finish_purge(store)
         state = current_state(recipe, store)
         for one_pass in passes_of(operators):
@@ -123,6 +123,7 @@ def _annotate(recipe: BoundRecipe, operators: Sequence[BoundOperator], engine: E
         return publish(recipe, store, state)
 
 
+@one_command()
 def run_all(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bool = False) -> Outcome:
     """Run all stages of the recipe that write the store."""
     operators = ready_operators(recipe, console)

@@ -12,11 +12,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from rich.console import Console
 from rich.text import Text
 
+from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.runners.terminal.status_line import StatusLine
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.kernels import all_kernels_key, kernel_folder
@@ -94,7 +94,7 @@ def warm_kernels(*, quiet: bool = False) -> bool:
         return Text(f"kernels  compiling for this machine, once: {done} done, {time.monotonic() - began:.0f} s")
 
     console.print(line(), soft_wrap=True)
-    with TemporaryDirectory(prefix="winnow-kernels-") as scratch, StatusLine(console, line(), line):
+    with temporary_folder("kernels") as scratch, StatusLine(console, line(), line):
         processes = [_started(part, Path(scratch) / part) for part in ("operators", "stages")]
         for process in processes:
             process.wait()

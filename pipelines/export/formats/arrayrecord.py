@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Literal, Protocol
 
 import orjson
@@ -27,6 +26,7 @@ from winnow.filters.extras import one_line_errors, required_package
 from winnow.pipelines.export.formats.counting import Counted, json_of, output_of
 from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
 from winnow.pipelines.export.formats.tf_example import examples
+from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.schemas.errors import ExportError
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe.checks import Between, Matching
@@ -287,7 +287,7 @@ def _json(value: Json) -> bytes:
 
 def _empty() -> bytes:
     """An empty file, for a shard without a class's records: TFDS expects every number up to the last."""
-    with TemporaryDirectory() as folder:
+    with temporary_folder("empty") as folder:
         path = Path(folder) / "empty"
         _writers()(str(path), WRITER_OPTIONS).close()
         return path.read_bytes()

@@ -13,7 +13,6 @@ touched.
 """
 
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
@@ -34,6 +33,7 @@ from winnow.pipelines.export.places.manifest import (
     file_records,
 )
 from winnow.pipelines.export.places.overlaps import MARKER
+from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.lease import HeldError, Lease
@@ -83,7 +83,7 @@ class BucketWork:
     @contextmanager
     def writing(self) -> Iterator[Path]:
         """Yields a temporary folder on this machine."""
-        with tempfile.TemporaryDirectory(prefix="winnow-shard-") as name:
+        with temporary_folder("shard") as name:
             yield Path(name)
 
     def commit(self, made: Path, commit: ShardCommit) -> None:
@@ -211,7 +211,7 @@ class ExportBucket:
         join = joining(export_format, config)
         if join is None:
             return ()
-        with tempfile.TemporaryDirectory(prefix="winnow-joined-") as name:
+        with temporary_folder("joined") as name:
             there, into = Path(name, "shards"), Path(name, "joined")
             for one in (file for shard in shards for file in shard.files):
                 fetch(self._target, one.path, there)

@@ -27,6 +27,8 @@ import pyarrow as pa
 from isal import isal_zlib
 
 from winnow.pipelines.running.exchange.totals import ExchangeError, Run
+from winnow.pipelines.running.processes import Process
+from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.together import each
@@ -109,7 +111,7 @@ def write_file(store: ObjectStore, prefix: str, origin: str, blocks: list[Packed
     # more than writing them.
     path = _name(prefix, origin, hashlib.blake2b(index, digest_size=16).hexdigest())
     size = sum(block.length for block in ordered)
-    descriptor, name = tempfile.mkstemp(dir=store.scratch(), prefix=f"{os.getpid()}-", suffix=".segments")
+    descriptor, name = tempfile.mkstemp(dir=store.scratch(), prefix=Process.this().prefix, suffix=".segments")
     try:
         with open(descriptor, "wb") as unfinished:
             unfinished.writelines([*(piece for block in ordered for piece in block.stream), index])
@@ -152,7 +154,7 @@ def merge_files(store: ObjectStore, prefix: str, files: list[SegmentFile]) -> Se
         return files[0]
     merged: list[tuple[int, list[StoredRun]]] = []
     digest = hashlib.blake2b(digest_size=16)
-    with tempfile.TemporaryDirectory(prefix="winnow-merge-") as folder, ExitStack() as stack:
+    with temporary_folder("merge") as folder, ExitStack() as stack:
         unfinished = Path(folder) / "merged"
         opened = each(store, lambda file: _opened(store, file.path), files)
         streams = [stack.enter_context(stream) for stream in opened]

@@ -18,8 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, ClassVar, Protocol, Self, TypeVar
 
+from winnow.pipelines.running.run_folder import run_folder
 from winnow.pipelines.store.buckets.ranged import RangedReader, buffered
-from winnow.pipelines.store.buckets.scratch import process_scratch
 from winnow.pipelines.store.buckets.trying import Trying
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.schemas.errors import StoreError
@@ -250,11 +250,11 @@ class BucketStore(ABC):
 
     def scratch(self) -> Path:
         """This process's folder on the local disk (TMPDIR); leftovers of killed processes are removed."""
-        return process_scratch()
+        return run_folder()
 
-    def clear_unfinished(self) -> int:
+    def clear_unfinished(self, *, elsewhere: bool = True) -> int:
         """Drops multipart uploads of dead writers; only the holder of the lease may call this."""
-        return self._bucket.clear_uploads(self.prefix)
+        return self._bucket.clear_uploads(self.prefix) if elsewhere else 0
 
     def _describe(self, path: str) -> tuple[ObjectInfo, str | None]:
         key, bucket = self._key(path), self._bucket

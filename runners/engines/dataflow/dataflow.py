@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 from apache_beam.options.pipeline_options import (
@@ -21,6 +20,7 @@ from apache_beam.options.pipeline_options import (
     WorkerOptions,
 )
 
+from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.pipelines.store.buckets.gcs import GcsStore
 from winnow.runners.engines.addresses import require_answering
 from winnow.runners.engines.backend import Launch, Request
@@ -82,7 +82,7 @@ class Dataflow:
         """The options of a job, including winnow's wheel; interrupting the driver cancels the job."""
         from winnow.runners.engines.dataflow.job import DataflowRunner
 
-        with TemporaryDirectory(prefix="winnow-package-") as folder:
+        with temporary_folder("package") as folder:
             runner = DataflowRunner(request.stage)
             try:
                 yield Launch(runner, job_options(request.flags, Path(folder)))

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from winnow.pipelines.running.run_folder import run_folder
 from winnow.runners.engines.java import watched_process as watched
 from winnow.runners.engines.workers.logs import worker_log
 from winnow.schemas.errors import StageError
@@ -78,7 +79,7 @@ class JobServer:
     def __init__(self, service: Service) -> None:
         self.service = service
         self._owner = os.getpid()
-        self._folder = Path(tempfile.mkdtemp(prefix="winnow-job-server-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="job-server-", dir=run_folder()))
         self._log = self._folder / _LOG
         (self._folder / _LOGGING).write_text(_LOGGED)
         with open(self._log, "wb") as log:

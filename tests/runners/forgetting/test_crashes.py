@@ -74,8 +74,8 @@ class MortalStore:
     def scratch(self) -> Path:
         return self.inner.scratch()
 
-    def clear_unfinished(self) -> int:
-        return self.inner.clear_unfinished()
+    def clear_unfinished(self, *, elsewhere: bool = True) -> int:
+        return self.inner.clear_unfinished(elsewhere=elsewhere)
 
     def _change(self) -> None:
         if self.changes == self.left:

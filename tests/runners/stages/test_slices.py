@@ -130,7 +130,9 @@ def test_a_slice_and_a_writer_of_the_whole_store_keep_each_other_out(
         for command in (["annotate", recipe], ["ingest", recipe], ["gc", recipe], ["gc", "--purge", recipe]):
             assert main(command) == 1
             assert f"process {os.getpid()} on " in (error := capsys.readouterr().err)
-            assert "is running part of a stage (annotate.3-of-16); wait until it ends, or stop it" in error
+            assert (
+                "is running part of a stage (annotate.3-of-16); wait until it ends (--wait does), or stop it" in error
+            )
         assert main(["annotate", recipe, *ONE, "--tasks", "3/16"]) == 1
         assert "is doing the same work (annotate.3-of-16)" in capsys.readouterr().err
         assert main(["annotate", recipe, *ONE, "--tasks", "4/16"]) == 0

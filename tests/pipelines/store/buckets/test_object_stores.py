@@ -284,25 +284,6 @@ def test_uploads_of_dead_writers_are_dropped_below_the_prefix_alone(
     assert store_on(server, "mine-too").clear_unfinished() == 1
 
 
-def test_what_a_killed_process_left_in_scratch_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    command = (
-        "import os; from winnow.pipelines.store.buckets.scratch import process_scratch\n"
-        "(process_scratch() / 'half').write_bytes(b'half'); print(process_scratch(), flush=True); {}"
-    )
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-
-    def run(end: str) -> Path:
-        started = [sys.executable, "-c", command.format(end)]
-        return Path(subprocess.run(started, env=environment, capture_output=True, text=True).stdout.strip())
-
-    killed = run("os.kill(os.getpid(), 9)")
-    assert (killed / "half").exists()
-    ended = run("pass")
-    assert not killed.exists()
-    assert not ended.exists()
-    assert ended.parent == killed.parent == tmp_path / f"winnow-{os.getuid()}"
-
-
 @pytest.mark.engines
 def test_a_hundred_thousand_objects_are_listed_in_order(versitygw: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(s3, "PAGE", 1000)

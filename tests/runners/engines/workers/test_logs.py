@@ -1,14 +1,12 @@
-"""What workers print is in a file that goes with its driver, or with the next one."""
+"""What workers print is in a file that goes with its driver."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import apache_beam as beam
 import pytest
 
-from winnow.pipelines.running.processes import started
+from winnow.pipelines.running import run_folder as run_folder_module
+from winnow.pipelines.running.run_folder import remove_dead_runs, run_folder
 from winnow.runners.engines.engine import Engine
 from winnow.runners.engines.failures import without_step
 from winnow.runners.engines.workers.logs import kept_log, worker_log
@@ -17,28 +15,19 @@ from winnow.runners.engines.workers.logs import kept_log, worker_log
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(run_folder_module, "_folder", None)
     return tmp_path
 
 
-def test_logs_of_drivers_that_are_gone_are_removed(temporary: Path) -> None:
-    own = worker_log()
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    (temporary / f"winnow-workers-{ended.pid}-123-abc.log").write_text("of one that was killed")
-    (temporary / f"winnow-workers-{os.getpid()}-1-abc.log").write_text("of one whose number this process has")
-    others = [f"winnow-workers-{os.getppid()}-{started(os.getppid())}-abc.log", "winnow-workers-x.log", "notes.log"]
-    for name in (*others, f"winnow-workers-{ended.pid}-123-abc.txt"):
-        (temporary / name).write_text("of one that runs, or of somebody else")
-    another = worker_log()
-    kept = {own.name, another.name, *others, f"winnow-workers-{ended.pid}-123-abc.txt"}
-    assert {path.name for path in temporary.iterdir()} == kept
-
-
-def test_a_log_that_an_error_names_is_kept(temporary: Path) -> None:
+def test_a_log_that_an_error_names_outlives_its_run(temporary: Path) -> None:
     log = worker_log()
-    named = log.rename(kept_log(log))
-    worker_log().unlink()
-    assert [path.name for path in temporary.iterdir()] == [named.name]
+    kept = log.rename(kept_log(log))
+    assert log.parent == run_folder()
+    assert kept.parent == run_folder().parent
+    remove_dead_runs()
+    assert kept.exists()
+    remove_dead_runs(logs=True)
+    assert not kept.exists()
 
 
 @pytest.mark.beam
@@ -47,13 +36,13 @@ def test_a_run_that_is_killed_leaves_no_folder_of_beam(temporary: Path) -> None:
     there: list[str] = []
 
     def build(pipeline: beam.Pipeline) -> None:
-        there.extend(path.name for path in temporary.iterdir())
+        there.extend(path.name for path in temporary.rglob("*") if path.is_file())
         pipeline | beam.Create([1])
 
     Engine("local", 1).run(build)
-    assert len(there) == 1
-    assert there[0].startswith(f"winnow-workers-{os.getpid()}-")
-    assert list(temporary.iterdir()) == []
+    assert [name for name in there if not name.startswith("workers-")] == ["guard", "lock"]
+    assert len(there) == 3
+    assert [path.name for path in temporary.iterdir()] == [run_folder().parent.name], "nothing beside it"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,116 @@
+"""One lease a command: the first stage that needs the store takes it, and the command holds it until it ends.
+
+So no other command gets between the stages of `winnow run`. A stage that is called alone is a command of its own.
+With `--wait`, a command waits for a store that another process holds; without, it gets the error at once.
+"""
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.lease import HeldError, Lease, Share
+from winnow.schemas.errors import WinnowError
+
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 15.0  # a few requests a minute, however long a command waits
+
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_WRITTEN = re.compile(r"([0-9]{1,6})([smhd])")
+
+
+@dataclass(frozen=True)
+class Wait:
+    """That a command waits for a store, how long, and who is told."""
+
+    say: Callable[[str], None]
+    seconds: float = float("inf")
+
+
+@dataclass
+class _Command:
+    """A running command and the leases that it holds until it ends."""
+
+    wait: Wait | None
+    leases: ExitStack
+    held: set[str] = field(default_factory=set)  # the stores' addresses
+
+
+_running: ContextVar[_Command | None] = ContextVar("command", default=None)
+
+
+def parse_wait(text: str) -> float:
+    """`90s`, `30m`, `2h` or `1d` in seconds; "" is without limit."""
+    if not text:
+        return float("inf")
+    written = _WRITTEN.fullmatch(text)
+    if written is None:
+        raise WinnowError(f"--wait {text}: expected a time with its unit, such as 90s, 30m, 2h or 1d, or nothing")
+    return int(written[1]) * _UNITS[written[2]]
+
+
+@contextmanager
+def one_command(wait: Wait | None = None) -> Iterator[None]:
+    """Holds every lease that is taken in this block until its end; within another such block, until that one's."""
+    if _running.get() is not None:
+        yield
+        return
+    with ExitStack() as leases:
+        before = _running.set(_Command(wait, leases))
+        try:
+            yield
+        finally:
+            _running.reset(before)
+
+
+@contextmanager
+def writing(objects: ObjectStore) -> Iterator[None]:
+    """Holds the store's lease, at least for this block.
+
+    Raises:
+        HeldError: Another process holds it, for longer than the command waits.
+    """
+    with one_command():
+        command = _running.get()
+        assert command is not None
+        place = objects.root if "://" in objects.root else os.path.realpath(objects.root)
+        if place not in command.held:
+            command.leases.enter_context(_taken(lambda: Lease(objects), command.wait))
+            command.held.add(place)
+            objects.clear_unfinished(elsewhere=False)
+        yield
+
+
+@contextmanager
+def sharing(share: Callable[[], Share]) -> Iterator[None]:
+    """Holds a slice of a stage for this block; waits like `writing`."""
+    command = _running.get()
+    with _taken(share, command.wait if command is not None else None):
+        yield
+
+
+@contextmanager
+def _taken(wanted: Callable[[], Lease | Share], wait: Wait | None) -> Iterator[None]:
+    """Takes a lease or a share, after waiting for it if that is wished."""
+    end = time.monotonic() + (wait.seconds if wait is not None else 0.0)
+    pause = FIRST_PAUSE_SECONDS
+    said = ""
+    with ExitStack() as held:
+        while True:
+            try:
+                held.enter_context(wanted())
+                break
+            except HeldError as error:
+                left = end - time.monotonic()
+                if wait is None or left <= 0:
+                    raise
+                if said != error.waiting:
+                    wait.say(error.waiting)
+                said = error.waiting
+            time.sleep(min(pause, left))
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+        yield
