@@ -36,7 +36,7 @@ class CommandParser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse, and take what follows `--wait` for its time only if it is one: `--wait RECIPE` has none."""
         given = sys.argv[1:] if args is None else list(args)
-        after = [*given[1:], ""]
+        after = [*given, ""][1:]
         given = [
             "--wait=" if one == "--wait" and _TIME.fullmatch(then) is None else one
             for one, then in zip(given, after, strict=True)

@@ -1,7 +1,6 @@
 """`winnow train-quality`: trains a text classifier from wanted and unwanted texts, and evaluates it."""
 
 import argparse
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from winnow.filters.models.training.metrics import AtThreshold, Evaluation
 from winnow.filters.models.training.quality import Trained
 from winnow.filters.models.training.quality import train_quality as train
 from winnow.pipelines.query.training_texts import Losses, Text, names_files, texts_of_files, texts_of_store
+from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
 from winnow.runners.terminal.quantities import grouped
@@ -42,7 +42,7 @@ def train_quality(options: argparse.Namespace) -> int:
     console = Console(highlight=False)
     losses = Losses()
     with (
-        tempfile.TemporaryDirectory(prefix="winnow-train-", dir=output.parent) as scratch,
+        temporary_folder("train") as scratch,
         Examples(Path(scratch), config.normalisation, config.max_characters) as examples,
     ):
         for side, value in ((True, options.positives), (False, options.negatives)):

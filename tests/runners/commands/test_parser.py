@@ -2,6 +2,7 @@
 
 import pytest
 
+from winnow.runners.commands.main import _parser as parser_for
 from winnow.runners.commands.main import main
 
 
@@ -15,7 +16,7 @@ from winnow.runners.commands.main import main
         (
             "run r.yaml --runner spark --spark_master_url=spark://m:7077",
             "winnow run has no flag --spark_master_url "
-            "(known: --help, --replace, --runner, --workers); write Beam's flags after '--'",
+            "(known: --help, --replace, --runner, --wait, --workers); write Beam's flags after '--'",
         ),
         ("run r.yaml --tasks 1/2", "winnow run does not take --tasks; only ingest, annotate, score do"),
         ("export --tasks 1/2 r.yaml", "winnow export does not take --tasks; only ingest, annotate, score do"),
@@ -26,6 +27,9 @@ from winnow.runners.commands.main import main
         ("annotate", "the following arguments are required: RECIPE; see 'winnow annotate --help'"),
         ("engines build sparc", "argument ENGINE: invalid choice: 'sparc' (choose from 'spark', 'flink')"),
         ("engines build spark --engine 3", "winnow engines build has no flag --engine (did you mean"),
+        ("run r.yaml --wait 30m s.yaml", "winnow run: unexpected argument 's.yaml'"),
+        ("run --wait", "the following arguments are required: RECIPE; see 'winnow run --help'"),
+        ("stats r.yaml --wait", "winnow stats has no flag --wait"),
         ("anotate r.yaml", "argument COMMAND: invalid choice: 'anotate'"),
     ],
 )
@@ -36,3 +40,20 @@ def test_what_is_typed_wrongly_is_one_line(typed: str, said: str, capsys: pytest
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"winnow: {said}")
     assert line.endswith(" --help'")
+
+
+@pytest.mark.parametrize(
+    ("typed", "wait"),
+    [
+        ("run r.yaml", None),
+        ("run r.yaml --wait", ""),
+        ("run --wait r.yaml", ""),
+        ("run --wait 30m r.yaml", "30m"),
+        ("run --wait=2h r.yaml", "2h"),
+        ("gc r.yaml --wait --dry-run", ""),
+    ],
+)
+def test_a_recipe_after_wait_is_no_time(typed: str, wait: str | None) -> None:
+    found, rest = parser_for(typed.split()).parse_known_args(typed.split())
+    assert rest == []
+    assert found.wait == wait
