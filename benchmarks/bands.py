@@ -28,10 +28,10 @@ from benchmarks.inputs.pages import CACHE
 from benchmarks.reporting import GIB, Limit, Measured, Report, Row, benchmark_arguments, measure, show
 from winnow.filters.text.minhash import MinhashConfig, schema
 from winnow.pipelines.binding.duplicates import near_settings
-from winnow.pipelines.dedupe.arrays import ids_column
-from winnow.pipelines.dedupe.scratch import read_parts
 from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
 from winnow.pipelines.query.columns import Column
+from winnow.pipelines.running.row_arrays import ids_column
+from winnow.pipelines.running.scratch_parts import read_parts
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import create_or_open, open_store
 from winnow.pipelines.store.location import open_location

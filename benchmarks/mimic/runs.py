@@ -124,7 +124,7 @@ def detect(trace: Trace, wrong: Mask, source: Source, rule: RuleName, how: Aggre
         # The rule takes a softmax over each batch, which gives weights back from their logarithms.
         values = np.log(np.maximum(trace.weights, np.finfo(np.float64).tiny))
     kept = aggregate(binarise(values, BinariseRule(rule), batches=trace.batches).kept, how)
-    return Detection(f1(retained(kept) == 0, wrong), estimate_quality(kept).share, kept)
+    return Detection(f1(retained(kept) == 0, wrong), estimate_quality(kept.fit).share, kept)
 
 
 def f1(held: Mask, wrong: Mask) -> float:

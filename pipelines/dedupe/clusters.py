@@ -21,7 +21,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.filters.duplicates.components import Edges, downward, large_star, merge_forests, mirrored, small_star
-from winnow.pipelines.dedupe.arrays import (
+from winnow.pipelines.dedupe.groups import empty_blocks
+from winnow.pipelines.dedupe.search import Search
+from winnow.pipelines.running.blocks import AddressedBlock
+from winnow.pipelines.running.exchange import addressed_blocks, clear_scratch, partition_of_key, partitions_for
+from winnow.pipelines.running.row_arrays import (
     distinct_pairs,
     find_in_sorted,
     ids_column,
@@ -29,11 +33,7 @@ from winnow.pipelines.dedupe.arrays import (
     shard_numbers,
     uint64_column,
 )
-from winnow.pipelines.dedupe.groups import empty_blocks
-from winnow.pipelines.dedupe.scratch import put_part, read_part, read_parts
-from winnow.pipelines.dedupe.search import Search
-from winnow.pipelines.running.blocks import AddressedBlock
-from winnow.pipelines.running.exchange import addressed_blocks, clear_scratch, partition_of_key, partitions_for
+from winnow.pipelines.running.scratch_parts import put_part, read_part, read_parts
 from winnow.pipelines.store.together import each
 from winnow.schemas.rows.duplicates import ID_BYTES
 from winnow.schemas.uint128 import Words, values_of
@@ -75,8 +75,8 @@ def join_forests(search: Search, max_edges: int, _: int, batches: Iterable[pa.Re
     joined = edges <= max_edges
     search.store.objects.put(f"{search.scratch}/{_JOINED}", orjson.dumps({"edges": edges, "joined": joined}))
     if joined:
-        parts = read_parts(search.store.objects, search.scratch, _FORESTS, search.shard_groups)
-        yield from empty_blocks(search.shard_groups, "stars", EDGES)
+        parts = read_parts(search.store.objects, search.scratch, _FORESTS, search.listed.groups)
+        yield from empty_blocks(search.listed.groups, "stars", EDGES)
         yield from _send_stars(search, "joined", merge_forests([_edges_of([part]) for part in parts]))
 
 
@@ -110,7 +110,7 @@ class StarRound:
     @property
     def sources(self) -> int:
         """The number of edge tables that the round reads."""
-        return self.partitions if self.number else self.search.shard_groups
+        return self.partitions if self.number else self.search.listed.groups
 
     def send_edges(self, part: int) -> Iterator[AddressedBlock]:
         """Send the edges of one table to the partitions of both of their ends."""
@@ -154,7 +154,7 @@ class StarRound:
         """Send the stars of a table that the round wrote to the shard groups of their outer rows."""
         left = read_part(self.search.store.objects, self.search.scratch, f"{_STARS}-{self.number}", part)
         if part == 0:
-            yield from empty_blocks(self.search.shard_groups, "stars", EDGES)
+            yield from empty_blocks(self.search.listed.groups, "stars", EDGES)
         yield from _send_stars(self.search, f"stars-{part}", _edges_of([left]))
 
     @property
@@ -178,7 +178,7 @@ def _unsettled(first: Words, second: Words) -> int:
 def send_clusters(search: Search, shard_group: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
     """Send a shard group's share of each cluster to the partition of its centre, and requests to other shard groups."""
     centres, outer = _edges_of(batches)
-    shards = search.shards_in_group(shard_group)
+    shards = search.listed.in_group(shard_group)
     matches = [read_part(search.store.objects, search.scratch, "near/matches", shard) for shard in shards]
     members = [read_part(search.store.objects, search.scratch, "near/members", shard) for shard in shards]
     rows, roots = uint64_column(matches, "row"), uint64_column(matches, "row").copy()
@@ -193,16 +193,16 @@ def send_clusters(search: Search, shard_group: int, batches: Iterable[pa.RecordB
     known = _sum_clusters(roots, ids_column(matches, "id"), sizes, np.ones(len(rows), np.int64))
     here = np.full(len(known.rows), shard_group, np.uint64)
     parts = pa.RecordBatch.from_arrays([pa.array(known.rows), pa.array(here), *known.columns()], schema=_PARTS)
-    where = partition_of_key(pa.array(known.rows), search.shard_groups)
-    yield from addressed_blocks(f"clusters-{shard_group}", [(parts, where)], search.shard_groups)
+    where = partition_of_key(pa.array(known.rows), search.listed.groups)
+    yield from addressed_blocks(f"clusters-{shard_group}", [(parts, where)], search.listed.groups)
 
     wanted = np.unique(member_roots[member_roots != member_rows])
-    shard_groups = search.shard_group_of(shard_numbers(wanted))
+    shard_groups = search.listed.group_of(shard_numbers(wanted))
     wanted, shard_groups = wanted[shard_groups != shard_group], shard_groups[shard_groups != shard_group]
     me = np.full(len(wanted), shard_group, np.uint64)
     requested = pa.RecordBatch.from_arrays([pa.array(wanted), pa.array(me)], schema=_REQUESTED)
     yield AddressedBlock(shard_group, f"{REQUESTS}-empty-{shard_group}", 0, requested.slice(0, 0))
-    yield from addressed_blocks(f"{REQUESTS}-{shard_group}", [(requested, shard_groups)], search.shard_groups)
+    yield from addressed_blocks(f"{REQUESTS}-{shard_group}", [(requested, shard_groups)], search.listed.groups)
 
 
 def merge_clusters(search: Search, partition: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
@@ -212,7 +212,7 @@ def merge_clusters(search: Search, partition: int, batches: Iterable[pa.RecordBa
     sizes, texts = (np.concatenate([batch[name].to_numpy() for batch in held]) for name in ("size", "texts"))
     named = _sum_clusters(roots, ids_column(held, "cluster"), sizes, texts).of(roots)
     block = pa.RecordBatch.from_arrays([pa.array(roots), *named.columns()], schema=_NAMED_CLUSTER)
-    yield from addressed_blocks(f"names-{partition}", [(block, shard_groups)], search.shard_groups)
+    yield from addressed_blocks(f"names-{partition}", [(block, shard_groups)], search.listed.groups)
 
 
 def send_row_clusters(search: Search, shard_group: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
@@ -229,7 +229,7 @@ def send_row_clusters(search: Search, shard_group: int, batches: Iterable[pa.Rec
     answers = clusters.take(pa.array(at[there]))
     yield AddressedBlock(shard_group, f"clusters-empty-{shard_group}", 0, clusters.slice(0, 0))
     blocks = [(clusters, np.full(len(rows), shard_group)), (answers, shard_groups[there])]
-    yield from addressed_blocks(f"row-clusters-{shard_group}", blocks, search.shard_groups)
+    yield from addressed_blocks(f"row-clusters-{shard_group}", blocks, search.listed.groups)
 
 
 @dataclass(frozen=True)
@@ -280,8 +280,8 @@ def _sum_clusters(
 
 
 def _send_stars(search: Search, origin: str, stars: Edges) -> Iterator[AddressedBlock]:
-    shard_groups = search.shard_group_of(shard_numbers(stars[1]))
-    return addressed_blocks(origin, [(_edges_batch(stars), shard_groups)], search.shard_groups)
+    shard_groups = search.listed.group_of(shard_numbers(stars[1]))
+    return addressed_blocks(origin, [(_edges_batch(stars), shard_groups)], search.listed.groups)
 
 
 def _edges_of(batches: Iterable[pa.RecordBatch]) -> Edges:

@@ -4,7 +4,7 @@ If the forests are too large for one task to merge, rounds of star contraction f
 then a last pipeline that writes the outcomes.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -38,14 +38,9 @@ from winnow.pipelines.dedupe.near import (
 from winnow.pipelines.dedupe.outcomes import put_equal_outcomes, put_near_outcomes
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.running.blocks import AddressedBlock
-from winnow.pipelines.running.exchange import Engine, Exchange, Files, partitions_for
-from winnow.pipelines.running.step_beats import beat_step
-from winnow.pipelines.running.version_handshake import require_like_driver, versions_here
-from winnow.pipelines.running.worker import settle
+from winnow.pipelines.running.exchange import Engine, Exchange, partitions_for
+from winnow.pipelines.running.job_steps import Batches, Blocks, JobSteps, sending, task_numbers
 from winnow.schemas.rows.duplicates import Kind
-
-Blocks = PCollection[AddressedBlock]
-Batches = Iterator[pa.RecordBatch]
 
 
 @dataclass(frozen=True)
@@ -60,7 +55,7 @@ class SearchGraph:
     def steps(self) -> Mapping[str, int]:
         """The partitions of each step, in order."""
         found: dict[str, int] = {}
-        shard_groups = self.search.shard_groups
+        shard_groups = self.search.listed.groups
         for kind in self.search.kinds:
             found[f"Groups.{kind}"] = self._digest_partitions
             if kind != "near":
@@ -85,30 +80,31 @@ class SearchGraph:
 
     def build(self, pipeline: beam.Pipeline) -> None:
         """Add the steps to a pipeline."""
-        shards = _numbers(pipeline, len(self.search.covered))
+        shards = task_numbers(pipeline, len(self.search.covered))
         start = pipeline | "Start" >> beam.Create([self.search.shards], reshuffle=False)
         for kind in self.search.kinds:
             self._search_kind(kind, start, shards)
 
     def _search_kind(self, kind: Kind, start: PCollection[str], shards: PCollection[int]) -> None:
         search, partitions = self.search, self._digest_partitions
-        digests = shards | f"Digests.{kind}" >> _blocks(_send_digests, search, kind, partitions)
-        groups = _exchange(search, f"Groups.{kind}", digests, partial(group_digests, search, kind))
-        summaries = (groups, start | f"Empty.{kind}" >> _blocks(_empty_blocks, search, kind, GROUP_SUMMARIES))
+        steps = _steps(search)
+        digests = shards | f"Digests.{kind}" >> sending(_send_digests, search, kind, partitions)
+        groups = steps.exchange(f"Groups.{kind}", digests, partial(group_digests, search, kind))
+        summaries = (groups, start | f"Empty.{kind}" >> sending(_empty_blocks, search, kind, GROUP_SUMMARIES))
         if kind != "near":
-            _finish(search, f"Members.{kind}", summaries, partial(put_equal_outcomes, search, kind))
+            steps.finish(f"Members.{kind}", summaries, partial(put_equal_outcomes, search, kind))
             return
-        keys = _exchange(search, "Bands", summaries, partial(_send_bands, search, self._band_partitions))
-        pairs = _exchange(search, "Candidates", keys, partial(find_candidates, search))
-        signed = _exchange(search, "Signatures", pairs, partial(send_signatures, search))
+        keys = steps.exchange("Bands", summaries, partial(_send_bands, search, self._band_partitions))
+        pairs = steps.exchange("Candidates", keys, partial(find_candidates, search))
+        signed = steps.exchange("Signatures", pairs, partial(send_signatures, search))
         clear, unresolved = _split_by_origin(
-            UNRESOLVED, _exchange(search, "Estimated", signed, partial(verify_by_signature, search))
+            UNRESOLVED, steps.exchange("Estimated", signed, partial(verify_by_signature, search))
         )
-        shingles = _exchange(search, "Shingles", unresolved, partial(send_shingles, search))
-        compared = _exchange(search, "Compared", shingles, partial(verify_by_shingles, search))
-        edges = (clear, compared, start | "Empty.matches" >> _blocks(_empty_blocks, search, "matches", MATCHES))
-        forests = _exchange(search, "Matches", edges, partial(_send_forest_size, search))
-        join = partial(_with_beat, search, "Forests", partial(join_forests, search, self.max_edges))
+        shingles = steps.exchange("Shingles", unresolved, partial(send_shingles, search))
+        compared = steps.exchange("Compared", shingles, partial(verify_by_shingles, search))
+        edges = (clear, compared, start | "Empty.matches" >> sending(_empty_blocks, search, "matches", MATCHES))
+        forests = steps.exchange("Matches", edges, partial(_send_forest_size, search))
+        join = partial(steps.with_beat, "Forests", partial(join_forests, search, self.max_edges))
         # One number per shard group: not worth files.
         stars: Blocks = forests | "Forests" >> Exchange(join, transport=Engine(), emits=AddressedBlock)
         _build_outcomes(search, stars)
@@ -122,10 +118,10 @@ class StarGraph:
 
     def build(self, pipeline: beam.Pipeline) -> None:
         """Add the steps to a pipeline."""
-        step, search = self.round, self.round.search
-        edges = _numbers(pipeline, step.sources) | "Edges" >> _blocks(step.send_edges)
-        upward = _exchange(search, f"Upward-{step.number}", edges, step.join_upward)
-        _finish(search, f"Downward-{step.number}", upward, step.join_downward)
+        step, steps = self.round, _steps(self.round.search)
+        edges = task_numbers(pipeline, step.sources) | "Edges" >> sending(step.send_edges)
+        upward = steps.exchange(f"Upward-{step.number}", edges, step.join_upward)
+        steps.finish(f"Downward-{step.number}", upward, step.join_downward)
 
 
 @dataclass(frozen=True)
@@ -136,49 +132,21 @@ class OutcomeGraph:
 
     def build(self, pipeline: beam.Pipeline) -> None:
         """Add the steps to a pipeline."""
-        stars = _numbers(pipeline, self.round.partitions) | "Outer" >> _blocks(self.round.send_stars)
+        stars = task_numbers(pipeline, self.round.partitions) | "Outer" >> sending(self.round.send_stars)
         _build_outcomes(self.round.search, stars)
 
 
 def _build_outcomes(search: Search, stars: Blocks) -> None:
     """Add the steps from stars to the outcome of each row."""
-    parts, requests = _split_by_origin(REQUESTS, _exchange(search, "Stars", stars, partial(send_clusters, search)))
-    named = _exchange(search, "MergedClusters", parts, partial(merge_clusters, search))
-    summaries = _exchange(search, "RowClusters", (named, requests), partial(send_row_clusters, search))
-    _finish(search, "Outcomes", summaries, partial(put_near_outcomes, search))
+    steps = _steps(search)
+    parts, requests = _split_by_origin(REQUESTS, steps.exchange("Stars", stars, partial(send_clusters, search)))
+    named = steps.exchange("MergedClusters", parts, partial(merge_clusters, search))
+    summaries = steps.exchange("RowClusters", (named, requests), partial(send_row_clusters, search))
+    steps.finish("Outcomes", summaries, partial(put_near_outcomes, search))
 
 
-def _exchange(
-    search: Search,
-    name: str,
-    blocks: Blocks | tuple[Blocks, ...],
-    consume: Callable[[int, Batches], Iterable[AddressedBlock]],
-) -> Blocks:
-    received: Blocks = blocks | name >> Exchange(
-        partial(_with_beat, search, name, consume), transport=_files(search, name), emits=AddressedBlock
-    )
-    return received
-
-
-def _finish(
-    search: Search, name: str, blocks: Blocks | tuple[Blocks, ...], consume: Callable[[int, Batches], Iterable[int]]
-) -> None:
-    done = blocks | name >> Exchange(
-        partial(_with_beat, search, name, consume), transport=_files(search, name), emits=int
-    )
-    # The results return through Beam: FnApiRunner notices a dead worker only by missing output.
-    done | f"Return.{name}" >> beam.Reshuffle()
-
-
-def _files(search: Search, name: str) -> Files:
-    return Files(search.store.objects, f"{search.scratch}/exchange/{name}")
-
-
-def _with_beat(
-    search: Search, name: str, consume: Callable[[int, Batches], Iterable[object]], partition: int, batches: Batches
-) -> Iterator[object]:
-    yield from consume(partition, batches)
-    beat_step(search.store.objects, search.scratch, name)
+def _steps(search: Search) -> JobSteps:
+    return JobSteps(search.store.objects, search.scratch)
 
 
 def _split_by_origin(origin: str, blocks: Blocks) -> tuple[Blocks, Blocks]:
@@ -196,44 +164,12 @@ def _has_other_origin(block: AddressedBlock, origin: str) -> bool:
     return not block.origin.startswith(origin)
 
 
-def _blocks(make: Callable[..., Iterator[AddressedBlock]], *arguments: object) -> beam.PTransform[object, Blocks]:
-    blocks: beam.PTransform[object, Blocks] = beam.FlatMap(make, *arguments).with_output_types(AddressedBlock)
-    return blocks
-
-
-def _numbers(pipeline: beam.Pipeline, count: int) -> PCollection[int]:
-    """Return the numbers below `count`, spread over the workers."""
-    numbers: PCollection[int] = (
-        pipeline
-        | "Count" >> beam.Create([count], reshuffle=False)
-        | "Number" >> beam.ParDo(_Numbers()).with_output_types(int)
-        | "Spread" >> beam.Reshuffle().with_output_types(int)
-    )
-    return numbers
-
-
-class _Numbers(beam.DoFn):
-    """Count → the numbers below it."""
-
-    def __init__(self) -> None:
-        self._driver = versions_here()
-
-    def setup(self) -> None:
-        """Prepare the process."""
-        settle()
-
-    def process(self, element: int) -> Iterator[int]:
-        """Yield one element per number; refuse to run if this worker's versions differ from the driver's."""
-        require_like_driver(self._driver)
-        yield from range(element)
-
-
 def _send_digests(shard: int, search: Search, kind: Kind, partitions: int) -> Iterator[AddressedBlock]:
     return send_digests(search, kind, shard, partitions)
 
 
 def _empty_blocks(_: str, search: Search, name: str, schema: pa.Schema) -> Iterator[AddressedBlock]:
-    return empty_blocks(search.shard_groups, name, schema)
+    return empty_blocks(search.listed.groups, name, schema)
 
 
 def _send_bands(search: Search, partitions: int, shard_group: int, batches: Batches) -> Iterator[AddressedBlock]:

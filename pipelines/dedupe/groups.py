@@ -12,7 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.dedupe.arrays import (
+from winnow.pipelines.dedupe.search import Search, read_shard
+from winnow.pipelines.query.columns import Column
+from winnow.pipelines.running.blocks import AddressedBlock
+from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key
+from winnow.pipelines.running.row_arrays import (
     find_in_sorted,
     global_rows,
     ids_column,
@@ -22,11 +26,7 @@ from winnow.pipelines.dedupe.arrays import (
     single_array,
     uint64_column,
 )
-from winnow.pipelines.dedupe.scratch import put_part
-from winnow.pipelines.dedupe.search import Search, read_shard
-from winnow.pipelines.query.columns import Column
-from winnow.pipelines.running.blocks import AddressedBlock
-from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key
+from winnow.pipelines.running.scratch_parts import put_part
 from winnow.pipelines.store import layout
 from winnow.schemas.errors import StageError
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind
@@ -168,8 +168,8 @@ def group_digests(
         ],
         schema=GROUP_SUMMARIES,
     )
-    shard_groups = search.shard_group_of(shard_numbers(rows[members]))
-    yield from addressed_blocks(f"{kind}-groups-{partition}", [(summaries, shard_groups)], search.shard_groups)
+    shard_groups = search.listed.group_of(shard_numbers(rows[members]))
+    yield from addressed_blocks(f"{kind}-groups-{partition}", [(summaries, shard_groups)], search.listed.groups)
 
 
 def empty_blocks(partitions: int, name: str, schema: pa.Schema) -> Iterator[AddressedBlock]:
@@ -184,7 +184,7 @@ def put_members(
     """Store the members of each shard of a shard group, sorted by row; yield them with the shard's number."""
     summaries = pa.Table.from_batches(batches, schema=GROUP_SUMMARIES).sort_by("row").combine_chunks()
     numbers = shard_numbers(summaries["row"].to_numpy())
-    for shard in search.shards_in_group(shard_group):
+    for shard in search.listed.in_group(shard_group):
         first, last = np.searchsorted(numbers, (shard, shard + 1))
         columns = [single_array(column) for column in summaries.slice(first, last - first).columns]
         part = _expand_members(search, kind, shard, pa.RecordBatch.from_arrays(columns, schema=GROUP_SUMMARIES))

@@ -19,20 +19,8 @@ from winnow.filters.duplicates.candidates import candidate_pairs
 from winnow.filters.duplicates.components import spanning_forest
 from winnow.filters.duplicates.signatures import shingle_sets
 from winnow.filters.duplicates.verification import ABOVE, BELOW, UNCLEAR, Sets, jaccard, judge, matching
-from winnow.pipelines.dedupe.arrays import (
-    distinct_pairs,
-    global_rows,
-    ids_column,
-    local_rows,
-    run_starts,
-    shard_numbers,
-    single_array,
-    uint64_column,
-    with_id_bits,
-)
 from winnow.pipelines.dedupe.clusters import EDGES
 from winnow.pipelines.dedupe.groups import put_members, rows_other_than_roots
-from winnow.pipelines.dedupe.scratch import put_part
 from winnow.pipelines.dedupe.search import Search, load_texts, read_shard, signature_matrix, signatures_of
 from winnow.pipelines.dedupe.verdicts import (
     SET_LIMIT,
@@ -47,6 +35,18 @@ from winnow.pipelines.dedupe.verdicts import (
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key
+from winnow.pipelines.running.row_arrays import (
+    distinct_pairs,
+    global_rows,
+    ids_column,
+    local_rows,
+    run_starts,
+    shard_numbers,
+    single_array,
+    uint64_column,
+    with_id_bits,
+)
+from winnow.pipelines.running.scratch_parts import put_part
 from winnow.pipelines.store import layout
 from winnow.schemas.rows.duplicates import ID_BYTES
 from winnow.schemas.uint128 import Words, words_of
@@ -110,15 +110,15 @@ def find_candidates(search: Search, partition: int, batches: Iterable[pa.RecordB
     counted = {"buckets": found.buckets, "hot_buckets": found.hot_buckets, "hot_rows": found.hot_rows}
     search.store.objects.put(f"{search.scratch}/near/buckets/{partition:08d}.json", orjson.dumps(counted))
     block = pa.RecordBatch.from_arrays([pa.array(found.first), pa.array(found.second)], schema=EDGES)
-    shard_groups = search.shard_group_of(shard_numbers(found.first))
-    yield from addressed_blocks(f"pairs-{partition}", [(block, shard_groups)], search.shard_groups)
+    shard_groups = search.listed.group_of(shard_numbers(found.first))
+    yield from addressed_blocks(f"pairs-{partition}", [(block, shard_groups)], search.listed.groups)
 
 
 def send_signatures(search: Search, shard_group: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
     """Send the signatures of the pairs' first rows, once to each shard group with second rows for them."""
     held = list(batches)
     first, second = distinct_pairs(uint64_column(held, "first"), uint64_column(held, "second"))
-    shard_groups = search.shard_group_of(shard_numbers(second))
+    shard_groups = search.listed.group_of(shard_numbers(second))
     runs = run_starts(first, shard_groups)
     bounds = np.append(runs, len(first))
 
@@ -137,7 +137,7 @@ def send_signatures(search: Search, shard_group: int, batches: Iterable[pa.Recor
                 }
                 yield pa.RecordBatch.from_pydict(columns), shard_groups[runs[start:stop]]
 
-    yield from addressed_blocks(f"signatures-{shard_group}", blocks(), search.shard_groups)
+    yield from addressed_blocks(f"signatures-{shard_group}", blocks(), search.listed.groups)
 
 
 def verify_by_signature(
@@ -180,17 +180,20 @@ def verify_by_signature(
                 edges += _both_directions(search, pairs, similarity, exactly, np.flatnonzero(verdict == ABOVE))
                 columns = {**pairs.take(unknown_at).columns(), "texts": packed_pairs(texts[unknown])}
                 unresolved.append(
-                    (pa.RecordBatch.from_pydict(columns), search.shard_group_of(shard_numbers(pairs.first[unknown_at])))
+                    (
+                        pa.RecordBatch.from_pydict(columns),
+                        search.listed.group_of(shard_numbers(pairs.first[unknown_at])),
+                    )
                 )
-    yield from addressed_blocks(f"judged-{shard_group}", edges, search.shard_groups)
-    yield from addressed_blocks(f"{UNRESOLVED}-{shard_group}", unresolved, search.shard_groups)
+    yield from addressed_blocks(f"judged-{shard_group}", edges, search.listed.groups)
+    yield from addressed_blocks(f"{UNRESOLVED}-{shard_group}", unresolved, search.listed.groups)
 
 
 def send_shingles(search: Search, shard_group: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
     """Send the shingles of the undecided pairs' first texts, once to each shard group with second texts for them."""
     pairs = pa.Table.from_batches(batches).combine_chunks()
     second = pairs["second"].to_numpy()
-    shard_groups = search.shard_group_of(shard_numbers(second))
+    shard_groups = search.listed.group_of(shard_numbers(second))
     order = np.lexsort((second, shard_groups, pairs["first"].to_numpy()))
     pairs, shard_groups = pairs.take(pa.array(order)), shard_groups[order]
     first = pairs["first"].to_numpy()
@@ -208,7 +211,7 @@ def send_shingles(search: Search, shard_group: int, batches: Iterable[pa.RecordB
             columns["shingles"] = sets
             yield pa.RecordBatch.from_pydict(columns), shard_groups[runs[part]]
 
-    yield from addressed_blocks(f"shingles-{shard_group}", blocks(), search.shard_groups)
+    yield from addressed_blocks(f"shingles-{shard_group}", blocks(), search.listed.groups)
 
 
 def verify_by_shingles(search: Search, shard_group: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
@@ -238,7 +241,7 @@ def verify_by_shingles(search: Search, shard_group: int, batches: Iterable[pa.Re
             fresh.setdefault(shard, []).append(Verdicts.of(unpacked_pairs(texts[part]), common, union))
     for shard, tables in fresh.items():
         put_verdicts(search, shard, tables)
-    yield from addressed_blocks(f"compared-{shard_group}", edges, search.shard_groups)
+    yield from addressed_blocks(f"compared-{shard_group}", edges, search.listed.groups)
 
 
 def put_matches(search: Search, shard_group: int, batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
@@ -256,7 +259,7 @@ def put_matches(search: Search, shard_group: int, batches: Iterable[pa.RecordBat
     best = order[run_starts(rows[order])]
     kept = table.take(pa.array(best))
     numbers = shard_numbers(rows[best])
-    for shard in search.shards_in_group(shard_group):
+    for shard in search.listed.in_group(shard_group):
         begin, end = np.searchsorted(numbers, (shard, shard + 1))
         part = kept.slice(begin, end - begin)
         batch = pa.RecordBatch.from_arrays([single_array(part[name]) for name in MATCHES.names], schema=MATCHES)
@@ -323,8 +326,8 @@ def _both_directions(
     one = pa.RecordBatch.from_arrays([first, second, some.id, some.other, *measured], schema=MATCHES)
     other = pa.RecordBatch.from_arrays([second, first, some.other, some.id, *measured], schema=MATCHES)
     return [
-        (one, search.shard_group_of(shard_numbers(some.first))),
-        (other, search.shard_group_of(shard_numbers(some.second))),
+        (one, search.listed.group_of(shard_numbers(some.first))),
+        (other, search.listed.group_of(shard_numbers(some.second))),
     ]
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from winnow.pipelines.dedupe.arrays import find_in_sorted, ids_column, local_rows, uint64_column
 from winnow.pipelines.dedupe.clusters import Clusters
 from winnow.pipelines.dedupe.groups import put_members
-from winnow.pipelines.dedupe.scratch import put_part, read_part
 from winnow.pipelines.dedupe.search import Search
+from winnow.pipelines.running.row_arrays import find_in_sorted, ids_column, local_rows, uint64_column
+from winnow.pipelines.running.scratch_parts import put_part, read_part
 from winnow.pipelines.store.together import each
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind
 from winnow.schemas.uint128 import values_of
@@ -61,7 +61,7 @@ def put_equal_outcomes(
 def put_near_outcomes(search: Search, shard_group: int, batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
     """Store, for each shard of a shard group, the outcomes of rows with near duplicates, given their clusters."""
     clusters = Clusters.read(batches)
-    for shard in search.shards_in_group(shard_group):
+    for shard in search.listed.in_group(shard_group):
         members = read_part(search.store.objects, search.scratch, "near/members", shard)
         matches = read_part(search.store.objects, search.scratch, "near/matches", shard)
         outcomes = _near_outcomes(clusters, members, matches)

@@ -1,24 +1,23 @@
 """The driver's side of a search for duplicates: what it covers, its layers' keys, and which layers exist already."""
 
 from collections.abc import Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.duplicates import SIGNATURE_LAYERS
-from winnow.pipelines.dedupe.search import CoveredShard, Search, put_hidden_rows, put_shards
+from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
 from winnow.pipelines.dedupe.task import GlobalKey
 from winnow.pipelines.dedupe.verdicts import find_verdicts
 from winnow.pipelines.query.columns import column_of
+from winnow.pipelines.running.shard_list import put_hidden_rows
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.looks import READERS, Hiding, load_hiding
+from winnow.pipelines.store.hiding.looks import Hiding, load_hiding
 from winnow.pipelines.store.manifests import ManifestRow
 from winnow.pipelines.store.state import StoreState
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.records import Generation, ShardRecord
 from winnow.schemas.rows.duplicates import Kind, layer_of_kind
-from winnow.schemas.rows.extraction import EXTRACTED
 
 VERSION = 2
 """The version of everything that decides the values of a layer of duplicates, given the signatures."""
@@ -141,15 +140,15 @@ def make_search(
     verdicts = {} if near is None else find_verdicts(store.objects, near.scheme)
     name = fingerprint_of({kind: key.covered for kind, key in keys.items()})
     scratch = f"{layout.SCRATCH}dedupe/{name}"
-    hidden = _put_hidden_rows(store, state, hiding, scratch)
+    hidden = put_hidden_rows(store.objects, state, hiding, scratch)
     shards = [
         CoveredShard(
             shard.shard,
             source,
             shard.object.rows,
             {layout.SAMPLES: shard.object.path, **{layer: objects[layer][shard.shard] for layer in sorted(layers)}},
-            verdicts.get(shard.shard, ()),
             hidden.get(shard.shard, 0),
+            verdicts.get(shard.shard, ()),
         )
         for source, shard in _in_order(state)
     ]
@@ -159,25 +158,3 @@ def make_search(
 def _in_order(state: StoreState) -> list[tuple[str, ShardRecord]]:
     """Return every shard with its source, by number."""
     return sorted(state.shards, key=lambda one: one[1].shard)
-
-
-def _put_hidden_rows(store: Store, state: StoreState, hiding: Hiding, scratch: str) -> dict[str, int]:
-    """Store the hidden rows of every shard for the search; return their number for each shard that has some."""
-    if not hiding:
-        return {}
-    texts: dict[str, list[str]] = {}
-    for layer in sorted(state.layers):
-        if layer.startswith(EXTRACTED):
-            for row in state.layers[layer]:
-                texts.setdefault(row.shard, []).append(row.object)
-
-    def hide(number: int, shard: ShardRecord) -> int:
-        rows = hiding.of(store.objects, shard.object.path, texts.get(shard.shard, ())).rows
-        if len(rows):
-            put_hidden_rows(store.objects, scratch, number, rows)
-        return len(rows)
-
-    shards = [shard for _, shard in _in_order(state)]
-    with ThreadPoolExecutor(READERS) as pool:
-        counts = pool.map(hide, range(len(shards)), shards)
-        return {shard.shard: count for shard, count in zip(shards, counts, strict=True) if count}

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.pipelines.dedupe.scratch import read_part
 from winnow.pipelines.dedupe.search import Search, read_shard
 from winnow.pipelines.query.columns import Column
+from winnow.pipelines.running.scratch_parts import read_part
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.layers import LayerWriter

@@ -113,8 +113,8 @@ def finish_purge(store: Store) -> Collected | None:
     kept = {number for number in store.generation_numbers() if number in kept or number > unfinished.generation}
     for path in own_files(store.objects):
         store.objects.delete(path)
-    # Verdicts have digests of forgotten texts, weights were trained on them.
-    for prefix in (layout.SCRATCH, layout.VERDICTS, layout.WEIGHTS):
+    # Verdicts have digests of forgotten texts, weights were trained on them, decisions count their scores.
+    for prefix in (layout.SCRATCH, layout.VERDICTS, layout.WEIGHTS, layout.DECISIONS):
         for info in list(store.objects.list(prefix)):
             store.objects.delete(info.path)
     collected = drop_unnamed(store, sorted(kept))

@@ -1,14 +1,13 @@
 """Summarises scores for review: the estimated quality of the data, thresholds, the highest and lowest samples, and
 how a score's drops overlap with those of other scores and of rules.
 
-Votes are fitted again from traces, which takes seconds, so that they match the recipe's current filter. In memory are
-one number per row and checkpoint, for one score at a time, and one byte per row and score.
+It reads the record of the decision and the layer's statistics. Only the overlaps read rows: one column of each score's
+layer, one shard at a time. Rows that were forgotten since the decision are in no count and not shown; fits and
+distributions are those of the decision.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,33 +16,31 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.rule_presets import ProgramRule
 from winnow.pipelines.binding.scores import BoundScore
 from winnow.pipelines.dedupe.stage import generation_keys
+from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.query.text_previews import TextPreview, read_previews
 from winnow.pipelines.rules.decisions import WORD, ShardDecisions
 from winnow.pipelines.rules.pinning import expected_keys
-from winnow.pipelines.score.examples import ScoredShard
-from winnow.pipelines.score.filtering import FilterResult, FittedGroup, Traces, apply_filter, read_traces
-from winnow.pipelines.score.stage import generation_scores, state_of
+from winnow.pipelines.score.deciding.records import (
+    DecidedGroup,
+    DecisionRecord,
+    Distribution,
+    RowPlace,
+    find_decision,
+)
+from winnow.pipelines.score.stage import generation_scores
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.state import StoreState
+from winnow.pipelines.store.manifests import ManifestRow
+from winnow.pipelines.store.tables import read_rows
+from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.records import Generation
-from winnow.scoring.selection import KEEP_AT, Aggregation, Quality, Summary, extremes, histogram, overlap, summary
+from winnow.schemas.summary import LayerSummary, StoreSummary
+from winnow.scoring.selection import KEEP_AT, Aggregation, Quality, overlap
 from winnow.scoring.selection.binarise import Step
-from winnow.scoring.selection.describe import Bars
 from winnow.scoring.selection.overlap import Pair
+from winnow.scoring.selection.quality import NO_QUALITY
 
 SHOWN = 10
 """Samples at each end."""
-
-KEEP_BINS = 20  # histogram bins of the keep probability, from 0 to 1
-
-
-@dataclass(frozen=True, slots=True)
-class Distribution:
-    """The distribution of one column of numbers."""
-
-    name: str
-    summary: Summary
-    bars: Bars
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +83,7 @@ class ScoreOverview:
     binarise: str
     by: str | None  # the column that groups rows
     rows: int
+    scored: int  # rows with a score
     statuses: Mapping[str, int]  # rows by status, the most frequent first
     fits: tuple[FitOverview, ...]
     checkpoints: tuple[Distribution, ...]
@@ -97,40 +95,56 @@ class ScoreOverview:
     overlaps: tuple[DropOverlap, ...] = ()
     undecided: bool = False  # whether there are rules that cannot be decided on this generation
 
-    @property
-    def scored(self) -> int:
-        """The number of rows with a score."""
-        return self.score.summary.scored
-
 
 @dataclass(frozen=True)
-class _ScoreVotes:
-    """An overview, and the score's vote on every row: 1 keeps, 0 drops, -1 abstains."""
+class _ScoreLayer:
+    """An overview, and the score's layer by shard."""
 
     overview: ScoreOverview
-    votes: NDArray[np.int8]
-    shards: tuple[ScoredShard, ...]
-    ends: tuple[int, ...]
+    rows: Mapping[str, ManifestRow]
 
 
 class ScoreComparison:
     """The scores of a generation, and how their drops overlap with those of rules."""
 
-    def __init__(self, scores: Sequence[_ScoreVotes]) -> None:
+    def __init__(self, store: Store, scores: Sequence[_ScoreLayer]) -> None:
+        self._store = store
         self._scores = tuple(scores)
         self._pairs: list[dict[int, Pair]] = [{} for _ in scores]  # for each score, by the number of the rule
-        self._rows: dict[str, slice] = {}
-        for one in scores[:1]:  # all have the same shards
-            for shard, (first, end) in zip(one.shards, pairwise((0, *one.ends)), strict=True):
-                self._rows[shard.shard] = slice(first, end)
+        self._others: list[dict[int, Pair]] = [{} for _ in scores]  # for each score, by the number of the other one
+        self._compared: set[str] = set()  # shards
 
     def add(self, decisions: ShardDecisions) -> None:
         """Add the rules' decisions on a shard; call it once per shard."""
+        votes = self._votes(decisions.shard)
+        self._compare(decisions.shard, votes)
         for number in range(decisions.rules if self._scores else 0):
             rule_votes = _rule_votes(decisions, number)
-            for pairs, one in zip(self._pairs, self._scores, strict=True):
-                pair = _pair(one.votes[self._rows[decisions.shard]], rule_votes)
-                pairs[number] = _sum(pairs[number], pair) if number in pairs else pair
+            for pairs, of_score in zip(self._pairs, votes, strict=True):
+                _add(pairs, number, _pair(of_score, rule_votes))
+
+    @property
+    def counted(self) -> tuple[ScoreOverview, ...]:
+        """The overview of every score, compared with nothing."""
+        return tuple(one.overview for one in self._scores)
+
+    def _votes(self, shard: str) -> list[NDArray[np.int8]]:
+        """Return each score's vote on every row of a shard: 1 keeps, 0 drops, -1 abstains."""
+        found = []
+        for one in self._scores:
+            batches = self._store.batches(one.rows[shard], ["keep"])
+            keep = np.concatenate(
+                [np.zeros(0), *(batch["keep"].to_numpy(zero_copy_only=False).astype(np.float64) for batch in batches)]
+            )
+            found.append(np.where(np.isfinite(keep), keep >= KEEP_AT, -1).astype(np.int8))
+        return found
+
+    def _compare(self, shard: str, votes: Sequence[NDArray[np.int8]]) -> None:
+        self._compared.add(shard)
+        for number, pairs in enumerate(self._others):
+            for other in range(len(votes)):
+                if other != number:
+                    _add(pairs, other, _pair(votes[number], votes[other]))
 
     def overviews(self, rules: Sequence[ProgramRule] = (), *, undecided: bool = False) -> tuple[ScoreOverview, ...]:
         """Return the overview of every score.
@@ -139,11 +153,20 @@ class ScoreComparison:
             rules: The rules whose decisions were added for every shard.
             undecided: Whether there are rules that cannot be decided.
         """
+        if len(self._scores) > 1:
+            lacking = [shard for shard in self._scores[0].rows if shard not in self._compared]
+            for shard, votes in zip(
+                lacking, each(self._store.objects, self._votes, lacking, TABLES_AT_ONCE), strict=True
+            ):
+                self._compare(shard, votes)
         return tuple(
             replace(
                 one.overview,
                 overlaps=(
-                    *_with_scores(one, self._scores),
+                    *(
+                        DropOverlap("score", self._scores[other].overview.name, others[other])
+                        for other in sorted(others)
+                    ),
                     *(
                         DropOverlap(rule.phase, rule.rule.reason, pairs[number])
                         for number, rule in enumerate(rules)
@@ -152,34 +175,42 @@ class ScoreComparison:
                 ),
                 undecided=undecided,
             )
-            for one, pairs in zip(self._scores, self._pairs, strict=True)
+            for one, pairs, others in zip(self._scores, self._pairs, self._others, strict=True)
         )
 
 
-def score_overviews(
-    recipe: BoundRecipe, store: Store, generation: Generation, *, shown: int = SHOWN
-) -> tuple[ScoreOverview, ...]:
-    """Return the overview of every current score, without comparison with rules; see `read_scores`."""
-    return read_scores(recipe, store, generation, shown=shown).overviews()
-
-
-def read_scores(recipe: BoundRecipe, store: Store, generation: Generation, *, shown: int = SHOWN) -> ScoreComparison:
+def read_scores(
+    recipe: BoundRecipe, store: Store, generation: Generation, summary: StoreSummary, *, shown: int = SHOWN
+) -> ScoreComparison:
     """Read every score of the recipe whose layers are in a generation and up to date, in the recipe's order.
 
     Args:
         recipe: The recipe.
         store: The store.
         generation: The generation to read.
+        summary: Its summary.
         shown: How many of the highest and of the lowest samples to read the texts of.
 
     Raises:
         RecipeError: A score cannot be bound: a file that it needs is missing.
     """
-    current = list(_current_scores(recipe, store, generation))
-    if not current:
-        return ScoreComparison(())
-    state = state_of(store, generation)
-    return ScoreComparison([_read_score(recipe, store, generation, state, bound, shown) for bound in current])
+    found = []
+    for bound in _current_scores(recipe, store, generation):
+        layer, rows = bound.entry.layer, store.manifest(generation, bound.entry.layer)
+        record = find_decision(store.objects, layer, rows[0].key) if rows else None
+        counted = summary.layer(layer)
+        if record is None or counted is None:  # a purge removes records; the next `winnow score` makes them again
+            continue
+        by_shard = {row.shard: row for row in rows}
+        overview = _overview(bound, record, counted)
+        if shown:
+            highest, lowest = (
+                _samples(recipe, store, generation, by_shard, places, shown)
+                for places in (record.highest, record.lowest)
+            )
+            overview = replace(overview, highest=highest, lowest=lowest)
+        found.append(_ScoreLayer(overview, by_shard))
+    return ScoreComparison(store, found)
 
 
 def _current_scores(recipe: BoundRecipe, store: Store, generation: Generation) -> Iterator[BoundScore]:
@@ -197,78 +228,59 @@ def _current_scores(recipe: BoundRecipe, store: Store, generation: Generation) -
             yield bound
 
 
-def _read_score(
-    recipe: BoundRecipe, store: Store, generation: Generation, state: StoreState, bound: BoundScore, shown: int
-) -> _ScoreVotes:
-    traces = read_traces(store, bound, state)
-    filtered = apply_filter(traces, bound.entry.filter, bound.seed)
-    checkpoints = traces.scores.T if bound.entry.checkpoints else ()  # a measure has one value, its score
-    votes = np.where(np.isfinite(filtered.keep), filtered.keep >= KEEP_AT, -1).astype(np.int8)
-    highest, lowest = _ends(recipe, store, generation, traces, filtered, shown, bound.seed)
-    counts = Counter(traces.status.tolist())
-    overview = ScoreOverview(
+def _overview(bound: BoundScore, record: DecisionRecord, counted: LayerSummary) -> ScoreOverview:
+    keep, score = counted.column("keep"), counted.column("score")
+    measure = None if keep is None else keep.measure("value")
+    return ScoreOverview(
         name=bound.entry.name,
         task=bound.kind.name,
         binarise=bound.entry.filter.binarise,
         by=bound.entry.filter.by,
-        rows=len(traces.status),
-        statuses=dict(sorted(counts.items(), key=lambda one: (-one[1], one[0]))),
-        fits=tuple(map(_fit, filtered.fitted)),
-        checkpoints=tuple(_distribution(f"m{number}", values) for number, values in enumerate(checkpoints, start=1)),
-        score=_distribution("score", filtered.score),
-        keep=Distribution("keep", summary(filtered.keep), histogram(filtered.keep, KEEP_BINS, (0.0, 1.0))),
-        dropped=int((votes == 0).sum()),
-        highest=highest,
-        lowest=lowest,
+        rows=counted.rows,
+        scored=0 if score is None else score.values,
+        statuses=dict(sorted(counted.statuses.items(), key=lambda one: (-one[1], one[0]))),
+        fits=tuple(map(_fit, record.groups)),
+        checkpoints=record.checkpoints,
+        score=record.score,
+        keep=record.keep,
+        # Exact, as bins of statistics are cut at powers of two.
+        dropped=0 if measure is None else sum(one.count for one in measure.bins if one.low < KEEP_AT),
     )
-    return _ScoreVotes(overview, votes, traces.shards, traces.ends)
 
 
-def _distribution(name: str, values: NDArray[np.float64]) -> Distribution:
-    return Distribution(name, summary(values), histogram(values))
+def _fit(group: DecidedGroup) -> FitOverview:
+    return FitOverview(group.name, group.how, group.quality or NO_QUALITY, group.steps)
 
 
-def _fit(fitted: FittedGroup) -> FitOverview:
-    return FitOverview(fitted.name, fitted.kept.how, fitted.quality, fitted.steps)
-
-
-def _ends(
+def _samples(
     recipe: BoundRecipe,
     store: Store,
     generation: Generation,
-    traces: Traces,
-    filtered: FilterResult,
+    layer: Mapping[str, ManifestRow],
+    places: Sequence[RowPlace],
     shown: int,
-    seed: int,
-) -> tuple[tuple[ScoredSample, ...], tuple[ScoredSample, ...]]:
-    """Return the highest and the lowest samples; forgotten ones have no score, so they are not among them."""
-    found = extremes(filtered.score, traces.ids, shown, seed)
-    places = {int(row): _place(traces, int(row)) for row in (*found.highest, *found.lowest)}
+) -> tuple[ScoredSample, ...]:
+    """Return the first samples of a list that are not forgotten."""
+    hidden = hidden_rows(store, generation)
+    there = [one for one in places if one.shard not in hidden or one.row not in hidden[one.shard].rows][:shown]
     wanted: dict[str, set[int]] = {}
-    for shard, row in places.values():
-        wanted.setdefault(shard, set()).add(row)
+    for one in there:
+        wanted.setdefault(one.shard, set()).add(one.row)
     texts = read_previews(store, generation, recipe.config.text, wanted) if wanted else {}
-
-    def samples(rows: Iterable[np.int64]) -> tuple[ScoredSample, ...]:
-        score, keep = filtered.score, filtered.keep
-        return tuple(_sample(texts[places[int(row)]], float(score[row]), float(keep[row])) for row in rows)
-
-    return samples(found.highest), samples(found.lowest)
-
-
-def _place(traces: Traces, row: int) -> tuple[str, int]:
-    number = int(np.searchsorted(traces.ends, row, side="right"))
-    return traces.shards[number].shard, row - (traces.ends[number - 1] if number else 0)
-
-
-def _sample(one: TextPreview, score: float, keep: float) -> ScoredSample:
-    return ScoredSample(one.id, one.source, one.url, score, keep if np.isfinite(keep) else None, one.text)
+    values = {
+        (shard, row): (values["score"], values["keep"])
+        for shard, rows in wanted.items()
+        for row, values in zip(
+            sorted(rows),
+            read_rows(store.objects, layer[shard].object, sorted(rows), ["score", "keep"]).to_pylist(),
+            strict=True,
+        )
+    }
+    return tuple(_sample(texts[one.shard, one.row], *values[one.shard, one.row]) for one in there)
 
 
-def _with_scores(one: _ScoreVotes, seen: Sequence[_ScoreVotes]) -> list[DropOverlap]:
-    return [
-        DropOverlap("score", other.overview.name, _pair(one.votes, other.votes)) for other in seen if other is not one
-    ]
+def _sample(one: TextPreview, score: float, keep: float | None) -> ScoredSample:
+    return ScoredSample(one.id, one.source, one.url, score, keep, one.text)
 
 
 def _rule_votes(decisions: ShardDecisions, rule: int) -> NDArray[np.int8]:
@@ -284,6 +296,10 @@ def _rule_votes(decisions: ShardDecisions, rule: int) -> NDArray[np.int8]:
 
 def _pair(one: NDArray[np.int8], other: NDArray[np.int8]) -> Pair:
     return overlap({"one": one, "other": other}).pairs[0]
+
+
+def _add(pairs: dict[int, Pair], number: int, pair: Pair) -> None:
+    pairs[number] = _sum(pairs[number], pair) if number in pairs else pair
 
 
 def _sum(one: Pair, other: Pair) -> Pair:

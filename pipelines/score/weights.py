@@ -19,7 +19,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.content import read_content
 from winnow.pipelines.store.damage import DamagedError, MissingError
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.looks import load_hiding
+from winnow.pipelines.store.hiding.looks import Hiding, load_hiding
 from winnow.pipelines.store.sealed import find_record, put_record, put_record_if_absent
 from winnow.pipelines.store.state import StoreState
 from winnow.schemas.errors import ScoreError
@@ -38,8 +38,12 @@ Report = Callable[[str], None]
 
 def forgotten_by(store: Store) -> str:
     """Return a fingerprint of all tombstones so far, for keys; empty if there are none."""
-    tombstones = load_hiding(store.objects).tombstones
-    return fingerprint_of(sorted(tombstones)) if tombstones else ""
+    return forgotten_in(load_hiding(store.objects))
+
+
+def forgotten_in(hiding: Hiding) -> str:
+    """Return the same for tombstones that were loaded before."""
+    return fingerprint_of(sorted(hiding.tombstones)) if hiding.tombstones else ""
 
 
 def with_forgotten(key: str, forgotten: str) -> str:

@@ -17,7 +17,7 @@ from winnow.pipelines.store.publishing import publish_without_former
 from winnow.pipelines.store.sealed import find_record, unsealed
 from winnow.pipelines.store.together import delete_all
 from winnow.schemas.records import StoredWeights, WeightKeys
-from winnow.schemas.rows.scores import TRACES
+from winnow.schemas.rows.scores import SCORES, TRACES
 
 KEEP_GENERATIONS = 2
 KEEP_RUNS = 16  # run records kept per stage
@@ -60,7 +60,7 @@ def drop_unnamed(store: Store, kept: Sequence[int], *, dry_run: bool = False) ->
     shards = {layout.shard_of(path) for path in named if path.startswith(layout.SAMPLES_OBJECTS)}
     objects += [info for info in store.objects.list(layout.VERDICTS) if layout.shard_of(info.path) not in shards]
     plans = _plans(store, kept)
-    objects += _weights(store, kept)
+    objects += _weights(store, kept) + _decisions(store, kept)
     advisory = [
         info
         for prefix in (layout.HEARTBEATS, layout.TASK_LISTS, layout.STRIKES, layout.SCRATCH)
@@ -129,6 +129,18 @@ def _weights(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:
                     if (use := find_record(store.objects, WeightKeys, record)) is not None:
                         used |= {record, *_objects(store, score, [use.reference, use.trajectory])}
     return [info for info in store.objects.list(layout.WEIGHTS) if info.path not in used]
+
+
+def _decisions(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:
+    """Records of how scores were decided that no layer of these generations has."""
+    used = {
+        layout.decision(layer, key)
+        for number in kept
+        for layer, entry in store.generation_record(number).layers.items()
+        if layer.startswith(SCORES)
+        for key in entry.keys
+    }
+    return [info for info in store.objects.list(layout.DECISIONS) if info.path not in used]
 
 
 def _objects(store: Store, score: str, keys: Sequence[str]) -> set[str]:

@@ -25,6 +25,7 @@ SCRATCH = "scratch/"
 VERDICTS = "verdicts/"
 PLANS = "plans/"
 WEIGHTS = "weights/"
+DECISIONS = "decisions/"
 PURGE = "purge.json"
 REPORT = "report.html"
 
@@ -199,7 +200,7 @@ _PROOFS = tuple(
         (rf"tasks/.+/{_HASH}\.jsonl", Proof.CONTENT),
         (rf"(tombstones|outputs)/{_HASH}\.json", Proof.CONTENT),
         (r"intake/[^/]+/\d{8}\.parquet", Proof.INTAKE),
-        (r"(commits|weights|poison|strikes|runs)/.+\.json", Proof.RECORD),
+        (r"(commits|weights|decisions|poison|strikes|runs)/.+\.json", Proof.RECORD),
         (r"generations/\d{8}\.json|plans/[^/]+/plan\.json|store\.json|purge\.json", Proof.RECORD),
         (r"(lease|shares|heartbeats|scratch)/.+", Proof.NONE),
     )
@@ -214,3 +215,8 @@ def proof_of(path: str) -> Proof | None:
 def generation_number(path: str) -> int:
     """The number of a generation's record."""
     return int(path.removeprefix(GENERATIONS).removesuffix(".json"))
+
+
+def decision(layer: str, key: str) -> str:
+    """The record of how the values of a score's layer were decided."""
+    return f"{DECISIONS}{layer}/{key}.json"

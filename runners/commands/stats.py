@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.estimating.tables import measured_yaml, print_runs, runs_json
     from winnow.runners.report.summarise import summarise
     from winnow.runners.terminal.rules import pinned_if_measured
-    from winnow.runners.terminal.scores import print_scores, scores_counted, with_scores
+    from winnow.runners.terminal.scores import print_scores, scores_if_bound, with_scores
     from winnow.runners.terminal.store_tables import print_stats
     from winnow.runners.terminal.threshold_samples import print_thresholds, rule_thresholds
 
@@ -51,7 +51,8 @@ def run(options: argparse.Namespace) -> int:
         return _near(options, recipe, store, console)
     generation = require_latest_for(recipe, store)
     summary = summarise(store, generation, recipe)
-    scores = scores_counted(recipe, store, generation)
+    read = scores_if_bound(recipe, store, generation, summary, shown=0)
+    scores = () if read is None else read.counted
     if options.json:
         found = json.loads(with_scores(summary.to_json(), scores))
         sys.stdout.write(json.dumps(found | {"runs": runs_json(runs, rates)}, ensure_ascii=False) + "\n")

@@ -3,7 +3,8 @@ with rules and other scores."""
 
 from collections.abc import Sequence
 
-from winnow.pipelines.score.overview import Distribution, DropOverlap, FitOverview, ScoredSample, ScoreOverview
+from winnow.pipelines.score.deciding.records import Distribution
+from winnow.pipelines.score.overview import DropOverlap, FitOverview, ScoredSample, ScoreOverview
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import Examples
 from winnow.runners.report.markup import Header, Html, crawled, element, join, marked, plain, table

@@ -23,10 +23,10 @@ def write_report(
     generation = require_latest_for(recipe, store)
     pinned = pinned_if_measured(recipe, store, generation)
     counter = coverage_counter(recipe, pinned, generation)
-    read = scores_if_bound(recipe, store, generation)
+    summary = summarise(store, generation, recipe)
+    read = scores_if_bound(recipe, store, generation, summary)
     rules = decided_if_possible(pinned, generation.number, counter, read)
     coverage = counter.coverage() if counter is not None and rules is not None else None
-    summary = summarise(store, generation, recipe)
     found = duplicates_found(store, generation, recipe)
     thresholds = rule_thresholds(pinned, recipe, generation)
     scores = overviews(read, recipe, None if rules is None else pinned)

@@ -1,11 +1,9 @@
 """Runs the search for duplicates: the pipelines of the search, and the layers with its results."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
-import apache_beam as beam
 from rich.console import Console
-from rich.text import Text
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.dedupe import clusters
@@ -19,20 +17,16 @@ from winnow.pipelines.dedupe.task import GlobalKey, WriteTask
 from winnow.pipelines.dedupe.transforms import WriteDuplicates
 from winnow.pipelines.dedupe.verdicts import delete_superseded
 from winnow.pipelines.running.exchange import clear_scratch
-from winnow.pipelines.running.step_beats import steps_done
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import committed_names
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.lease import require_lease
 from winnow.pipelines.store.state import StoreState
-from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.estimating.recording import record_search
 from winnow.runners.stages.stage_run import Clock, StageRun
-from winnow.runners.terminal.status_line import StatusLine
+from winnow.runners.terminal.job_progress import JobProgress
 from winnow.schemas.errors import StageError
 from winnow.schemas.rows.duplicates import Kind, layer_of_kind
-
-TRIES = 3  # of a pipeline whose worker died, as nothing is committed before its end
 
 
 def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> None:
@@ -82,10 +76,11 @@ def _awaited(store: Store, shards: Iterable[str], keys: Mapping[Kind, GlobalKey]
 def compare(run: StageRun, search: Search, rows: int) -> None:
     """Write the results for rows with duplicates to the search's scratch folder."""
     graph = SearchGraph(search, rows, clusters.MAX_EDGES)
-    with DedupeProgress(search, graph.steps).shown(run.console):
-        _run(run, graph.build)
+    progress = JobProgress(search.store.objects, search.scratch, "dedupe", graph.steps, rounds_after="Forests")
+    with progress.shown(run.console):
+        run.job("dedupe.compare", graph.build)
         if "near" in search.kinds and (edges := unjoined_edges(search)):
-            _run(run, OutcomeGraph(_contracted(run, search, edges)).build)
+            run.job("dedupe.compare", OutcomeGraph(_contracted(run, search, edges)).build)
 
 
 def _contracted(run: StageRun, search: Search, edges: int) -> StarRound:
@@ -93,7 +88,7 @@ def _contracted(run: StageRun, search: Search, edges: int) -> StarRound:
     partitions = star_partitions(edges)
     for number in range(max_star_rounds(edges)):
         one = StarRound(search, number, partitions)
-        _run(run, StarGraph(one).build)
+        run.job("dedupe.compare", StarGraph(one).build)
         require_lease(run.store.objects)
         one.clear_previous()
         if one.finished:
@@ -102,17 +97,6 @@ def _contracted(run: StageRun, search: Search, edges: int) -> StarRound:
     raise StageError(
         f"dedupe: {edges:,} edges did not converge after {max_star_rounds(edges)} rounds of star contraction"
     )
-
-
-def _run(run: StageRun, build: Callable[[beam.Pipeline], object]) -> None:
-    for attempt in range(1, TRIES + 1):
-        try:
-            run.engine.run(build, stage="dedupe.compare")
-            return
-        except WorkerLostError:
-            if attempt == TRIES:
-                raise
-            run.console.print("dedupe: a worker process died; restarting the comparison")
 
 
 def report_large_buckets(console: Console, search: Search) -> None:
@@ -125,31 +109,3 @@ def report_large_buckets(console: Console, search: Search) -> None:
             f"rows, each row is compared only with its neighbours",
             soft_wrap=True,
         )
-
-
-class DedupeProgress:
-    """Shows the progress of a search from the workers' heartbeats."""
-
-    def __init__(self, search: Search, steps: Mapping[str, int]) -> None:
-        """`steps`: the maximum number of partitions of each step, in order."""
-        self._search = search
-        self._steps = dict(steps)
-        self._started = time.monotonic()
-
-    def shown(self, console: Console) -> StatusLine:
-        """The status line, shown while the search runs."""
-        return StatusLine(console, self.line({}), self._poll)
-
-    def line(self, done: Mapping[str, int]) -> Text:
-        """The line for the current step: the last one begun, including rounds of star contraction."""
-        seconds = time.monotonic() - self._started
-        begun = [step for step in self._steps if step in done]
-        rounds = [step for step in done if step not in self._steps]
-        at = begun[-1] if begun else next(iter(self._steps))
-        if rounds and at == "Forests":
-            at = rounds[-1]
-        most = f"/{self._steps[at]:,}" if at in self._steps else ""
-        return Text(f"{'dedupe':<16}  {at}  {done.get(at, 0):,}{most} parts  {seconds:.0f} s")
-
-    def _poll(self) -> Text:
-        return self.line(steps_done(self._search.store.objects, self._search.scratch))

@@ -1,6 +1,5 @@
 """Runs scores: prepares weights, scores each row at each checkpoint, and decides which rows to keep."""
 
-import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
@@ -13,14 +12,12 @@ from winnow.pipelines.forgetting.purging import finish_purge
 from winnow.pipelines.media.references import media_sources
 from winnow.pipelines.media.score_inputs import Inputs
 from winnow.pipelines.running.row_layers import load_layers
-from winnow.pipelines.score.filtering import FilterResult, FittedGroup, apply_filter, read_traces, write_scores
-from winnow.pipelines.score.keys import TraceLayer, score_key
-from winnow.pipelines.score.stage import load_score, load_trace, missing_layers, pending_traces, trace_layer
+from winnow.pipelines.score.keys import TraceLayer
+from winnow.pipelines.score.stage import load_trace, missing_layers, pending_traces, trace_layer
 from winnow.pipelines.score.trace import TraceContext, TraceRows
 from winnow.pipelines.score.weights import (
     WeightsContext,
     find_weights,
-    forgotten_by,
     load_weights,
     make_reference,
     make_weights,
@@ -33,15 +30,13 @@ from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.recording import record_rows
-from winnow.runners.report.scores import NOTES
+from winnow.runners.stages.deciding import decide
 from winnow.runners.stages.publishing import Outcome, publish
 from winnow.runners.stages.slices import Slice, SliceDone, require_no_purge, sliced
 from winnow.runners.stages.stage_run import CompletedTasks, StageRun
 from winnow.runners.stages.store_stages import current_state
 from winnow.schemas.errors import ScoreError, StageError, StoreError
 from winnow.schemas.records import StoredWeights, WeightKeys
-
-SHOWN = 6  # fits in the terminal; the report shows all
 
 
 @dataclass(frozen=True)
@@ -89,7 +84,7 @@ def score(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
         state = _ready_state(prepared)
         for bound in prepared.scores:
             _trace(run, recipe, state, bound)
-            _decide(run, state, bound)
+            decide(run, state, bound)
         return publish(recipe, prepared.store, state)
 
 
@@ -233,40 +228,3 @@ def _weights_lock(run: StageRun, bound: BoundScore, keys: WeightKeys) -> Abstrac
     if not run.part or not unfinished:
         return nullcontext()
     return sharing(lambda: Share(run.store.objects, f"weights.{name}"))
-
-
-def _decide(run: StageRun, state: StoreState, bound: BoundScore) -> None:
-    forgotten = forgotten_by(run.store)
-    if load_score(run.store, state, bound, forgotten):
-        return
-    began = time.monotonic()
-    traces = read_traces(run.store, bound, state)
-    filtered = apply_filter(traces, bound.entry.filter, bound.seed)
-    write_scores(run.store, bound, state, score_key(bound, state, forgotten), traces, filtered)
-    if not load_score(run.store, state, bound, forgotten):
-        raise StageError(f"{bound.entry.layer}: shards ended without a commit; run again")
-    _print_result(run.console, bound, filtered, time.monotonic() - began)
-
-
-def _print_result(console: Console, bound: BoundScore, filtered: FilterResult, seconds: float) -> None:
-    """Print one line for each of the largest fits, with the estimated quality."""
-    largest = sorted(filtered.fitted, key=lambda one: -one.quality.rows)
-    for one in largest[:SHOWN]:
-        quality = one.quality
-        of = f" of {bound.entry.filter.by} {one.name}" if one.name else ""
-        if quality.rows:
-            console.print(
-                f"{bound.entry.layer}{of}  {quality.rows:,} samples; worth keeping {quality.share:.1%} "
-                f"({quality.low:.1%} to {quality.high:.1%}, {quality.method}); {seconds:.1f} s",
-                markup=False,
-                soft_wrap=True,
-            )
-        else:
-            console.print(f"{bound.entry.layer}{of}  no votes: {_no_votes_reason(one)}", markup=False, soft_wrap=True)
-    if (rest := len(largest) - SHOWN) > 0:
-        console.print(f"{bound.entry.layer}  {rest} more values of {bound.entry.filter.by}: winnow report")
-
-
-def _no_votes_reason(fitted: FittedGroup) -> str:
-    notes = sorted({NOTES[step.note] for step in fitted.steps if step.note})
-    return ", ".join(notes) or NOTES["unscored"]

@@ -1,7 +1,7 @@
 """Runs one stage on the engine until all its tasks are committed."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.stages.warming import warm_kernels
 from winnow.runners.terminal.progress import StageProgress
 
+TRIES = 3  # of a job whose worker died
 LOSSES = 4  # consecutive deaths without a new commit or a skipped row; a row is skipped after three
 
 
@@ -115,6 +116,17 @@ class StageRun:
                     if losses > LOSSES:
                         raise WorkerLostError(f"{stage}: {error}") from error
                     self.console.print(f"{stage}: a worker process died; running the remaining tasks again")
+
+    def job(self, stage: str, build: Callable[[beam.Pipeline], object]) -> None:
+        """Run a pipeline that stores its results only at its end; if a worker dies, it is run again from the start."""
+        for attempt in range(1, TRIES + 1):
+            try:
+                self.engine.run(build, stage=stage)
+                return
+            except WorkerLostError:
+                if attempt == TRIES:
+                    raise
+                self.console.print(f"{stage}: a worker process died; running it again")
 
     def _committed(self, awaited: Mapping[str, tuple[str, str]]) -> set[str]:
         found: set[str] = set()

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.rules.pinning import PinnedProgram
-from winnow.pipelines.score.overview import FitOverview, ScoreComparison, ScoreOverview, read_scores, score_overviews
+from winnow.pipelines.score.overview import SHOWN, FitOverview, ScoreComparison, ScoreOverview, read_scores
 from winnow.pipelines.store.generations import Store
 from winnow.runners.report.scores import median, quality
 from winnow.runners.terminal.quantities import grouped, share
@@ -15,22 +15,21 @@ from winnow.runners.terminal.tables import Grid, print_grid
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import Json
 from winnow.schemas.records import Generation
+from winnow.schemas.summary import StoreSummary
 
 
-def scores_if_bound(recipe: BoundRecipe | None, store: Store, generation: Generation) -> ScoreComparison | None:
+def scores_if_bound(
+    recipe: BoundRecipe | None, store: Store, generation: Generation, summary: StoreSummary, *, shown: int = SHOWN
+) -> ScoreComparison | None:
     """The current scores; None if there are none or a file is missing (`winnow score` reports which)."""
     try:
-        return None if recipe is None or not recipe.config.score else read_scores(recipe, store, generation)
+        return (
+            None
+            if recipe is None or not recipe.config.score
+            else read_scores(recipe, store, generation, summary, shown=shown)
+        )
     except RecipeError:
         return None
-
-
-def scores_counted(recipe: BoundRecipe | None, store: Store, generation: Generation) -> tuple[ScoreOverview, ...]:
-    """The counts of every score, without texts or a comparison with the rules."""
-    try:
-        return () if recipe is None or not recipe.config.score else score_overviews(recipe, store, generation, shown=0)
-    except RecipeError:
-        return ()
 
 
 def overviews(

@@ -5,7 +5,8 @@ histograms: each pass counts the open ranges of keys in as many bins as fit; for
 stays open for the next pass. Once all rows of open ranges fit, they are collected and sorted instead: small inputs are
 read once, 10 billion rows two or three times.
 
-Sums are exact, and depend neither on the order of rows nor on how they are split into parts.
+Sums are exact, and depend neither on the order of rows nor on how they are split into parts. So a pass may be divided:
+each reader gets the `Openings` of a `CutSearch` and returns what it has `Seen`, which merges.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -80,9 +81,12 @@ def find_cuts(
     found = [NOTHING] * len(asked)
     wanted = np.flatnonzero(asked)
     if len(wanted):
-        search = _Search(groups[wanted], asked[wanted])
+        search = CutSearch(groups[wanted], asked[wanted], room)
         while not search.done:
-            search.descend(parts(), room)
+            seen = Seen(search.openings)
+            for part in parts():
+                seen.add(part)
+            search.narrow(seen)
         for number, cut in zip(wanted.tolist(), search.cuts(), strict=True):
             found[number] = cut
     cuts = iter(found)
@@ -90,7 +94,7 @@ def find_cuts(
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
+class Rows:
     """Rows of open ranges."""
 
     slot: Integers  # the number of the range
@@ -99,27 +103,101 @@ class _Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class _Level:
+class Level:
     """How a pass divided the open ranges."""
 
     shift: int
     bits: int
     slots: NDArray[np.int32]  # each bin's new range number, or closed
 
-    def opened(self, rows: _Rows) -> _Rows:
+    def opened(self, rows: Rows) -> Rows:
         """The rows in bins that are still open."""
         return _chosen(self.slots[_bins(rows, self.shift, self.bits)], rows.key, rows.weight)
 
 
-class _Search:
-    """The search state: each target's cut is in one open range of keys."""
+@dataclass(frozen=True, slots=True)
+class Openings:
+    """Where the cuts still may be, and how the next pass counts these ranges: all that a reader of rows needs."""
 
-    def __init__(self, groups: Integers, asked: Integers) -> None:
+    slot_of_group: Integers  # the first range of each group, or closed; the last one is of all higher groups
+    levels: tuple[Level, ...]
+    ranges: int
+    depth: int  # known bits of keys
+    bits: int  # of the bins of the next pass
+    room: int
+
+    def open(self, part: Part) -> Rows:
+        """The rows of a part in open ranges."""
+        slot = self.slot_of_group[np.minimum(part.group, len(self.slot_of_group) - 1)]
+        found = _chosen(slot, part.key, part.weight)
+        for level in self.levels:
+            found = level.opened(found)
+        return found
+
+
+class Seen:
+    """The rows in open ranges that a pass has seen: themselves while they fit, else their histogram."""
+
+    def __init__(self, openings: Openings) -> None:
+        self.openings = openings
+        self.rows = 0
+        self.weight = 0.0  # of all rows, in open ranges or not
+        self.gathered: list[Rows] = []
+        self.histogram: Histogram | None = None
+
+    def add(self, part: Part) -> None:
+        """See more rows."""
+        if len(part.weight) and part.weight.min() < 0:
+            raise ValueError(f"a row weighs {part.weight.min()}: weights must not be negative")
+        self._weigh(float(part.weight.sum(dtype=np.float64)))
+        self._gather([self.openings.open(part)])
+
+    def absorb(self, other: "Seen") -> None:
+        """Add what another reader has seen in the same pass."""
+        self._weigh(other.weight)
+        self._gather(other.gathered)
+        if other.histogram is not None:
+            self.rows += other.rows
+            self._count()
+            assert self.histogram is not None
+            self.histogram.absorb(other.histogram)
+
+    def _gather(self, found: Sequence[Rows]) -> None:
+        self.rows += sum(len(rows.slot) for rows in found)
+        self.gathered += found
+        if self.histogram is not None or self.rows > self.openings.room:
+            self._count()
+
+    def _count(self) -> None:
+        if self.histogram is None:
+            self.histogram = Histogram(self.openings.ranges, self.openings.depth, self.openings.bits)
+        for held in self.gathered:
+            self.histogram.add(held)
+        self.gathered.clear()
+
+    def _weigh(self, weight: float) -> None:
+        self.weight += weight
+        if self.weight > MAX_WEIGHT:
+            raise ValueError(f"the rows weigh more than {MAX_WEIGHT}")
+
+
+class CutSearch:
+    """The search for the cuts of targets: each is in one open range of keys, which a pass finds or narrows."""
+
+    def __init__(self, groups: Integers, asked: Integers, room: int = ROOM) -> None:
+        """Begin with whole groups.
+
+        Args:
+            groups: The group of each target.
+            asked: The weight to reach, above 0.
+            room: The most rows, or bins, in memory at once.
+        """
         self._asked = asked
+        self._room = room
         there, self._slot = np.unique(groups, return_inverse=True)
         self._slot_of_group = np.full(int(there[-1]) + 2, _CLOSED, np.int64)
         self._slot_of_group[there] = np.arange(len(there))
-        self._levels: list[_Level] = []
+        self._levels: list[Level] = []
         self._depth = 0  # known bits of keys
         self._expected: int | None = None  # rows of open ranges
         # Of each range: the keys' known bits, and the group's weight and rows before it.
@@ -130,53 +208,40 @@ class _Search:
         self._taken, self._rows = np.zeros((2, len(asked)), np.int64)
         self.done = False
 
+    @property
+    def openings(self) -> Openings:
+        """What the next pass reads."""
+        bits = self._bits(self._room)
+        return Openings(self._slot_of_group, tuple(self._levels), len(self._prefix), self._depth, bits, self._room)
+
     def cuts(self) -> list[Cut]:
         """One cut per target; a group without rows gives nothing."""
         columns = zip(self._key.tolist(), self._taken.tolist(), self._rows.tolist(), strict=True)
         return [Cut(*cut) if cut[2] else NOTHING for cut in columns]
 
-    def descend(self, parts: Iterable[Part], room: int) -> None:
-        """One pass: find all cuts if the rows of open ranges fit, else narrow the ranges."""
-        gathered: list[_Rows] = []
-        histogram: _Histogram | None = None
-        rows, weight = 0, 0.0
-        for part in parts:
-            if len(part.weight) and part.weight.min() < 0:
-                raise ValueError(f"a row weighs {part.weight.min()}: weights must not be negative")
-            weight += float(part.weight.sum(dtype=np.float64))
-            if weight > MAX_WEIGHT:
-                raise ValueError(f"the rows weigh more than {MAX_WEIGHT}")
-            found = self._open(part)
-            rows += len(found.slot)
-            gathered.append(found)
-            if histogram is None and rows > room:
-                histogram = _Histogram(len(self._prefix), self._depth, room)
-            if histogram is not None:
-                for held in gathered:
-                    histogram.add(held)
-                gathered.clear()
-        if self._expected not in (None, rows):
+    def narrow(self, seen: Seen) -> None:
+        """End a pass over all rows: find all cuts if the rows of open ranges fit, else narrow the ranges."""
+        if self._expected not in (None, seen.rows):
             raise ValueError(
-                f"found {rows} rows where there were {self._expected} before: rows must not change between passes"
+                f"found {seen.rows} rows where there were {self._expected} before: rows must not change between passes"
             )
-        if histogram is None:
-            self._finish(gathered, rows)
+        if seen.histogram is None:
+            self._finish(seen.gathered, seen.rows)
         else:
-            self._narrow(histogram)
+            self._narrow(seen.histogram)
 
-    def _open(self, part: Part) -> _Rows:
-        """The rows of a part in open ranges."""
-        slot = self._slot_of_group[np.minimum(part.group, len(self._slot_of_group) - 1)]
-        found = _chosen(slot, part.key, part.weight)
-        for level in self._levels:
-            found = level.opened(found)
-        return found
+    def _bits(self, room: int) -> int:
+        """The bits of bins for all open ranges."""
+        ranges = len(self._prefix)
+        fit = max(1, (room // ranges).bit_length() - 1)
+        enough = max(_BITS, _CACHED_BITS - (ranges - 1).bit_length())  # more bins would only be slower to count in
+        return min(fit, enough, _KEY_BITS - self._depth)
 
-    def _finish(self, gathered: list[_Rows], rows: int) -> None:
+    def _finish(self, gathered: list[Rows], rows: int) -> None:
         """Find the cuts among all rows of open ranges; if there are many, they are counted first, so that few are
         sorted."""
         while rows > _FEW and not self.done:
-            histogram = _Histogram(len(self._prefix), self._depth, rows)
+            histogram = Histogram(len(self._prefix), self._depth, self._bits(rows))
             for held in gathered:
                 histogram.add(held)
             self._narrow(histogram)
@@ -186,7 +251,7 @@ class _Search:
         if not self.done:
             self._sort(gathered)
 
-    def _sort(self, gathered: list[_Rows]) -> None:
+    def _sort(self, gathered: list[Rows]) -> None:
         """Find the cuts among few rows."""
         slot, key, weight = (
             np.concatenate([getattr(rows, name) for rows in gathered] or [np.zeros(0, np.int64)])
@@ -209,7 +274,7 @@ class _Search:
         self._rows[there] = rows[at] + rows_before
         self.done = True
 
-    def _narrow(self, histogram: "_Histogram") -> None:
+    def _narrow(self, histogram: "Histogram") -> None:
         """Open the bin that reaches each target, or the last non-empty one of its group."""
         bins = 1 << histogram.bits
         weights = np.cumsum(histogram.weights.reshape(-1, bins), axis=1)
@@ -233,7 +298,7 @@ class _Search:
         slots = np.full(len(weight), _CLOSED, np.int32)
         slots[there] = np.arange(len(there))
         # A group without rows stays in its first bin, which is empty.
-        self._levels.append(_Level(int(shift), histogram.bits, slots))
+        self._levels.append(Level(int(shift), histogram.bits, slots))
         self._expected = int(histogram.rows[there].sum())
         self._weight_before = weight[there] - histogram.weights[there]
         self._rows_before = row[there] - histogram.rows[there]
@@ -241,35 +306,38 @@ class _Search:
         self._prefix[self._slot] = prefix
 
 
-class _Histogram:
+class Histogram:
     """Weights and rows by bin of each open range."""
 
-    def __init__(self, slots: int, depth: int, room: int) -> None:
-        fit = max(1, (room // slots).bit_length() - 1)
-        enough = max(_BITS, _CACHED_BITS - (slots - 1).bit_length())  # more bins would only be slower to count in
-        self.bits = min(fit, enough, _KEY_BITS - depth)
-        self._shift = _KEY_BITS - depth - self.bits
-        self.weights, self.rows = np.zeros((2, slots << self.bits), np.int64)
+    def __init__(self, ranges: int, depth: int, bits: int) -> None:
+        self.bits = bits
+        self._shift = _KEY_BITS - depth - bits
+        self.weights, self.rows = np.zeros((2, ranges << bits), np.int64)
 
-    def add(self, rows: _Rows) -> None:
+    def add(self, rows: Rows) -> None:
         """Count more rows."""
         at = _bins(rows, self._shift, self.bits)
         np.add.at(self.weights, at, rows.weight)  # integers: `bincount` adds floats
         np.add.at(self.rows, at, 1)
 
+    def absorb(self, other: "Histogram") -> None:
+        """Add the counts of another one of the same ranges."""
+        self.weights += other.weights
+        self.rows += other.rows
 
-def _bins(rows: _Rows, shift: int, bits: int) -> Integers:
+
+def _bins(rows: Rows, shift: int, bits: int) -> Integers:
     inside = (rows.key >> np.uint64(shift)) & np.uint64((1 << bits) - 1)
     return (rows.slot << bits) | inside.view(np.int64)
 
 
-def _chosen(slot: NDArray[np.signedinteger], key: Words, weight: Integers) -> _Rows:
+def _chosen(slot: NDArray[np.signedinteger], key: Words, weight: Integers) -> Rows:
     """The rows that lie in open ranges."""
     stays = np.flatnonzero(slot != _CLOSED)
     numbers = slot.astype(np.int64, copy=False)
     if len(stays) == len(slot):
-        return _Rows(numbers, key, weight)
-    return _Rows(numbers[stays], key[stays], weight[stays])
+        return Rows(numbers, key, weight)
+    return Rows(numbers[stays], key[stays], weight[stays])
 
 
 def _sorted(slot: Integers, key: Words, slots: int) -> Integers:

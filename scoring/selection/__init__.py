@@ -5,7 +5,8 @@ not depend on the order of rows: sums run over sorted values, ties are broken by
 """
 
 from winnow.scoring.selection.binarise import BinariseRule, Votes, binarise
-from winnow.scoring.selection.describe import Extremes, Summary, extremes, histogram, summary
+from winnow.scoring.selection.describe import Extremes, Summary, bars, extremes, summary
+from winnow.scoring.selection.histograms import ScoreHistogram
 from winnow.scoring.selection.in_batch import batches_of
 from winnow.scoring.selection.label_model import Aggregation, Kept, LabelModel, aggregate
 from winnow.scoring.selection.overlap import Overlap, overlap
@@ -22,14 +23,15 @@ __all__ = [
     "LabelModel",
     "Overlap",
     "Quality",
+    "ScoreHistogram",
     "Summary",
     "Votes",
     "aggregate",
+    "bars",
     "batches_of",
     "binarise",
     "estimate_quality",
     "extremes",
-    "histogram",
     "overlap",
     "pearson",
     "ranked",

@@ -1,4 +1,8 @@
-"""Turn scores into votes, per checkpoint: the paper's threshold 1/b, two-means, two Gaussians, or a top share."""
+"""Turn scores into votes, per checkpoint: the paper's threshold 1/b, two-means, two Gaussians, or a top share.
+
+`binarise` does so for rows that are all at hand. Where they are not, a `Cut` is fitted on a histogram of their scores
+and then applied to some of them at a time: the votes are the same.
+"""
 
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, get_args
@@ -7,7 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.schemas.errors import RecipeError
-from winnow.scoring.selection.clusters import Cluster, two_gaussians, two_means
+from winnow.schemas.uint128 import Words
+from winnow.scoring.mixture.cuts import ordered_key, value_of_key
+from winnow.scoring.selection.clusters import Cluster, Gaussians, two_gaussians, two_means
+from winnow.scoring.selection.histograms import ScoreHistogram
 from winnow.scoring.selection.in_batch import LEAST_BATCH, above_uniform, batches_of, members
 from winnow.scoring.selection.ranks import TIES, Floats, Ids, Integers, count_of, hashed
 
@@ -19,6 +26,8 @@ has a vote; or EM was stopped before it converged."""
 ABSTAINS: Final = np.int8(-1)
 DROPS: Final = np.int8(0)
 KEEPS: Final = np.int8(1)
+EVEN: Final = 0.5
+"""A row is kept if it belongs to the upper cluster with a higher probability."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,21 @@ class Step:
     highest_dropped: float | None
     clusters: tuple[Cluster, Cluster] | None = None  # the lower and the upper; for kmeans and gmm
     note: Note = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What a rule makes of all scores at one checkpoint, and what turns any of them into votes."""
+
+    note: Note = ""
+    clusters: tuple[Cluster, Cluster] | None = None
+    lowest: float | None = None  # the lowest score that is kept; None if none is
+    tie: int | None = None  # top: of rows with that score, those with smaller hashes are kept; None: all
+
+    @property
+    def votes(self) -> bool:
+        """Whether rows with a score have a vote."""
+        return self.note in ("", "not_converged")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,25 +123,23 @@ def binarise(scores: Floats, rule: BinariseRule, *, ids: Ids | None = None, batc
         column = np.ascontiguousarray(scores[:, number], np.float64)
         scored = np.flatnonzero(np.isfinite(column))
         votes = kept[:, number]
-        clusters: tuple[Cluster, Cluster] | None = None
-        note: Note = ""
-        if not len(scored):
-            note = "unscored"
-        elif rule.rule == "threshold":
+        cut = Cut("" if len(scored) else "unscored")
+        if rule.rule in ("kmeans", "gmm"):
+            cut, mixture = fit_cut(ScoreHistogram.of(column), rule)
+            votes[:] = cut_votes(cut, column)
+            if probability is not None and mixture is not None:
+                probability[scored, number] = mixture.posterior(column[scored], monotone=rule.monotone)
+                if not rule.monotone:
+                    votes[scored] = probability[scored, number] > EVEN
+        elif rule.rule == "threshold" and len(scored):
             assert batches is not None
             if not of or batches.ndim == 2:
                 of = members(batches if batches.ndim == 1 else batches[:, number])
             votes[:] = above_uniform(column, of, rule.temperature)
-        elif rule.rule == "top":
+        elif len(scored):
             assert order is not None
             _top(column, scored, order, rule.share, votes)
-        else:
-            note, clusters, likely = _clustered(column[scored], rule)
-            if likely is not None:
-                votes[scored] = likely > 0.5
-                if probability is not None:
-                    probability[scored, number] = likely
-        detail.append(_step(column, votes, len(scored), clusters, note))
+        detail.append(step_of(column, votes, cut))
     return Votes(kept, tuple(detail), probability)
 
 
@@ -133,23 +155,58 @@ def _top(scores: Floats, scored: Integers, order: Integers, share: float, votes:
     votes[tied[: count - int((votes == KEEPS).sum())]] = KEEPS
 
 
-def _clustered(scores: Floats, rule: BinariseRule) -> tuple[Note, tuple[Cluster, Cluster] | None, Floats | None]:
-    """The probability of the upper cluster; None without two clusters."""
-    values, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    values = values + 0.0  # turns -0 into 0, which compare equal
-    if len(values) == 1:
-        return "constant", None, None
+def fit_cut(scores: ScoreHistogram, rule: BinariseRule) -> tuple[Cut, Gaussians | None]:
+    """Fit two-means or two Gaussians to the scores of all rows."""
+    values, counts = scores.values, scores.counts
+    if len(values) < 2:
+        return Cut("constant" if len(values) else "unscored"), None
     if rule.rule == "kmeans":
-        cut = two_means(values, counts)
-        assert cut is not None
-        upper = np.arange(len(values)) >= cut
+        first = two_means(values, counts)
+        assert first is not None
+        upper = np.arange(len(values)) >= first
         clusters = _described(values, counts, ~upper), _described(values, counts, upper)
-        return "", clusters, upper.astype(np.float64)[place]
+        return Cut("", clusters, scores.lower_edge(first)), None
     mixture = two_gaussians(values, counts)
     if mixture is None:
-        return "one_component", None, None
-    likely = mixture.posterior(values, monotone=rule.monotone)
-    return "" if mixture.converged else "not_converged", mixture.clusters(), likely[place]
+        return Cut("one_component"), None
+    note: Note = "" if mixture.converged else "not_converged"
+    return Cut(note, mixture.clusters(), _lowest_likely(mixture, scores)), mixture
+
+
+def _lowest_likely(mixture: Gaussians, scores: ScoreHistogram) -> float | None:
+    """The lowest of all numbers between the scores that more likely belongs to the upper Gaussian; None for none."""
+
+    def likely(key: int) -> bool:
+        value = value_of_key(np.array([key], np.uint64))
+        return bool(mixture.posterior(value, monotone=True)[0] > EVEN)
+
+    low, high = ordered_key(np.array([scores.least, scores.greatest])).tolist()
+    if not likely(high):
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if likely(middle) else (middle + 1, high)
+    return float(value_of_key(np.array([high], np.uint64))[0])
+
+
+def cut_votes(cut: Cut, scores: Floats, ties: Words | None = None) -> NDArray[np.int8]:
+    """The votes of a cut on some rows.
+
+    Args:
+        cut: The cut.
+        scores: Their scores.
+        ties: The hashes that break their ties (`ranks.hashes` for `TIES`); needed if the cut divides tied rows.
+    """
+    if not cut.votes:
+        return np.full(len(scores), ABSTAINS)
+    finite = np.isfinite(scores)
+    votes = np.where(finite, DROPS, ABSTAINS)
+    if cut.lowest is not None:
+        votes[finite & (scores >= cut.lowest)] = KEEPS
+        if cut.tie is not None:
+            assert ties is not None
+            votes[(scores == cut.lowest) & (ties >= np.uint64(cut.tie))] = DROPS
+    return votes
 
 
 def _described(values: Floats, counts: Integers, which: NDArray[np.bool_]) -> Cluster:
@@ -162,16 +219,15 @@ def _described(values: Floats, counts: Integers, which: NDArray[np.bool_]) -> Cl
     return Cluster(mean * scale, variance**0.5 * scale, rows / int(counts.sum()))
 
 
-def _step(
-    scores: Floats, votes: NDArray[np.int8], scored: int, clusters: tuple[Cluster, Cluster] | None, note: Note
-) -> Step:
+def step_of(scores: Floats, votes: NDArray[np.int8], cut: Cut) -> Step:
+    """What the votes of some rows say of the rule at one checkpoint."""
     kept, dropped = scores[votes == KEEPS], scores[votes == DROPS]
     return Step(
-        scored,
+        int(np.isfinite(scores).sum()),
         len(kept) + len(dropped),
         len(kept),
         float(kept.min()) + 0.0 if len(kept) else None,
         float(dropped.max()) + 0.0 if len(dropped) else None,
-        clusters,
-        note,
+        cut.clusters,
+        cut.note,
     )

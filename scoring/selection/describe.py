@@ -1,4 +1,8 @@
-"""The distribution of scores for reports: moments, quantiles, a histogram, and the extreme rows."""
+"""The distribution of scores for reports: moments, quantiles, bars, and the extreme rows.
+
+All but the extreme rows come from a histogram of scores: exact while that is, else each score counts as the middle of
+its bin.
+"""
 
 import math
 import sys
@@ -9,12 +13,13 @@ from typing import Final
 
 import numpy as np
 
+from winnow.scoring.selection.histograms import ScoreHistogram
 from winnow.scoring.selection.ranks import Floats, Ids, Integers, ranked
 
 QUANTILES: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 BINS: Final = 60
 TAIL: Final = 0.001
-"""The largest share of rows at each end that a histogram counts outside its bins."""
+"""The largest share of rows at each end that bars leave out."""
 _MOST: Final = Fraction(sys.float_info.max)
 
 
@@ -51,53 +56,55 @@ class Extremes:
     lowest: Integers
 
 
-def summary(scores: Floats, quantiles: Sequence[float] = QUANTILES) -> Summary:
-    """Moments and quantiles of the finite scores."""
-    values = _sorted(scores)
+def summary(scores: ScoreHistogram, rows: int, quantiles: Sequence[float] = QUANTILES) -> Summary:
+    """Moments and quantiles of scores, which some of the rows have."""
+    values, counts = scores.values, scores.counts
     if not len(values):
-        return Summary(len(scores), 0, None, None, None, None, None, None, ())
-    scale = max(abs(float(values[0])), abs(float(values[-1]))) or 1.0  # so that powers of large scores stay finite
+        return Summary(rows, 0, None, None, None, None, None, None, ())
+    upto, scored = np.cumsum(counts), scores.scored
+    scale = max(abs(scores.least), abs(scores.greatest)) or 1.0  # so that powers of large scores stay finite
     x = values / scale
-    mean = float(x.mean())
+    mean = float((counts * x).sum()) / scored
     x -= mean
-    square = float((x**2).mean())
-    varies = values[0] != values[-1] and square > 0
+    square = float((counts * x**2).sum()) / scored
+    varies = len(values) > 1 and square > 0
     return Summary(
-        len(scores),
-        len(values),
-        float(values[0]),
-        float(values[-1]),
+        rows,
+        scored,
+        scores.least,
+        scores.greatest,
         mean * scale,
         math.sqrt(square) * scale if varies else 0.0,
-        float((x**3).mean()) / square**1.5 if varies else None,
-        float((x**4).mean()) / square**2 - 3 if varies else None,
-        tuple((one, float(values[_place(one, len(values))])) for one in quantiles),
+        float((counts * x**3).sum()) / scored / square**1.5 if varies else None,
+        float((counts * x**4).sum()) / scored / square**2 - 3 if varies else None,
+        tuple((one, _quantile(one, values, upto)) for one in quantiles),
     )
 
 
-def histogram(scores: Floats, bins: int = BINS, between: tuple[float, float] | None = None) -> Bars:
-    """Counts in equal bins.
+def bars(scores: ScoreHistogram, most: int = BINS, between: tuple[float, float] | None = None) -> Bars:
+    """Counts in equal intervals.
 
     Args:
-        scores: The scores; non-finite ones are omitted.
-        bins: The most bins; the exact number if the range is given.
-        between: The outer edges, so that histograms of several columns are comparable. By default the edges are
-            multiples of a round step (1, 2 or 5 times a power of ten) and contain all but the most extreme thousandths.
+        scores: The scores.
+        most: The most intervals; the exact number if the range is given.
+        between: The outer edges, so that bars of several columns are comparable. By default the edges are multiples of
+            a round step (1, 2 or 5 times a power of ten) and contain all but the most extreme thousandths.
     """
-    if bins < 1 or (between is not None and not between[0] < between[1]):
-        raise ValueError(f"{bins} bins between {between}: expected at least one bin, and ascending edges")
-    values = _sorted(scores)
+    if most < 1 or (between is not None and not between[0] < between[1]):
+        raise ValueError(f"{most} bars between {between}: expected at least one, and ascending edges")
+    values, upto = scores.values, np.append(0, np.cumsum(scores.counts))
     if between is not None:
         low, high = between
-        edges = np.array([low + (high - low) * (number / bins) for number in range(bins)] + [high])
+        edges = np.array([low + (high - low) * (number / most) for number in range(most)] + [high])
     elif len(values):
-        low, high = (float(values[_place(share, len(values))]) for share in (TAIL, 1 - TAIL))
-        edges = _round_edges(low, high, bins)
+        low, high = (_quantile(share, values, upto[1:]) for share in (TAIL, 1 - TAIL))
+        edges = _round_edges(low, high, most)
     else:
         return Bars((), (), 0, 0)
-    upto = np.searchsorted(values, edges, side="left")
-    upto[-1] = np.searchsorted(values, edges[-1], side="right")
-    return Bars(tuple(edges.tolist()), tuple(np.diff(upto).tolist()), int(upto[0]), len(values) - int(upto[-1]))
+    at = np.searchsorted(values, edges, side="left")
+    at[-1] = np.searchsorted(values, edges[-1], side="right")
+    below = upto[at]
+    return Bars(tuple(edges.tolist()), tuple(np.diff(below).tolist()), int(below[0]), int(upto[-1] - below[-1]))
 
 
 def extremes(scores: Floats, ids: Ids, count: int = 10, seed: int = 0) -> Extremes:
@@ -116,13 +123,10 @@ def extremes(scores: Floats, ids: Ids, count: int = 10, seed: int = 0) -> Extrem
     return Extremes(*found)
 
 
-def _sorted(scores: Floats) -> Floats:
-    return np.sort(scores[np.isfinite(scores)]) + 0.0  # turns -0 into 0, which compare equal
-
-
-def _place(share: float, rows: int) -> int:
-    """The index of a quantile in sorted scores (numpy's `inverted_cdf`)."""
-    return max(0, math.ceil(Fraction(str(share)) * rows) - 1)
+def _quantile(share: float, values: Floats, upto: Integers) -> float:
+    """A quantile of ascending values with cumulative counts (numpy's `inverted_cdf`)."""
+    place = max(0, math.ceil(Fraction(str(share)) * int(upto[-1])) - 1)
+    return float(values[np.searchsorted(upto, place, side="right")])
 
 
 def _round_edges(low: float, high: float, bins: int) -> Floats:

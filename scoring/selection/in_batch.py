@@ -25,11 +25,15 @@ def batches_of(ids: Ids, batch: int, seed: int = 0) -> Integers:
     if batch < LEAST_BATCH:
         raise ValueError(f"batches of {batch}: expected {LEAST_BATCH} or more")
     rows = len(ids[0])
-    number = np.arange(rows, dtype=np.int64) // batch
-    if rows > batch and rows % batch == 1:
-        number[-1] -= 1
     found = np.empty(rows, np.int64)
-    found[hashed(ids, seed, BATCHES)] = number
+    found[hashed(ids, seed, BATCHES)] = batch_numbers(np.arange(rows), np.full(rows, rows), batch)
+    return found
+
+
+def batch_numbers(places: Integers, rows: Integers, batch: int) -> Integers:
+    """The batch number of rows at these places, among so many rows in all."""
+    alone = (places == rows - 1) & (rows > batch) & (rows % batch == 1)
+    found: Integers = places // batch - alone
     return found
 
 

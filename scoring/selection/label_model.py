@@ -11,7 +11,8 @@ are treated as independent of the class.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -37,7 +38,6 @@ class Patterns:
 
     votes: NDArray[np.int8]  # patterns × checkpoints, each checkpoint's votes side by side
     counts: Integers  # number of rows of each pattern
-    row: Integers  # the pattern of each row
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +45,31 @@ class LabelModel:
     """The result of EM."""
 
     balance: float  # the share of good rows
-    sensitivity: Floats  # per checkpoint: how often it keeps a good row; NaN if it never votes
-    specificity: Floats  # how often it drops a bad one
+    sensitivity: Floats  # per checkpoint; NaN if it never votes
+    specificity: Floats
     posterior: Floats  # per pattern: the probability of being good
     log_likelihood: float
     iterations: int
     converged: bool
+
+    @property
+    def rates(self) -> "Rates":
+        """Its parameters."""
+        sides = (
+            tuple(None if math.isnan(one) else one for one in side.tolist())
+            for side in (self.sensitivity, self.specificity)
+        )
+        return Rates(self.balance, *sides)
+
+
+@dataclass(frozen=True, slots=True)
+class PatternFit:
+    """The keep probability of each pattern of votes."""
+
+    patterns: Patterns
+    probability: Floats  # NaN if all checkpoints abstain
+    how: Aggregation  # the method used; with too few checkpoints the label model falls back to the majority
+    model: LabelModel | None = None  # only for the label model
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +77,7 @@ class Kept:
     """The keep probabilities."""
 
     probability: Floats  # per row; NaN if all checkpoints abstain
-    how: Aggregation  # the method used; with too few checkpoints the label model falls back to the majority
-    patterns: Patterns
-    model: LabelModel | None = None  # only for the label model
+    fit: PatternFit
 
 
 def aggregate(votes: NDArray[np.int8], how: Aggregation = "label_model") -> Kept:
@@ -74,39 +91,107 @@ def aggregate(votes: NDArray[np.int8], how: Aggregation = "label_model") -> Kept
     Returns:
         The probabilities, independent of the order of rows.
     """
-    if how not in get_args(Aggregation):
-        raise RecipeError(f"unknown aggregation {how!r}; expected one of {', '.join(get_args(Aggregation))}")
     if votes.ndim != 2:
         raise ValueError(f"votes have {votes.ndim} dimensions: expected rows × checkpoints")
     if votes.size and not -1 <= votes.min() <= votes.max() <= 1:
         raise ValueError("votes are 1, 0 or -1")
-    patterns = patterns_of(votes)
-    keeps = (patterns.votes == 1).sum(axis=1)
-    voted = (patterns.votes >= 0).sum(axis=1)
-    share = np.full(len(voted), np.nan)
-    np.divide(keeps, voted, out=share, where=voted > 0)
-    if how == "majority" or int((patterns.votes >= 0).any(axis=0).sum()) < LEAST_CHECKPOINTS:
-        return Kept(share[patterns.row], "majority", patterns)
-    model = fit_label_model(patterns)
-    posterior = np.where(voted > 0, model.posterior, np.nan)
-    return Kept(posterior[patterns.row], "label_model", patterns, model)
+    patterns, row = patterns_of(votes)
+    fit = fit_patterns(patterns, how)
+    return Kept(fit.probability[row], fit)
 
 
-def patterns_of(votes: NDArray[np.int8]) -> Patterns:
-    """Group rows by their votes; patterns are ordered by votes, not by rows."""
-    rows, checkpoints = votes.shape
-    place = np.zeros(rows, np.int64)
+def patterns_of(votes: NDArray[np.int8], counts: Integers | None = None) -> tuple[Patterns, Integers]:
+    """Group rows by their votes.
+
+    Args:
+        votes: Rows × checkpoints.
+        counts: How often each row counts; by default once.
+
+    Returns:
+        The patterns, ordered by votes and not by rows, and the number of each row's pattern.
+    """
+    place = pattern_places(votes, np.zeros(len(votes), np.int64))
+    patterns = int(place.max()) + 1 if len(place) else 0
+    sums, example = np.zeros(patterns, np.int64), np.empty(patterns, np.int64)
+    np.add.at(sums, place, 1 if counts is None else counts)
+    example[place] = np.arange(len(votes))
+    return Patterns(np.asfortranarray(votes[example]), sums), place
+
+
+def pattern_places(votes: NDArray[np.int8], first: Integers) -> Integers:
+    """The place of each row among the distinct rows, sorted by `first`, a small number, and then by votes."""
+    place = np.unique(first, return_inverse=True)[1]
     # Not hot: one iteration per 20 checkpoints.
-    for start in range(0, checkpoints, _CODED):
-        code = np.zeros(rows, np.int64)
-        for number in range(start, min(start + _CODED, checkpoints)):
+    for start in range(0, votes.shape[1], _CODED):
+        code = np.zeros(len(votes), np.int64)
+        for number in range(start, min(start + _CODED, votes.shape[1])):
             code *= 3
             code += votes[:, number] + np.int8(1)
         place = np.unique(place * 3**_CODED + code, return_inverse=True)[1]
-    counts = np.bincount(place)
-    example = np.empty(len(counts), np.int64)
-    example[place] = np.arange(rows)
-    return Patterns(np.asfortranarray(votes[example]), counts.astype(np.int64), place)
+    return place
+
+
+def fit_patterns(patterns: Patterns, how: Aggregation) -> PatternFit:
+    """The keep probability of each pattern; see `aggregate`."""
+    if how not in get_args(Aggregation):
+        raise RecipeError(f"unknown aggregation {how!r}; expected one of {', '.join(get_args(Aggregation))}")
+    if how == "majority" or int((patterns.votes >= 0).any(axis=0).sum()) < LEAST_CHECKPOINTS:
+        return PatternFit(patterns, majority(patterns.votes), "majority")
+    model = fit_label_model(patterns)
+    return PatternFit(patterns, model.posterior, "label_model", model)
+
+
+def majority(votes: NDArray[np.int8]) -> Floats:
+    """The share of each row's votes that keep it; NaN if all checkpoints abstain."""
+    voted = (votes >= 0).sum(axis=1)
+    share = np.full(len(voted), np.nan)
+    np.divide((votes == 1).sum(axis=1), voted, out=share, where=voted > 0)
+    return share
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """The parameters of a label model."""
+
+    balance: float  # the share of good rows
+    sensitivity: tuple[float | None, ...]  # per checkpoint: how often it keeps a good row; None if it never votes
+    specificity: tuple[float | None, ...]  # how often it drops a bad one
+
+
+class KeepRule:
+    """How votes become keep probabilities, in several groups of rows: by the group's label model, or by majority.
+
+    Sums run over one checkpoint after the other, so that a row's value does not depend on the rows beside it.
+    """
+
+    def __init__(self, models: Sequence[Rates | None], checkpoints: int) -> None:
+        self._modelled = np.array([one is not None for one in models], np.bool_)
+        # Logarithms for good and bad rows: of their share, and of keeping and dropping them.
+        self._shares = np.zeros((2, len(models)))
+        self._votes = np.zeros((2, 2, len(models), checkpoints))
+        for group, one in enumerate(models):
+            if one is None:
+                continue
+            self._shares[:, group] = math.log(one.balance), math.log(1 - one.balance)
+            for number, (keeps_good, drops_bad) in enumerate(zip(one.sensitivity, one.specificity, strict=True)):
+                if keeps_good is not None and drops_bad is not None:
+                    self._votes[0, :, group, number] = math.log(keeps_good), math.log(1 - keeps_good)
+                    self._votes[1, :, group, number] = math.log(1 - drops_bad), math.log(drops_bad)
+
+    def probability(self, votes: NDArray[np.int8], groups: Integers) -> Floats:
+        """The keep probability of each row; NaN if all checkpoints abstain."""
+        found = majority(votes)
+        which = np.flatnonzero(self._modelled[groups] & ~np.isnan(found))
+        votes, groups = votes[which], groups[which]
+        good, bad = self._shares[0, groups], self._shares[1, groups]
+        for number in range(votes.shape[1]):
+            kept, dropped = votes[:, number] == 1, votes[:, number] == 0
+            for sums, logarithms in ((good, self._votes[0]), (bad, self._votes[1])):
+                sums += np.where(kept, logarithms[0, groups, number], 0.0)
+                sums += np.where(dropped, logarithms[1, groups, number], 0.0)
+        with np.errstate(over="ignore"):
+            found[which] = 1 / (1 + np.exp(bad - good))
+        return found
 
 
 def fit_label_model(patterns: Patterns) -> LabelModel:
@@ -123,12 +208,12 @@ def fit_label_model(patterns: Patterns) -> LabelModel:
         before, rates = rates, _maximised(ballot, _expected(ballot, rates)[0])
         converged = bool(np.abs(rates - before).max() <= _TOLERANCE)
         iteration += 1
-    posterior, likelihood = _expected(ballot, rates)
-    everywhere = np.full(len(patterns.counts), np.nan)
-    everywhere[voted] = posterior
+    likelihood = _expected(ballot, rates)[1]
     of_all = np.full((2, there.shape[1]), np.nan)
     of_all[:, heard] = rates[1:].reshape(2, -1)
-    return LabelModel(float(rates[0]), of_all[0], of_all[1], everywhere, likelihood, iteration, converged)
+    model = LabelModel(float(rates[0]), of_all[0], of_all[1], np.zeros(0), likelihood, iteration, converged)
+    rule = KeepRule([model.rates], there.shape[1])
+    return replace(model, posterior=rule.probability(patterns.votes, np.zeros(len(there), np.int64)))
 
 
 @dataclass(frozen=True, slots=True)

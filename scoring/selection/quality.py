@@ -15,7 +15,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.scoring.selection.label_model import EDGE, Kept, LabelModel, Patterns
+from winnow.scoring.selection.label_model import EDGE, Kept, LabelModel, PatternFit, Patterns
 
 Method: TypeAlias = Literal["wilson", "delta", "undetermined", "normal"]
 """How an interval was computed. `undetermined`: the votes do not determine it, so it is 0 to 1."""
@@ -37,23 +37,26 @@ class Quality:
     method: Method
 
 
+NO_QUALITY: Final = Quality(math.nan, 0.0, 1.0, 0, "undetermined")
+"""The estimate over no rows."""
+
+
 def retained(kept: Kept, at: float = KEEP_AT) -> NDArray[np.int8]:
     """Each row as a vote: 1 kept, 0 dropped, -1 if all abstained."""
     return np.where(np.isnan(kept.probability), -1, kept.probability >= at).astype(np.int8)
 
 
-def estimate_quality(kept: Kept) -> Quality:
+def estimate_quality(fit: PatternFit) -> Quality:
     """Estimate the dataset's quality by these filters."""
-    votes = retained(kept)
-    rows = int((votes >= 0).sum())
+    counts = fit.patterns.counts
+    decided = ~np.isnan(fit.probability)
+    rows = int(counts[decided].sum())
     if not rows:
-        return Quality(math.nan, 0.0, 1.0, 0, "undetermined")
-    if kept.model is None:
-        return wilson(int((votes == 1).sum()), rows)
-    counts = kept.patterns.counts
-    decided = ~np.isnan(kept.model.posterior)
-    share = float((counts[decided] * kept.model.posterior[decided]).sum()) / rows
-    error = _log_odds_error(kept.model, kept.patterns)
+        return NO_QUALITY
+    if fit.model is None:
+        return wilson(int(counts[decided & (fit.probability >= KEEP_AT)].sum()), rows)
+    share = float((counts[decided] * fit.probability[decided]).sum()) / rows
+    error = _log_odds_error(fit.model, fit.patterns)
     if error is None:
         return Quality(share, 0.0, 1.0, rows, "undetermined")
     held = min(max(share, EDGE), 1 - EDGE)

@@ -17,12 +17,18 @@ Ids: TypeAlias = tuple[Words, Words]
 TIES: Final = "score.ties"
 BATCHES: Final = "score.batches"
 RANDOM: Final = "score.random"
+SAMPLE: Final = "score.sample"
 """The purposes of orders; orders of different purposes are independent."""
+
+
+def hashes(ids: Ids, seed: int, purpose: str) -> Words:
+    """The hash by which each row is ordered for a purpose."""
+    return draw_order(ids, key_of(seed, purpose))
 
 
 def hashed(ids: Ids, seed: int, purpose: str) -> Integers:
     """Row numbers in the order of a purpose: by the hash of the id, then by the id itself."""
-    place = draw_order(ids, key_of(seed, purpose))
+    place = hashes(ids, seed, purpose)
     order = np.argsort(place, kind="stable")
     sorted_places = place[order]
     if (sorted_places[1:] == sorted_places[:-1]).any():  # one in 2^64 pairs of ids, or duplicate ids

@@ -2,7 +2,8 @@
 
 from winnow.pipelines.query.cluster_counts import Cluster, Overview
 from winnow.pipelines.rules.near_thresholds import NearSample, NearThreshold
-from winnow.pipelines.score.overview import Distribution, DropOverlap, FitOverview, ScoredSample, ScoreOverview
+from winnow.pipelines.score.deciding.records import Distribution
+from winnow.pipelines.score.overview import DropOverlap, FitOverview, ScoredSample, ScoreOverview
 from winnow.runners.report import DuplicatesFound, ExampleRange, ExampleRow, Examples
 from winnow.schemas.conditions import Cut
 from winnow.schemas.summary import (
@@ -122,6 +123,7 @@ SCORE_OVERVIEW = ScoreOverview(
     binarise="kmeans",
     by=None,
     rows=1234,
+    scored=1000,
     statuses={"ok": 1000, HOSTILE: 234},
     fits=(
         FitOverview(

@@ -11,18 +11,18 @@ import pytest
 
 from tests.pipelines.dedupe.search import Row, changed, layer, prose, search, write_pages
 from winnow.pipelines.dedupe import clusters as module
-from winnow.pipelines.dedupe.arrays import global_rows, shard_numbers
 from winnow.pipelines.dedupe.clusters import EDGES
 from winnow.pipelines.dedupe.graph import OutcomeGraph, StarGraph
 from winnow.pipelines.dedupe.groups import MEMBERS
 from winnow.pipelines.dedupe.near import MATCHES
-from winnow.pipelines.dedupe.scratch import put_part, read_part
 from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
+from winnow.pipelines.running.row_arrays import global_rows, shard_numbers
+from winnow.pipelines.running.scratch_parts import put_part, read_part
 from winnow.pipelines.running.step_beats import steps_done
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.location import open_location
 from winnow.runners.engines.engine import Engine
-from winnow.runners.stages.deduplication import DedupeProgress
+from winnow.runners.terminal.job_progress import JobProgress
 from winnow.schemas.records import StoreRecord
 from winnow.schemas.uint128 import values_of
 
@@ -159,7 +159,8 @@ def run_star_contraction(searching: Search, partitions: int) -> module.StarRound
 
 def test_progress_shows_the_last_step_that_has_begun(store: Store) -> None:
     searching = Search(store, put_shards(store.objects, []), "scratch/dedupe/test", {"near": "text.minhash"})
-    shown = DedupeProgress(searching, {"Bands": 6, "Candidates": 3, "Forests": 1})
+    steps = {"Bands": 6, "Candidates": 3, "Forests": 1}
+    shown = JobProgress(store.objects, searching.scratch, "dedupe", steps, rounds_after="Forests")
     assert shown.line({"Bands": 6, "Candidates": 2}).plain.split()[:4] == ["dedupe", "Candidates", "2/3", "parts"]
     assert shown.line({"Forests": 1, "Upward-0": 2}).plain.split()[:3] == ["dedupe", "Upward-0", "2"]
     assert steps_done(store.objects, searching.scratch) == Counter()

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from tests.pipelines.dedupe.search import prose
 from winnow.pipelines.binding.duplicates import near_settings
 from winnow.pipelines.dedupe import near
-from winnow.pipelines.dedupe.arrays import global_rows
 from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import addressed_blocks
+from winnow.pipelines.running.row_arrays import global_rows
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import create_or_open
 from winnow.pipelines.store.memory import MemoryStore

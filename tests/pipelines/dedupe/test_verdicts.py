@@ -94,7 +94,7 @@ def test_a_key_depends_on_shingles_and_not_on_signatures() -> None:
 def make_search(objects: MemoryStore) -> Search:
     """Return a search over two shards, with the verdicts that the store has now."""
     known = find_verdicts(objects, Scheme())
-    shards = [CoveredShard(name, "pages", 1, {}, known.get(name, ())) for name in ("one", "two")]
+    shards = [CoveredShard(name, "pages", 1, {}, verdicts=known.get(name, ())) for name in ("one", "two")]
     store = create_or_open(objects, StoreRecord("test", 7, 1024, 1 << 20, 1024, 1 << 20, 1 << 20))
     return Search(store, put_shards(objects, shards), "scratch", {}, near=near_settings(NearConfig()))
 

@@ -8,10 +8,11 @@ import pytest
 
 from tests.runners.scores.stores import BROKEN, CLEAN, TRAINED, make_store, scored, write
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.pipelines.score.overview import ScoreOverview, score_overviews
+from winnow.pipelines.score.overview import ScoreOverview
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
 from winnow.runners.commands.main import main
+from winnow.runners.report.summarise import summarise
 from winnow.runners.report.writing import write_report
 from winnow.runners.terminal.rules import decided_if_possible, pinned_if_measured
 from winnow.runners.terminal.scores import overviews, scores_if_bound
@@ -53,7 +54,7 @@ def opened(recipe: Recipe) -> Store:
 def found(recipe: Recipe) -> tuple[ScoreOverview, ...]:
     store = opened(recipe)
     generation = store.require_latest()
-    read = scores_if_bound(bind(recipe), store, generation)
+    read = scores_if_bound(bind(recipe), store, generation, summarise(store, generation))
     pinned = pinned_if_measured(bind(recipe), store, generation)
     rules = decided_if_possible(pinned, generation.number, scores=read)
     return overviews(read, bind(recipe), None if rules is None else pinned)
@@ -147,7 +148,10 @@ def test_scores_of_other_settings_are_not_shown_and_rules_that_cannot_be_decided
     assert mimic.undecided
     assert [one.kind for one in mimic.overlaps] == ["score"]
     store = opened(unmeasured)
-    assert not score_overviews(bind(write(folder, TRAINED.replace("mimic", "m"))), store, store.generation(1))
+    other, first = bind(write(folder, TRAINED.replace("mimic", "m"))), store.generation(1)
+    read = scores_if_bound(other, store, first, summarise(store, first))
+    assert read is not None
+    assert not read.overviews()
 
 
 def test_the_report_has_them_and_is_the_same_file_each_time(folder: Path) -> None:

@@ -1,6 +1,8 @@
 """A cut is the smallest key at which the rows up to it reach the target, however rows come and however many fit."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from random import Random
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.property_sizes import scaled
-from winnow.scoring.mixture.cuts import NOTHING, ROOM, Cut, Part, find_cuts, ordered_key, value_of_key
+from winnow.scoring.mixture.cuts import NOTHING, ROOM, Cut, CutSearch, Part, Seen, find_cuts, ordered_key, value_of_key
 
 ROOMS = (1, 2, 5, 64, ROOM)  # from one bit a pass to all rows at once
 
@@ -255,3 +257,32 @@ def test_known_keys_stay_known() -> None:
 def test_not_a_number_has_no_key() -> None:
     with pytest.raises(ValueError, match="NaN cannot"):
         ordered_key(np.array([1.0, np.nan]))
+
+
+@settings(derandomize=True, deadline=None, max_examples=scaled(100))
+@given(
+    rows=ROWS,
+    targets=TARGETS,
+    readers=st.integers(1, 4),
+    rooms=st.tuples(st.sampled_from(ROOMS), st.sampled_from(ROOMS)),
+    random=st.randoms(use_true_random=False),
+)
+def test_readers_that_each_see_some_rows_find_the_same_cuts(
+    rows: list[Row], targets: dict[int, list[int]], readers: int, rooms: tuple[int, int], random: Random
+) -> None:
+    """Each reader has less room than the search, so some return rows and others histograms."""
+    wanted = [(group, target) for group, asked in targets.items() for target in asked if target]
+    if not wanted:
+        return
+    groups, asked = (np.array(column, np.int64) for column in zip(*wanted, strict=True))
+    search = CutSearch(groups, asked, rooms[0])
+    while not search.done:
+        shares = [Seen(replace(search.openings, room=rooms[1])) for _ in range(readers)]
+        for number, seen in enumerate(shares):
+            seen.add(_part(rows[number::readers]))
+        random.shuffle(shares)
+        whole = Seen(search.openings)
+        for seen in shares:
+            whole.absorb(seen)
+        search.narrow(whole)
+    assert search.cuts() == [_by_definition(rows, group, target) for group, target in wanted]

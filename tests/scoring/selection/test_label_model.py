@@ -22,7 +22,7 @@ SENSITIVITY, SPECIFICITY = [0.9, 0.8, 0.7, 0.85], [0.75, 0.9, 0.65, 0.8]
 
 
 def _fitted(votes: Votes) -> LabelModel:
-    return fit_label_model(patterns_of(votes))
+    return fit_label_model(patterns_of(votes)[0])
 
 
 def _chance(row: list[int], good: bool, model: LabelModel) -> float:
@@ -54,13 +54,13 @@ def test_the_majority_is_the_share_of_votes() -> None:
     kept = aggregate(votes, "majority")
     assert kept.probability[:3].tolist() == [2 / 3, 0.5, 0]
     assert math.isnan(kept.probability[3])
-    assert (kept.how, kept.model) == ("majority", None)
+    assert (kept.fit.how, kept.fit.model) == ("majority", None)
 
 
 def test_patterns_are_the_distinct_rows() -> None:
     votes = np.array([[1, 0], [-1, 1], [1, 0], [1, 1]], np.int8)
-    patterns = patterns_of(votes)
-    assert np.array_equal(patterns.votes[patterns.row], votes)
+    patterns, row = patterns_of(votes)
+    assert np.array_equal(patterns.votes[row], votes)
     assert patterns.votes.tolist() == [[-1, 1], [1, 0], [1, 1]]
     assert patterns.counts.tolist() == [1, 2, 1]
 
@@ -68,8 +68,8 @@ def test_patterns_are_the_distinct_rows() -> None:
 def test_patterns_of_more_checkpoints_than_fit_a_number_are_told_apart() -> None:
     votes = np.random.default_rng(0).integers(-1, 2, (300, 65)).astype(np.int8)
     votes[200:] = votes[:100]
-    patterns = patterns_of(votes)
-    assert np.array_equal(patterns.votes[patterns.row], votes)
+    patterns, row = patterns_of(votes)
+    assert np.array_equal(patterns.votes[row], votes)
     assert len(patterns.counts) == 200
 
 
@@ -86,13 +86,13 @@ def test_the_likelihood_and_the_posterior_are_those_of_all_ways_to_label(rows: l
         total += chance
         good_in += chance * np.array(labels)
     assert model.log_likelihood == pytest.approx(math.log(total), rel=1e-9, abs=1e-9)
-    assert model.posterior[patterns_of(votes).row] == pytest.approx(good_in / total, rel=1e-7, abs=1e-9)
+    assert model.posterior[patterns_of(votes)[1]] == pytest.approx(good_in / total, rel=1e-7, abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_no_rates_on_a_grid_are_likelier(seed: int) -> None:
     votes, _ = sampled_votes(60, 0.6, SENSITIVITY[:3], SPECIFICITY[:3], abstains=0.1 * (seed % 2), seed=seed)
-    model, patterns = _fitted(votes), patterns_of(votes)
+    model, patterns = _fitted(votes), patterns_of(votes)[0]
     steps = (0.05, 0.25, 0.45, 0.65, 0.85, 0.95)
     rates = np.array(list(itertools.product(steps, repeat=7)))
     rates = rates[(rates[:, 1:4] + rates[:, 4:] >= 1).all(axis=1)]
@@ -106,7 +106,7 @@ def test_no_rates_that_a_search_finds_are_likelier(seed: int) -> None:
     """A general optimiser from random starts, which may stop at worse optima but should find none that is better."""
     optimize = pytest.importorskip("scipy.optimize")
     votes, _ = sampled_votes(300, 0.6, SENSITIVITY, SPECIFICITY, seed=seed)
-    model, patterns = _fitted(votes), patterns_of(votes)
+    model, patterns = _fitted(votes), patterns_of(votes)[0]
     counts, random, best = patterns.counts.astype(np.float64), np.random.default_rng(seed), -math.inf
 
     def lost(odds: NDArray[np.float64]) -> float:
@@ -127,11 +127,11 @@ def test_no_rates_that_a_search_finds_are_likelier(seed: int) -> None:
 def test_known_rates_are_found_again(abstains: float, balance: float) -> None:
     votes, good = sampled_votes(40_000, balance, SENSITIVITY, SPECIFICITY, abstains=abstains)
     kept = aggregate(votes)
-    assert kept.model is not None
-    assert kept.model.converged
-    assert kept.model.balance == pytest.approx(balance, abs=0.03)
-    assert kept.model.sensitivity == pytest.approx(SENSITIVITY, abs=0.03)
-    assert kept.model.specificity == pytest.approx(SPECIFICITY, abs=0.03)
+    assert kept.fit.model is not None
+    assert kept.fit.model.converged
+    assert kept.fit.model.balance == pytest.approx(balance, abs=0.03)
+    assert kept.fit.model.sensitivity == pytest.approx(SENSITIVITY, abs=0.03)
+    assert kept.fit.model.specificity == pytest.approx(SPECIFICITY, abs=0.03)
     # Probabilities are what they say: of rows at 0.8, eight in ten are good.
     there = ~np.isnan(kept.probability)
     tenth = np.minimum((kept.probability[there] * 10).astype(int), 9)
@@ -150,7 +150,7 @@ def test_one_good_checkpoint_outweighs_two_bad_ones() -> None:
 
 def test_a_checkpoint_that_votes_against_the_others_counts_as_chance() -> None:
     votes, _ = sampled_votes(5000, 0.6, [0.9, 0.85, 0.8, 0.2], [0.9, 0.85, 0.8, 0.2])
-    model = aggregate(votes).model
+    model = aggregate(votes).fit.model
     assert model is not None
     assert model.sensitivity[3] + model.specificity[3] == pytest.approx(1)
     assert model.balance == pytest.approx(0.6, abs=0.03)
@@ -159,7 +159,7 @@ def test_a_checkpoint_that_votes_against_the_others_counts_as_chance() -> None:
 def test_fewer_than_three_checkpoints_fall_back_to_the_majority() -> None:
     votes = np.array([[1, 0, -1], [0, 0, -1], [1, 1, -1]], np.int8)
     kept = aggregate(votes, "label_model")
-    assert (kept.how, kept.model) == ("majority", None)
+    assert (kept.fit.how, kept.fit.model) == ("majority", None)
     assert kept.probability.tolist() == [0.5, 0, 1]
 
 
@@ -167,7 +167,7 @@ def test_a_checkpoint_that_never_votes_changes_nothing() -> None:
     votes, _ = sampled_votes(500, 0.6, SENSITIVITY, SPECIFICITY)
     silent = np.hstack([votes[:, :2], np.full((500, 1), -1, np.int8), votes[:, 2:]])
     assert np.array_equal(aggregate(silent).probability, aggregate(votes).probability)
-    model = aggregate(silent).model
+    model = aggregate(silent).fit.model
     assert model is not None
     assert np.isnan(model.sensitivity).tolist() == [False, False, True, False, False]
 
@@ -193,9 +193,9 @@ def test_the_same_for_any_order_of_rows(rows: list[tuple[int, ...]], random: ran
     for how in ("majority", "label_model"):
         one, other = (aggregate(table, how) for table in (votes, votes[order]))
         assert np.array_equal(other.probability, one.probability[order], equal_nan=True)
-        if one.model is not None and other.model is not None:
-            assert other.model.log_likelihood == one.model.log_likelihood
-            assert np.array_equal(other.model.sensitivity, one.model.sensitivity, equal_nan=True)
+        if one.fit.model is not None and other.fit.model is not None:
+            assert other.fit.model.log_likelihood == one.fit.model.log_likelihood
+            assert np.array_equal(other.fit.model.sensitivity, one.fit.model.sensitivity, equal_nan=True)
 
 
 def test_what_is_no_vote_is_refused() -> None:

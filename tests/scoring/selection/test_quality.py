@@ -26,7 +26,7 @@ def test_the_majority_retains_rows_with_half_of_the_votes_or_more() -> None:
     votes = np.array([[1, 1, 0], [0, 0, 1], [1, 0, -1], [-1, -1, -1]], np.int8)
     kept = aggregate(votes, "majority")
     assert retained(kept).tolist() == [1, 0, 1, -1]
-    quality = estimate_quality(kept)
+    quality = estimate_quality(kept.fit)
     assert (quality.share, quality.rows, quality.method) == (2 / 3, 3, "wilson")
 
 
@@ -46,11 +46,11 @@ def test_wilson_is_the_published_interval() -> None:
 def test_the_label_model_gives_its_mean_posterior_which_is_its_balance() -> None:
     votes, _ = sampled_votes(3000, 0.6, SENSITIVITY, SPECIFICITY, abstains=0.2)
     kept = aggregate(votes)
-    quality = estimate_quality(kept)
-    assert kept.model is not None
+    quality = estimate_quality(kept.fit)
+    assert kept.fit.model is not None
     assert quality.method == "delta"
     assert quality.share == pytest.approx(np.nanmean(kept.probability), rel=1e-12)
-    assert quality.share == pytest.approx(kept.model.balance, abs=1e-8)
+    assert quality.share == pytest.approx(kept.fit.model.balance, abs=1e-8)
     assert quality.low < quality.share < quality.high
     assert quality.rows == int((~np.isnan(kept.probability)).sum())
 
@@ -60,18 +60,20 @@ def test_the_interval_of_the_label_model_covers_the_truth(rows: int, balance: fl
     draws, covered = 150, 0
     for seed in range(draws):
         votes, _ = sampled_votes(rows, balance, SENSITIVITY, SPECIFICITY, seed=seed)
-        quality = estimate_quality(aggregate(votes))
+        quality = estimate_quality(aggregate(votes).fit)
         covered += quality.low <= balance <= quality.high
     assert 0.89 <= covered / draws <= 0.99  # 0.95, within three standard deviations of so many draws
 
 
 @pytest.mark.parametrize("rows", [20, 400])
 def test_the_interval_of_the_majority_covers_the_share_that_filters_retain(rows: int) -> None:
-    everyone = estimate_quality(aggregate(sampled_votes(200_000, 0.6, SENSITIVITY, SPECIFICITY)[0], "majority")).share
+    everyone = estimate_quality(
+        aggregate(sampled_votes(200_000, 0.6, SENSITIVITY, SPECIFICITY)[0], "majority").fit
+    ).share
     draws, covered = 400, 0
     for seed in range(1, draws + 1):
         votes, _ = sampled_votes(rows, 0.6, SENSITIVITY, SPECIFICITY, seed=seed)
-        quality = estimate_quality(aggregate(votes, "majority"))
+        quality = estimate_quality(aggregate(votes, "majority").fit)
         covered += quality.low <= everyone <= quality.high
     assert 0.92 <= covered / draws <= 0.98
 
@@ -79,7 +81,7 @@ def test_the_interval_of_the_majority_covers_the_share_that_filters_retain(rows:
 def test_more_rows_give_a_narrower_interval() -> None:
     widths = []
     for rows in (300, 3000, 30_000):
-        quality = estimate_quality(aggregate(sampled_votes(rows, 0.6, SENSITIVITY, SPECIFICITY)[0]))
+        quality = estimate_quality(aggregate(sampled_votes(rows, 0.6, SENSITIVITY, SPECIFICITY)[0]).fit)
         widths.append(quality.high - quality.low)
     assert widths[0] > 2 * widths[1] > 4 * widths[2]
 
@@ -88,20 +90,20 @@ def test_checkpoints_that_always_agree_are_believed_as_one() -> None:
     """They are not independent, and the model takes them for faultless: their bias is not in the interval."""
     votes, _ = sampled_votes(1000, 0.6, [0.9], [0.8])
     kept = aggregate(np.repeat(votes, 5, axis=1))
-    quality, alone = estimate_quality(kept), wilson(int(votes.sum()), 1000)
+    quality, alone = estimate_quality(kept.fit), wilson(int(votes.sum()), 1000)
     assert kept.probability == pytest.approx(votes[:, 0].astype(float), abs=1e-4)
     assert (quality.share, quality.low, quality.high) == pytest.approx((alone.share, alone.low, alone.high), abs=1e-3)
 
 
 @pytest.mark.parametrize("vote", [0, 1])
 def test_votes_that_are_all_alike_do_not_tell_how_good_they_are(vote: int) -> None:
-    quality = estimate_quality(aggregate(np.full((50, 4), vote, np.int8)))
+    quality = estimate_quality(aggregate(np.full((50, 4), vote, np.int8)).fit)
     assert quality.share == pytest.approx(vote, abs=1e-5)
     assert (quality.low, quality.high, quality.method) == (0, 1, "undetermined")
 
 
 def test_no_votes_have_no_quality() -> None:
-    quality = estimate_quality(aggregate(np.full((3, 3), -1, np.int8)))
+    quality = estimate_quality(aggregate(np.full((3, 3), -1, np.int8)).fit)
     assert math.isnan(quality.share)
     assert (quality.low, quality.high, quality.rows) == (0, 1, 0)
 

@@ -1,6 +1,6 @@
-"""Rows as integers, and columns of blocks as arrays: the data that the kernels of this stage work on.
+"""Rows as integers, and columns of blocks as arrays: the data that the kernels of jobs work on.
 
-A row's global number combines its shard's number with its position in the shard. It is valid during one search only.
+A row's global number combines its shard's number with its position in the shard. It is valid during one job only.
 """
 
 import numpy as np

@@ -1,0 +1,102 @@
+"""The steps that jobs of several exchanges are made of: numbered tasks that send blocks, and consumers of partitions.
+
+Blocks travel through files in the job's scratch folder. Consumers count finished partitions there, for the progress.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.pvalue import PCollection
+
+from winnow.pipelines.running.blocks import AddressedBlock
+from winnow.pipelines.running.exchange import Exchange, Files
+from winnow.pipelines.running.step_beats import beat_step
+from winnow.pipelines.running.version_handshake import require_like_driver, versions_here
+from winnow.pipelines.running.worker import settle
+from winnow.pipelines.store.facade import ObjectStore
+
+Blocks = PCollection[AddressedBlock]
+Batches = Iterator[pa.RecordBatch]
+
+
+@dataclass(frozen=True)
+class JobSteps:
+    """The exchanges of one job. Picklable."""
+
+    objects: ObjectStore
+    scratch: str  # the job's own folder
+
+    def exchange(
+        self,
+        name: str,
+        blocks: Blocks | tuple[Blocks, ...],
+        consume: Callable[[int, Batches], Iterable[AddressedBlock]],
+    ) -> Blocks:
+        """Bring blocks to their partitions; return the blocks that their consumer sends."""
+        received: Blocks = blocks | name >> Exchange(
+            partial(self.with_beat, name, consume), transport=self._files(name), emits=AddressedBlock
+        )
+        return received
+
+    def finish(
+        self, name: str, blocks: Blocks | tuple[Blocks, ...], consume: Callable[[int, Batches], Iterable[int]]
+    ) -> None:
+        """Bring blocks to their partitions, whose consumer stores what it makes of them."""
+        done = blocks | name >> Exchange(partial(self.with_beat, name, consume), transport=self._files(name), emits=int)
+        # The results return through Beam: FnApiRunner notices a dead worker only by missing output.
+        done | f"Return.{name}" >> beam.Reshuffle()
+
+    def with_beat(
+        self, name: str, consume: Callable[[int, Batches], Iterable[object]], partition: int, batches: Batches
+    ) -> Iterator[object]:
+        """Consume a partition, and count it as finished."""
+        yield from consume(partition, batches)
+        beat_step(self.objects, self.scratch, name)
+
+    def store(self, name: str, numbers: PCollection[int], make: Callable[[int], Iterator[int]]) -> None:
+        """Call `make` with each number; it returns the numbers of what it has stored."""
+        done = numbers | name >> beam.FlatMap(partial(self._stored, name, make)).with_output_types(int)
+        done | f"Return.{name}" >> beam.Reshuffle()
+
+    def _stored(self, name: str, make: Callable[[int], Iterator[int]], number: int) -> Iterator[int]:
+        yield from make(number)
+        beat_step(self.objects, self.scratch, name)
+
+    def _files(self, name: str) -> Files:
+        return Files(self.objects, f"{self.scratch}/exchange/{name}")
+
+
+def sending(make: Callable[..., Iterator[AddressedBlock]], *arguments: object) -> beam.PTransform[object, Blocks]:
+    """The step that calls `make` with an element and these arguments, and sends its blocks."""
+    blocks: beam.PTransform[object, Blocks] = beam.FlatMap(make, *arguments).with_output_types(AddressedBlock)
+    return blocks
+
+
+def task_numbers(pipeline: beam.Pipeline, count: int) -> PCollection[int]:
+    """Return the numbers below `count`, spread over the workers."""
+    numbers: PCollection[int] = (
+        pipeline
+        | "Count" >> beam.Create([count], reshuffle=False)
+        | "Number" >> beam.ParDo(_Numbers()).with_output_types(int)
+        | "Spread" >> beam.Reshuffle().with_output_types(int)
+    )
+    return numbers
+
+
+class _Numbers(beam.DoFn):
+    """Count → the numbers below it."""
+
+    def __init__(self) -> None:
+        self._driver = versions_here()
+
+    def setup(self) -> None:
+        """Prepare the process."""
+        settle()
+
+    def process(self, element: int) -> Iterator[int]:
+        """Yield one element per number; refuse to run if this worker's versions differ from the driver's."""
+        require_like_driver(self._driver)
+        yield from range(element)

@@ -1,0 +1,129 @@
+"""The shards that the tasks of a job cover, by number: a list in the store, which each worker process reads once.
+
+Rows that are forgotten while the job runs stay part of it: which rows are hidden is fixed with the list, so that all
+tasks see the same rows.
+"""
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from typing import Any, Generic, TypeVar
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from winnow.pipelines.query.columns import Column, read_aligned
+from winnow.pipelines.running.scratch_parts import put_part, read_part
+from winnow.pipelines.running.tasks import put_task_list
+from winnow.pipelines.store.content import read_content
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.hiding.looks import READERS, Hiding
+from winnow.pipelines.store.state import StoreState
+from winnow.schemas.identity import canonical_json
+from winnow.schemas.rows.extraction import EXTRACTED
+
+MAX_SHARD_GROUPS = 4096
+"""The shards of a large store are put into at most this many groups, so that tasks send fewer and larger blocks."""
+
+HIDDEN = pa.schema([pa.field("row", pa.int64(), nullable=False)])
+"""The forgotten rows of a shard, ascending."""
+
+_BATCH_ROWS = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class ListedShard:
+    """A shard, and the object of each layer that the job reads of it."""
+
+    shard: str
+    source: str
+    rows: int
+    objects: Mapping[str, str]
+    hidden: int = 0  # number of forgotten rows; the scratch folder lists them
+
+
+Listed = TypeVar("Listed", bound=ListedShard)
+
+
+@dataclass(frozen=True)
+class ShardList(Generic[Listed]):
+    """A list of shards, sorted by name. Picklable."""
+
+    objects: ObjectStore
+    path: str  # the object that lists the shards
+    scratch: str
+    kind: type[Listed]
+    most_groups: int = MAX_SHARD_GROUPS
+
+    @property
+    def all(self) -> tuple[Listed, ...]:
+        """Every shard, by number."""
+        known = _last_list.get((self.objects.root, self.path))
+        if known is None:
+            known = tuple(
+                msgspec.json.decode(line, type=self.kind) for line in read_content(self.objects, self.path).splitlines()
+            )
+            _last_list.clear()
+            _last_list[self.objects.root, self.path] = known
+        return known
+
+    @property
+    def groups(self) -> int:
+        """The number of shard groups: ranges of shards that one task handles."""
+        return min(len(self.all), self.most_groups)
+
+    def group_of(self, shards: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the shard group of each shard number."""
+        return shards * self.groups // len(self.all)
+
+    def in_group(self, group: int) -> range:
+        """Return the numbers of the shards in a shard group."""
+        count = len(self.all)
+        return range(-(-group * count // self.groups), -(-(group + 1) * count // self.groups))
+
+    def hidden(self, shard: int) -> NDArray[np.int64] | None:
+        """Return the forgotten rows of a shard, ascending; None if there are none."""
+        if not self.all[shard].hidden:
+            return None
+        found: NDArray[np.int64] = read_part(self.objects, self.scratch, "hidden", shard)["row"].to_numpy()
+        return found
+
+    def read(self, shard: int, columns: list[Column]) -> Iterator[tuple[int, dict[str, pa.Array]]]:
+        """Yield batches of a shard's columns, each with the number of its first row; forgotten rows are neutral."""
+        at = 0
+        for batch in read_aligned(self.objects, self.all[shard].objects, columns, _BATCH_ROWS, self.hidden(shard)):
+            yield at, batch
+            at += len(next(iter(batch.values())))
+
+
+_last_list: dict[tuple[str, str], tuple[Any, ...]] = {}  # the list that this process read last
+
+
+def put_shard_list(objects: ObjectStore, stage: str, shards: list[Listed]) -> str:
+    """Store a list of shards; return its path."""
+    return put_task_list(objects, stage, [canonical_json(asdict(shard)).encode() for shard in shards])
+
+
+def put_hidden_rows(objects: ObjectStore, state: StoreState, hiding: Hiding, scratch: str) -> dict[str, int]:
+    """Store the hidden rows of every shard in a scratch folder; return their number for each shard that has some."""
+    if not hiding:
+        return {}
+    texts: dict[str, list[str]] = {}
+    for layer in sorted(state.layers):
+        if layer.startswith(EXTRACTED):
+            for row in state.layers[layer]:
+                texts.setdefault(row.shard, []).append(row.object)
+
+    def hide(number: int, shard: str, samples: str) -> int:
+        rows = hiding.of(objects, samples, texts.get(shard, ())).rows
+        if len(rows):
+            put_part(objects, scratch, "hidden", number, pa.RecordBatch.from_arrays([pa.array(rows)], schema=HIDDEN))
+        return len(rows)
+
+    shards = [record for _, record in sorted(state.shards, key=lambda one: one[1].shard)]
+    names = [record.shard for record in shards]
+    with ThreadPoolExecutor(READERS) as pool:
+        counts = pool.map(hide, range(len(shards)), names, [record.object.path for record in shards])
+        return {name: count for name, count in zip(names, counts, strict=True) if count}

@@ -1,0 +1,72 @@
+"""The driver's side of a decision: what its jobs cover, and the record of their results."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from winnow.pipelines.binding.scores import BoundScore
+from winnow.pipelines.dedupe.task import GlobalKey
+from winnow.pipelines.running.scratch_parts import put_arrays
+from winnow.pipelines.running.shard_list import ListedShard, put_hidden_rows, put_shard_list
+from winnow.pipelines.score.deciding.decision import Decision, Sizes, score_columns
+from winnow.pipelines.score.deciding.measuring import read_distributions, read_extremes
+from winnow.pipelines.score.deciding.records import DecidedGroup, DecisionRecord, Distribution, RowPlace
+from winnow.pipelines.score.weights import scored_shards
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.looks import Hiding
+from winnow.pipelines.store.state import StoreState
+from winnow.scoring.selection import ScoreHistogram, bars, summary
+
+KEEP_BARS = 20  # of the keep probability, from 0 to 1
+
+
+def make_decision(
+    store: Store, bound: BoundScore, state: StoreState, key: GlobalKey, hiding: Hiding, sizes: Sizes
+) -> Decision:
+    """Return the decision on every row of a score, whose traces exist."""
+    scratch = f"{layout.SCRATCH}decide/{bound.entry.name}/{key.covered}"
+    hidden = put_hidden_rows(store.objects, state, hiding, scratch)
+    rows = {record.shard: record.object.rows for _, record in state.shards}
+    shards = [
+        ListedShard(one.shard, one.source, rows[one.shard], one.objects, hidden.get(one.shard, 0))
+        for one in scored_shards(state, score_columns(bound).all)
+    ]
+    listed = put_shard_list(store.objects, bound.entry.layer, shards)
+    return Decision(store, bound, listed, scratch, len(shards), sum(rows.values()), sizes)
+
+
+def put_owed(decision: Decision, state: StoreState, key: GlobalKey) -> int:
+    """Store which groups of shards have one that lacks the layer; return their number."""
+    shards, sources = decision.shards, state.keys[layout.SAMPLES]
+    there = state.find(decision.bound.entry.layer, dict.fromkeys(sources, key.covered), under=key.settings)
+    owed = [
+        group
+        for group in range(shards.groups)
+        if any(shards.all[shard].shard not in there for shard in shards.in_group(group))
+    ]
+    put_arrays(decision.store.objects, decision.scratch, "owed", 0, {"groups": pa.array(owed, pa.int64())})
+    return len(owed)
+
+
+def record_of(decision: Decision, groups: Sequence[DecidedGroup], keeps: ScoreHistogram) -> DecisionRecord:
+    """Return the record of a decision, once all votes are counted."""
+    *checkpoints, score = read_distributions(decision)
+    ends = read_extremes(decision)
+    places = [
+        (highest, RowPlace(decision.shards.all[shard].shard, row))
+        for highest, shard, row in zip(*(ends[name].to_pylist() for name in ("highest", "shard", "row")), strict=True)
+    ]
+    named = enumerate(checkpoints if decision.bound.entry.checkpoints else [], start=1)  # a measure has its score alone
+    return DecisionRecord(
+        groups=tuple(groups),
+        checkpoints=tuple(_distribution(f"m{number}", one, decision.rows) for number, one in named),
+        score=_distribution("score", score, decision.rows),
+        keep=Distribution("keep", summary(keeps, decision.rows), bars(keeps, KEEP_BARS, (0.0, 1.0))),
+        highest=tuple(place for highest, place in places if highest),
+        lowest=tuple(place for highest, place in places if not highest),
+    )
+
+
+def _distribution(name: str, scores: ScoreHistogram, rows: int) -> Distribution:
+    return Distribution(name, summary(scores, rows), bars(scores))

@@ -1,0 +1,118 @@
+"""Decides which rows a score keeps: the jobs of a decision one after another, and the layer that they write."""
+
+import time
+
+from winnow.pipelines.binding.scores import BoundScore
+from winnow.pipelines.dedupe.stage import load_stable_hiding
+from winnow.pipelines.running.exchange import clear_scratch
+from winnow.pipelines.running.linear_jobs import Job
+from winnow.pipelines.score.deciding.batch_votes import BatchVotes
+from winnow.pipelines.score.deciding.decided import make_decision, put_owed, record_of
+from winnow.pipelines.score.deciding.decision import Decision, Sizes
+from winnow.pipelines.score.deciding.jobs import batch_job, fit_job, place_job, top_job, vote_job, write_job
+from winnow.pipelines.score.deciding.measuring import FittedGroup, read_fits
+from winnow.pipelines.score.deciding.placing import Order, Placing
+from winnow.pipelines.score.deciding.records import DecidedGroup, DecisionRecord, find_decision, put_decision
+from winnow.pipelines.score.deciding.top_cuts import TopSearch
+from winnow.pipelines.score.deciding.voting import Voting
+from winnow.pipelines.score.deciding.writing import Writing
+from winnow.pipelines.score.keys import score_key
+from winnow.pipelines.score.stage import load_score
+from winnow.pipelines.score.weights import forgotten_in
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.lease import require_lease
+from winnow.pipelines.store.state import StoreState
+from winnow.runners.report.scores import NOTES
+from winnow.runners.stages.stage_run import StageRun
+from winnow.runners.terminal.job_progress import JobProgress
+from winnow.schemas.errors import StageError
+
+DEFAULT_SIZES = Sizes()
+SHOWN = 6  # fits in the terminal; the report shows all
+
+
+def decide(run: StageRun, state: StoreState, bound: BoundScore, sizes: Sizes = DEFAULT_SIZES) -> None:
+    """Update a score's layer for the rows of the state, whose traces must be current."""
+    store, hiding = run.store, load_stable_hiding(run.store)
+    layer, forgotten = bound.entry.layer, forgotten_in(hiding)
+    key = score_key(bound, state, forgotten)
+    there = load_score(store, state, bound, forgotten)
+    if not state.shards or (there and find_decision(store.objects, layer, key.covered) is not None):
+        return
+    began = time.monotonic()
+    clear_scratch(store.objects, f"{layout.SCRATCH}decide")  # left by an interrupted decision
+    decision = make_decision(store, bound, state, key, hiding, sizes)
+    jobs = _Jobs(run, decision)
+    fitted, orders = jobs.fitted(), _orders(bound)
+    placing = Placing(decision, orders)
+    placing.prepare(fitted)
+    jobs.run(place_job(placing))
+    placing.finish()
+    batches = BatchVotes(placing) if "batches" in orders else None
+    if batches is not None:
+        jobs.run(batch_job(batches))
+    voting = Voting(decision, batches, len(fitted))
+    voting.prepare(fitted)
+    jobs.run(vote_job(voting))
+    record = record_of(decision, voting.decided(), voting.keeps())
+    put_decision(store.objects, layer, key.covered, record)
+    if owed := put_owed(decision, state, key):
+        jobs.run(write_job(Writing(decision, placing, batches, key), owed))
+    if not load_score(store, state, bound, forgotten):
+        raise StageError(f"{layer}: shards ended without a commit; run again")
+    require_lease(store.objects)
+    clear_scratch(store.objects, decision.scratch)
+    store.objects.delete(decision.listed)
+    _print_result(run, bound, record, time.monotonic() - began)
+
+
+def _orders(bound: BoundScore) -> tuple[Order, ...]:
+    return ("score", "random", "batches") if bound.entry.filter.binarise == "threshold" else ("score", "random")
+
+
+class _Jobs:
+    """Runs the jobs of a decision: on the engine, or in this process if there are few rows."""
+
+    def __init__(self, run: StageRun, decision: Decision) -> None:
+        self._run = run
+        self._decision = decision
+
+    def run(self, job: Job) -> None:
+        """Run one job."""
+        if self._decision.small:
+            job.run_here()
+            return
+        layer, objects = self._decision.bound.entry.layer, self._run.store.objects
+        with JobProgress(objects, self._decision.scratch, layer, job.parts).shown(self._run.console):
+            self._run.job(layer, job.build)
+
+    def fitted(self) -> tuple[FittedGroup, ...]:
+        """Run the jobs that fit the cuts of all groups; return them."""
+        self.run(fit_job(self._decision))
+        fitted = read_fits(self._decision)
+        if self._decision.rule.rule == "top":
+            return TopSearch(self._decision, fitted, lambda one: self.run(top_job(one))).find()
+        return fitted
+
+
+def _print_result(run: StageRun, bound: BoundScore, record: DecisionRecord, seconds: float) -> None:
+    """Print one line for each of the largest fits, with the estimated quality."""
+    largest = sorted(record.groups, key=lambda one: -one.rows)
+    layer, by = bound.entry.layer, bound.entry.filter.by
+    for one in largest[:SHOWN]:
+        of = f" of {by} {one.name}" if one.name else ""
+        quality = one.quality
+        said = f"no votes: {_no_votes_reason(one)}"
+        if quality is not None:
+            said = (
+                f"{quality.rows:,} samples; worth keeping {quality.share:.1%} ({quality.low:.1%} to "
+                f"{quality.high:.1%}, {quality.method}); {seconds:.1f} s"
+            )
+        run.console.print(f"{layer}{of}  {said}", markup=False, soft_wrap=True)
+    if (rest := len(largest) - SHOWN) > 0:
+        run.console.print(f"{layer}  {rest} more values of {by}: winnow report")
+
+
+def _no_votes_reason(group: DecidedGroup) -> str:
+    notes = sorted({NOTES[cut.note] for cut in group.cuts if cut.note})
+    return ", ".join(notes) or NOTES["unscored"]

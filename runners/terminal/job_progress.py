@@ -1,0 +1,52 @@
+"""Live progress of a job that stores its results only at its end, from the workers' heartbeats."""
+
+import time
+from collections.abc import Mapping
+
+from rich.console import Console
+from rich.text import Text
+
+from winnow.pipelines.running.step_beats import steps_done
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.runners.terminal.status_line import StatusLine
+
+
+class JobProgress:
+    """Shows which step a job is at, and how many of its parts are done."""
+
+    def __init__(
+        self, objects: ObjectStore, scratch: str, name: str, steps: Mapping[str, int], rounds_after: str = ""
+    ) -> None:
+        """Begin.
+
+        Args:
+            objects: The store.
+            scratch: The job's scratch folder.
+            name: The stage, as shown.
+            steps: The maximum number of partitions of each step, in order.
+            rounds_after: The step after which further steps may follow, in rounds.
+        """
+        self._objects = objects
+        self._scratch = scratch
+        self._name = name
+        self._steps = dict(steps)
+        self._rounds_after = rounds_after
+        self._started = time.monotonic()
+
+    def shown(self, console: Console) -> StatusLine:
+        """The status line, shown while the job runs."""
+        return StatusLine(console, self.line({}), self._poll)
+
+    def line(self, done: Mapping[str, int]) -> Text:
+        """The line for the current step: the last one begun, including rounds."""
+        seconds = time.monotonic() - self._started
+        begun = [step for step in self._steps if step in done]
+        rounds = [step for step in done if step not in self._steps]
+        at = begun[-1] if begun else next(iter(self._steps))
+        if rounds and at == self._rounds_after:
+            at = rounds[-1]
+        most = f"/{self._steps[at]:,}" if at in self._steps else ""
+        return Text(f"{self._name:<16}  {at}  {done.get(at, 0):,}{most} parts  {seconds:.0f} s")
+
+    def _poll(self) -> Text:
+        return self.line(steps_done(self._objects, self._scratch))
