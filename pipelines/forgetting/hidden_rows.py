@@ -30,22 +30,19 @@ class ShardTexts:
 def hidden_rows(store: Store, generation: Generation, hiding: Hiding | None = None) -> dict[str, HiddenRows]:
     """The hidden rows by shard, for shards that have any."""
     hiding = load_hiding(store.objects) if hiding is None else hiding
-    found = {}
-    for shard in shard_texts(store, generation, hiding):
-        rows = hiding.of(store.objects, shard.row.object, shard.texts)
-        if len(rows.rows):
-            found[shard.row.shard] = rows
-    return found
+    return {row.shard: rows for row, rows in _hidden(store, hiding, shard_texts(store, generation, hiding))}
 
 
 def every_hidden_row(store: Store, record: GenerationRecord, hiding: Hiding) -> dict[str, HiddenRows]:
     """The hidden rows of every recipe's samples, by samples object, for objects that have any."""
-    found = {}
-    for shard in every_shard_text(store, record, hiding):
+    return {row.object: rows for row, rows in _hidden(store, hiding, every_shard_text(store, record, hiding))}
+
+
+def _hidden(store: Store, hiding: Hiding, shards: Iterable[ShardTexts]) -> Iterator[tuple[ManifestRow, HiddenRows]]:
+    for shard in shards:
         rows = hiding.of(store.objects, shard.row.object, shard.texts)
         if len(rows.rows):
-            found[shard.row.object] = rows
-    return found
+            yield shard.row, rows
 
 
 def shard_texts(store: Store, generation: Generation, hiding: Hiding) -> Iterator[ShardTexts]:
