@@ -1,18 +1,15 @@
 """What the latest generation holds, by key: where a command begins, so that it need not read what was published before.
 
 Only commits that are newer than the generation are read: those of shards that it does not hold. A layer whose object is
-gone, or that was made of other samples than the current ones, is not held, and its commit is withdrawn. A manifest that
-is lost holds nothing: what it listed is found by its commits, and the next generation lists it again.
+gone, or that was made of other samples than the current ones, is not held, and its commit is withdrawn.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Self
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import committed_names, load_layer_commits, load_task_commits
-from winnow.pipelines.store.damage import MissingError
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.manifests import ManifestRow, read_manifest, read_tasks, row_of_commit
@@ -47,11 +44,10 @@ class Held:
         if layer not in self._layers:
             assert self.record is not None
             by_key: dict[str, dict[str, ManifestRow]] = {}
-            with suppress(MissingError):
-                for row in read_manifest(self.objects, self.record.layers[layer].manifest):
-                    by_key.setdefault(row.key, {})[row.shard] = row
+            for row in read_manifest(self.objects, self.record.layers[layer].manifest):
+                by_key.setdefault(row.key, {})[row.shard] = row
             self._layers[layer] = by_key
-        return self._layers[layer].get(key, {})
+        return self._layers[layer][key]
 
     def layer(self, layer: str) -> Iterator[ManifestRow]:
         """The objects of a layer under every key."""
@@ -69,9 +65,8 @@ class Held:
     def _tasks_by_key(self) -> dict[str, dict[str, TaskCommit]]:
         if self._tasks is None:
             self._tasks = {}
-            with suppress(MissingError):
-                for task in () if self.record is None else read_tasks(self.objects, self.record.tasks):
-                    self._tasks.setdefault(task.key, {})[task.task] = task
+            for task in () if self.record is None else read_tasks(self.objects, self.record.tasks):
+                self._tasks.setdefault(task.key, {})[task.task] = task
         return self._tasks
 
     def drop_task(self, key: str, name: str) -> None:

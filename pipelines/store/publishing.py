@@ -118,8 +118,7 @@ def _union(store: Store, held: Held, recipe: str, resolved: str, contents: Conte
     tasks = [*kept, *contents.tasks]
     layers: dict[str, LayerRecord] = {} if latest is None else dict(latest.layers)
     lost = _sample_objects(before) - _sample_objects(tasks)
-    listed = latest is not None and store.objects.exists(latest.layers[layout.SAMPLES].manifest)
-    if latest is None or not listed or _by_name(before) != _by_name(tasks):
+    if latest is None or _by_name(before) != _by_name(tasks):
         layers[layout.SAMPLES] = put_manifest(store.objects, layout.SAMPLES, sample_rows(tasks))
         task_list = put_tasks(store.objects, tasks)
     else:

@@ -34,6 +34,7 @@ from winnow.pipelines.store.generations import Store, create_or_open, open_store
 from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.manifests import ManifestRow
+from winnow.pipelines.store.mending import mend_manifests
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.recording import record_ingest, record_pass
@@ -54,6 +55,7 @@ def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bo
     run = StageRun(console, engine, store)
     with writing(store.objects):
         finish_purge(store)
+        mend_manifests(store)
         held = Held.of(store)
         plans = plan_sources(context, patterns)
         plans = [settle_changes(context, held, plan, replace_files=replace) for plan in plans]

@@ -24,7 +24,7 @@ from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.location import open_store_at
 from winnow.pipelines.store.sealed import put_record
 from winnow.schemas.recipe import load_recipe
-from winnow.schemas.records import to_json
+from winnow.schemas.records import to_json, values_hash
 
 NOTICED = "noticed"
 AGAIN = "the next run makes it again, with the same values"
@@ -107,6 +107,19 @@ def untold(folder: Path) -> None:
         path.unlink()
 
 
+def merged(store: Store) -> str:
+    row = store.manifest(store.require_latest(), "samples")[-1]
+    values = values_hash(
+        {one.shard: one.values for one in store.manifest(store.require_latest(), "samples") if one.key == row.key}
+    )
+    return next(info.path for info in store.objects.list(layout.merged_statistics("samples", row.key, values)))
+
+
+def unmerged(folder: Path) -> None:
+    for path in sorted((folder / "store/stats").glob("*/merged-*")):
+        path.unlink()
+
+
 def half_purged(folder: Path) -> None:
     store = open_store_at(folder / "store")
     numbers = store.generation_numbers()
@@ -119,11 +132,13 @@ KINDS = {
     "layer": Kind(of_layer("text.length", "object"), "plan", NOTICED),
     "quarantine": Kind(refused("quarantine"), "report", NOTICED),
     "dropped": Kind(refused("dropped"), "audit", NOTICED),
-    "statistics": Kind(of_layer("text.length", "statistics"), "stats", NOTICED),
+    "statistics": Kind(of_layer("text.length", "statistics"), "stats", NOTICED, unmerged),
+    "merged statistics": Kind(merged, "stats", CACHE),
     "intake": Kind(lambda store: layout.intake("lines", 1), "ingest", NOTICED),
     "commit of a task": Kind(committed("samples"), "ingest", AGAIN),
     "commit of a layer": Kind(committed("text.length"), "annotate", AGAIN),
     "manifest": Kind(lambda store: store.require_latest().layers["text.length"].manifest, "stats", NOTICED),
+    "manifest of samples": Kind(lambda store: store.require_latest().layers["samples"].manifest, "stats", NOTICED),
     "manifest of tasks": Kind(lambda store: store.require_latest().tasks, "stats", NOTICED),
     "generation": Kind(
         lambda store: layout.generation(store.require_latest().number),
@@ -292,17 +307,20 @@ def test_the_audit_notices_what_is_lost_unless_it_is_of_no_consequence(
         assert noticed == (KINDS[name].lost is NOTICED)
 
 
-def test_a_run_makes_again_what_is_lost(whole: Whole, tmp_path: Path) -> None:
+KEPT = ("store.json", "intake", "tombstone", "purge")  # the first has a test of its own, the others are not made again
+LISTS = ("manifest", "manifest of samples", "manifest of tasks")  # they are made again from commits
+
+
+@pytest.mark.parametrize("names", [LISTS, tuple(name for name in KINDS if name not in KEPT + LISTS)], ids=len)
+def test_a_run_makes_again_what_is_lost(whole: Whole, tmp_path: Path, names: tuple[str, ...]) -> None:
     """As the remedies say; the store is then as it was.
 
     No row of these files was forgotten meanwhile, or it would not be written again.
     """
     folder = whole.copy(tmp_path / "copy")
     expected = tree_hash(folder)
-    kept = ("store.json", "intake", "tombstone", "purge")  # the first has a test of its own
-    for name, kind in KINDS.items():
-        if name not in kept:
-            whole.change(kind, folder, lost)
+    for name in names:
+        whole.change(KINDS[name], folder, lost)
     done = run_here(folder, "run", "recipe.yaml", *ALONE)
     assert done.status == 0, done.err
     assert tree_hash(folder) == expected
