@@ -87,6 +87,11 @@ class PlannedOutput:
         return sum((one.given for one in self.strata), Amount())
 
 
+def plan_name(plan: Mapping[str, Json]) -> str:
+    """The name of a plan, given its plain values: a hash of what decides the draw, so not of notes."""
+    return fingerprint_of({key: value for key, value in plan.items() if key != "notes"})
+
+
 @dataclass(frozen=True, slots=True)
 class MixturePlan:
     """The whole plan."""
@@ -108,8 +113,8 @@ class MixturePlan:
 
     @property
     def name(self) -> str:
-        """A hash of everything that decides the draw; notes, which are only words, do not count."""
-        return fingerprint_of({key: value for key, value in self.to_json().items() if key != "notes"})
+        """The plan's hash."""
+        return plan_name(self.to_json())
 
     def output(self, name: str) -> PlannedOutput:
         """The output of that name; KeyError if there is none."""

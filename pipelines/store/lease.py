@@ -104,7 +104,11 @@ class _Held:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._release()
+        try:
+            self._release()
+        except OSError:  # as on a full disk: the next writer sees that this process is gone
+            if error is None:
+                raise
 
     def _take(self, refused: str) -> None:
         """Takes the next number once no living process holds the last; `refused` is what the error says of that one."""

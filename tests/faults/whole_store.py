@@ -64,7 +64,7 @@ def make_whole_store(folder: Path, seed: int = 7) -> None:
     objects = LocalStore(folder / "store")
     put_strikes(objects, [Mark("lines", "a-task", Position("z.jsonl", seed, 0))] * STRIKES)
     ready(folder, "run", *ALONE)
-    put_task_list(objects, "annotate.cpu", [b"{}"])  # as a run leaves it that is stopped
+    put_task_list(objects, "annotate.cpu", [b'{"seed": %d}' % seed])  # as a run leaves it that is stopped
 
 
 def ready(folder: Path, command: str, *arguments: str) -> None:

@@ -14,7 +14,7 @@ import yaml
 
 from tests.runners.mixtures.readers import READERS, Sample, Shards, megatron
 from tests.runners.mixtures.tiny import ADDRESS, CLASSES, Tiny, tree
-from winnow.schemas.identity import fingerprint_of
+from winnow.schemas.mixture import plan_name
 from winnow.scoring.mixture.orders import export_order, key_of
 
 pytest.importorskip("array_record", reason="winnow[arrayrecord] is not installed")
@@ -154,7 +154,7 @@ def test_the_card_is_of_the_plan(whole: Tiny, name: str) -> None:
     folder = whole.folder / "out" / name
     card = json.loads((folder / "card.json").read_bytes())
     assert card["plan"] == plan.name
-    assert fingerprint_of(plan.to_json()) == plan.name
+    assert plan_name(plan.to_json()) == plan.name
     assert [(one["name"], one["given"]["samples"], one["given"]["units"]) for one in card["outputs"]] == [
         (one.name, one.given.samples, one.given.units) for one in plan.outputs
     ]

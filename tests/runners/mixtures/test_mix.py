@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.runners.mixtures.tiny import RECIPE, Tiny, tree
-from winnow.schemas.identity import fingerprint_of
+from winnow.schemas.mixture import plan_name
 
 BALANCED = "{unit: tokens, tokenizer: bytes, budget: 60_000, sources: {web: 0.7, books: 0.3}, languages: {unimax: 2}}"
 
@@ -19,7 +19,7 @@ def test_a_plan_is_a_file_whose_name_is_the_hash_of_the_rest(tiny: Tiny, monkeyp
     shown = tiny.run("mix", "--plan-only")
     plan = json.loads((tiny.folder / "plan.json").read_bytes())
     name, asked = plan.pop("plan"), plan.pop("asked")
-    assert name == fingerprint_of(plan)
+    assert name == plan_name(plan)
     assert (asked["mix.budget"], asked["mix.sources.web"], asked["mix.max_epochs"]) == ("60000", "0.7", "4.0")
     assert str(tiny.folder) not in json.dumps(asked)
     assert f"plan    {name}" in shown
@@ -206,7 +206,7 @@ def test_plans_of_other_stores(tiny: Tiny) -> None:
     old = plan_file(tiny, "{tokenizer: bytes}", "old.json")
     value = json.loads(old.read_bytes()) | {"store": "another", "seed": 8}
     asked = {key: value.pop(key) for key in ("plan", "asked")}
-    (tiny.folder / "new.json").write_text(json.dumps({**value, **asked, "plan": fingerprint_of(value)}))
+    (tiny.folder / "new.json").write_text(json.dumps({**value, **asked, "plan": plan_name(value)}))
     found = json.loads(tiny.say("plan", "--diff", old, tiny.folder / "new.json", "--json"))
     assert {one["name"]: (one["old"], one["new"]) for one in found["settings"]} == {
         "store": ("store", "another"),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.faults.winnow import await_gone, kill_group, start
 from tests.runners.mixtures.tiny import RECIPE, Tiny, tree, winnow, write_sources
-from winnow.schemas.identity import fingerprint_of
+from winnow.schemas.mixture import plan_name
 
 MIX = (
     "{unit: tokens, tokenizer: bytes, budget: 60_000, split: {validation: 0.1}, languages: {temperature: 3}, "
@@ -22,7 +22,7 @@ def test_one_command_makes_the_store_the_mixture_and_the_export(tiny: Tiny) -> N
     tiny.write(MIX, EXPORT)
     tiny.run("run")
     record, _ = tiny.mix()
-    assert fingerprint_of(record.plan.to_json()) == record.plan.name
+    assert plan_name(record.plan.to_json()) == record.plan.name
     made = tree(tiny.folder / "out")
     assert {"jsonl/card.json", "jsonl/winnow.json", "hf/README.md"} <= made.keys()
     tiny.run("run")
