@@ -6,10 +6,11 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from apache_beam.transforms import userstate
+from apache_beam.transforms import core, userstate
+from apache_beam.typehints.decorators import IOTypeHints
 from hypothesis import settings
 
-from tests.inline_engine import INLINE, launched, specs_of
+from tests.inline_engine import INLINE, launched, mixes_yield_and_return, origin_of_hints, specs_of
 from tests.property_sizes import QUICK_EXAMPLES, THOROUGH
 from winnow.runners.engines.local import Local
 
@@ -27,8 +28,11 @@ def pytest_configure() -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.setdefault("WINNOW_WARMING", "1")  # `make test` has compiled the kernels
+    os.environ.setdefault("LANGUAGE", "C")  # or argparse looks for files of translations at each word
     Local.launch = launched  # type: ignore[method-assign]
     userstate.get_dofn_specs = specs_of
+    core._check_fn_use_yield_and_return = mixes_yield_and_return
+    IOTypeHints._make_origin = staticmethod(origin_of_hints)  # type: ignore[method-assign]
     os.fsync = unsynced
 
 

@@ -17,10 +17,11 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pipeline import AppliedPTransform
 from apache_beam.pvalue import PCollection
 from apache_beam.runners.runner import PipelineResult, PipelineRunner, PipelineState
-from apache_beam.transforms import userstate
+from apache_beam.transforms import core, userstate
 from apache_beam.transforms.core import CombinePerKey, Impulse
 from apache_beam.transforms.util import Reshuffle
 from apache_beam.transforms.window import TimestampedValue
+from apache_beam.typehints.decorators import IOTypeHints
 from apache_beam.utils.windowed_value import WindowedValue
 
 from winnow.runners.engines.backend import Launch, Request
@@ -117,12 +118,24 @@ class Switch:
 INLINE = Switch()
 _launch = Local.launch
 _specs_of = userstate.get_dofn_specs
+_mixes_yield_and_return = core._check_fn_use_yield_and_return
+_origin_of_hints = IOTypeHints._make_origin
 
 
 def specs_of(dofn: beam.DoFn) -> tuple[set[Any], set[Any]]:
     """In place of Beam's: none, for no step of winnow has state or timers. Beam asks each method of each step
     twice, which is a quarter of the time of small pipelines."""
     return (set(), set()) if INLINE.on else _specs_of(dofn)
+
+
+def mixes_yield_and_return(function: Any) -> bool:
+    """In place of Beam's, which parses the source of each step again for a warning in the log."""
+    return not INLINE.on and _mixes_yield_and_return(function)
+
+
+def origin_of_hints(*arguments: Any, **named: Any) -> list[str]:
+    """In place of Beam's, which formats a stack for each type hint, to be shown if it does not fit."""
+    return [] if INLINE.on else _origin_of_hints(*arguments, **named)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import sys
+from functools import cache
 from importlib.metadata import version
 
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -27,6 +28,7 @@ class DriverOptions(PipelineOptions):
         parser.add_argument(f"--{FOLDER_OPTION}", default=None, help="The driver's folder; set by winnow.")
 
 
+@cache
 def versions_here() -> str:
     """This process's versions, as far as they matter to pickled functions."""
     python = ".".join(str(part) for part in sys.version_info[:2])

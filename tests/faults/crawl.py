@@ -1,14 +1,8 @@
 """A crawl that takes a few seconds to read, so that there is time to break things: pages of hashed words in WARC."""
 
-import fcntl
 import gzip
 import hashlib
-import os
-import shutil
-from collections.abc import Callable
 from pathlib import Path
-
-import pytest
 
 RECIPE = """
 version: 1
@@ -30,7 +24,8 @@ def write_recipe(folder: Path, *extractors: str, name: str = "recipe.yaml") -> P
     return recipe
 
 
-def write_crawl(folder: Path, archives: int = 6, pages: int = 300) -> None:
+def write_crawl(folder: Path, archives: int = 6, pages: int = 300, lines: int = 8_000) -> None:
+    """Archives, each with bytes at its end that are no member, and a file of lines: the last ten repeat ids."""
     (folder / "crawl").mkdir(parents=True)
     (folder / "lines").mkdir()
     for archive in range(archives):
@@ -38,25 +33,9 @@ def write_crawl(folder: Path, archives: int = 6, pages: int = 300) -> None:
             for page in range(pages):
                 stream.write(gzip.compress(_record(archive, page), 1, mtime=0))
             stream.write(b"\x1f\x8b\x08 a member that does not inflate")
-    with open(folder / "lines" / "a.jsonl", "w") as lines:
-        for line in range(8_000):
-            lines.write(f'{{"id": "{line % 7_990}", "text": "{_words(line, 30)}"}}\n')
-
-
-def made_once(places: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
-    """A folder that is made by whichever process of the test run asks first, and only read afterwards."""
-    root = places.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:  # then each process has a folder of its own in the one of the run
-        root = root.parent
-    folder, done = root / name, root / f"{name}.made"
-    with open(root / f"{name}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not done.exists():
-            shutil.rmtree(folder, ignore_errors=True)  # of one who failed
-            folder.mkdir()
-            make(folder)
-            done.touch()
-    return folder
+    with open(folder / "lines" / "a.jsonl", "w") as text:
+        for line in range(lines):
+            text.write(f'{{"id": "{line % (lines - 10)}", "text": "{_words(line, 30)}"}}\n')
 
 
 def _words(number: int, count: int) -> str:

@@ -13,9 +13,9 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.faults.crawl import made_once
 from tests.faults.whole_store import ALONE, make_whole_store, write_recipe
 from tests.faults.winnow import Done, assert_clean, run_here, tree_hash
+from tests.made_once import made_once
 from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.forgetting.purging import Unfinished
 from winnow.pipelines.store import layout

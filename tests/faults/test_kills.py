@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.crawl import made_once, write_crawl, write_recipe
+from tests.faults.crawl import write_crawl, write_recipe
 from tests.faults.winnow import assert_clean, await_gone, kill_group, kill_parent_alone, run, start, tree_hash
+from tests.made_once import made_once
 
 STAGES = {"ingest": "samples", "extract.fast": "extract.fast", "annotate.cpu": "text.again"}
 ROUNDS = 2

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.crawl import made_once
 from tests.faults.winnow import await_gone, kill_group, kill_parent_alone, run, run_here, start
+from tests.made_once import made_once
 from tests.runners.forgetting.crawl import HOST, write_crawl, write_recipe
 from tests.runners.forgetting.files import holders
 from winnow.pipelines.store.lease import Lease

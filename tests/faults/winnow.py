@@ -36,6 +36,12 @@ def run_here(folder: Path, *arguments: str) -> Done:
     return Done(status, raw.getvalue().decode(), err.getvalue())
 
 
+def ended(done: Done, status: int = 0) -> str:
+    """What a command printed that ended with this status; if that is not 0, what it complained of."""
+    assert done.status == status, done.out + done.err
+    return done.err if status else done.out
+
+
 def run(folder: Path, *arguments: str, env: Mapping[str, str] | None = None, seconds: float = 240) -> Done:
     """A command in a process of its own."""
     done = subprocess.run(

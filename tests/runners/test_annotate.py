@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tests.faults.winnow import Done, assert_clean, run, run_here, tree_hash
+from tests.faults.winnow import assert_clean, ended, run, run_here, tree_hash
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.location import open_location
 
@@ -59,23 +59,18 @@ def table(folder: Path, layer: str) -> pa.Table:
     return pa.Table.from_batches(batches)
 
 
-def succeeded(done: Done) -> str:
-    assert done.status == 0, done.err
-    return done.out
-
-
 def commits(folder: Path, layer: str) -> set[str]:
     return {str(path.relative_to(folder)) for path in (folder / "store" / "commits" / layer).glob("*/*.json")}
 
 
 def test_operators_of_a_package_are_found_listed_and_run(tmp_path: Path, shouting: Path) -> None:
-    listed = succeeded(run(tmp_path, "operators"))
+    listed = ended(run(tmp_path, "operators"))
     assert "text.shouting" in listed
-    shown = succeeded(run(tmp_path, "operators", "text.shouting"))
+    shown = ended(run(tmp_path, "operators", "text.shouting"))
     assert "capitals" in shown
     assert "least_letters: 1" in shown
     write(tmp_path, "text.twice", "{text.shouting: {where: \"samples.text not like '%7%'\"}}")
-    succeeded(run(tmp_path, "run", "recipe.yaml"))
+    ended(run(tmp_path, "run", "recipe.yaml"))
     assert_clean(tmp_path)
     ours, samples, twice = (table(tmp_path, name) for name in ("text.shouting", "samples", "text.twice"))
     found = dict(zip(samples["text"].to_pylist(), ours.to_pylist(), strict=True))
@@ -100,13 +95,13 @@ def test_an_operator_of_a_package_brings_its_asset(tmp_path: Path, shouting: Pat
         wheel.writestr("acronym_list-1.0.dist-info/RECORD", "")
     cache = str(tmp_path / "cache")
     env = {"WINNOW_ASSETS": cache, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(shelf)}
-    shown = succeeded(run(tmp_path, "assets", env=env))
+    shown = ended(run(tmp_path, "assets", env=env))
     assert re.search(r"^acronyms +missing .*\(acronym-list==1.0\)$", shown, re.MULTILINE)
     write(tmp_path, "text.acronyms")
     assert "run: winnow assets fetch acronyms" in run(tmp_path, "run", "recipe.yaml", *ONE, env=env).err
-    succeeded(run(tmp_path, "assets", "fetch", "acronyms", env=env))
+    ended(run(tmp_path, "assets", "fetch", "acronyms", env=env))
     (tmp_path / "lines" / "more.jsonl").write_text('{"id": "new", "text": "NASA and NATO"}\n')
-    succeeded(run(tmp_path, "run", "recipe.yaml", *ONE, env=env))
+    ended(run(tmp_path, "run", "recipe.yaml", *ONE, env=env))
     assert sorted(table(tmp_path, "text.acronyms")["acronyms"].to_pylist())[-2:] == [0, 2]
     assert_clean(tmp_path)
 
@@ -117,21 +112,21 @@ def test_the_values_are_the_same_for_any_number_of_workers(tmp_path: Path, shout
         folder = tmp_path / workers
         folder.mkdir()
         write(folder, "text.shouting", "text.twice")
-        succeeded(run_here(folder, "run", "recipe.yaml", "--workers", workers))
+        ended(run_here(folder, "run", "recipe.yaml", "--workers", workers))
         hashes.add(tree_hash(folder))
     assert len(hashes) == 1
 
 
 def test_a_rerun_changes_nothing_and_a_changed_setting_only_what_depends_on_it(tmp_path: Path, shouting: Path) -> None:
     write(tmp_path, "text.shouting", "text.twice", "{text.shouting: {as: text.loud}}")
-    succeeded(run_here(tmp_path, "run", "recipe.yaml", *ONE))
+    ended(run_here(tmp_path, "run", "recipe.yaml", *ONE))
     before = {layer: commits(tmp_path, layer) for layer in ("text.shouting", "text.twice", "text.loud", "samples")}
     first = tree_hash(tmp_path)
-    succeeded(run_here(tmp_path, "annotate", "recipe.yaml", *ONE))
+    ended(run_here(tmp_path, "annotate", "recipe.yaml", *ONE))
     assert tree_hash(tmp_path) == first
     assert {layer: commits(tmp_path, layer) for layer in before} == before
     write(tmp_path, "{text.shouting: {least_letters: 2}}", "text.twice", "{text.shouting: {as: text.loud}}")
-    succeeded(run_here(tmp_path, "annotate", "recipe.yaml", *ONE))
+    ended(run_here(tmp_path, "annotate", "recipe.yaml", *ONE))
     after = {layer: commits(tmp_path, layer) for layer in before}
     shards = len(before["text.loud"])
     assert {layer: len(after[layer] - before[layer]) for layer in before} == {
@@ -147,27 +142,27 @@ def test_ingest_keeps_measurements_of_unchanged_rows_and_none_that_are_not_whole
     tmp_path: Path, shouting: Path
 ) -> None:
     write(tmp_path, "text.shouting")
-    succeeded(run_here(tmp_path, "run", "recipe.yaml", *ONE))
+    ended(run_here(tmp_path, "run", "recipe.yaml", *ONE))
     before = tree_hash(tmp_path)
-    succeeded(run_here(tmp_path, "ingest", "recipe.yaml", *ONE))
+    ended(run_here(tmp_path, "ingest", "recipe.yaml", *ONE))
     assert tree_hash(tmp_path) == before
     (tmp_path / "lines" / "more.jsonl").write_text('{"id": "new", "text": "NEW"}\n')
-    succeeded(run_here(tmp_path, "ingest", "recipe.yaml", *ONE))
+    ended(run_here(tmp_path, "ingest", "recipe.yaml", *ONE))
     store = open_store(open_location(str(tmp_path / "store")))
     assert "text.shouting" not in store.require_latest().layers
-    succeeded(run_here(tmp_path, "annotate", "recipe.yaml", *ONE))
+    ended(run_here(tmp_path, "annotate", "recipe.yaml", *ONE))
     assert table(tmp_path, "text.shouting").num_rows == table(tmp_path, "samples").num_rows == 3 * len(TEXTS) + 1
     assert_clean(tmp_path)
 
 
 def test_a_layers_object_that_is_gone_is_made_again(tmp_path: Path, shouting: Path) -> None:
     write(tmp_path, "text.shouting", "text.twice")
-    succeeded(run_here(tmp_path, "run", "recipe.yaml", *ONE))
+    ended(run_here(tmp_path, "run", "recipe.yaml", *ONE))
     before = tree_hash(tmp_path)
     lost = sorted((tmp_path / "store" / "layers" / "text.shouting").glob("*/*.parquet"))[1]
     lost.unlink()
     assert run_here(tmp_path, "audit", "recipe.yaml").status == 1
-    succeeded(run_here(tmp_path, "annotate", "recipe.yaml", *ONE))
+    ended(run_here(tmp_path, "annotate", "recipe.yaml", *ONE))
     assert lost.exists()
     assert tree_hash(tmp_path) == before
     assert_clean(tmp_path)
@@ -175,7 +170,7 @@ def test_a_layers_object_that_is_gone_is_made_again(tmp_path: Path, shouting: Pa
 
 def test_a_row_that_kills_a_measurement_is_left_out_of_it_and_stays_a_sample(tmp_path: Path, shouting: Path) -> None:
     write(tmp_path, "{text.shouting: {deadly: Line 7 is}}")
-    succeeded(run_here(tmp_path, "run", "recipe.yaml", "--workers", "2"))
+    ended(run_here(tmp_path, "run", "recipe.yaml", "--workers", "2"))
     statuses = dict(
         zip(
             table(tmp_path, "samples")["text"].to_pylist(),

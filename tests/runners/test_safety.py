@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.winnow import assert_clean, run_here, tree_hash
-from tests.runners.test_annotate import succeeded, table
+from tests.faults.winnow import assert_clean, ended, run_here, tree_hash
+from tests.runners.test_annotate import table
 from winnow.pipelines.assets import find_asset, state_of
 
 RECIPE = """
@@ -69,14 +69,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if state_of(find_asset("wordlists.core")) != "present":
         pytest.skip("the asset wordlists.core is not here; run: winnow assets fetch wordlists.core")
     folder = written(tmp_path_factory.mktemp("safety") / "two")
-    succeeded(run_here(folder, "run", "recipe.yaml", "--workers", "2"))
+    ended(run_here(folder, "run", "recipe.yaml", "--workers", "2"))
     return folder
 
 
 def test_a_run_balances_and_another_number_of_workers_gives_the_same(folder: Path, tmp_path: Path) -> None:
     assert_clean(folder)
     other = written(tmp_path / "one")
-    succeeded(run_here(other, "run", "recipe.yaml", "--workers", "1"))
+    ended(run_here(other, "run", "recipe.yaml", "--workers", "1"))
     assert tree_hash(other) == tree_hash(folder)
 
 
@@ -95,7 +95,7 @@ def test_hits_name_the_list_and_the_entry(folder: Path) -> None:
 
 
 def test_the_plan_says_what_is_dropped_and_who_was_not_looked_at(folder: Path) -> None:
-    plan = json.loads(succeeded(run_here(folder, "plan", "recipe.yaml", "--json")))
+    plan = json.loads(ended(run_here(folder, "plan", "recipe.yaml", "--json")))
     dropped = {rule["reason"]: rule["dropped"]["rows"] for rule in plan["rules"]["rules"]}
     assert dropped == {"listed": 2, "opted_out": 2, "gambling_spam": 2, "sexual_spam": 0}
     safety = plan["safety"]
@@ -108,7 +108,7 @@ def test_the_plan_says_what_is_dropped_and_who_was_not_looked_at(folder: Path) -
     assert english["found"]["personal.email"] == english["found"]["personal.card"] == 2
     assert english["seen"]["danger.listed_site"] == 6  # two have no address
     assert "personal.name" in safety["unwatched"]
-    shown = succeeded(run_here(folder, "plan", "recipe.yaml"))
+    shown = ended(run_here(folder, "plan", "recipe.yaml"))
     assert "Safety: detector coverage of the 10 kept samples (taxonomy 1)" in shown
     assert "Not covered: " in shown
 
@@ -117,7 +117,7 @@ def test_the_report_and_the_card_say_so_too(folder: Path) -> None:
     report = (folder / "store" / "report.html").read_text(encoding="utf-8")
     assert "Safety: detector coverage" in report
     assert "A sample without a detector is unchecked, not safe" in report
-    card = succeeded(run_here(folder, "card", "recipe.yaml"))
+    card = ended(run_here(folder, "card", "recipe.yaml"))
     assert card.startswith("---\npretty_name: ")
     assert "language:\n- amh\n- eng\n" in card
     assert "| personal.email | e-mail addresses | text.pii | 100.0 % | 2 |" in card
@@ -128,14 +128,14 @@ def test_the_report_and_the_card_say_so_too(folder: Path) -> None:
 def test_what_is_found_is_replaced_when_a_sample_is_shown(folder: Path) -> None:
     samples = table(folder, "samples").to_pylist()
     row = next(row for row in samples if row["source"]["record"] == "0-mail")
-    shown = json.loads(succeeded(run_here(folder, "show", "recipe.yaml", row["id"].hex(), "--json")))
+    shown = json.loads(ended(run_here(folder, "show", "recipe.yaml", row["id"].hex(), "--json")))
     assert "Write to <EMAIL> for a tour." in json.dumps(shown)
 
 
 def test_a_preset_is_shown_with_its_rules(tmp_path: Path) -> None:
-    shown = succeeded(run_here(tmp_path, "operators", "spam"))
+    shown = ended(run_here(tmp_path, "operators", "spam"))
     assert "gambling_spam: text.spam.gambling_distinct >= 6" in shown
-    assert json.loads(succeeded(run_here(tmp_path, "operators", "spam", "--json")))[0]["name"] == "spam"
+    assert json.loads(ended(run_here(tmp_path, "operators", "spam", "--json")))[0]["name"] == "spam"
 
 
 def test_a_device_is_no_place_for_decisions(folder: Path) -> None:

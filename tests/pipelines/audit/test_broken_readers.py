@@ -37,7 +37,7 @@ sources:
 
 @pytest.fixture
 def crawl(tmp_path: Path) -> Path:
-    write_crawl(tmp_path, archives=1, pages=20)
+    write_crawl(tmp_path, archives=1, pages=20, lines=20)
     lines = b"".join(b'{"text": "line %d"}\n' % number for number in range(50))
     (tmp_path / "lines" / "a.jsonl").write_bytes(lines)
     (tmp_path / "packed").mkdir()

@@ -35,9 +35,7 @@ score:
 def crawl(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A small crawl, and the tree of its store on a disk."""
     folder = tmp_path_factory.mktemp("crawl")
-    write_crawl(folder, archives=2, pages=12)
-    lines = folder / "lines" / "a.jsonl"
-    lines.write_text("".join(lines.read_text().splitlines(keepends=True)[:400]))
+    write_crawl(folder, archives=2, pages=12, lines=400)
     recipe = folder / "disk.yaml"
     recipe.write_text(RECIPE.format(store="store", sources="."))
     with open(os.devnull, "w") as quiet:

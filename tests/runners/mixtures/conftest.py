@@ -1,10 +1,11 @@
-"""The store is made once a session; each test has a copy."""
+"""The store is made once; each test has a copy."""
 
 import shutil
 from pathlib import Path
 
 import pytest
 
+from tests.made_once import made_once
 from tests.runners.mixtures.tiny import RECIPE, Tiny, winnow, write_sources
 from winnow.pipelines.assets import AssetError, lookup
 
@@ -16,7 +17,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         lookup("lid.176")
     except AssetError as error:
         pytest.skip(str(error))  # it ends with the command to run
-    folder = tmp_path_factory.mktemp("mixture")
+    return made_once(tmp_path_factory, "mixture", measured)
+
+
+def measured(folder: Path) -> None:
     write_sources(folder)
     recipe = folder / "recipe.yaml"
     recipe.write_text(RECIPE)
@@ -24,12 +28,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     recipe.write_text(f"{RECIPE}mix: {{unit: tokens, tokenizer: bytes}}\n")
     winnow("mix", recipe, "--plan-only", "--output", folder / "plan.json")
     (folder / "plan.json").unlink()
-    return folder
 
 
 @pytest.fixture
-def tiny(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Tiny:
+def tiny(made: Path, tmp_path: Path) -> Tiny:
     """A copy of it, with a recipe that mixes everything."""
     folder = tmp_path / "tiny"
     shutil.copytree(made, folder)
-    return Tiny(folder, capsys)
+    return Tiny(folder)

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.faults.winnow import run_here
 from tests.pipelines.store.conftest import point_to
 from tests.pipelines.store.servers import BUCKET, Server, started
-from tests.runners.mixtures.tiny import Tiny, tree, winnow
+from tests.runners.mixtures.tiny import Tiny, tree
 from winnow.pipelines.store.location import open_location
 
-MIX = "{unit: tokens, tokenizer: bytes, split: {validation: 0.1}, budget: 60_000}"
+MIX = "{unit: tokens, tokenizer: bytes, split: {validation: 0.1}, budget: 20_000}"
 FORMATS = {
     "parquet": "shard_bytes: 16 KiB",
     "webdataset": "shard_bytes: 16 KiB, energon: true",
@@ -51,10 +52,9 @@ def test_an_address_gets_what_a_folder_gets(tiny: Tiny, moto: Server, monkeypatc
 
     (first, *_) = objects.list("parquet/data/")
     objects.put(first.path, objects.read(first.path)[:-1] + b"x")
-    for command in (("export", tiny.recipe, "--verify"), ("audit", tiny.recipe)):
-        winnow(*command, status=1)
-        assert (
-            f"{first.path.removeprefix('parquet/')} has changed since it was written" in tiny.capture.readouterr().out
-        )
+    for command in (("export", "recipe.yaml", "--verify"), ("audit", "recipe.yaml")):
+        found = run_here(tiny.folder, *command)
+        assert found.status == 1
+        assert f"{first.path.removeprefix('parquet/')} has changed since it was written" in found.out
     tiny.run("export", "--replace")
     assert "verified  4 exports" in tiny.run("export", "--verify")

@@ -143,12 +143,12 @@ def test_the_card_says_that_texts_alone_are_edited(tiny: Tiny) -> None:
 
 
 def test_a_source_without_a_row_is_of_the_class_and_licence_that_the_recipe_says(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
 ) -> None:
     for source, text in (("web", "a text"), ("void", "")):
         (tmp_path / source).mkdir()
         (tmp_path / source / "rows.jsonl").write_text(json.dumps({"text": text}) + "\n")
-    tiny = Tiny(tmp_path, capsys)
+    tiny = Tiny(tmp_path)
     listed = ", ".join(
         f"{name}: {{root: {name}, files: ['*.jsonl'], class: crawled, licence: CC0-1.0}}" for name in ("web", "void")
     )

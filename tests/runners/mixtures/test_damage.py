@@ -62,8 +62,8 @@ def test_a_key_of_pseudonyms_that_is_not_there(tiny: Tiny, monkeypatch: pytest.M
     assert tree(tiny.folder / "out") == names
 
 
-def test_media_that_are_gone_are_lines_of_the_ledger(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    tiny = Tiny(tmp_path, capsys)
+def test_media_that_are_gone_are_lines_of_the_ledger(tmp_path: Path) -> None:
+    tiny = Tiny(tmp_path)
     (tmp_path / "pictures").mkdir()
     for shade in range(6):
         (tmp_path / "pictures" / f"{shade}.png").write_bytes(png(shade))

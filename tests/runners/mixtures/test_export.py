@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from tests.runners.mixtures.readers import READERS, Sample, Shards, megatron
-from tests.runners.mixtures.tiny import ADDRESS, CLASSES, Tiny, tree
+from tests.runners.mixtures.tiny import ADDRESS, CLASSES, RECIPE, Tiny, tree, winnow
 from winnow.schemas.mixture import plan_name
 from winnow.scoring.mixture.orders import export_order, key_of
 
@@ -41,8 +41,6 @@ ONE = "{jsonl: {path: out/jsonl, shard_bytes: 16 KiB}}"
 @pytest.fixture(scope="module")
 def exported(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with its mixture in all six formats: two stages, the second of samples that the first gave too."""
-    from tests.runners.mixtures.tiny import RECIPE, winnow
-
     folder = tmp_path_factory.mktemp("exported") / "tiny"
     shutil.copytree(made, folder)
     (folder / "recipe.yaml").write_text(f"{RECIPE}mix: {MIX}\nexport: [{EXPORT}]\n")
@@ -51,9 +49,9 @@ def exported(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def whole(exported: Path, capsys: pytest.CaptureFixture[str]) -> Tiny:
+def whole(exported: Path) -> Tiny:
     """The same, to be looked at and not changed."""
-    return Tiny(exported, capsys)
+    return Tiny(exported)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runners.mixtures.tiny import RECIPE, Tiny, tree
+from tests.runners.mixtures.tiny import RECIPE, Tiny, tree, winnow
 from winnow.schemas.mixture import plan_name
 
 BALANCED = "{unit: tokens, tokenizer: bytes, budget: 60_000, sources: {web: 0.7, books: 0.3}, languages: {unimax: 2}}"
@@ -136,19 +136,19 @@ def test_two_plans_that_are_the_same(tiny: Tiny) -> None:
     new = plan_file(
         tiny, BALANCED.replace("{unit: tokens, tokenizer: bytes", "{tokenizer: bytes, unit: tokens"), "new.json"
     )
-    shown = tiny.say("plan", "--diff", old, new)
+    shown = winnow("plan", "--diff", old, new)
     assert shown == f"the plans are identical: {json.loads(old.read_bytes())['plan']}\n"
 
 
 def test_what_became_of_each_stratum(tiny: Tiny) -> None:
     old = plan_file(tiny, "{tokenizer: bytes, sources: {books: 1}, budget: 20}", "old.json")
     new = plan_file(tiny, "{tokenizer: bytes, sources: {books: 1}, budget: 30, max_epochs: 3}", "new.json")
-    shown = tiny.say("plan", "--diff", old, new)
+    shown = winnow("plan", "--diff", old, new)
     changed = [line.split() for line in shown.splitlines() if line.startswith("train")]
     assert [row[-5:] for row in changed] == [["10", "15", "+5", "50.00%", "50.00%"]] * 2
     told = [line.split() for line in shown.splitlines() if line.startswith("mix.")]
     assert told == [["mix.budget", "20", "30"], ["mix.max_epochs", "4.0", "3.0"]]
-    found = json.loads(tiny.say("plan", "--diff", old, new, "--json"))
+    found = json.loads(winnow("plan", "--diff", old, new, "--json"))
     assert {one["name"]: (one["old"], one["new"]) for one in found["settings"]} == {
         "mix.budget": ("20", "30"),
         "mix.max_epochs": ("4.0", "3.0"),
@@ -168,14 +168,14 @@ def without_asked(file: Path) -> Path:
 def test_a_plan_that_does_not_say_what_was_asked_is_compared_by_what_it_says(tiny: Tiny) -> None:
     old = plan_file(tiny, "{tokenizer: bytes, sources: {books: 1}, budget: 20}", "old.json")
     new = plan_file(tiny, "{tokenizer: bytes, sources: {books: 1}, budget: 30, max_epochs: 3}", "new.json")
-    found = json.loads(tiny.say("plan", "--diff", without_asked(old), new, "--json"))
+    found = json.loads(winnow("plan", "--diff", without_asked(old), new, "--json"))
     assert [one["name"] for one in found["settings"]] == ["budget of train", "max_epochs", "request"]
 
 
 def test_shares_rules_and_stages_that_changed_are_told_by_their_paths(tiny: Tiny) -> None:
     old = plan_file(tiny, "{budget: 60, sources: {web: 0.7, books: 0.3}}", "old.json")
     new = plan_file(tiny, "{sources: {web: 0.5, books: 0.5}, stages: {core: {budget: 60}}}", "new.json")
-    found = json.loads(tiny.say("plan", "--diff", old, new, "--json"))["settings"]
+    found = json.loads(winnow("plan", "--diff", old, new, "--json"))["settings"]
     assert {one["name"]: (one["old"], one["new"]) for one in found if one["name"][:17] != "mix.stages.core.f"} == {
         "mix.budget": ("60", "null"),
         "mix.sources.web": ("0.7", "0.5"),
@@ -198,7 +198,7 @@ def test_what_plans_are_made_of_beside_the_recipe_is_told_by_the_request(tiny: T
         tiny.write("{}", base=RECIPE + rules)
         tiny.run("mix", "--plan-only", "--output", tiny.folder / name)
         files.append(tiny.folder / name)
-    found = json.loads(tiny.say("plan", "--diff", *files, "--json"))
+    found = json.loads(winnow("plan", "--diff", *files, "--json"))
     assert [one["name"] for one in found["settings"]] == ["request"]
 
 
@@ -207,7 +207,7 @@ def test_plans_of_other_stores(tiny: Tiny) -> None:
     value = json.loads(old.read_bytes()) | {"store": "another", "seed": 8}
     asked = {key: value.pop(key) for key in ("plan", "asked")}
     (tiny.folder / "new.json").write_text(json.dumps({**value, **asked, "plan": plan_name(value)}))
-    found = json.loads(tiny.say("plan", "--diff", old, tiny.folder / "new.json", "--json"))
+    found = json.loads(winnow("plan", "--diff", old, tiny.folder / "new.json", "--json"))
     assert {one["name"]: (one["old"], one["new"]) for one in found["settings"]} == {
         "store": ("store", "another"),
         "seed": ("7", "8"),
@@ -236,7 +236,7 @@ def test_what_is_no_plan(tiny: Tiny, content: str | None, said: str) -> None:
     file = tiny.folder / "other.json"
     if content is not None:
         file.write_text(content)
-    complaint = tiny.say("plan", "--diff", file, file, status=1)
+    complaint = winnow("plan", "--diff", file, file, status=1)
     assert said in complaint
     assert str(file) in complaint
     assert complaint.count("\n") == 1
@@ -247,12 +247,12 @@ def test_a_plan_that_somebody_edited_is_known_by_its_hash(tiny: Tiny) -> None:
     value = json.loads(old.read_bytes())
     value["seed"] = 8
     (tiny.folder / "new.json").write_text(json.dumps(value))
-    complaint = tiny.say("plan", "--diff", old, tiny.folder / "new.json", status=1)
+    complaint = winnow("plan", "--diff", old, tiny.folder / "new.json", status=1)
     assert f"was changed after it was written: its name is {json.loads(old.read_bytes())['plan']!r}" in complaint
 
 
 def test_neither_a_recipe_nor_two_plans_or_both(tiny: Tiny) -> None:
-    assert "expected a recipe, or --diff OLD NEW" in tiny.say("plan", status=1)
+    assert "expected a recipe, or --diff OLD NEW" in winnow("plan", status=1)
     assert "expected a recipe, or --diff OLD NEW" in tiny.run("plan", "--diff", "a", "b", status=1)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.runners.law.conftest import EXAMPLE
-from tests.runners.mixtures.tiny import Drawn, Tiny
+from tests.runners.mixtures.tiny import Drawn, Tiny, winnow
 from winnow.pipelines.mix.plans import PlanRecord
 from winnow.schemas.languages import grouping
 from winnow.schemas.mixture import PlannedOutput, PlannedStratum
@@ -198,7 +198,7 @@ def law_of(tiny: Tiny, names: Mapping[str, str]) -> None:
     table = [*header, *(",".join([names[family], *rest]) for family, *rest in rows)]
     (tiny.folder / "runs.csv").write_text("\n".join(table) + "\n")
     law = tiny.folder / "law.json"
-    tiny.say("law", "fit", tiny.folder / "runs.csv", "--mode", "gamma", "--resamples", "20", "--output", law)
+    winnow("law", "fit", tiny.folder / "runs.csv", "--mode", "gamma", "--resamples", "20", "--output", law)
 
 
 NAMES = {"Germanic": "Germanic", "Indic": "Indic", "Slavic": "Slavic"}
@@ -214,7 +214,7 @@ def test_families_by_a_law_that_was_just_fitted(tiny: Tiny) -> None:
     for one in record.plan.output("train").strata:
         assert grouping("group").of(one.stratum.language[:3]) == one.stratum.family
         asked[one.stratum.family] += one.asked
-    said = json.loads(tiny.say("law", "ratios", tiny.folder / "law.json", "--json"))["ratios"]
+    said = json.loads(winnow("law", "ratios", tiny.folder / "law.json", "--json"))["ratios"]
     for family, share in zip(said["families"], said["shares"], strict=True):
         assert asked[family] / 60_000 == pytest.approx(share, abs=1e-4)
     check(tiny, record, drawn, lambda identity, one, _: of_language(tiny, identity, one))

@@ -13,14 +13,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from tests.faults.winnow import ended, run_here
 from winnow.pipelines.mix.plans import PlanRecord
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.location import open_store_at
 from winnow.pipelines.store.sealed import read_record
 from winnow.pipelines.store.tables import read_table
-from winnow.runners.commands.main import main
 from winnow.runners.demo.texts import declarations
 
 LANGUAGES: Mapping[str, Mapping[str, int]] = {
@@ -101,12 +99,12 @@ def write_sources(folder: Path, *, turned: bool = False) -> None:
         (folder / source / "rows.jsonl").write_text("\n".join(lines[::-1] if turned else lines) + "\n")
 
 
-def winnow(*arguments: str | Path, status: int = 0) -> None:
-    """A command in this process, with one worker where it has workers."""
+def winnow(*arguments: str | Path, status: int = 0) -> str:
+    """What a command in this process prints, with one worker where it has workers, or what it complains of."""
     words = [str(one) for one in arguments]
     if words[0] in ("run", "ingest", "mix", "export") and "--workers" not in words:
         words += ["--workers", "1"]
-    assert main(words) == status
+    return ended(run_here(Path.cwd(), *words), status)
 
 
 Drawn = dict[str, Counter[tuple[str, int]]]
@@ -118,7 +116,6 @@ class Tiny:
     """A copy of the store, and what is asked of it."""
 
     folder: Path
-    capture: pytest.CaptureFixture[str]
 
     @property
     def recipe(self) -> Path:
@@ -136,15 +133,8 @@ class Tiny:
         self.recipe.write_text("\n".join(lines) + "\n")
 
     def run(self, command: str, *arguments: str | Path, status: int = 0) -> str:
-        """What a command on the recipe prints, or what it complains of."""
-        return self.say(command, self.recipe, *arguments, status=status)
-
-    def say(self, command: str, *arguments: str | Path, status: int = 0) -> str:
-        """The same without the recipe."""
-        self.capture.readouterr()
-        winnow(command, *arguments, status=status)
-        streams = self.capture.readouterr()
-        return streams.err if status else streams.out
+        """The same of a command on the recipe."""
+        return winnow(command, self.recipe, *arguments, status=status)
 
     def complaint(self, command: str, *arguments: str | Path) -> str:
         """The one line that a refused command says on stderr."""
@@ -196,7 +186,7 @@ class Tiny:
     def moved(self, to: Path) -> "Tiny":
         """Another copy, elsewhere."""
         shutil.copytree(self.folder, to)
-        return Tiny(to, self.capture)
+        return Tiny(to)
 
 
 def tree(folder: Path) -> dict[str, bytes]:

@@ -171,6 +171,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.large  # the bytes are those of its own writer
 def test_streaming_reads_it_sample_for_sample_and_goes_on_where_it_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

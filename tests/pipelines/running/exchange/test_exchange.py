@@ -12,7 +12,6 @@ import orjson
 import pyarrow as pa
 import pytest
 from apache_beam.coders import coders
-from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.portability.api import beam_runner_api_pb2
 from apache_beam.pvalue import PCollection
 from apache_beam.runners.pipeline_context import PipelineContext
@@ -36,6 +35,7 @@ from winnow.pipelines.running.exchange import (
 from winnow.pipelines.running.exchange.inputs import Blocks
 from winnow.pipelines.running.exchange.totals import Total, total_of
 from winnow.pipelines.store.local import LocalStore
+from winnow.runners.engines.flags import beam_options
 
 REPOSITORY = Path(__file__).parents[4]
 Task = tuple[str, list[list[int]]]
@@ -82,7 +82,7 @@ def _run(
     flags: tuple[str, ...] = (),
 ) -> list[tuple[int, bytes]]:
     answer = folder / "groups.json"
-    with beam.Pipeline(runner=FnApiRunner(), options=PipelineOptions(list(flags))) as pipeline:
+    with beam.Pipeline(runner=FnApiRunner(), options=beam_options(flags)) as pipeline:
         (
             pipeline
             | beam.Create(tasks, reshuffle=False)
@@ -182,7 +182,7 @@ def test_no_batch_is_a_fallback_or_pickle_at_any_boundary(tmp_path: Path) -> Non
 def test_what_several_steps_send_is_one_exchange(tmp_path: Path, name: str) -> None:
     transport = _transports(tmp_path)[name]
     answer = tmp_path / "several.json"
-    with beam.Pipeline(runner=FnApiRunner()) as pipeline:
+    with beam.Pipeline(runner=FnApiRunner(), options=beam_options([])) as pipeline:
         sent = tuple(
             pipeline
             | f"Create{number}" >> beam.Create(tasks, reshuffle=False)

@@ -10,6 +10,7 @@ from apache_beam.transforms import window
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 
 from winnow.pipelines.running.exchange.engine import GroupInOneWindow
+from winnow.runners.engines.flags import beam_options
 
 LATEST = window.GlobalWindow().end
 INSTANTS = {"first": MIN_TIMESTAMP, "zero": Timestamp(0), "last": LATEST}
@@ -17,7 +18,7 @@ INSTANTS = {"first": MIN_TIMESTAMP, "zero": Timestamp(0), "last": LATEST}
 
 @pytest.mark.parametrize("groupings", [1, 2])
 def test_a_group_comes_out_when_every_window_ends(tmp_path: Path, groupings: int) -> None:
-    with beam.Pipeline(runner=FnApiRunner()) as pipeline:
+    with beam.Pipeline(runner=FnApiRunner(), options=beam_options([])) as pipeline:
         keyed = pipeline | beam.Create(list(INSTANTS)) | beam.Map(_placed).with_output_types(tuple[int, bytes])
         for number in range(groupings - 1):
             keyed = (

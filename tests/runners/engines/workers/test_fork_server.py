@@ -1,4 +1,7 @@
-"""Workers of this machine are forked from one process that lives as long as its driver."""
+"""Workers of this machine are forked from one process that lives as long as its driver.
+
+It takes seconds to start, so the tests share one, and those that end it come last.
+"""
 
 import os
 import re
@@ -55,8 +58,28 @@ def test_one_fork_server_serves_every_pipeline_and_its_workers_end_with_theirs(t
     assert childless(server)
     second = notes(tmp_path / "second")
     assert {parent for parent, _, _ in first + second} == {str(server.pid)}
-    FORK_SERVER.close()
-    assert fork_servers() == []
+
+
+def known(folder: Path, number: int) -> None:
+    (folder / f"{os.getpid()}-{number}").write_text(str(forms.cache_info().currsize))
+
+
+def build_known(folder: Path, pipeline: beam.Pipeline) -> object:
+    return pipeline | beam.Create([1, 2, 3]) | beam.Map(partial(known, folder))
+
+
+def test_while_nobody_asks_it_makes_the_tables_that_each_worker_would(tmp_path: Path) -> None:
+    notes(tmp_path / "first")
+    found: set[str] = set()
+    end = time.monotonic() + 60
+    while found != {"1"} and time.monotonic() < end:
+        time.sleep(0.5)
+        (tmp_path / "next").mkdir(exist_ok=True)
+        Engine("local", 2).run(partial(build_known, tmp_path / "next"))
+        found = {path.read_text() for path in (tmp_path / "next").iterdir()}
+        for path in (tmp_path / "next").iterdir():
+            path.unlink()
+    assert found == {"1"}
 
 
 def test_a_worker_is_where_its_driver_is_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,22 +87,6 @@ def test_a_worker_is_where_its_driver_is_now(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SAID", "new")
     assert {(folder, said) for _, folder, said in notes(tmp_path / "second")} == {(str(tmp_path), "new")}
-
-
-def test_a_fork_server_that_was_killed_is_replaced(tmp_path: Path) -> None:
-    notes(tmp_path / "first")
-    (server,) = fork_servers()
-    server.send_signal(signal.SIGKILL)
-    server.wait(30)
-    assert {parent for parent, _, _ in notes(tmp_path / "second")} == {str(one.pid) for one in fork_servers()}
-
-
-def test_other_packages_are_for_another_fork_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    notes(tmp_path / "first")
-    (server,) = fork_servers()
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
-    assert {parent for parent, _, _ in notes(tmp_path / "second")} != {str(server.pid)}
-    assert not server.is_running()
 
 
 def test_what_a_worker_prints_stays_in_the_log(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -100,6 +107,26 @@ def test_a_worker_that_is_born_when_its_run_is_over_makes_no_log_anew(
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_fork_server_that_was_killed_is_replaced(tmp_path: Path) -> None:
+    notes(tmp_path / "first")
+    (server,) = fork_servers()
+    server.send_signal(signal.SIGKILL)
+    server.wait(30)
+    assert {parent for parent, _, _ in notes(tmp_path / "second")} == {str(one.pid) for one in fork_servers()}
+
+
+def test_other_packages_are_for_another_fork_server_and_none_is_left_when_it_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes(tmp_path / "first")
+    (server,) = fork_servers()
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    assert {parent for parent, _, _ in notes(tmp_path / "second")} != {str(server.pid)}
+    assert not server.is_running()
+    FORK_SERVER.close()
+    assert fork_servers() == []
+
+
 def test_no_fork_server_at_all_is_an_error_of_one_line_and_its_words_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,26 +138,3 @@ def test_no_fork_server_at_all_is_an_error_of_one_line_and_its_words_are_kept(
     log = Path(said[1])
     assert "Python" in log.read_text()
     log.unlink()
-
-
-def known(folder: Path, number: int) -> None:
-    (folder / f"{os.getpid()}-{number}").write_text(str(forms.cache_info().currsize))
-
-
-def build_known(folder: Path, pipeline: beam.Pipeline) -> object:
-    return pipeline | beam.Create([1, 2, 3]) | beam.Map(partial(known, folder))
-
-
-def test_while_nobody_asks_it_makes_the_tables_that_each_worker_would(tmp_path: Path) -> None:
-    FORK_SERVER.close()
-    notes(tmp_path / "first")
-    found: set[str] = set()
-    end = time.monotonic() + 60
-    while found != {"1"} and time.monotonic() < end:
-        time.sleep(0.5)
-        (tmp_path / "next").mkdir(exist_ok=True)
-        Engine("local", 2).run(partial(build_known, tmp_path / "next"))
-        found = {path.read_text() for path in (tmp_path / "next").iterdir()}
-        for path in (tmp_path / "next").iterdir():
-            path.unlink()
-    assert found == {"1"}

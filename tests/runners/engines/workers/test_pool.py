@@ -19,6 +19,12 @@ from winnow.runners.engines.workers.pool import worker_pool
 from winnow.schemas.errors import StageError
 
 
+@pytest.fixture(autouse=True)
+def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers find this file's functions; all tests have the same path, and so the same fork server."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[4]))
+
+
 def noted(folder: Path, number: int) -> None:
     said = (str(os.getppid()), os.environ.get("OMP_NUM_THREADS", ""), os.environ.get("SAID", ""), os.getcwd())
     (folder / f"{os.getpid()}-{number}").write_text("\n".join(said))
@@ -43,7 +49,6 @@ def living(noted_by: list[tuple[int, list[str]]]) -> list[int]:
 def test_workers_are_forked_processes_in_the_drivers_surroundings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[4]))  # of this file's functions
     monkeypatch.setenv("SAID", "new")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.chdir(tmp_path)
@@ -56,10 +61,7 @@ def test_workers_are_forked_processes_in_the_drivers_surroundings(
     assert not living(noted_by)
 
 
-def test_a_pool_makes_its_log_also_where_a_fork_server_runs_already(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[4]))
+def test_a_pool_makes_its_log_also_where_a_fork_server_runs_already(tmp_path: Path) -> None:
     for number in ("first", "second"):
         with worker_pool(tmp_path / f"{number}.log") as (address, _):
             assert run_at(address, tmp_path / number)
@@ -86,7 +88,6 @@ def test_boot_is_a_worker_with_one_thread_a_library_in_the_drivers_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[4]))  # of this file's functions
     start = worker_pool_main.BeamFnExternalWorkerPoolServicer.start
     address, server = start(use_process=True, container_executable=str(boot_script(tmp_path)))
     try:
@@ -100,8 +101,7 @@ def test_boot_is_a_worker_with_one_thread_a_library_in_the_drivers_folder(
     assert not living(noted_by)
 
 
-def test_a_pool_on_a_node_serves_until_it_is_told_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[4]))
+def test_a_pool_on_a_node_serves_until_it_is_told_to_end(tmp_path: Path) -> None:
     with boot_pool(tmp_path) as (port, _):
         noted_by = run_at(f"127.0.0.1:{port}", tmp_path / "notes")
     assert not living(noted_by)

@@ -2,11 +2,14 @@
 
 import json
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from tests.faults.winnow import ended, run_here
+from tests.made_once import made_once
 from tests.pipelines.dedupe.search import changed, prose
 from winnow.pipelines.query.cluster_counts import EXACT
 from winnow.runners.commands.main import main
@@ -63,7 +66,10 @@ BOOKS = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A recipe and its store, searched for duplicates."""
-    folder = tmp_path_factory.mktemp("duplicates")
+    return made_once(tmp_path_factory, "duplicates", searched)
+
+
+def searched(folder: Path) -> None:
     books = [{"id": name, "url": f"https://books.example/{name[:5]}", "text": text} for name, text in BOOKS.items()]
     pages = [{"id": str(number), "text": "The same text again and again and again."} for number in range(MANY)]
     for name, rows in (("books", books), ("pages", pages)):
@@ -71,29 +77,32 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "recipe.yaml").write_text(RECIPE)
     assert main(["run", str(folder / "recipe.yaml"), "--workers", "1"]) == 0
-    return folder
 
 
 @pytest.fixture
-def winnow(folder: Path, capsys: pytest.CaptureFixture[str]) -> "Winnow":
-    return Winnow(folder, capsys)
+def copy(folder: Path, tmp_path: Path) -> Path:
+    """The same, to be changed."""
+    shutil.copytree(folder, tmp_path / "copy")
+    return tmp_path / "copy"
 
 
+@pytest.fixture
+def winnow(folder: Path) -> "Winnow":
+    return Winnow(folder)
+
+
+@dataclass(frozen=True)
 class Winnow:
     """The command line on that folder."""
 
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.folder = folder
-        self._capsys = capsys
+    folder: Path
 
     def __call__(self, *arguments: str, place: str = "recipe.yaml", status: int = 0) -> str:
         given = [str(self.folder / place) if word == "PLACE" else word for word in arguments]
-        self._capsys.readouterr()
-        assert main(["duplicates", *given]) == status
-        streams = self._capsys.readouterr()
-        assert "\x1b" not in streams.out
-        assert "\u202e" not in streams.out
-        return streams.err if status else streams.out
+        done = run_here(self.folder, "duplicates", *given)
+        assert "\x1b" not in done.out
+        assert "\u202e" not in done.out
+        return ended(done, status)
 
     def id(self, record: str) -> str:
         """The id of the row that its source gave this key."""
@@ -214,10 +223,9 @@ def test_a_large_cluster_is_cut_and_what_is_left_out_counted(winnow: Winnow) -> 
 STALE = "was made with other settings or rows; run winnow dedupe RECIPE to update it"
 
 
-def test_layers_that_the_recipe_would_make_otherwise_are_said_to_be_stale(
-    folder: Path, tmp_path: Path, winnow: Winnow
-) -> None:
-    stricter = folder / "stricter.yaml"
+def test_layers_that_the_recipe_would_make_otherwise_are_said_to_be_stale(copy: Path, tmp_path: Path) -> None:
+    winnow = Winnow(copy)
+    stricter = copy / "stricter.yaml"
     stricter.write_text(RECIPE.replace("min_similarity: 0.7", "min_similarity: 0.9"))
     assert f"\nnote  dedupe.near {STALE}\n" in winnow("PLACE", place="stricter.yaml")
     assert STALE not in winnow("PLACE")
@@ -235,11 +243,12 @@ def test_layers_that_the_recipe_would_make_otherwise_are_said_to_be_stale(
     assert f"\nnote  dedupe.near {STALE}\n" in winnow(*row, place="stricter.yaml")
     for recipe, noted in (("stricter.yaml", True), ("recipe.yaml", False)):
         page = tmp_path / "page.html"
-        assert main(["report", str(folder / recipe), "--output", str(page)]) == 0
+        assert main(["report", str(copy / recipe), "--output", str(page)]) == 0
         assert (f"dedupe.near {STALE}." in page.read_text()) == noted
 
 
-def test_who_goes_is_told_apart_from_what_is_not_decided(winnow: Winnow) -> None:
+def test_who_goes_is_told_apart_from_what_is_not_decided(copy: Path) -> None:
+    winnow = Winnow(copy)
     own, other = winnow.id("arabic"), winnow.id("arabic2")
 
     def goes(*arguments: str, place: str = "recipe.yaml") -> tuple[bool, str | None, set[str | None]]:
@@ -271,7 +280,7 @@ def test_who_goes_is_told_apart_from_what_is_not_decided(winnow: Winnow) -> None
         ),
         ("none.yaml", ("dedupe: {", "dedupe: {representative: [], ")),
     ):
-        (winnow.folder / name).write_text(RECIPE.replace(*change))
+        (copy / name).write_text(RECIPE.replace(*change))
     decided, why, members = goes(place="strict.yaml")
     assert (decided, members) == (False, {None})
     assert "the layer dedupe.near of generation" in str(why)
@@ -304,29 +313,19 @@ def test_an_estimate_never_reads_as_1(value: float | None, by: str | None, said:
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "garbage", "gone"])
-def test_a_damaged_layer_is_one_line_that_says_what_to_do(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: str
-) -> None:
-    copy = tmp_path / "copy"
-    shutil.copytree(folder, copy)
+def test_a_damaged_layer_is_one_line_that_says_what_to_do(copy: Path, tmp_path: Path, damage: str) -> None:
     damaged = max((copy / "store/layers/dedupe.near").rglob("*.parquet"), key=lambda path: path.stat().st_size)
     whole = damaged.read_bytes()
     damaged.unlink()
     if damage != "gone":
         damaged.write_bytes({"empty": b"", "cut": whole[: len(whole) // 2], "garbage": b"\x00\xff" * 999}[damage])
-    there = Winnow(copy, capsys)
+    there = Winnow(copy)
     what = "is missing" if damage == "gone" else "is damaged: "
-    page = ["report", str(copy / "recipe.yaml"), "--output", str(tmp_path / "page.html")]
-    for said in (there("PLACE", status=1), there("show", "PLACE", there.id("1"), status=1), _refused(page, capsys)):
+    page = ended(run_here(copy, "report", "recipe.yaml", "--output", str(tmp_path / "page.html")), 1)
+    for said in (there("PLACE", status=1), there("show", "PLACE", there.id("1"), status=1), page):
         assert said.count("\n") == 1
         assert f"{damaged.relative_to(copy / 'store')} {what}" in said
         assert said.endswith("; run 'winnow dedupe RECIPE', which makes it again\n")
-
-
-def _refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    capsys.readouterr()
-    assert main(arguments) == 1
-    return capsys.readouterr().err
 
 
 def test_two_rows_of_ones_own_choice_are_compared(winnow: Winnow) -> None:
@@ -365,14 +364,10 @@ def test_a_row_that_is_alone_and_one_that_was_not_compared_say_so(winnow: Winnow
     assert said == f"winnow: {empty}: near: not compared (no_words)\n"
 
 
-def test_nothing_of_a_forgotten_row_is_shown(
-    folder: Path, tmp_path: Path, winnow: Winnow, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_of_a_forgotten_row_is_shown(copy: Path, winnow: Winnow) -> None:
     own, other = winnow.id("chinese"), winnow.id("chinese2")
-    copy = tmp_path / "copy"
-    shutil.copytree(folder, copy)
     assert main(["forget", str(copy / "recipe.yaml"), "--id", own]) == 0
-    there = Winnow(copy, capsys)
+    there = Winnow(copy)
     assert "is forgotten and cannot be shown" in there("show", "PLACE", own, status=1)
     left = there("show", "PLACE", other)
     assert "渔夫" not in left
@@ -392,12 +387,12 @@ def test_nothing_of_a_forgotten_row_is_shown(
     assert "run: winnow dedupe RECIPE" in there("PLACE", status=1)
 
 
-def test_without_the_key_of_its_edits_no_text_is_listed(winnow: Winnow) -> None:
-    keyed = winnow.folder / "keyed.yaml"
+def test_without_the_key_of_its_edits_no_text_is_listed(copy: Path) -> None:
+    keyed = copy / "keyed.yaml"
     edits = 'environment: {NO_SUCH_KEY: {}}\nedits: [{text.pii: {replace: pseudonym, key: "${NO_SUCH_KEY}"}}]\n'
     keyed.write_text(RECIPE.replace("edits: [text.pii]\n", edits))
-    assert "the environment variable NO_SUCH_KEY is not set" in winnow("PLACE", place="keyed.yaml", status=1)
-    page = winnow.folder / "keyed.html"
+    assert "the environment variable NO_SUCH_KEY is not set" in Winnow(copy)("PLACE", place="keyed.yaml", status=1)
+    page = copy / "keyed.html"
     assert main(["report", str(keyed), "--output", str(page)]) == 0
     assert "not shown" in page.read_text().partition('id="duplicates"')[2].partition("</section>")[0]
 
