@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from winnow.filters.extraction.charset import decode_page
 from winnow.filters.extraction.visible_text import visible_bytes
@@ -72,12 +73,10 @@ def text_bytes(rows: Sequence[Row]) -> list[int]:
     Independent of the extractors that run, so adding one moves no row to another shard.
     """
     pages = visible_bytes(pa.array([row.html for row in rows], pa.large_string()))
-    own = (sum(map(_utf8_bytes, filter(None, (row.text, *row.captions)))) for row in rows)
-    return [text + page for text, page in zip(own, pages.tolist(), strict=True)]
-
-
-def _utf8_bytes(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode())
+    # Arrow leaves the UTF-8 of a text with it, so making the rows' batch after this encodes none again.
+    texts = pc.fill_null(pc.binary_length(pa.array([row.text for row in rows], pa.large_string())), 0)
+    captions = [sum(len(caption.encode()) for caption in row.captions) for row in rows]
+    return [sum(sizes) for sizes in zip(pages.tolist(), texts.to_pylist(), captions, strict=True)]
 
 
 def row_of(
