@@ -161,7 +161,7 @@ def _multiply(seed: Path, folder: Path, recipe: Path) -> None:
     plans = plan_sources(context, {source.name: source.files for source in bound.config.sources})
     freeze_plans(context, plans)
     seeds = _read_seeds(LocalStore(seed / "store"), plans[0].key)
-    for task in plans[0].look.tasks:
+    for task in plans[0].intake.tasks:
         (file,) = task.files
         _copy(store, seeds[int(file.part.path[:6]) % SEEDS], task.name, file.part.path)
 

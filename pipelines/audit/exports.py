@@ -24,7 +24,7 @@ from winnow.pipelines.export.places.opening import is_being_written
 from winnow.pipelines.forgetting.outputs import EXPORT, registered
 from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.looks import load_hiding
+from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.location import open_location
 from winnow.schemas.errors import ExportError, RecipeError, StoreError

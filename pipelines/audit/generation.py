@@ -29,8 +29,8 @@ from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.damage import DamagedError, MissingError
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.looks import load_hiding
 from winnow.pipelines.store.hiding.neutral import neutral_stream
+from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.manifests import ManifestRow
 from winnow.pipelines.store.sealed import find_record
 from winnow.pipelines.store.tables import read_batches

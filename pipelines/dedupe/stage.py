@@ -12,7 +12,7 @@ from winnow.pipelines.query.columns import column_of
 from winnow.pipelines.running.shard_list import put_hidden_rows
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.looks import Hiding, load_hiding
+from winnow.pipelines.store.hiding.scans import Hiding, load_hiding
 from winnow.pipelines.store.manifests import ManifestRow
 from winnow.pipelines.store.state import StoreState
 from winnow.schemas.identity import Json, fingerprint_of

@@ -23,7 +23,7 @@ from winnow.pipelines.query.columns import Column
 from winnow.pipelines.query.picked_rows import Rows, read_picked, taken
 from winnow.pipelines.running.exchange import MAX_BLOCK_BYTES
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.hiding.looks import load_hiding
+from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.tables import read_table
 from winnow.schemas.errors import ExportError
 from winnow.schemas.identity import canonical_json

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.looks import HiddenRows, Hiding, Look, load_hiding, scan_object, store_looks
 from winnow.pipelines.store.hiding.matching import Matcher
+from winnow.pipelines.store.hiding.scans import HiddenRows, Hiding, Scan, load_hiding, scan_object, store_scans
 from winnow.pipelines.store.manifests import ManifestRow
 from winnow.pipelines.store.tables import read_rows
 from winnow.schemas.errors import StoreError
@@ -69,13 +69,13 @@ def _with_texts(
         yield ShardTexts(row, tuple(texts.get(row.object, ())))
 
 
-def look(store: Store, record: GenerationRecord) -> Hiding:
+def scan_store(store: Store, record: GenerationRecord) -> Hiding:
     """Scans the objects of a generation that were not scanned yet, and stores the results. Needs no lease."""
     hiding = load_hiding(store.objects, fresh=True)
-    taken: list[tuple[frozenset[str], Look]] = []
+    taken: list[tuple[frozenset[str], Scan]] = []
     for shard in every_shard_text(store, record, hiding):
-        taken += hiding.take(store.objects, shard.row.object, shard.texts)
-    store_looks(store.objects, taken)
+        taken += hiding.scan_missing(store.objects, shard.row.object, shard.texts)
+    store_scans(store.objects, taken)
     return hiding
 
 
@@ -132,8 +132,8 @@ def _found(
     for shard in every_shard_text(store, record, Hiding({"": matcher.selectors})):
         paths = (shard.row.object, *shard.texts)
         if paths not in known:
-            looks = (scan_object(store.objects, matcher, shard.row.object, path) for path in paths)
-            known[paths] = HiddenRows.merged(one.found for one in looks)
+            scans = (scan_object(store.objects, matcher, shard.row.object, path) for path in paths)
+            known[paths] = HiddenRows.merged(one.found for one in scans)
         if len(known[paths].pending):
             found[shard.row.shard, shard.row.source, shard.row.object] = known[paths]
     return found

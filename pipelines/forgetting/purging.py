@@ -26,8 +26,8 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.damage import damaged
 from winnow.pipelines.store.gc import KEEP_GENERATIONS, Collected, collect_garbage, drop_unnamed
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.looks import Hiding, Look, load_hiding, store_looks
 from winnow.pipelines.store.hiding.neutral import neutral_stream
+from winnow.pipelines.store.hiding.scans import Hiding, Scan, load_hiding, store_scans
 from winnow.pipelines.store.layers import LayerWriter
 from winnow.pipelines.store.manifests import ManifestRow
 from winnow.pipelines.store.publishing import publish_rewritten
@@ -118,7 +118,7 @@ def finish_purge(store: Store) -> Collected | None:
         for info in list(store.objects.list(prefix)):
             store.objects.delete(info.path)
     collected = drop_unnamed(store, sorted(kept))
-    _settle_looks(store, sorted(kept))
+    _settle_scans(store, sorted(kept))
     store.objects.delete(layout.PURGE)
     return collected
 
@@ -202,15 +202,15 @@ def _holds(store: Store, record: GenerationRecord, hiding: Hiding) -> bool:
     return pending or any(ranges.quotes(task) for task in store.every_task(record))
 
 
-def _settle_looks(store: Store, numbers: Iterable[int]) -> None:
-    """Replaces all looks by one for what is kept."""
+def _settle_scans(store: Store, numbers: Iterable[int]) -> None:
+    """Replaces all scans by one for what is kept."""
     hiding = load_hiding(store.objects, fresh=True)
     every = frozenset(hiding.tombstones)
-    looks: dict[str, Look] = {}
+    scans: dict[str, Scan] = {}
     for number in numbers:
         for shard in every_shard_text(store, store.generation_record(number), hiding):
-            hiding.take(store.objects, shard.row.object, shard.texts)
-            looks |= {path: hiding.look(shard.row.object, path) for path in (shard.row.object, *shard.texts)}
-    written = store_looks(store.objects, ((every, look) for look in looks.values()))
-    for path in set(hiding.looks) - set(written):
+            hiding.scan_missing(store.objects, shard.row.object, shard.texts)
+            scans |= {path: hiding.scanned(shard.row.object, path) for path in (shard.row.object, *shard.texts)}
+    written = store_scans(store.objects, ((every, scan) for scan in scans.values()))
+    for path in set(hiding.scans) - set(written):
         store.objects.delete(path)

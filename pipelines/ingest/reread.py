@@ -20,8 +20,8 @@ from winnow.pipelines.running.ledger.strikes import Marker, Position, is_struck,
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.running.worker import Heartbeats
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.hiding.looks import load_hiding
 from winnow.pipelines.store.hiding.neutral import is_neutral, neutral, neutral_stream
+from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.layers import LayerWriter
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import SourceError

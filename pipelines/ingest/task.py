@@ -24,8 +24,8 @@ from winnow.pipelines.running.ledger.intake import IngestTask, TaskFile
 from winnow.pipelines.running.ledger.strikes import Marker, Position, is_struck, poisoned
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.looks import load_hiding
 from winnow.pipelines.store.hiding.matching import Matcher
+from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.sealed import put_record_if_absent, read_record
 from winnow.pipelines.store.tables import TableWriter
 from winnow.schemas.errors import SourceError

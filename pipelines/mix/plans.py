@@ -19,7 +19,7 @@ from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.looks import load_hiding
+from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.sealed import find_record, put_record_if_absent
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.law import ScalingLaw

@@ -32,7 +32,7 @@ from winnow.pipelines.query.columns import Column, read_aligned
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.looks import NOTHING, HiddenRows
+from winnow.pipelines.store.hiding.scans import NOTHING, HiddenRows
 from winnow.pipelines.store.manifests import ManifestRow
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS, read_batches, read_rows, read_schema
 from winnow.pipelines.store.together import TABLES_AT_ONCE, each

@@ -20,7 +20,7 @@ from winnow.pipelines.ingest.tables.lines import split_lines
 from winnow.pipelines.query.columns import Column, column_of, leaves, read_aligned
 from winnow.pipelines.query.conditions import selected_rows
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.looks import NOTHING
+from winnow.pipelines.store.hiding.scans import NOTHING
 from winnow.pipelines.store.tables import read_schema
 from winnow.schemas.conditions import ConditionError, columns_read
 from winnow.schemas.errors import RecipeError, SourceError

@@ -14,7 +14,7 @@ from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.looks import NOTHING
+from winnow.pipelines.store.hiding.scans import NOTHING
 from winnow.pipelines.store.manifests import ManifestRow
 from winnow.schemas.conditions import columns_read
 from winnow.schemas.errors import StoreError

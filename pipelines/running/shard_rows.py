@@ -17,7 +17,7 @@ from winnow.pipelines.query.columns import Column, read_aligned
 from winnow.pipelines.running.ledger.strikes import Marker, Position, is_struck, poisoned
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.looks import load_hiding
+from winnow.pipelines.store.hiding.scans import load_hiding
 
 BATCH_ROWS = 2048
 BATCH_BYTES = 16 << 20  # of text; a larger batch is cut

@@ -22,7 +22,7 @@ from winnow.pipelines.running.shard_rows import text_of
 from winnow.pipelines.score.example_buffer import ExampleBuffer
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.looks import load_hiding
+from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.uint128 import words_of
 from winnow.scoring.mixture.orders import draw_order, key_of

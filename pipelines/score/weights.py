@@ -19,7 +19,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.content import read_content
 from winnow.pipelines.store.damage import DamagedError, MissingError
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.looks import Hiding, load_hiding
+from winnow.pipelines.store.hiding.scans import Hiding, load_hiding
 from winnow.pipelines.store.sealed import find_record, put_record, put_record_if_absent
 from winnow.pipelines.store.state import StoreState
 from winnow.schemas.errors import ScoreError

@@ -9,8 +9,8 @@ import pyarrow as pa
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.damage import DamagedError, damaged
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.hiding.looks import load_hiding
 from winnow.pipelines.store.hiding.neutral import neutral_stream
+from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.manifests import ManifestRow, read_manifest, read_tasks
 from winnow.pipelines.store.sealed import (
     find_record,

@@ -17,7 +17,7 @@ from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.rules.deciding import choose_representatives, decide
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, open_store
-from winnow.pipelines.store.hiding.looks import NOTHING
+from winnow.pipelines.store.hiding.scans import NOTHING
 from winnow.pipelines.store.location import open_location
 from winnow.runners.terminal.rules import pinned_rules
 from winnow.schemas.errors import StoreError

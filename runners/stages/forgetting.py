@@ -9,14 +9,14 @@ from pathlib import Path
 import orjson
 from rich.console import Console
 
-from winnow.pipelines.forgetting.hidden_rows import Effect, effect_of, every_hidden_row, look
+from winnow.pipelines.forgetting.hidden_rows import Effect, effect_of, every_hidden_row, scan_store
 from winnow.pipelines.forgetting.outputs import AffectedOutput, affected
 from winnow.pipelines.forgetting.purging import Purged, purge
 from winnow.pipelines.forgetting.requests import RequestError, Selection, parse_selector, read_list, selectors_of
 from winnow.pipelines.running.run_folder import remove_dead_runs
 from winnow.pipelines.store.command_lease import writing
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.looks import load_hiding, load_tombstones, put_tombstone
+from winnow.pipelines.store.hiding.scans import load_hiding, load_tombstones, put_tombstone
 from winnow.runners.terminal.escaping import visible
 from winnow.runners.terminal.quantities import grouped
 from winnow.schemas.errors import WinnowError
@@ -48,7 +48,7 @@ def run_forget(options: argparse.Namespace, store: Store, console: Console) -> i
     latest = store.latest_record()
     if name and latest is not None:
         with contextlib.suppress(FileNotFoundError):  # the cached value only saves time; a collector may be deleting it
-            look(store, latest)
+            scan_store(store, latest)
     unmet = [one for one in selections if not one.hashes & effect.met]
     copies = affected(store.objects, effect.ids)
     if options.json:

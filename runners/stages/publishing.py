@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.forgetting.hidden_rows import look
+from winnow.pipelines.forgetting.hidden_rows import scan_store
 from winnow.pipelines.query.generation import former_keys, keys_read, read_as, recipe_name
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import LayerKeys, Store
@@ -31,5 +31,5 @@ def publish(recipe: BoundRecipe, store: Store, state: StoreState) -> Outcome:
         before, former = keys_read(recipe, store, latest), former_keys(recipe, latest)
     contents = Contents(state.keys[layout.SAMPLES], state.tasks, state.layers, before, former)
     record, new = publish_union(store, recipe_name(recipe), fingerprint_of(resolved_yaml(recipe.expanded)), contents)
-    look(store, record)
+    scan_store(store, record)
     return Outcome(store, read_as(recipe, store, record), new)

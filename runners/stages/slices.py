@@ -109,10 +109,12 @@ def ingest_slice(
         patterns = {source.name: source.files for source in recipe.config.sources}
         held = Held.of(store)
         plans = frozen_plans(context, held, patterns, replace_files=replace_files)
-        names = [task.name for plan in plans for task in plan.look.tasks]
+        names = [task.name for plan in plans for task in plan.intake.tasks]
         mine = part.take(names)
         plans = [
-            replace(plan, look=replace(plan.look, tasks=tuple(task for task in plan.look.tasks if task.name in mine)))
+            replace(
+                plan, intake=replace(plan.intake, tasks=tuple(task for task in plan.intake.tasks if task.name in mine))
+            )
             for plan in plans
         ]
         run = StageRun(console, engine, store, part.name)

@@ -210,7 +210,7 @@ def current_state(recipe: BoundRecipe, store: Store) -> StoreState:
 
 def all_committed(held: Held, plan: SourcePlan) -> list[TaskCommit]:
     """The commits of every task of a plan."""
-    names = [task.name for task in plan.look.tasks]
+    names = [task.name for task in plan.intake.tasks]
     found = held.find_tasks(plan.key, names)
     return [found[name] for name in names]
 

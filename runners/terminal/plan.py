@@ -58,7 +58,7 @@ class RecipePlan:
     @property
     def pending_bytes(self) -> int:
         """The size of the input that is not ingested yet."""
-        return sum(task.bytes for plan, pending in self.sources for task in plan.look.tasks if task.name in pending)
+        return sum(task.bytes for plan, pending in self.sources for task in plan.intake.tasks if task.name in pending)
 
 
 def show_plan(
@@ -131,7 +131,7 @@ def _plan(recipe: BoundRecipe) -> RecipePlan:
     sources = []
     for plan in plan_sources(context, {source.name: source.files for source in recipe.config.sources}):
         done = {*held.tasks(plan.key), *committed_names(objects, layout.SAMPLES, plan.key)}
-        sources.append((plan, frozenset(task.name for task in plan.look.tasks if task.name not in done)))
+        sources.append((plan, frozenset(task.name for task in plan.intake.tasks if task.name not in done)))
     configs: dict[str, object] = {bound.extractor.name: bound.config for bound in context.extractors}
     listed = {entry.layer for entry in recipe.config.annotate}
     configs |= {one.entry.layer: one.config for one in recipe.measurements if one.entry.layer in listed}
@@ -188,10 +188,10 @@ def _json(
                 "name": one.name,
                 "files": len(one.listing.files),
                 "bytes": one.listing.bytes,
-                "tasks": len(one.look.tasks),
+                "tasks": len(one.intake.tasks),
                 "pending": len(pending),
-                "changed": list(one.look.changed),
-                "vanished": list(one.look.vanished),
+                "changed": list(one.intake.changed),
+                "vanished": list(one.intake.vanished),
             }
             for one, pending in plan.sources
         ],
@@ -218,7 +218,7 @@ def _print_plan(
 
 
 def _print_source(console: Console, plan: SourcePlan, pending: frozenset[str]) -> None:
-    files, tasks = len(plan.listing.files), plan.look.tasks
+    files, tasks = len(plan.listing.files), plan.intake.tasks
     console.print(
         f"\nsource  {plan.name}: {files:,} files, {byte_size(plan.listing.bytes)}; "
         f"{len(tasks):,} tasks, {len(pending):,} to do",
@@ -233,8 +233,8 @@ def _print_source(console: Console, plan: SourcePlan, pending: frozenset[str]) -
     if len(tasks) > FIRST_TASKS:
         console.print(f"  … and {len(tasks) - FIRST_TASKS:,} more")
     for paths, text in (
-        (plan.look.changed, "changed since they were ingested"),
-        (plan.look.vanished, "no longer exist; their rows are kept"),
+        (plan.intake.changed, "changed since they were ingested"),
+        (plan.intake.vanished, "no longer exist; their rows are kept"),
     ):
         if paths:
             console.print(f"  {len(paths):,} files {text}: {', '.join(paths[:3])}", soft_wrap=True, markup=False)
@@ -250,5 +250,5 @@ def _estimate(plan: RecipePlan, left: Sequence[StageEstimate], rates: Rates) -> 
 
 
 def _store_before(plan: RecipePlan) -> StoreBefore:
-    tasks = [task.bytes for source, pending in plan.sources for task in source.look.tasks if task.name in pending]
+    tasks = [task.bytes for source, pending in plan.sources for task in source.intake.tasks if task.name in pending]
     return StoreBefore(plan.store, plan.generation, plan.context, tasks)

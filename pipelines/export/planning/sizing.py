@@ -104,7 +104,7 @@ def cut_outputs(objects: ObjectStore, draw: Draw, ways: Iterable[Way]) -> dict[W
     if any(len(one.places) for outputs in cuts.values() for one in outputs):
         for some in _samples(objects, draw, media=False):
             for of_way in cuts.values():
-                of_way[some.output].look(some.order)
+                of_way[some.output].keep_near(some.order)
     return {way: Cutting(way, tuple(one.size() for one in of_way)) for way, of_way in cuts.items()}
 
 
@@ -180,14 +180,14 @@ class _Cut:
         self._total = int(self._before[-1])
         self.places = _places(histogram, self._before, output)
         self._bins = np.searchsorted(self._before, self.places, side="right") - 1
-        self._looked = np.zeros(BINS, np.bool_)
-        self._looked[self._bins] = True
+        self._near_bins = np.zeros(BINS, np.bool_)
+        self._near_bins[self._bins] = True
         self._near: list[Words] = []
 
-    def look(self, order: Words) -> None:
+    def keep_near(self, order: Words) -> None:
         """Keeps the samples near a boundary."""
         if len(self.places):
-            self._near.append(order[self._looked[(order >> _SHIFT).astype(np.int64)]])
+            self._near.append(order[self._near_bins[(order >> _SHIFT).astype(np.int64)]])
 
     def size(self) -> OutputSize:
         """The shards, once all samples have been seen; equal orders stay together."""

@@ -34,7 +34,7 @@ _HELD_BYTES: Final = 8 << 20
 _GROUP_ROWS: Final = 512  # of one row group
 # A window may be hostile, and the one who plans has other work.
 _LIMITS: Final = ReadLimits(max_body_bytes=4 << 20, max_member_bytes=64 << 20)
-_MOST_READ: Final = 64 << 20  # bytes of one look
+_MOST_READ: Final = 64 << 20  # bytes of one window
 _TRIES: Final = 64  # beginnings of members that turn out to be none; chance gives one in 16 MiB
 
 
@@ -82,12 +82,12 @@ def sample_densities(source: IngestSource, files: Sequence[ObjectInfo]) -> Densi
     count = max(FEWEST_WINDOWS, min(MOST_WINDOWS, total // BYTES_PER_WINDOW)) if total else 0
     sampler = _Sampler(source)
 
-    def look(number: int) -> _Window | None:
+    def window_of(number: int) -> _Window | None:
         place = (2 * number + 1) * total // (2 * count)
         index = bisect_right(ends, place)
-        return sampler.look(files[index], place - (ends[index] - files[index].size))
+        return sampler.window_at(files[index], place - (ends[index] - files[index].size))
 
-    windows = [window for window in each(source.objects, look, range(count)) if window is not None]
+    windows = [window for window in each(source.objects, window_of, range(count)) if window is not None]
     found = {}
     for kind in sorted({window.kind for window in windows}):
         mine = [window.density for window in windows if window.kind == kind]
@@ -102,13 +102,13 @@ def _kind(format_name: str, path: str) -> str:
 
 
 class _Sampler:
-    """Looks at places in the files of a source."""
+    """Reads windows of the files of a source."""
 
     def __init__(self, source: IngestSource) -> None:
         self._source = source
         self._beginnings: dict[str, Density] = {}  # of compressed lines, where no other place can be read
 
-    def look(self, info: ObjectInfo, place: int) -> _Window | None:
+    def window_at(self, info: ObjectInfo, place: int) -> _Window | None:
         """What is found at this place of a file; None if it cannot be read, which its task will report."""
         kind = kind_of(self._source.format, info.path)
         has_members = False
@@ -183,7 +183,7 @@ class _Sampler:
 
 
 class _EnoughError(Exception):
-    """More of a file was asked for than a look may read: a record is huge, or nothing is what it seems."""
+    """More of a file was asked for than a window may read: a record is huge, or nothing is what it seems."""
 
 
 def _until_enough(events: Iterator[Event | Covered]) -> Iterator[Event | Covered]:

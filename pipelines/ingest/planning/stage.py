@@ -16,11 +16,11 @@ from winnow.pipelines.ingest.reread import ExtractionTask
 from winnow.pipelines.ingest.task import part_digest
 from winnow.pipelines.running.ledger.intake import (
     IngestTask,
+    IntakePlan,
     Listing,
-    Look,
     freeze,
     list_source,
-    look,
+    plan_intake,
     reject_changed,
     replace_changed,
 )
@@ -41,7 +41,7 @@ class SourcePlan:
 
     name: str
     listing: Listing
-    look: Look
+    intake: IntakePlan
     key: str
     whole: frozenset[str] = frozenset()  # files that were found not to be readable in parts
 
@@ -53,8 +53,8 @@ def plan_sources(context: IngestContext, patterns: Patterns) -> list[SourcePlan]
         listing = list_source(name, source.objects, patterns[name])
         key = source.key(context.limits)
         committed = committed_names(context.store.objects, layout.SAMPLES, key)
-        seen = look(context.store, listing, patterns[name], Dealer(source, context.store.record), committed)
-        plans.append(SourcePlan(name, listing, seen, key))
+        intake = plan_intake(context.store, listing, patterns[name], Dealer(source, context.store.record), committed)
+        plans.append(SourcePlan(name, listing, intake, key))
     return plans
 
 
@@ -64,13 +64,13 @@ def settle_changes(context: IngestContext, held: Held, plan: SourcePlan, *, repl
     A file that was touched or copied but holds the same bytes is the same file. A file without any commit
     is simply planned again. Anything else is an error or, with `replace_files`, a new set of tasks.
     """
-    if not plan.look.changed:
+    if not plan.intake.changed:
         return plan
-    done = held.find_tasks(plan.key, [task.name for task in plan.look.tasks])
+    done = held.find_tasks(plan.key, [task.name for task in plan.intake.tasks])
     recorded = {(part.path, part.start): part for commit in done.values() for part in commit.inputs}
     sizes = {info.path: info.size for info in plan.listing.files}
     objects = context.sources[plan.name].objects
-    truly = [path for path in plan.look.changed if not _same_bytes(objects, path, sizes[path], recorded)]
+    truly = [path for path in plan.intake.changed if not _same_bytes(objects, path, sizes[path], recorded)]
     committed = {path for path, _ in recorded}
     if not replace_files:
         reject_changed(plan.name, [path for path in truly if path in committed])
@@ -78,8 +78,8 @@ def settle_changes(context: IngestContext, held: Held, plan: SourcePlan, *, repl
     if not stale:
         return plan
     deal = Dealer(context.sources[plan.name], context.store.record)
-    renewed = replace_changed(context.store, plan.look, plan.listing, deal, stale)
-    return replace(plan, look=renewed)
+    renewed = replace_changed(context.store, plan.intake, plan.listing, deal, stale)
+    return replace(plan, intake=renewed)
 
 
 def _same_bytes(objects: ObjectStore, path: str, size: int, recorded: Mapping[tuple[str, int], InputRecord]) -> bool:
@@ -93,7 +93,7 @@ def _same_bytes(objects: ObjectStore, path: str, size: int, recorded: Mapping[tu
 def freeze_plans(context: IngestContext, plans: Iterable[SourcePlan]) -> None:
     """Records the newly planned tasks. The caller holds the lease, so nobody else plans at the same time."""
     for plan in plans:
-        if not freeze(context.store, plan.name, plan.look):
+        if not freeze(context.store, plan.name, plan.intake):
             root = context.store.root
             raise StoreError(f"{root}: another writer has just planned source {plan.name!r}; run again")
 
@@ -104,9 +104,9 @@ def frozen_plans(context: IngestContext, held: Held, patterns: Patterns, *, repl
     The first command to record them wins; the others plan again and find them.
     """
     while True:
-        looks = plan_sources(context, patterns)
-        plans = [settle_changes(context, held, plan, replace_files=replace_files) for plan in looks]
-        if all(freeze(context.store, plan.name, plan.look) for plan in plans):
+        proposed = plan_sources(context, patterns)
+        plans = [settle_changes(context, held, plan, replace_files=replace_files) for plan in proposed]
+        if all(freeze(context.store, plan.name, plan.intake) for plan in plans):
             return plans
 
 
@@ -120,13 +120,13 @@ def pending_tasks(context: IngestContext, held: Held, plan: SourcePlan) -> list[
     committed = {*held.tasks(plan.key), *committed_names(objects, layout.SAMPLES, plan.key)}
     written = (layout.SAMPLES_OBJECTS, layout.DROPPED, layout.QUARANTINE) if committed else ()
     present = {info.path for prefix in written for info in objects.list(prefix)}
-    names = [task.name for task in plan.look.tasks if task.name in committed]
+    names = [task.name for task in plan.intake.tasks if task.name in committed]
     for name, commit in held.find_tasks(plan.key, names).items():
         if any(one.path not in present for one in commit.objects):
             held.drop_task(plan.key, name)
             objects.delete(layout.commit(layout.SAMPLES, plan.key, name))
             committed.discard(name)
-    pending = [task for task in plan.look.tasks if task.name not in committed]
+    pending = [task for task in plan.intake.tasks if task.name not in committed]
     return sorted(pending, key=lambda task: (-task.bytes, task.name))
 
 
@@ -139,7 +139,7 @@ def mend_splits(context: IngestContext, held: Held, plan: SourcePlan) -> SourceP
     see a key that repeats across parts. Both are detected here, and both depend on the file's bytes alone.
     """
     parts: dict[str, list[IngestTask]] = {}
-    for task in plan.look.tasks:
+    for task in plan.intake.tasks:
         if not task.files[0].part.whole:
             parts.setdefault(task.files[0].part.path, []).append(task)
     parts = {
@@ -157,8 +157,8 @@ def mend_splits(context: IngestContext, held: Held, plan: SourcePlan) -> SourceP
         return None
     whole = plan.whole.union(broken)
     deal = Dealer(context.sources[plan.name], context.store.record, whole)
-    mended = replace_changed(context.store, plan.look, plan.listing, deal, broken)
-    return replace(plan, look=mended, whole=whole)
+    mended = replace_changed(context.store, plan.intake, plan.listing, deal, broken)
+    return replace(plan, intake=mended, whole=whole)
 
 
 def _chained(parts: list[InputRecord]) -> bool:

@@ -77,5 +77,5 @@ class Dealer:
         return SizedFile(info.path, info.size, amount, splittable)
 
     def _may_have_members(self, info: ObjectInfo) -> bool:
-        """Whether only a look tells if a file can be read in parts."""
+        """Whether only reading tells if a file can be read in parts."""
         return kind_of(self.source.format, info.path) == "jsonl" and compression_of(info.path) != ""

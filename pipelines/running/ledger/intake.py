@@ -80,8 +80,8 @@ class IngestTask:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """The result of comparing a listing with the frozen tasks."""
+class IntakePlan:
+    """The tasks of a source: the frozen ones, compared with its listing, and those to add."""
 
     number: int  # of the record for the additions; not needed if nothing changed
     tasks: tuple[IngestTask, ...]  # all current tasks, ordered by name
@@ -91,9 +91,9 @@ class Look:
     vanished: tuple[str, ...]  # frozen paths that no longer exist
 
 
-def look(
+def plan_intake(
     store: Store, listing: Listing, patterns: Sequence[str], deal: Deal, committed: Set[str] = frozenset()
-) -> Look:
+) -> IntakePlan:
     """Compares a listing with what is frozen, and deals new files to tasks. Writes nothing.
 
     Args:
@@ -125,7 +125,7 @@ def look(
     covered = {file.part.path for task in kept.values() for file in task.files}
     fresh = [info for info in listing.files if info.path not in covered]
     added = _tasks(fresh, listing.source, deal, retirements)
-    return Look(
+    return IntakePlan(
         number=intake.next,
         tasks=tuple(sorted((*kept.values(), *added), key=lambda task: task.name)),
         added=added,
@@ -140,30 +140,32 @@ def require_tasks(store: Store, source: str, committed: Set[str]) -> None:
     _require(store, source, _read(store, source), committed)
 
 
-def replace_changed(store: Store, seen: Look, listing: Listing, deal: Deal, paths: Iterable[str]) -> Look:
+def replace_changed(
+    store: Store, planned: IntakePlan, listing: Listing, deal: Deal, paths: Iterable[str]
+) -> IntakePlan:
     """Retires the tasks of these paths and plans new tasks for their current files."""
-    gone = set(paths)
-    retired = {task.name for task in seen.tasks if any(file.part.path in gone for file in task.files)}
-    kept = [task for task in seen.tasks if task.name not in retired]
+    replaced = set(paths)
+    retired = {task.name for task in planned.tasks if any(file.part.path in replaced for file in task.files)}
+    kept = [task for task in planned.tasks if task.name not in retired]
     covered = {file.part.path for task in kept for file in task.files}
     intake = _read(store, listing.source)
     retirements = Counter(intake.retirements)
-    retirements.update(file.part.path for task in seen.tasks if task.name in retired for file in task.files)
+    retirements.update(file.part.path for task in planned.tasks if task.name in retired for file in task.files)
     fresh = [info for info in listing.files if info.path not in covered]
     added = _tasks(fresh, listing.source, deal, retirements)
-    return Look(
+    return IntakePlan(
         number=intake.next,
         tasks=tuple(sorted((*kept, *added), key=lambda task: task.name)),
         added=added,
-        retired=tuple(sorted({*seen.retired, *retired})),
+        retired=tuple(sorted({*planned.retired, *retired})),
         changed=(),
-        vanished=seen.vanished,
+        vanished=planned.vanished,
     )
 
 
-def freeze(store: Store, source: str, seen: Look) -> bool:
+def freeze(store: Store, source: str, planned: IntakePlan) -> bool:
     """Records the additions; False if another plan has taken the number, so that this one is stale."""
-    if not seen.added and not seen.retired:
+    if not planned.added and not planned.retired:
         return True
     rows = [
         {
@@ -175,11 +177,11 @@ def freeze(store: Store, source: str, seen: Look) -> bool:
             "start": file.part.start,
             "end": file.part.end,
         }
-        for task in seen.added
+        for task in planned.added
         for file in task.files
     ]
-    rows += [{"task": name, "retired": True} for name in seen.retired]
-    path = layout.intake(source, seen.number)
+    rows += [{"task": name, "retired": True} for name in planned.retired]
+    path = layout.intake(source, planned.number)
     table = pa.Table.from_pylist(rows, schema=ROWS)
     sealed = table.replace_schema_metadata({CHECKSUM: _checksum(store.record, path, table)})
     sink = pa.BufferOutputStream()

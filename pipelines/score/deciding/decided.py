@@ -14,7 +14,7 @@ from winnow.pipelines.score.deciding.records import DecidedGroup, DecisionRecord
 from winnow.pipelines.score.weights import scored_shards
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.looks import Hiding
+from winnow.pipelines.store.hiding.scans import Hiding
 from winnow.pipelines.store.state import StoreState
 from winnow.scoring.selection import ScoreHistogram, bars, summary
 

@@ -21,7 +21,7 @@ def fit_job(decision: Decision) -> LinearJob:
 
 def top_job(one: TopPass) -> StoringJob:
     """One pass of the search for the cuts of top shares."""
-    return StoringJob(one.decision.steps, f"Cuts-{one.number}", one.decision.places.groups, one.look)
+    return StoringJob(one.decision.steps, f"Cuts-{one.number}", one.decision.places.groups, one.store_seen)
 
 
 def place_job(placing: Placing) -> LinearJob:

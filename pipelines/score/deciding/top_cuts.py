@@ -40,7 +40,7 @@ class TopPass:
     decision: Decision
     number: int
 
-    def look(self, place: int) -> Iterator[int]:
+    def store_seen(self, place: int) -> Iterator[int]:
         """Store what a place has seen of the open ranges."""
         decision, objects = self.decision, self.decision.store.objects
         asked = read_arrays(objects, decision.scratch, "asked", self.number)

@@ -14,7 +14,7 @@ from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.mix.drawing import put_draw
 from winnow.pipelines.mix.plans import PlanRecord
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.hiding.looks import put_tombstone
+from winnow.pipelines.store.hiding.scans import put_tombstone
 from winnow.pipelines.store.sealed import put_record
 from winnow.pipelines.store.tables import read_table
 from winnow.schemas.rows.draws import DRAW

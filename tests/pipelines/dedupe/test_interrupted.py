@@ -21,7 +21,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.gc import collect_garbage
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.held import Held
-from winnow.pipelines.store.hiding.looks import put_tombstone
+from winnow.pipelines.store.hiding.scans import put_tombstone
 from winnow.pipelines.store.lease import Lease, this_process
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.pipelines.store.state import StoreState

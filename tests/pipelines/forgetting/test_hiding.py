@@ -1,16 +1,16 @@
-"""Hiding never waits: what no look covers is looked at when it is asked for, and looks stay true."""
+"""Hiding never waits: objects that no stored scan covers are scanned when needed, and stored scans stay valid."""
 
 from uuid import uuid4
 
 import pytest
 
 from tests.pipelines.rules.stores import Shard, make_store
-from winnow.pipelines.forgetting.hidden_rows import effect_of, hidden_rows, look
+from winnow.pipelines.forgetting.hidden_rows import effect_of, hidden_rows, scan_store
 from winnow.pipelines.forgetting.outputs import affected, register
 from winnow.pipelines.forgetting.requests import parse_selector, selectors_of
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.damage import DamagedError, MissingError
-from winnow.pipelines.store.hiding.looks import load_hiding, load_tombstones, put_tombstone
+from winnow.pipelines.store.hiding.scans import load_hiding, load_tombstones, put_tombstone
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import content_name
@@ -35,18 +35,18 @@ def test_a_look_says_what_a_look_at_the_rows_says(objects: MemoryStore) -> None:
         found = hidden_rows(store, generation)
         assert {shard: rows.rows.tolist() for shard, rows in found.items()} == {"b": [0, 1, 2], "c": [0, 1]}
         assert {shard: rows.pending.tolist() for shard, rows in found.items()} == {"b": [0, 1, 2], "c": [0, 1]}
-        look(store, store.require_record())
-    looks = [info.path for info in objects.list(layout.HIDDEN)]
-    assert len(looks) == 1, "what is covered is not looked at again"
+        scan_store(store, store.require_record())
+    scans = [info.path for info in objects.list(layout.HIDDEN)]
+    assert len(scans) == 1, "what is covered is not scanned again"
     hide(objects, "a.example")
     assert set(hidden_rows(store, generation)) == {"a", "b", "c"}
 
 
 def test_what_rows_say_of_themselves_is_enough_without_a_look(objects: MemoryStore) -> None:
-    """A look saves time and nothing else: a store without its looks hides the same."""
+    """A stored scan saves time and nothing else: a store without scans hides the same."""
     store, generation = make_store(objects, {"a": Shard("x", 2), "b": Shard("x", 1)})
     hide(objects, "a.example")
-    look(store, store.require_record())
+    scan_store(store, store.require_record())
     for info in list(objects.list(layout.HIDDEN)):
         objects.delete(info.path)
     assert set(hidden_rows(store, generation)) == {"a"}
@@ -57,7 +57,7 @@ def test_what_rows_say_of_themselves_is_enough_without_a_look(objects: MemorySto
 def test_a_lost_tombstone_is_noticed_by_whoever_reads_rows(objects: MemoryStore) -> None:
     store, generation = make_store(objects, {"a": Shard("x", 2), "b": Shard("x", 1)})
     names = [hide(objects, domain)[0] for domain in ("a.example", "b.example")]
-    look(store, store.require_record())
+    scan_store(store, store.require_record())
     for count, name in enumerate(names, 1):
         objects.delete(layout.tombstone(name))
         said = rf"tombstones/{min(names[:count])}\.json is missing; run 'winnow forget' again with the same request$"

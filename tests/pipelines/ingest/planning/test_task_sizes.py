@@ -19,7 +19,7 @@ from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.sources import bind_source, store_record
 from winnow.pipelines.ingest.planning.stage import SourcePlan, plan_sources
 from winnow.pipelines.ingest.planning.task_sizes import Dealer
-from winnow.pipelines.running.ledger.intake import Listing, look
+from winnow.pipelines.running.ledger.intake import Listing, plan_intake
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.runners.engines.engine import Engine
@@ -145,9 +145,9 @@ def test_shards_are_filled_and_every_byte_is_accounted_for(tmp_path: Path, write
 def test_what_fills_a_few_shards_is_read_by_eight_tasks(tmp_path: Path) -> None:
     """A laptop's cores have something to do, and there are not more shards than cores."""
     crawl(tmp_path, lambda folder: (folder / "a.jsonl").write_bytes(lines(0, 75)))
-    assert len(planned(tmp_path).look.tasks) == 8
+    assert len(planned(tmp_path).intake.tasks) == 8
     (tmp_path / "crawl" / "a.jsonl").write_bytes(lines(0, 20))
-    assert len(planned(tmp_path).look.tasks) == 5  # of a quarter of a shard each
+    assert len(planned(tmp_path).intake.tasks) == 5  # of a quarter of a shard each
 
 
 def test_a_file_that_cannot_be_cut_is_one_task_of_several_shards(tmp_path: Path) -> None:
@@ -184,15 +184,15 @@ def test_the_order_in_which_files_are_listed_does_not_matter(tmp_path: Path) -> 
     deal = Dealer(bind_source(recipe.config, recipe.config.source("crawl")), store_record(recipe.config))
     listed = planned(tmp_path).listing.files
     store = create_or_open(MemoryStore("empty"), store_record(recipe.config))
-    found = look(store, Listing("crawl", listed), ["**"], deal)
-    assert look(store, Listing("crawl", listed[::-1]), ["**"], deal) == found
+    found = plan_intake(store, Listing("crawl", listed), ["**"], deal)
+    assert plan_intake(store, Listing("crawl", listed[::-1]), ["**"], deal) == found
     assert len(found.tasks) > 20
 
 
 def test_task_bytes_fix_the_size_of_tasks(tmp_path: Path) -> None:
     crawl(tmp_path, gzip_members, more=", task_bytes: 4 KiB")
     size = (tmp_path / "crawl" / "a.jsonl.gz").stat().st_size
-    assert len(planned(tmp_path).look.tasks) == -(-size // 4096)
+    assert len(planned(tmp_path).intake.tasks) == -(-size // 4096)
 
 
 def test_compressed_lines_that_do_not_fit_together_are_read_whole(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_a_key_that_repeats_in_another_part_is_found(tmp_path: Path) -> None:
     crawl(tmp_path, repeating)
     recipe = (tmp_path / "recipe.yaml").read_text().replace("class: web", "class: web, key: key")
     (tmp_path / "recipe.yaml").write_text(recipe)
-    assert len(planned(tmp_path).look.tasks) > 5
+    assert len(planned(tmp_path).intake.tasks) > 5
     store, generation = ingested(tmp_path)
     assert sum(task.quarantined_by_reason.get("duplicate_id", 0) for task in store.tasks(generation)) == 10
     assert problems(tmp_path, store, generation) == []

@@ -12,12 +12,12 @@ from winnow.pipelines.ingest.planning.packing import ByAmount, SizedFile, pack
 from winnow.pipelines.ingest.records import FilePart
 from winnow.pipelines.running.ledger.intake import (
     Deal,
+    IntakePlan,
     Listing,
-    Look,
     freeze,
     list_source,
-    look,
     matches,
+    plan_intake,
     read_intake,
     reject_changed,
     replace_changed,
@@ -54,11 +54,11 @@ def deal(splittable: Sequence[str]) -> Deal:
     return by_size
 
 
-def seen(store: Store, found: Listing, splittable: Sequence[str] = (), patterns: Sequence[str] = ANY) -> Look:
-    return look(store, found, patterns, deal(splittable))
+def seen(store: Store, found: Listing, splittable: Sequence[str] = (), patterns: Sequence[str] = ANY) -> IntakePlan:
+    return plan_intake(store, found, patterns, deal(splittable))
 
 
-def ranges(result: Look) -> list[list[tuple[str, int, int]]]:
+def ranges(result: IntakePlan) -> list[list[tuple[str, int, int]]]:
     return [[(file.part.path, file.part.start, file.part.end) for file in task.files] for task in result.tasks]
 
 
@@ -85,7 +85,7 @@ def test_nothing_is_dealt_twice(store: Store) -> None:
 
     first = seen(store, listing(a=40, b=950), ["b"])
     freeze(store, "crawl", first)
-    assert look(store, listing(a=40, b=950), ANY, refuse).tasks == first.tasks
+    assert plan_intake(store, listing(a=40, b=950), ANY, refuse).tasks == first.tasks
 
 
 def test_a_crawl_grows_without_renaming_a_task(store: Store) -> None:
@@ -143,7 +143,7 @@ def test_a_lost_record_is_noticed(store: Store) -> None:
     with pytest.raises(MissingError, match=r"intake/crawl/00000002\.parquet is missing; put back a copy of it"):
         require_tasks(store, "crawl", committed)
     with pytest.raises(MissingError, match=r"intake/crawl/00000002\.parquet is missing"):
-        look(store, now, ANY, deal(()), committed)
+        plan_intake(store, now, ANY, deal(()), committed)
     store.objects.put(layout.intake("crawl", 2), last)
     store.objects.delete(layout.intake("crawl", 1))
     with pytest.raises(MissingError, match=r"intake/crawl/00000001\.parquet is missing"):

@@ -1,7 +1,7 @@
 """Determines which rows of which objects tombstones hide, from stored scan results or a new scan.
 
-A look is a small table: for some objects and some tombstones, the rows that match. Objects and tombstones never
-change, so a look stays valid. Objects that no look covers are scanned when needed: hiding never waits
+A stored scan is a small table: for some objects and some tombstones, the rows that match. Objects and tombstones never
+change, so a scan stays valid. Objects that no scan covers are scanned when needed: hiding never waits
 for a writer.
 """
 
@@ -34,7 +34,7 @@ READERS = 16
 _ATTEMPTS = 5
 
 _ROWS = pa.list_(pa.field("item", pa.int32(), nullable=False))
-LOOK = pa.schema(
+SCAN = pa.schema(
     [
         pa.field("samples", pa.string(), nullable=False),  # the samples object that has these rows
         pa.field("object", pa.string(), nullable=False),  # the scanned object: the same, or a layer beside it
@@ -42,7 +42,7 @@ LOOK = pa.schema(
         pa.field("pending", _ROWS, nullable=False),  # those of them that still have content
     ]
 )
-_TOMBSTONES = b"tombstones.2"  # renamed whenever matching covers more rows, because older looks missed them
+_TOMBSTONES = b"tombstones.2"  # renamed whenever matching covers more rows, because older scans missed them
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ NOTHING = HiddenRows(merged_rows(()), merged_rows(()))
 
 
 @dataclass(frozen=True)
-class Look:
+class Scan:
     """The scan result for one object."""
 
     samples: str
@@ -73,10 +73,10 @@ class Look:
 
 @dataclass
 class Hiding:
-    """The tombstones of a store, and their stored looks."""
+    """The tombstones of a store, and their stored scans."""
 
     tombstones: Mapping[str, Selectors]  # by name
-    looks: tuple[str, ...] = ()  # the objects of the looks
+    scans: tuple[str, ...] = ()  # the objects of the scans
     _covered: dict[str, frozenset[str]] = field(default_factory=dict)  # tombstones, by scanned object
     _found: dict[str, dict[str, HiddenRows]] = field(default_factory=dict)  # by samples object and scanned object
     _matchers: dict[frozenset[str], Matcher] = field(default_factory=dict)
@@ -105,11 +105,13 @@ class Hiding:
         """
         if not self:
             return NOTHING
-        self.take(objects, samples, texts)
+        self.scan_missing(objects, samples, texts)
         return HiddenRows.merged(self._found.get(samples, {}).values())
 
-    def take(self, objects: ObjectStore, samples: str, texts: Sequence[str] = ()) -> list[tuple[frozenset[str], Look]]:
-        """Scans objects that no look covers; returns the results, with the tombstones searched for."""
+    def scan_missing(
+        self, objects: ObjectStore, samples: str, texts: Sequence[str] = ()
+    ) -> list[tuple[frozenset[str], Scan]]:
+        """Scans objects that no scan covers; returns the results, with the tombstones searched for."""
         taken = []
         every = frozenset(self.tombstones)
         for path in (samples, *(texts if self.reads_texts else ())):
@@ -119,25 +121,25 @@ class Hiding:
                 if matcher is None:
                     merged = Selectors.merged(self.tombstones[name] for name in sorted(missing))
                     matcher = self._matchers.setdefault(missing, Matcher(merged))
-                look = scan_object(objects, matcher, samples, path)
-                self.add(missing, look)
-                taken.append((missing, look))
+                scan = scan_object(objects, matcher, samples, path)
+                self.add(missing, scan)
+                taken.append((missing, scan))
         return taken
 
-    def add(self, tombstones: frozenset[str], look: Look) -> None:
-        """Adds a look."""
+    def add(self, tombstones: frozenset[str], scan: Scan) -> None:
+        """Adds the result of a scan."""
         with self._lock:
-            self._covered[look.object] = self._covered.get(look.object, frozenset()) | tombstones
-            beside = self._found.setdefault(look.samples, {})
-            known = beside.get(look.object)
-            beside[look.object] = look.found if known is None else HiddenRows.merged((known, look.found))
+            self._covered[scan.object] = self._covered.get(scan.object, frozenset()) | tombstones
+            by_object = self._found.setdefault(scan.samples, {})
+            known = by_object.get(scan.object)
+            by_object[scan.object] = scan.found if known is None else HiddenRows.merged((known, scan.found))
 
-    def look(self, samples: str, path: str) -> Look:
+    def scanned(self, samples: str, path: str) -> Scan:
         """The combined result for an object that was scanned for every tombstone."""
-        return Look(samples, path, self._found[samples][path])
+        return Scan(samples, path, self._found[samples][path])
 
 
-def scan_object(objects: ObjectStore, matcher: Matcher, samples: str, path: str) -> Look:
+def scan_object(objects: ObjectStore, matcher: Matcher, samples: str, path: str) -> Scan:
     """Scans the samples of a shard, or the texts of a layer beside them, for selectors."""
     rows: list[NDArray[np.int64]] = []
     pending: list[NDArray[np.int64]] = []
@@ -152,7 +154,7 @@ def scan_object(objects: ObjectStore, matcher: Matcher, samples: str, path: str)
         rows.append(np.flatnonzero(meant | marked) + at)
         pending.append(np.flatnonzero(meant) + at)
         at += batch.num_rows
-    return Look(samples, path, HiddenRows(merged_rows(rows), merged_rows(pending)))
+    return Scan(samples, path, HiddenRows(merged_rows(rows), merged_rows(pending)))
 
 
 def put_tombstone(objects: ObjectStore, tombstone: Tombstone) -> tuple[str, bool]:
@@ -181,34 +183,34 @@ def load_tombstones(objects: ObjectStore) -> dict[str, Tombstone]:
         return dict(pool.map(load, paths))
 
 
-def store_looks(objects: ObjectStore, taken: Iterable[tuple[frozenset[str], Look]]) -> list[str]:
-    """Stores looks, one table per set of tombstones; returns their paths."""
-    by_set: dict[frozenset[str], list[Look]] = {}
-    for tombstones, look in taken:
-        by_set.setdefault(tombstones, []).append(look)
+def store_scans(objects: ObjectStore, taken: Iterable[tuple[frozenset[str], Scan]]) -> list[str]:
+    """Stores scans, one table per set of tombstones; returns their paths."""
+    by_set: dict[frozenset[str], list[Scan]] = {}
+    for tombstones, scan in taken:
+        by_set.setdefault(tombstones, []).append(scan)
     paths = []
     for tombstones in sorted(by_set, key=sorted):
-        looks = sorted(by_set[tombstones], key=lambda look: (look.samples, look.object))
+        scans = sorted(by_set[tombstones], key=lambda scan: (scan.samples, scan.object))
         columns: list[list[object]] = [
-            [look.samples for look in looks],
-            [look.object for look in looks],
-            [look.found.rows.tolist() for look in looks],
-            [look.found.pending.tolist() for look in looks],
+            [scan.samples for scan in scans],
+            [scan.object for scan in scans],
+            [scan.found.rows.tolist() for scan in scans],
+            [scan.found.pending.tolist() for scan in scans],
         ]
-        schema = LOOK.with_metadata({_TOMBSTONES: orjson.dumps(sorted(tombstones))})
-        arrays = [pa.array(column, kind.type) for column, kind in zip(columns, LOOK, strict=True)]
+        schema = SCAN.with_metadata({_TOMBSTONES: orjson.dumps(sorted(tombstones))})
+        arrays = [pa.array(column, kind.type) for column, kind in zip(columns, SCAN, strict=True)]
         paths.append(put_table(objects, pa.Table.from_arrays(arrays, schema=schema), layout.hidden).path)
     return paths
 
 
 _last: tuple[tuple[str, ...], tuple[str, ...], Hiding] | None = None
-_unhidden: set[str] = set()  # stores that have no tombstone, and no look that tells of a lost one
+_unhidden: set[str] = set()  # stores that have no tombstone, and no scan that names a lost one
 
 
 def load_hiding(objects: ObjectStore, *, fresh: bool = False) -> Hiding:
-    """The current tombstones and looks. Both are named by content, so an unchanged set is read once.
+    """The current tombstones and scans. Both are named by content, so an unchanged set is read once.
 
-    A look names the tombstones that it was taken for, so a lost tombstone is noticed: its rows stay hidden, or reading
+    A scan names the tombstones that it searched for, so a lost tombstone is noticed: its rows stay hidden, or reading
     them is an error.
 
     Args:
@@ -220,11 +222,11 @@ def load_hiding(objects: ObjectStore, *, fresh: bool = False) -> Hiding:
     address = objects.root if "://" in objects.root else os.path.abspath(objects.root)
     if not names and address in _unhidden:
         return Hiding({})
-    looks = tuple(info.path for info in objects.list(layout.HIDDEN))
-    if not fresh and _last is not None and _last[:2] == (names, looks):
+    scans = tuple(info.path for info in objects.list(layout.HIDDEN))
+    if not fresh and _last is not None and _last[:2] == (names, scans):
         return _last[2]
-    hiding = Hiding({name: Selectors.of(one) for name, one in load_tombstones(objects).items()}, looks)
-    for path in looks:
+    hiding = Hiding({name: Selectors.of(one) for name, one in load_tombstones(objects).items()}, scans)
+    for path in scans:
         try:
             table = read_table(objects, path)
         except (DamagedError, MissingError):  # also if collected since it was listed: its objects are scanned again
@@ -235,12 +237,12 @@ def load_hiding(objects: ObjectStore, *, fresh: bool = False) -> Hiding:
         _add(hiding, tombstones, table)
     if not names:
         _unhidden.add(address)
-    _last = names, looks, hiding
+    _last = names, scans, hiding
     return hiding
 
 
 def _add(hiding: Hiding, tombstones: frozenset[str], table: pa.Table) -> None:
-    columns = [table[name].combine_chunks() for name in LOOK.names]
+    columns = [table[name].combine_chunks() for name in SCAN.names]
     lengths = pc.list_value_length(columns[2]).to_numpy()
     empty = merged_rows(())
     for index, (samples, path) in enumerate(zip(columns[0].to_pylist(), columns[1].to_pylist(), strict=True)):
@@ -248,4 +250,4 @@ def _add(hiding: Hiding, tombstones: frozenset[str], table: pa.Table) -> None:
         if lengths[index]:
             rows, pending = (column[index].values.to_numpy().astype(np.int64) for column in columns[2:])
             found = HiddenRows(rows, pending if len(pending) else empty)
-        hiding.add(tombstones, Look(samples, path, found))
+        hiding.add(tombstones, Scan(samples, path, found))
