@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from winnow.filters.models.file_state import FileState, file_state
 from winnow.filters.models.toxicity.conversion import LABELS, MODEL, NAME, TOKENS
 from winnow.filters.models.toxicity.network import Network
 from winnow.filters.models.toxicity.words import Vocabulary
@@ -130,13 +131,13 @@ def _groups(batch: pa.RecordBatch) -> Iterator[list[tuple[str, str]]]:
 
 
 @lru_cache(maxsize=2)
-def _model(path: str) -> _Model:
-    network = Network(path)
+def _model(file: FileState) -> _Model:
+    network = Network(file.path)
     return _Model(network, Vocabulary(network.words))
 
 
 def _load(config: ToxicityConfig, assets: Assets) -> Kernel:
-    model = _model(assets.path(NAME))
+    model = _model(file_state(assets.path(NAME)))
     return lambda batch: measure_toxicity(batch, model, config.max_windows)
 
 

@@ -32,6 +32,7 @@ from winnow.filters.language.lexicons.scanning import roles, scan
 from winnow.filters.language.lexicons.substrings import scan_unspaced
 from winnow.filters.language.words.packages import PACKAGES, Segmenter, package_segmenter
 from winnow.filters.language.words.unspaced import split_unicode
+from winnow.filters.models.file_state import FileState, file_state
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
 
 LANGUAGE = "text.language.code"
@@ -201,12 +202,16 @@ def _apart(finds: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
     return chosen
 
 
-@lru_cache(maxsize=64)
 def _codes(name: str) -> frozenset[str]:
     """The languages of an asset's or a user file's lists; none if the file does not exist."""
     if name in LANGUAGES:
         return LANGUAGES[name]
-    return frozenset(read_lists(name)) if Path(name).is_file() else frozenset()
+    return _codes_of(file_state(name)) if Path(name).is_file() else frozenset()
+
+
+@lru_cache(maxsize=64)
+def _codes_of(file: FileState) -> frozenset[str]:
+    return frozenset(read_lists(file.path))
 
 
 def _languages(config: Config) -> frozenset[str]:

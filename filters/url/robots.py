@@ -4,16 +4,15 @@ A crawl may be older than its sites' opt-outs. Every address is checked against 
 the user's crawlers. Hosts without a file are null, as their rules are unknown.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import pyarrow as pa
 
 from winnow.filters.operators import STATUS, Assets, Kernel, Operator
-from winnow.filters.web.rights.host_files import HostFiles, read_host_files, split_url
+from winnow.filters.web.rights.host_files import HostFiles, Refused, read_host_files, split_url
 from winnow.filters.web.rights.paths import one_spelling
 from winnow.filters.web.rights.robots_txt import EVERYBODY, Found, Group, unpack
 from winnow.filters.web.rights.tdmrep import Reservation, reservations, reserved
@@ -50,30 +49,10 @@ class RobotsConfig:
     rules: str = ""  # the path of the file that `winnow robots` writes
     agents: Annotated[tuple[Annotated[str, _AGENT], ...], NotEmpty()] = (EVERYBODY, *TRAINING_AGENTS)
     """Refusals to any of these count; `*` is a crawler that no group names."""
+    too_many_requests: Refused = "unknown"  # the meaning of status 429; `missing`: there is no file, as for 404
 
 
-T = TypeVar("T")
 Row = tuple[str, bool | None, bool | None, bool | None, str | None, str | None]
-
-
-class _Recent:
-    """A cache of the most recently used parsed contents."""
-
-    def __init__(self, kept: HostFiles) -> None:
-        self._kept = kept
-        self._ready: OrderedDict[int, object] = OrderedDict()
-
-    def get(self, content: int, make: Callable[[bytes], T]) -> T:
-        """Get a parsed content, parsing it if needed."""
-        found = self._ready.pop(content, None)
-        if found is None:
-            found = make(self._kept.packed[content])
-            if len(self._ready) >= _CACHED:
-                self._ready.popitem(last=False)
-        self._ready[content] = found
-        return found  # type: ignore[return-value]
-
-
 Groups = tuple[tuple[str, Group], ...]
 
 
@@ -81,8 +60,9 @@ class Robots:
     """Looks up addresses in the rules of all hosts."""
 
     def __init__(self, kept: HostFiles, agents: tuple[str, ...]) -> None:
-        self._agents = agents
-        self._recent = _Recent(kept)
+        # One cache for each kind of file, as each parses differently.
+        self._groups = lru_cache(_CACHED)(lambda content: _groups(kept.packed[content], agents))
+        self._reservations = lru_cache(_CACHED)(lambda content: _reservations(kept.packed[content]))
         self._files = lru_cache(_CACHED_HOSTS)(lambda host: (kept.find(host, "robots"), kept.find(host, "tdmrep")))
 
     def row(self, url: str) -> Row:
@@ -97,22 +77,23 @@ class Robots:
         disallowed = train_ai_no = tdm = None
         agent = rule = None
         if robots is not None:
-            groups = self._recent.get(robots, self._groups)
+            groups = self._groups(robots)
             access, agent = _refusal(groups, path, Group.access)
             training, other = _refusal(groups, path, Group.training)
             disallowed, train_ai_no = access.refused, training.refused
             agent = agent if access.refused else other
             rule = access.line if access.refused else training.line if training.refused else None
         if tdmrep is not None:
-            tdm, shown = reserved(self._recent.get(tdmrep, _reservations), path)
+            tdm, shown = reserved(self._reservations(tdmrep), path)
             rule = rule or (shown if tdm else None)
         return "ok", disallowed, train_ai_no, tdm, agent, None if rule is None else rule[:_SHOWN]
 
-    def _groups(self, packed: bytes) -> Groups:
-        """A file's groups for our crawlers, each once, in our order."""
-        groups = unpack(packed)
-        named = dict.fromkeys(agent if agent in groups else EVERYBODY for agent in self._agents)
-        return tuple((name, groups[name]) for name in named if name in groups)
+
+def _groups(packed: bytes, agents: tuple[str, ...]) -> Groups:
+    """A file's groups for our crawlers, each once, in our order."""
+    groups = unpack(packed)
+    named = dict.fromkeys(agent if agent in groups else EVERYBODY for agent in agents)
+    return tuple((name, groups[name]) for name in named if name in groups)
 
 
 def _refusal(groups: Groups, path: str, ask: Callable[[Group, str], Found]) -> tuple[Found, str | None]:
@@ -145,13 +126,13 @@ def _rules(config: RobotsConfig) -> tuple[str, ...]:
 
 def _load(config: RobotsConfig, assets: Assets) -> Kernel:
     (path,) = _rules(config)
-    kept = read_host_files(assets.path(path), frozenset(config.agents) - {EVERYBODY})
+    kept = read_host_files(assets.path(path), frozenset(config.agents) - {EVERYBODY}, config.too_many_requests)
     return partial(robots, rules=Robots(kept, config.agents))
 
 
 OPERATOR = Operator(
     name="url.robots",
-    version=1,
+    version=2,  # 2: a tdmrep.json that is a page reserves nothing, status 429 says nothing
     summary="rules for the address in your stored copies of robots.txt and tdmrep.json",
     config=RobotsConfig,
     reads=lambda _config: (URL,),

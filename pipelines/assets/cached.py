@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
+from winnow.filters.models.file_state import FileState, file_state
 from winnow.pipelines.assets.catalogue import AssetError, find_asset, known_asset
 from winnow.schemas.assets import AnyAsset, Asset
 
@@ -107,12 +108,11 @@ def require_file(path: str) -> None:
 
 
 def _digest(path: Path) -> str:
-    found = path.stat()
-    return _digest_of(str(path), found.st_size, found.st_mtime_ns, found.st_ino)
+    return _digest_of(file_state(str(path)))
 
 
 @lru_cache(maxsize=64)
-def _digest_of(path: str, _size: int, _mtime_ns: int, _inode: int) -> str:
+def _digest_of(file: FileState) -> str:
     """The SHA-256 of a file, read again only when it has changed."""
-    with open(path, "rb") as stream:
+    with open(file.path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final, cast
 
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 from rich.console import Console
@@ -32,7 +33,8 @@ from winnow.schemas.identity import Json, canonical_json
 from winnow.schemas.records import Generation
 
 _NAMES: Final = "|".join(path.rpartition("/")[2].replace(".", r"\.") for path in PATHS)
-_COLUMNS: Final = ["url", "text", "source", "media"]
+_COLUMNS: Final = ["url", "text", "source", "media", "metadata"]
+_OK: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +45,15 @@ class KeptFile:
     url: str
     fetched_at: str | None
     body: str | None
+    status: int | None = None  # of the response, if it is known
 
     def line(self) -> bytes:
         """The line that the operator reads."""
         entry: dict[str, Json] = {"url": self.url, "body": self.body}
         if self.fetched_at is not None:
             entry["fetched_at"] = self.fetched_at
+        if self.status is not None and self.status != _OK:
+            entry["status"] = self.status
         return canonical_json(entry).encode() + b"\n"
 
 
@@ -68,14 +73,21 @@ def _named(urls: pa.Array) -> pa.BooleanArray:
 
 
 def _files(batch: pa.RecordBatch, context: IngestContext | None) -> Iterator[KeptFile]:
-    for url, text, source, media in zip(*(batch.column(name).to_pylist() for name in _COLUMNS), strict=True):
+    columns = [batch.column(name).to_pylist() for name in _COLUMNS]
+    for url, text, source, media, metadata in zip(*columns, strict=True):
         place = split_url(url)
         if place is None or place[1] not in PATHS or (text is None and not media):
             continue
         fetched = source["fetched_at"]
         moment = None if fetched is None else fetched.isoformat().replace("+00:00", "Z")
         body = text if text is not None or context is None else _body(source, url, context)
-        yield KeptFile(PATHS[place[1]], url, moment, body)
+        yield KeptFile(PATHS[place[1]], url, moment, body, _status(metadata))
+
+
+def _status(metadata: str) -> int | None:
+    """The status of a response that the source accepts though it may be an error."""
+    found = cast(Mapping[str, Json], orjson.loads(metadata)).get("http_status")
+    return found if isinstance(found, int) else None
 
 
 def _body(source: Mapping[str, object], url: str, context: IngestContext) -> str | None:

@@ -141,6 +141,17 @@ def test_what_sites_said_in_one_crawl_is_applied_to_another(tmp_path: Path, caps
     }
 
 
+def test_an_error_that_the_source_accepts_is_collected_with_its_status(tmp_path: Path) -> None:
+    (tmp_path / "crawl").mkdir()
+    error = Capture("https://a.org/robots.txt", b"User-agent: *\nDisallow: /\n", "text/plain", status=503)
+    write_warc(tmp_path / "crawl" / "0.warc.gz", [error])
+    recipe = AFTERWARDS.partition("annotate")[0].replace("class: web", "class: web, accept_status: [200, 503]")
+    (tmp_path / "recipe.yaml").write_text(recipe)
+    assert main(["ingest", "recipe.yaml", "--workers", "1"]) == 0
+    assert main(["robots", "recipe.yaml", "--output", "robots.jsonl"]) == 0
+    assert json.loads((tmp_path / "robots.jsonl").read_text())["status"] == 503
+
+
 def test_a_store_without_such_files_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path)
     assert main(["ingest", "recipe.yaml", "--workers", "1"]) == 0

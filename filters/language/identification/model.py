@@ -18,6 +18,7 @@ import regex
 
 from winnow.filters.language.identification.scripts import script_names
 from winnow.filters.models.fasttext_files import check_fasttext
+from winnow.filters.models.file_state import FileState, file_state
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.languages import NO_LANGUAGE, UNKNOWN, Label, language, read_label, scheme_of
 from winnow.schemas.problems import shown
@@ -134,10 +135,17 @@ def _read_labels(path: str, labels: Sequence[str]) -> list[Label]:
     return [label for label in read if label is not None]
 
 
-@lru_cache(maxsize=4)
 def language_model(path: str) -> LanguageModel:
-    """The model in a file, loaded once per process."""
-    return LanguageModel(path)
+    """The model in a file, loaded once per process, and again if the file changes."""
+    try:
+        return _loaded(file_state(path))
+    except OSError as error:
+        raise WinnowError(f"{path}: {error.strerror or error}; expected a fastText model (.bin or .ftz)") from None
+
+
+@lru_cache(maxsize=4)
+def _loaded(file: FileState) -> LanguageModel:
+    return LanguageModel(file.path)
 
 
 def quantised(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -6,6 +6,7 @@ In memory a host takes 12 bytes, and each different content takes the lines abou
 """
 
 import gzip
+import re
 import zlib
 from array import array
 from collections.abc import Iterator, Mapping
@@ -21,9 +22,10 @@ import zstandard
 from winnow.filters.web.rights.robots_txt import MAX_BYTES, pack, relevant_lines
 from winnow.filters.web.urls import canonical_url
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.identity import Json, digest
+from winnow.schemas.identity import Json, canonical_json, digest
 
 Kind: TypeAlias = Literal["robots", "tdmrep"]
+Refused: TypeAlias = Literal["unknown", "missing"]
 
 PATHS: Final[Mapping[str, Kind]] = {"/robots.txt": "robots", "/.well-known/tdmrep.json": "tdmrep"}
 MAX_LINE_BYTES: Final = 8 << 20
@@ -31,6 +33,9 @@ _STEP: Final = 1 << 20
 _ZSTD_STEP: Final = 256  # 64 blocks of 4 bytes at most, each of up to 128 KiB
 MAX_HELD_BYTES: Final = 4 << 30
 _NEVER: Final = -(1 << 62)
+_TOO_MANY_REQUESTS: Final = 429
+_MARKUP: Final = re.compile(r"[\ufeff\s]*<")
+_NO_RESERVATIONS: Final = "[]"
 _EXPECTED: Final = '{"url": "https://host/robots.txt", "body": "…"}, with "fetched_at" and "status" if known'
 
 
@@ -41,6 +46,7 @@ class HostFiles:
     keys: npt.NDArray[np.uint64]  # of host and kind, ascending
     contents: npt.NDArray[np.int32]  # the index of each content
     packed: tuple[bytes, ...]
+    """Each different content of a kind. Two kinds never share one: the same bytes mean different things in them."""
 
     def find(self, host: str, kind: Kind) -> int | None:
         """The index of a host's content; None if the file has none."""
@@ -62,35 +68,41 @@ def split_url(url: str) -> tuple[str, str] | None:
     return canonical[host:path], canonical[path:]
 
 
-def read_host_files(path: str, agents: frozenset[str]) -> HostFiles:
+def read_host_files(path: str, agents: frozenset[str], too_many_requests: Refused = "unknown") -> HostFiles:
     """Read the rules for these crawlers and for everybody.
+
+    Args:
+        path: The user's file.
+        agents: Names of crawlers in lower case.
+        too_many_requests: What the status 429 means: nothing is known of the file, or there is none.
 
     Raises:
         RecipeError: The file cannot be read, or a line is invalid.
     """
     keys, moments, contents = array("Q"), array("q"), array("l")
-    distinct: dict[bytes, int] = {}
+    distinct: dict[tuple[Kind, bytes], int] = {}
     held = 0
     for number, line in enumerate(_lines(path), start=1):
         if not line.strip():
             continue
-        entry = _entry(path, number, line)
+        entry = _entry(path, number, line, too_many_requests)
         if entry is None:
             continue
         host, kind, moment, body = entry
         # Contents with the same rules for us are stored once, whatever else they contain.
         packed = pack(relevant_lines(body, agents)) if kind == "robots" else body[:MAX_BYTES].encode()
+        content = kind, packed
         before = len(distinct)
         keys.append(int(_key(host, kind)))
         moments.append(moment)
-        contents.append(distinct.setdefault(packed, len(distinct)))
+        contents.append(distinct.setdefault(content, len(distinct)))
         if len(distinct) > before:
             held += len(packed)
         if held > MAX_HELD_BYTES:
             raise RecipeError(
                 f"{path}: the rules for these crawlers take more than {MAX_HELD_BYTES} bytes; split the file"
             )
-    return _newest(keys, moments, contents, tuple(distinct))
+    return _newest(keys, moments, contents, tuple(packed for _, packed in distinct))
 
 
 def _newest(keys: "array[int]", moments: "array[int]", contents: "array[int]", packed: tuple[bytes, ...]) -> HostFiles:
@@ -107,7 +119,7 @@ def _key(host: str, kind: Kind) -> np.uint64:
     return np.uint64(int.from_bytes(digest(kind, host, size=8), "little"))
 
 
-def _entry(path: str, number: int, line: bytes) -> tuple[str, Kind, int, str] | None:
+def _entry(path: str, number: int, line: bytes, too_many_requests: Refused) -> tuple[str, Kind, int, str] | None:
     """A line's host, kind, time and content; None for one without rules, such as a server error."""
     try:
         raw: Json = orjson.loads(line)
@@ -116,16 +128,22 @@ def _entry(path: str, number: int, line: bytes) -> tuple[str, Kind, int, str] | 
     if not isinstance(raw, Mapping) or not isinstance(raw.get("url"), str):
         raise RecipeError(f"{path}:{number}: no url; expected {_EXPECTED}")
     status, body = raw.get("status"), raw.get("body")
-    if isinstance(status, int) and 400 <= status < 500:
+    if status is not None and (not isinstance(status, int) or isinstance(status, bool)):
+        raise RecipeError(f"{path}:{number}: the status {canonical_json(status)[:60]} is no number such as 404")
+    if status == _TOO_MANY_REQUESTS and too_many_requests == "unknown":
+        return None  # the server did not say whether there is a file
+    if status is not None and 400 <= status < 500:
         body = ""  # RFC 9309: the file does not exist, so nothing is refused
-    elif isinstance(status, int) and not 200 <= status < 300:
+    elif status is not None and not 200 <= status < 300:
         return None
     if not isinstance(body, str):
         raise RecipeError(f"{path}:{number}: no body; expected {_EXPECTED}")
     place = split_url(str(raw["url"]))
     kind = PATHS.get(place[1]) if place else None
-    if place is None or kind is None or (kind == "tdmrep" and not body):
+    if place is None or kind is None:
         return None
+    if kind == "tdmrep" and (not body or _MARKUP.match(body)):
+        body = _NO_RESERVATIONS  # there is no such file, or its address leads to a page
     return place[0], kind, _moment(path, number, raw.get("fetched_at")), body
 
 

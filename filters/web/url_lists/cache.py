@@ -10,6 +10,7 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 
+from winnow.filters.models.file_state import FileState, file_state
 from winnow.filters.web.url_lists.index import FORMAT, UrlIndex, is_index, open_index, write_index
 from winnow.filters.web.url_lists.reading import read_list
 from winnow.filters.web.urls import psl_version
@@ -28,17 +29,16 @@ def load_list(path: str) -> UrlIndex:
         RecipeError: It cannot be read, is damaged or is not a list.
     """
     try:
-        found = os.stat(path)
-        return _loaded(path, found.st_size, found.st_mtime_ns, found.st_ino)
+        return _loaded(file_state(path))
     except OSError as error:
         raise RecipeError(f"{path}: {error.strerror or error}; expected a list of addresses") from None
 
 
 @lru_cache(maxsize=16)
-def _loaded(path: str, _size: int, _mtime_ns: int, _inode: int) -> UrlIndex:
-    if is_index(path):
-        return open_index(path)
-    return _of_text(path)
+def _loaded(file: FileState) -> UrlIndex:
+    if is_index(file.path):
+        return open_index(file.path)
+    return _of_text(file.path)
 
 
 def _of_text(path: str) -> UrlIndex:

@@ -248,6 +248,13 @@ def train(folder: Path, lines: list[tuple[str, str]]) -> Assets:
     return OneFile(folder / "own.bin")
 
 
+def test_a_model_that_changes_is_loaded_again(tmp_path: Path) -> None:
+    batch = pa.RecordBatch.from_pydict({"text": pa.array([ENGLISH], pa.large_string())})
+    for label in ("eng_Latn", "fra_Latn"):
+        kernel = OPERATOR.load(Config(model="own", normalise="line"), train(tmp_path, [(label, ENGLISH)]))
+        assert kernel(batch).to_pydict()["code"] == [label]
+
+
 def test_a_model_of_the_users_own_speaks_iso_639_3(tmp_path: Path) -> None:
     lines = [("eng_Latn", ENGLISH), ("zho_Hant", UDHR["cmn-Hant"]["preamble"][0]), ("zxx_Latn", "ïðàâèëà ðàçâèòü")]
     rows = measured([text for _, text in lines] + [RUSSIAN], train(tmp_path, lines), model="own")

@@ -248,3 +248,10 @@ def test_values_are_those_of_the_golden_file(mild: str) -> None:
     assert golden["version"] == OPERATOR.version
     rows = measured(mild, [(case["text"], case["code"]) for case in golden["cases"]])
     assert rows == [case["row"] for case in golden["cases"]]
+
+
+def test_a_list_that_changes_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "mine.txt"
+    for languages in (["eng"], ["eng", "deu"], ["fra"]):
+        path.write_text("".join(f"[{code}]\nword\n" for code in languages))
+        assert OPERATOR.languages(Config(lists=(str(path),))) == frozenset(languages)
