@@ -22,6 +22,7 @@ _READ_BYTES: Final = 256 << 10
 _INFLATED_BYTES: Final = 1 << 20
 _ZSTD_READ_BYTES: Final = 1 << 10  # a block of 4 bytes inflates to at most 128 KiB
 _NOT_PADDING: Final = re.compile(rb"[^\r\n\x00]")
+_LINE_ENDS: Final = re.compile(rb"\r\n\r?|\r")
 _FOLD: Final = re.compile(rb"\n[ \t]")
 _ZSTD_FRAME: Final = b"\x28\xb5\x2f\xfd"
 _DICTIONARY_FRAME: Final = b"\x5d\x2a\x4d\x18"
@@ -208,8 +209,8 @@ class _RecordCount:
     def finish(self) -> None:
         """Ends the input."""
         rest = len(self._held) - self._at
-        if self._state == self._in_mark and self._mark == b"\n" and not rest:
-            return  # ARC may omit the last line end
+        if self._state == self._in_mark and self._mark.startswith(self._held[self._at :]):
+            return  # the last record may lack its line ends
         if self._state != self._between or rest:
             raise _RangeError("it ends inside a record")
 
@@ -257,8 +258,15 @@ class _RecordCount:
         if len(self._held) < self._at + len(self._mark):
             return False
         if not self._held.startswith(self._mark, self._at):
-            raise _RangeError("a record's length is not that of its block")
-        self._at += len(self._mark)
+            line_ends = _LINE_ENDS.match(self._held, self._at)
+            after = self._at if line_ends is None else line_ends.end()
+            if len(self._held) < after + 5:
+                return False
+            if self._mark == b"\n" or not self._held.startswith(b"WARC/", after):
+                raise _RangeError("a record's length is not that of its block")
+            self._at = after  # another record begins at once, without the line ends between
+        else:
+            self._at += len(self._mark)
         self._state = self._between
         return True
 

@@ -109,7 +109,7 @@ DROP_REASONS = {
 QUARANTINE_REASONS = {
     "corrupt_member": "a compressed member that does not inflate, or whose checksum is wrong",
     "truncated": "the file ends inside the record",
-    "bad_header": "the record's header cannot be parsed",
+    "bad_header": "the record's header cannot be parsed, or an HTTP response has no status",
     "bad_length": "the record's declared length does not match its bytes",
     "bad_encoding": "the payload's content or transfer encoding cannot be undone",
     "too_large": "larger than the limit for its kind",

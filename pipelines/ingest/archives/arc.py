@@ -13,16 +13,17 @@ from typing import BinaryIO, Final
 
 from winnow.pipelines.ingest.archives.archive import Block, Fault, Head, read_archive
 from winnow.pipelines.ingest.archives.http import content_type
-from winnow.pipelines.ingest.archives.warc import http_event, plain_event, safe_text
+from winnow.pipelines.ingest.archives.warc import http_event, is_of_web, plain_event, safe_text
 from winnow.pipelines.ingest.records import Dropped, Event, FilePart, ReadLimits, Record, Span
 
+_MIME: Final = rb"[^ ]{0,255}+(?:(?<=;) {1,4}+[^ ]{1,255}+){0,4}"  # a space is part of it only after a semicolon
 # Possessive, and bounded where a field may repeat, so that matching stays linear in the line's length.
 _V2: Final = re.compile(
-    rb"(?P<url>[A-Za-z][\w+.\-]{0,30}:[^\r\n]*) (?P<ip>[^ ]{1,64}) (?P<date>\d{8,17}) (?P<mime>[^ ]{0,255})"
-    rb" (?:\d{1,3}|-) [^ ]{1,255} [^ ]{1,8192} \d{1,18} [^ ]{1,1024} (?P<length>\d{1,18})\r?\n"
+    rb"(?P<url>[A-Za-z][\w+.\-]{0,30}:[^\r\n]*) (?P<ip>[^ ]{1,64}) (?P<date>\d{8,17}) (?P<mime>" + _MIME + rb")"
+    rb" (?P<status>\d{1,3}|-) [^ ]{1,255} [^ ]{1,8192} \d{1,18} [^ ]{1,1024} (?P<length>\d{1,18})\r?\n"
 )
 _V1: Final = re.compile(
-    rb"(?P<url>[A-Za-z][\w+.\-]{0,30}:[^\r\n]*) (?P<ip>[^ ]{1,64}) (?P<date>\d{8,17}) (?P<mime>[^ ]{0,255})"
+    rb"(?P<url>[A-Za-z][\w+.\-]{0,30}:[^\r\n]*) (?P<ip>[^ ]{1,64}) (?P<date>\d{8,17}) (?P<mime>" + _MIME + rb")"
     rb" (?P<length>\d{1,18})\r?\n"
 )
 _SCHEME: Final = re.compile(rb"[A-Za-z][\w+.\-]{0,30}:")
@@ -37,6 +38,7 @@ class ArcHead(Head):
     url: bytes
     date: bytes
     mime: bytes
+    status: int | None  # of version 2
 
 
 class ArcGrammar:
@@ -46,7 +48,6 @@ class ArcGrammar:
     mark = b"\n"
     sync = b"\n"
     sync_skip = 1
-    mark_optional = True  # the specification counts the line end as part of the next record
 
     def opens(self, first: bytes) -> bool:
         """Whether these may be the first bytes of a file or member of this format."""
@@ -57,17 +58,28 @@ class ArcGrammar:
         """Whether these bytes may begin a header."""
         return bool(_SCHEME.match(first) or _SCHEME_CUT.fullmatch(first))
 
+    def flaw(self, beginning: bytes) -> str:
+        """Nothing that its line would not show."""
+        del beginning
+        return ""
+
     def nests(self, header: bytes) -> bool:
         """Never: a header is one line."""
         del header
         return False
+
+    def closing(self, after: bytes) -> int:
+        """A line end, which the specification counts as part of the next record: the last block may lack it."""
+        return len(self.mark) if after.startswith(self.mark) else 0 if not after else -1
 
     def parse(self, header: bytes) -> ArcHead | Fault:
         """A line of version 2 or 1."""
         found = _V2.fullmatch(header) or _V1.fullmatch(header)
         if found is None:
             return Fault("bad_header", "not a line of `URL IP date type length`")
-        return ArcHead(len(header), int(found["length"]), found["url"], found["date"], found["mime"])
+        said = found.groupdict().get("status", b"-")
+        status = None if said == b"-" else int(said)
+        return ArcHead(len(header), int(found["length"]), found["url"], found["date"], found["mime"], status)
 
     def key(self, head: ArcHead) -> str | None:
         """ARC records have no key of their own."""
@@ -88,7 +100,9 @@ class ArcGrammar:
             declared_mime=None if mime == "no-type" else mime,
             declared_charset=charset,
         )
-        if block.content.startswith(b"HTTP/", block.start):
+        if head.status is not None:
+            record.metadata["http_status"] = head.status
+        if block.content.startswith(b"HTTP/", block.start) or (head.status is None and is_of_web(record.url)):
             return http_event(record, block, limits, False)
         return plain_event(record, block, limits, is_text=False)
 

@@ -20,6 +20,8 @@ from winnow.pipelines.ingest.records import Dropped, Event, FilePart, ReadLimits
 
 HEAD_BYTES: Final = 4096  # kept of a body that is too large to hold, for sniffing
 SNIFF_BYTES: Final = 4 << 20  # how far into a damaged file to look for its compression
+CLOSING_BYTES: Final = 40  # a mark, and the first line of the record after it
+_BEGINNING_BYTES: Final = 2048  # nearly every header is shorter
 _PADDING: Final = b"\r\n\x00"
 
 
@@ -59,7 +61,6 @@ class Grammar(Protocol[H]):
     mark: bytes  # ends a record's header, and again its block
     sync: bytes  # in a damaged stream, look for a record after each of these
     sync_skip: int  # how many bytes of `sync` precede the record
-    mark_optional: bool  # whether the mark may be missing after the last block of a file or member
 
     def opens(self, first: bytes) -> bool:
         """Whether these may be the first bytes of a file or member of this format."""
@@ -73,8 +74,20 @@ class Grammar(Protocol[H]):
         """Whether these bytes, possibly cut off by the end of the file, may begin a header."""
         ...
 
+    def flaw(self, beginning: bytes) -> str:
+        """What the first bytes show to be wrong with the header that begins with them; empty if nothing."""
+        ...
+
     def nests(self, header: bytes) -> bool:
         """Whether another header begins inside this one."""
+        ...
+
+    def closing(self, after: bytes) -> int:
+        """How many of the bytes after a block still belong to its record; -1 if no block ends before them.
+
+        Args:
+            after: `CLOSING_BYTES` bytes; fewer only where the file or member ends.
+        """
         ...
 
     def key(self, head: H) -> str | None:
@@ -243,12 +256,15 @@ class _Walk(Generic[H]):
         """
         flow, mark = self._flow, self._grammar.mark
         index = flow.load(at, 64)
-        if not self._grammar.starts(flow.buffer[index : index + 64]):
+        first = flow.buffer[index : index + _BEGINNING_BYTES]
+        if not self._grammar.starts(first[:64]):
             return Fault("bad_header", "no record begins here")
+        if flaw := self._grammar.flaw(first):
+            return Fault("bad_header", flaw)
         most = self._limits.max_header_bytes
         if not self._searched[0] <= at <= self._searched[1]:
             self._searched, self._mark_found = (at, at), False
-        for count in (2048, most):
+        for count in (_BEGINNING_BYTES, most):
             if self._mark_found or self._searched[1] >= at + most:
                 break
             index = flow.load(at, count)
@@ -288,9 +304,8 @@ class _Walk(Generic[H]):
         if isinstance(flow, StreamFlow):
             if head.length > self._hold:
                 return True  # checking would mean inflating the member again
-            flow.load(at, stop + len(grammar.mark) - at)
-        tail = flow.probe(stop, len(grammar.mark))
-        return tail == grammar.mark or (tail == b"" and grammar.mark_optional)
+            flow.load(at, stop + CLOSING_BYTES - at)
+        return grammar.closing(flow.probe(stop, CLOSING_BYTES)) >= 0
 
     def events(self, at: int, end: int) -> Iterator[Event]:
         """Yields what begins in [at, end), and all that follows up to the next verified beginning."""
@@ -310,24 +325,24 @@ class _Walk(Generic[H]):
     def _record(self, at: int, head: H) -> tuple[int, Event | Fault]:
         """Where the record ends and the event it becomes; -1 where its end is unknown."""
         flow, grammar, limits = self._flow, self._grammar, self._limits
-        mark = len(grammar.mark)
         start = at + head.header_bytes
         stop = start + head.length
-        if stop > flow.size or (stop + mark > flow.size and not (grammar.mark_optional and stop == flow.size)):
-            missing = stop + mark - flow.size
+        if stop > flow.size:
+            missing = stop - flow.size
             if self._end is _End.PROVED:
                 return -1, Fault("bad_length", f"the header declares {missing} bytes more than there are")
             return -1, Fault("truncated", f"{missing} bytes are missing")
         held = head.length <= self._hold
         if held:
-            flow.load(at, stop + mark - at)
-            tail = flow.peek(stop, mark)
+            flow.load(at, stop + CLOSING_BYTES - at)
+            after = flow.peek(stop, CLOSING_BYTES)
         else:
             front = flow.peek(start, min(head.length, limits.max_header_bytes + HEAD_BYTES))
-            tail = flow.probe(stop, mark)
-        if tail != grammar.mark and not (tail == b"" and grammar.mark_optional):
+            after = flow.probe(stop, CLOSING_BYTES)
+        closing = grammar.closing(after)
+        if closing < 0:
             return -1, Fault("bad_length", "the block does not end where the header says")
-        stop += len(tail)
+        stop += closing
         if self._end is _End.CUT and stop >= flow.size:
             return flow.size, Fault("truncated", "the file ends before the checksum")
         if held:

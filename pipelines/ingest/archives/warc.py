@@ -45,6 +45,7 @@ _DATE: Final = re.compile(
     r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?)?)?)?\s*(Z|[+-]\d\d:?\d\d)?"
 )
 _USUAL_DATE: Final = re.compile(rb"\d{4}-\d\d-\d\dT[01]\d:\d\d:\d\dZ|\d{4}-\d\d-\d\dT2[0-3]:\d\d:\d\dZ")
+_BARE_LINES: Final = "its lines end with LF alone, WARC's end with CRLF; get the file as its crawler wrote it"
 _UNSAFE: Final = re.compile("[\x00-\x20\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _MAX_LENGTH_DIGITS: Final = 18
 _CAPTURES: Final = frozenset((b"response", b"resource", b"conversion"))
@@ -75,7 +76,6 @@ class WarcGrammar:
     mark = b"\r\n\r\n"
     sync = b"WARC/"
     sync_skip = 0
-    mark_optional = False
 
     def opens(self, first: bytes) -> bool:
         """Whether these may be the first bytes of a file or member of this format."""
@@ -85,9 +85,24 @@ class WarcGrammar:
         """Whether these bytes may begin a header."""
         return bool(_VERSION.match(first)) or (len(first) < _VERSION_BYTES and bool(_VERSION_CUT.fullmatch(first)))
 
+    def flaw(self, beginning: bytes) -> str:
+        """Whether the lines of a header, and so of its file, end with LF alone."""
+        version = _VERSION.match(beginning)
+        if version is None or version.group().endswith(b"\r\n"):
+            return ""
+        bare, proper = beginning.find(b"\n\n"), beginning.find(self.mark)
+        return "" if bare < 0 or 0 <= proper < bare else _BARE_LINES
+
     def nests(self, header: bytes) -> bool:
         """Whether another header begins inside this one."""
         return _VERSION.search(header, 5) is not None
+
+    def closing(self, after: bytes) -> int:
+        """Two line ends; a part of them, or neither, where the file or member ends or a record begins at once."""
+        if after.startswith(self.mark):
+            return len(self.mark)
+        count = max(count for count in range(len(self.mark)) if after.startswith(self.mark[:count]))
+        return count if count == len(after) or _VERSION.match(after, count) else -1
 
     def parse(self, header: bytes) -> WarcHead | Fault:
         """Parses a header; only the type and the length are required."""
@@ -123,7 +138,8 @@ class WarcGrammar:
         for name, label in _NOTED:
             if name in head.fields:
                 record.metadata[label] = decode_field(head.fields[name][0])
-        if kind == b"response" and (mime == "application/http" or block.content.startswith(b"HTTP/", block.start)):
+        stores_http = mime == "application/http" or is_of_web(record.url)
+        if kind == b"response" and (stores_http or block.content.startswith(b"HTTP/", block.start)):
             return http_event(record, block, limits, b"warc-truncated" in head.fields)
         if mime == "text/dns":
             return Dropped(span, "not_content")
@@ -147,9 +163,11 @@ def http_event(record: Record, block: Block, limits: ReadLimits, truncated: bool
     size = block.length - (head.stop - block.start)
     if size == 0:
         return Dropped(record.span, "empty")
+    if head.status is None:
+        line = decode_field(block.content[block.start : block.start + 40].partition(b"\n")[0].strip())
+        return Unreadable(record.span, "bad_header", f"a response without a status: {line!a}", record.key)
     metadata: dict[str, Json] = record.metadata
-    if head.status is not None:
-        metadata["http_status"] = head.status
+    metadata["http_status"] = head.status
     language = head.text(b"content-language")
     if language is not None:
         metadata["content_language"] = language
@@ -184,6 +202,11 @@ def http_event(record: Record, block: Block, limits: ReadLimits, truncated: bool
         return Dropped(record.span, "empty")
     record.body, record.body_bytes = payload.body, len(payload.body)
     return record
+
+
+def is_of_web(url: str | None) -> bool:
+    """Whether what was fetched from here is an HTTP response; nothing else is known of a record without an address."""
+    return url is None or url.lower().startswith(("http:", "https:"))
 
 
 def plain_event(record: Record, block: Block, limits: ReadLimits, *, is_text: bool) -> Event:

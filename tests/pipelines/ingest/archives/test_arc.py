@@ -75,6 +75,9 @@ def test_a_file_cut_anywhere_keeps_what_came_before(kind: Kind) -> None:
         (b"http://e.org/a b c 1.2.3.4 20240501120000 text/html 12\n", b"http://e.org/a b c", 12),
         (b"http://e.org/ 1.2.3.4 20240501120000  12\n", b"http://e.org/", 12),
         (b"http://e.org/ 1.2.3.4 20240501120000 text/html 200 - - 77 a.arc 12\n", b"http://e.org/", 12),
+        (b"http://e.org/a b 1.2.3.4 20240501120000 text/html 200 - - 77 a.arc 12\n", b"http://e.org/a b", 12),
+        (b"http://e.org/a b 1.2.3.4 20240501120000 text/html; charset=a 12\n", b"http://e.org/a b", 12),
+        (b"http://e.org/1.2.3.4 20240501 a/b 1 1.2.3.4 20240501 a/b 12\n", b"http://e.org/1.2.3.4 20240501 a/b 1", 12),
         (b"http://e.org/ 1.2.3.4 20240501120000 text/html -12\n", None, 0),
         (b"http://e.org/ 1.2.3.4 text/html 12\n", None, 0),
         (b"no url 1.2.3.4 20240501120000 text/html 12\n", None, 0),
@@ -83,6 +86,28 @@ def test_a_file_cut_anywhere_keeps_what_came_before(kind: Kind) -> None:
 def test_lines_of_both_versions(line: bytes, url: bytes | None, length: int) -> None:
     head = ArcGrammar().parse(line)
     assert (head.url, head.length) == (url, length) if isinstance(head, ArcHead) else url is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_records_with_spaces_in_their_urls_are_read_and_audited(kind: Kind) -> None:
+    pages = [Capture(f"http://e.org/{name} 1.2.3.4 {name}", PAGES[0].body) for name in "ab"]
+    raw = b"".join(pieces(pages, kind))
+    events = read(raw, arc=True)
+    urls = [event.url for event in events if isinstance(event, Record)]
+    assert urls == ["http://e.org/a%201.2.3.4%20a", "http://e.org/b%201.2.3.4%20b"]
+    assert audit(raw, events) == []
+    for cut in range(1, len(raw) + 1):
+        assert read(raw, 0, cut, arc=True) + read(raw, cut, arc=True) == events
+
+
+def test_a_page_without_http_header_has_the_status_of_its_line_or_is_quarantined() -> None:
+    page = b"<p>a</p>"
+    first = b"http://e.org/a 1.2.3.4 20240501120000 text/html 8\n" + page + b"\n"
+    second = b"http://e.org/b 1.2.3.4 20240501120000 text/html 404 - - 77 a.arc 8\n" + page + b"\n"
+    lost, found = read(first + second, arc=True)
+    assert outline([lost, found]) == ["bad_header", "b"]
+    assert isinstance(found, Record)
+    assert (found.body, found.metadata) == (page, {"http_status": 404})
 
 
 def test_lookups_are_dropped_and_other_schemes_are_their_block() -> None:

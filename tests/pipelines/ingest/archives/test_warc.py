@@ -135,6 +135,65 @@ def test_a_response_that_is_no_http_is_quarantined_with_its_key() -> None:
     assert (event.reason, event.key) == ("bad_header", "k")
 
 
+@pytest.mark.parametrize("line", [b"HTTP/1.1 OK", b"HTTP/1.1 2000", b"HTTP/x.1 200", b"HTTP/1.1"])
+def test_a_response_whose_status_cannot_be_read_is_quarantined(line: bytes) -> None:
+    [event] = read(_response(line + b"\r\nContent-Type: text/html\r\n\r\n<p>a</p>"))
+    assert isinstance(event, Unreadable)
+    assert (event.reason, event.detail) == ("bad_header", f"a response without a status: {line.decode()!r}")
+
+
+@pytest.mark.parametrize("fields", [{}, {"Content-Type": "text/html"}, {"Content-Type": ""}])
+def test_no_response_of_the_web_becomes_a_record_without_a_status(fields: dict[str, str]) -> None:
+    [event] = read(_response(b"<p>a page alone</p>", **fields))
+    assert isinstance(event, Unreadable)
+    assert (event.reason, event.detail) == ("bad_header", "no HTTP response begins here or its header does not end")
+
+
+def test_a_response_of_another_scheme_has_no_status() -> None:
+    [event] = read(_response(b"a file", url="ftp://e.org/f", **{"Content-Type": "text/plain"}))
+    assert isinstance(event, Record)
+    assert (event.body, event.metadata) == (b"a file", {"warc_type": "response"})
+
+
+def _response(block: bytes, url: str = "https://e.org/", **fields: str) -> bytes:
+    """A record whose block is not made from a page."""
+    made = warc_record(Capture(url, b"", fields={**fields, "Content-Length": str(len(block))}))
+    return made.partition(b"\r\n\r\n")[0] + b"\r\n\r\n" + block + b"\r\n\r\n"
+
+
+@pytest.mark.parametrize("kind", WARC_KINDS)
+@pytest.mark.parametrize("kept", range(4))
+def test_a_whole_record_that_lacks_line_ends_after_it_is_a_record(kind: Kind, kept: int) -> None:
+    """Some of its four bytes, or all; at the end of the file or member, or before a record that begins at once."""
+    records = [warc_record(page, i)[: kept - 4] for i, page in enumerate(PAGES)]
+    whole = [b"".join(records)] if kind.endswith("-one") else records
+    pack = gzip_member if ".gz" in kind else zstd_frame if ".zst" in kind else bytes
+    raw = b"".join(map(pack, whole))
+    events = read(raw)
+    assert outline(events) == ["a", "b", "c"]
+    assert [event.body for event in events if isinstance(event, Record)] == [page.body for page in PAGES]
+    assert_tiles(raw, events)
+    assert audit(raw, events) == []
+    for cut in range(1, len(raw) + 1):
+        assert read(raw, 0, cut) + read(raw, cut) == events
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("whole", [False, True])
+def test_line_ends_of_lf_alone_are_named(packed: bool, whole: bool) -> None:
+    """A transfer as text converts all line ends, a faulty writer only those of its header."""
+    head, _, block = warc_record(PAGES[1]).partition(b"\r\n\r\n")
+    bare = (head + b"\r\n\r\n" + (b"" if whole else block)).replace(b"\r\n", b"\n")
+    bare += block.replace(b"\r\n", b"\n") if whole else b""
+    records = [warc_record(PAGES[0]), bare, warc_record(PAGES[2], 2)]
+    raw = b"".join(map(gzip_member, records) if packed else records)
+    events = read(raw)
+    assert outline(events) == ["a", "bad_header", "c"]
+    assert isinstance(events[1], Unreadable)
+    assert "end with LF alone" in events[1].detail
+    assert_tiles(raw, events)
+
+
 def test_iipc_dictionary_raw_or_compressed() -> None:
     records = [warc_record(page, i) for i, page in enumerate(PAGES)]
     dictionary = zstandard.train_dictionary(2048, [warc_record(PAGES[i % 3], i) for i in range(64)])
