@@ -14,7 +14,7 @@ from importlib import resources
 import pyarrow as pa
 
 from benchmarks.parity.documents import Document
-from winnow.filters.language.identification.model import coded
+from winnow.filters.language.identification.codes import coded
 from winnow.filters.language.identification.scripts import dominant_scripts, script_names
 from winnow.filters.language.words import texts_of
 from winnow.filters.operators import TEXT, Kernel, find_operator

@@ -5,6 +5,9 @@ repeated n-grams, words by kind, stop words of the language, newlines per word. 
 `text.fineweb`. A text whose language has no segmentation here, or whose package is missing, is not measured.
 `segmentation` says what found the words, `substituted` whether datatrove would have used something else.
 
+English, which FineWeb-2 leaves to FineWeb, is measured in the same way. The values are those of `text.gopher` in
+datatrove's style, also for repeated characters of lines and repeated paragraphs, which only FineWeb has rules on.
+
 Ratios of nothing are 0, where datatrove would divide by the words of a text that has none.
 """
 
@@ -22,7 +25,8 @@ from winnow.filters.language.passages.makeup import kinds_of_characters, makeup,
 from winnow.filters.language.passages.passages import line_shapes, newline_runs, repeats
 from winnow.filters.language.passages.repetition import grams, later_grams, vocabulary
 from winnow.filters.language.passages.symbols import DATATROVE_SYMBOLS
-from winnow.filters.language.thresholds.fineweb2 import ALIASES, KEY, fineweb2_stop_words
+from winnow.filters.language.thresholds.fineweb2 import ALIASES, KEY
+from winnow.filters.language.thresholds.multilingual import stop_words_of
 from winnow.filters.language.words import Table, lines, segment
 from winnow.filters.language.words.indic import INDIC
 from winnow.filters.language.words.packages import PACKAGES, Segmenter, TooLongError, package_segmenter
@@ -44,6 +48,9 @@ _RATIOS = (
     "ellipsis_line_ratio",
     "alpha_word_ratio",
     "dup_line_ratio",
+    "dup_line_char_ratio",
+    "dup_paragraph_ratio",
+    "dup_paragraph_char_ratio",
     *(f"top_{size}gram" for size in _TOP),
     *(f"dup_{size}gram" for size in _REPEATED),
 )
@@ -59,7 +66,7 @@ _SCHEMA = pa.schema(
 
 _REASONS = (
     "no_language",
-    "unknown_language",  # FineWeb-2 has no configuration for it
+    "unknown_language",  # neither FineWeb nor FineWeb-2 has a configuration for it
     "no_segmentation",
     "substitute_refused",
     "too_large",  # for a package or for rules in Python
@@ -141,13 +148,14 @@ class _Batch:
         for number, code in enumerate(encoded.dictionary.to_pylist()):
             language = ALIASES.get(code, code)
             rows = np.flatnonzero(numbers == number)
-            found = self._segmented(language, rows)
+            stop_words = stop_words_of(language)
+            found = "unknown_language" if stop_words is None else self._segmented(language, rows)
             if isinstance(found, str):
                 self.status[rows] = found
-            elif len(found.rows):
+            elif stop_words is not None and len(found.rows):
                 self.by[found.rows] = found.by
                 self.substituted[found.rows] = found.substituted
-                for name, values in _measures(found.texts, found.words, fineweb2_stop_words()[language]).items():
+                for name, values in _measures(found.texts, found.words, stop_words).items():
                     self.columns[name][found.rows] = values
         unmeasured = self.status != "ok"
         return pa.RecordBatch.from_arrays(
@@ -163,9 +171,9 @@ class _Batch:
 
     def _segmented(self, language: str, rows: _Rows) -> _Found | str:
         """The words of these rows' texts, or the reason there are none."""
-        segmentation = segmentation_of(language) if language in fineweb2_stop_words() else None
+        segmentation = segmentation_of(language)
         if segmentation is None:
-            return "unknown_language"
+            return "no_segmentation"
         style, substitute = segmentation.style, segmentation.substitute
         texts = self.texts if len(rows) == len(self.texts) else self.texts.take(pa.array(rows))
         if style is not None and style in PACKAGES and (substitute is None or self.config.packages == "all"):
@@ -210,6 +218,7 @@ def _measures(array: pa.LargeStringArray, words: Words, stop_words: tuple[str, .
     marked = marks(texts)
     shapes = line_shapes(lines(array, "unicode"), _BULLETS, strip=True, dots=True)
     runs = repeats(newline_runs(texts, 1, strip=False))
+    paragraphs = repeats(newline_runs(texts, 2, strip=True))
     top = grams(words, known, _TOP[-1])
     later = later_grams(words, known, _REPEATED[0], _REPEATED[-1])
     columns: _Values = {
@@ -226,6 +235,9 @@ def _measures(array: pa.LargeStringArray, words: Words, stop_words: tuple[str, .
         "ellipsis_line_ratio": _ratio(shapes.ellipses, shapes.lines),
         "alpha_word_ratio": _ratio(made.alphabetic_words, made.words),
         "dup_line_ratio": _ratio(runs.later, runs.pieces),
+        "dup_line_char_ratio": _ratio(runs.later_characters, marked.characters),
+        "dup_paragraph_ratio": _ratio(paragraphs.later, paragraphs.pieces),
+        "dup_paragraph_char_ratio": _ratio(paragraphs.later_characters, marked.characters),
     }
     for size in _TOP:
         # datatrove writes these n-grams with spaces between their words, and counts them.
@@ -242,8 +254,8 @@ def _load(config: Config, _assets: Assets) -> Kernel:
 
 OPERATOR = Operator(
     name="text.fineweb2",
-    version=1,
-    summary="FineWeb-2: words, stop words and repetition, segmented by the text's language",
+    version=2,
+    summary="FineWeb-2, and FineWeb's English: words, stop words and repetition, segmented by the text's language",
     config=Config,
     reads=lambda _config: (TEXT, KEY),
     writes=lambda _config: _SCHEMA,

@@ -32,6 +32,7 @@ from winnow.filters.language.passages.makeup import kinds_of_characters, makeup,
 from winnow.filters.language.passages.passages import Repeats, line_shapes, newline_runs, repeats, trimmed
 from winnow.filters.language.passages.repetition import Vocabulary, grams, later_grams, vocabulary
 from winnow.filters.language.passages.symbols import DATATROVE_SYMBOLS
+from winnow.filters.language.thresholds.multilingual import ENGLISH_STOP_WORDS
 from winnow.filters.language.words import lines, segment, texts_of
 from winnow.filters.operators import TEXT, Assets, Kernel, Operator
 from winnow.schemas.errors import RecipeError
@@ -40,7 +41,6 @@ Style = Literal["datatrove", "dolma", "dolma_v1", "paper"]
 Counts = npt.NDArray[np.int64]
 Shares = npt.NDArray[np.float64]
 
-_STOP_WORDS = ("the", "be", "to", "of", "and", "that", "have", "with")  # Rae et al.
 _BULLETS: Mapping[Style, str] = {
     "datatrove": "•-",
     "dolma": "*-",
@@ -80,7 +80,9 @@ class Config:
     words: str | None = (
         None  # a style of winnow.filters.language.words; by default the one that the style uses for English
     )
-    stop_words: tuple[str, ...] = _STOP_WORDS  # datatrove and paper count distinct ones, dolma counts occurrences
+    stop_words: tuple[str, ...] = (
+        ENGLISH_STOP_WORDS  # datatrove and paper count distinct ones, dolma counts occurrences
+    )
     bullets: str | None = None  # characters that begin a list item; by default the style's
 
     def __post_init__(self) -> None:

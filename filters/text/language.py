@@ -3,7 +3,8 @@
 The default model is lid.176; GlotLID, OpenLID or any other fastText model whose labels are languages is given by its
 path. Codes are like `eng_Latn`: ISO 639-3 and a script, measured from the letters if the label names none. Special
 cases: a text without letters has the status `no_letters`, one in a script that the model was not trained on is
-`und_Scrp` with score 0, and text that a model labels as no language is `zxx`.
+`und_Scrp` with score 0, and text that a model labels as no language is `zxx`. A text that a model takes for a language
+not written in the text's script is `und_Scrp` with score 0, too; `mismatch` holds that guess, such as `jpn_Latn`.
 
 Scores belong to the pinned class: clamped to 1 and rounded to 1e-4.
 """
@@ -41,6 +42,7 @@ _DOCUMENT = (
     pa.field("group", pa.string()),
     pa.field("text_script", pa.string()),  # script of most letters
     pa.field("text_script_share", pa.float64()),  # of letters
+    pa.field("mismatch", pa.string()),  # the model's guess if that language is not written in the text's script
 )
 _SECOND = (
     pa.field("cld2", pa.string()),  # ISO 639-3; null where CLD2 names none
@@ -102,16 +104,15 @@ def _heads(texts: pa.Array, max_bytes: int) -> _Heads:
 def _guesses(heads: _Heads, model: LanguageModel, normalise: Normalise, most: int) -> Guesses:
     """The guesses for each text; none where it has no letters."""
     lines = [one_line(text, normalise) for text in heads.texts()]
-    return model.guesses(lines, heads.scripts.numbers, most)
+    return model.guesses(lines, heads.scripts, most)
 
 
 def _document_columns(heads: _Heads, guesses: Guesses, model: LanguageModel) -> list[pa.Array]:
     scripts, missing = heads.scripts, ~guesses.judged
-    codes = _taken([known.code for known in model.codes], guesses.numbers)
-    best = guesses.best()
-    numbers = pa.array(guesses.numbers[best] if len(guesses.numbers) else best, mask=missing)
+    codes = _taken([known.mismatch or known.code for known in model.codes], guesses.numbers)
+    best, score = _best(guesses, model)
+    numbers = pa.array(best, mask=missing)
     places = [language(known.label) for known in model.codes]
-    score = guesses.scores[best] if len(guesses.scores) else best
     top = pa.StructArray.from_arrays([codes, pa.array(guesses.scores)], fields=list(_TOP.value_type))
     return [
         pa.array(np.where(missing, NO_LETTERS, "ok"), pa.string()),
@@ -124,7 +125,18 @@ def _document_columns(heads: _Heads, guesses: Guesses, model: LanguageModel) -> 
         _taken([place.group if place else None for place in places], numbers),
         _taken(script_names(), pa.array(scripts.numbers, mask=missing)),
         pa.array(scripts.own_letters / np.maximum(scripts.letters, 1), pa.float64(), mask=missing),
+        _taken([known.mismatch for known in model.codes], numbers),
     ]
+
+
+def _best(guesses: Guesses, model: LanguageModel) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+    """The number of each text's code and its score: 0 where the code is not the model's guess."""
+    best = guesses.best()
+    if not len(guesses.numbers):
+        return best, np.zeros(len(best))
+    refused = np.array([known.mismatch is not None for known in model.codes])
+    numbers = guesses.numbers[best]
+    return numbers, np.where(refused[numbers], 0.0, guesses.scores[best])
 
 
 def _taken(values: Sequence[str | None], numbers: pa.Array | npt.NDArray[np.int32]) -> pa.Array:
@@ -178,9 +190,7 @@ def _further_columns(
     """The language of a title, or of all captions of a document together; null where there is no text."""
     guesses = _guesses(_heads(_joined(column), config.max_bytes), model, config.normalise, 1)
     missing = ~(guesses.judged & measured)
-    best = guesses.best()
-    numbers = guesses.numbers[best] if len(guesses.numbers) else best
-    score = guesses.scores[best] if len(guesses.scores) else best
+    numbers, score = _best(guesses, model)
     return [
         _taken([known.code for known in model.codes], pa.array(numbers, mask=missing)),
         pa.array(score, pa.float64(), mask=missing),
@@ -230,7 +240,7 @@ def _load(config: Config, assets: Assets) -> Kernel:
 
 OPERATOR = Operator(
     name="text.language",
-    version=1,
+    version=2,
     summary="language by a fastText model and by CLD2, its script, family and group, and language mixing",
     config=Config,
     reads=lambda config: (TEXT, *config.columns),

@@ -1,11 +1,10 @@
 """fastText models for language identification: lid.176, GlotLID, OpenLID, or any model whose labels are languages.
 
-A model's label and the text's script give a code such as `eng_Latn`, common to all models. Chinese characters are
-`Hani` and Hangul is `Hang`, as in GlotLID and FineWeb-2, unless the label says otherwise. A text in a script that no
-label of the model uses is `und_Scrp`: models of character n-grams give some answer even there.
+A model's label and the text's scripts give a code such as `eng_Latn`, common to all models (`codes.py`). A text in a
+script that no label of the model uses is `und_Scrp`: models of character n-grams give some answer even there.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -16,25 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import regex
 
-from winnow.filters.language.identification.scripts import script_names
+from winnow.filters.language.identification.codes import Coded, coded, scripts_of
+from winnow.filters.language.identification.scripts import Scripts, script_names
 from winnow.filters.models.fasttext_files import check_fasttext
 from winnow.filters.models.file_state import FileState, file_state
 from winnow.schemas.errors import WinnowError
-from winnow.schemas.languages import NO_LANGUAGE, UNKNOWN, Label, language, read_label, scheme_of
+from winnow.schemas.languages import UNKNOWN, Label, read_label, scheme_of
 from winnow.schemas.problems import shown
-
-_PLAIN = {"Hans": "Hani", "Hant": "Hani", "Kore": "Hang"}
-_EAST_ASIAN = frozenset({"Hani", "Hang", "Jpan", "Hira", "Kana", "Bopo"})
-
-
-@dataclass(frozen=True, slots=True)
-class Coded:
-    """A language in a script."""
-
-    label: str  # ISO 639-3, `und` or `zxx`
-    script: str
-    code: str  # both, as FineWeb-2 writes them
-
 
 Normalise = Literal["line", "openlid"]
 Predict = Callable[[bytes, int, float, str], list[tuple[float, str]]]
@@ -83,30 +70,32 @@ class LanguageModel:
         self._labels = [Label(UNKNOWN), *known]
         self._label_numbers = {name: number for number, name in enumerate(("", *names))}
         self.codes: list[Coded] = []
-        """Every code so far; it grows with each new pair of label and script."""
-        self._code_numbers = np.full((len(self._labels), len(script_names())), -1, np.int32)
+        """Every code so far; it grows with each new combination of a label and scripts."""
+        self._code_numbers: dict[int, int] = {}
         scripts = scripts_of(known)
         self._knows_script = [name in scripts for name in script_names()]
 
-    def guesses(self, lines: Sequence[bytes], scripts: npt.NDArray[np.int16], most: int) -> Guesses:
+    def guesses(self, lines: Sequence[bytes], scripts: Scripts, most: int) -> Guesses:
         """The likeliest languages of lines.
 
         Args:
             lines: UTF-8 that ends with its only line break.
-            scripts: The number of each line's script. A line without letters has a negative one and gets no guess;
-                one in a script that the model was not trained on gets `und`.
+            scripts: Each line's scripts. A line without a dominant one gets no guess; one in a script that the model
+                was not trained on gets `und`.
             most: The maximum number of languages per line.
         """
         predict, knows = self._predict, self._knows_script
         found = [
             [] if script < 0 else (knows[script] and predict(line, most, 0.0, "replace")) or _UNDETERMINED
-            for line, script in zip(lines, scripts.tolist(), strict=True)  # a call takes ten microseconds and more
+            # A call takes ten microseconds and more.
+            for line, script in zip(lines, scripts.numbers.tolist(), strict=True)
         ]
         offsets = np.zeros(len(found) + 1, np.int32)
         np.cumsum(np.fromiter(map(len, found), np.int32, len(found)), out=offsets[1:])
         scores, names = zip(*chain.from_iterable(found), strict=True) if offsets[-1] else ((), ())
         labels = np.fromiter(map(self._label_numbers.__getitem__, names), np.int64, len(names))
-        numbers = self._coded(labels, np.repeat(scripts, np.diff(offsets)))
+        counts = np.diff(offsets)
+        numbers = self._coded(labels, np.repeat(scripts.numbers, counts), np.repeat(scripts.seconds, counts))
         return Guesses(offsets, numbers, quantised(np.array(scores, np.float64)))
 
     def labels(self, lines: Sequence[bytes]) -> list[str]:
@@ -114,14 +103,24 @@ class LanguageModel:
         found = (self._predict(line, 1, 0.0, "replace") for line in lines)
         return [guesses[0][1] if guesses else "" for guesses in found]
 
-    def _coded(self, labels: npt.NDArray[np.int64], scripts: npt.NDArray[np.int16]) -> npt.NDArray[np.int32]:
-        numbers = self._code_numbers[labels, scripts]
-        for place in np.flatnonzero(numbers < 0):  # each pair of a label and a script is new once
-            pair = int(labels[place]), int(scripts[place])
-            if self._code_numbers[pair] < 0:
-                self._code_numbers[pair] = len(self.codes)
-                self.codes.append(coded(self._labels[pair[0]], script_names()[pair[1]]))
-        return self._code_numbers[labels, scripts]
+    def _coded(
+        self, labels: npt.NDArray[np.int64], scripts: npt.NDArray[np.int16], seconds: npt.NDArray[np.int16]
+    ) -> npt.NDArray[np.int32]:
+        width = len(script_names()) + 1  # a second script may be missing: -1
+        keys = (labels * width + scripts) * width + seconds + 1
+        combinations, places = np.unique(keys, return_inverse=True)
+        found = [self._code_number(key, width) for key in combinations.tolist()]
+        return np.array(found, np.int32)[places]
+
+    def _code_number(self, key: int, width: int) -> int:
+        number = self._code_numbers.get(key)
+        if number is None:
+            (label, script), second = divmod(key // width, width), key % width - 1
+            names = script_names()
+            code = coded(self._labels[label], names[script], names[second] if second >= 0 else None)
+            number = self._code_numbers[key] = len(self.codes)
+            self.codes.append(code)
+        return number
 
 
 def _read_labels(path: str, labels: Sequence[str]) -> list[Label]:
@@ -164,31 +163,3 @@ def one_line(text: bytes, normalise: Normalise) -> bytes:
     line = text.decode("utf-8", "replace").strip().replace("\n", " ").lower()
     kept: str = _NOT_WORD.sub("", _SPACES.sub(" ", line))
     return kept.encode() + b"\n"
-
-
-def coded(label: Label, text_script: str) -> Coded:
-    """The code for a label and a text in this script."""
-    script = label.script or _written(label.code, text_script)
-    return Coded(label.code, script, f"{label.code}_{script}")
-
-
-def scripts_of(labels: Iterable[Label]) -> frozenset[str]:
-    """The scripts of a model's labels."""
-    found: set[str] = set()
-    for label in labels:
-        if label.code in (UNKNOWN, NO_LANGUAGE):
-            continue
-        known = language(label.code)
-        script = label.script or (known.script if known else None)
-        if script is not None:
-            found.add(_PLAIN.get(script, script))
-    return frozenset(found | {"Hira", "Kana"} if "Jpan" in found else found)
-
-
-def _written(code: str, text_script: str) -> str:
-    """The text's script, with one name for the scripts that East Asian languages mix."""
-    if text_script not in _EAST_ASIAN:
-        return text_script
-    known = language(code)
-    usual = _PLAIN.get(known.script, known.script) if known and known.script else None
-    return usual if usual in _EAST_ASIAN else text_script

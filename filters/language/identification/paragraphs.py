@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -56,7 +56,8 @@ def mixtures(
     # Numbers and tables are in no language: a quarter of the characters read must be letters of one script. In running
     # text it is 40 % (Burmese, whose vowels are marks) to 85 %.
     numbers = np.where(4 * scripts.own_letters >= read, scripts.numbers, np.int16(-1))
-    guesses = model.guesses([one_line(head, normalise) for head in heads], numbers, 1)
+    judged_scripts = replace(scripts, numbers=numbers)
+    guesses = model.guesses([one_line(head, normalise) for head in heads], judged_scripts, 1)
     languages = [_sure(model, guesses, place, bounds) if place >= 0 else None for place in guesses.best().tolist()]
     found: list[Mixture] = []
     at = 0
@@ -71,8 +72,9 @@ def mixtures(
 
 
 def _sure(model: LanguageModel, guesses: Guesses, place: int, bounds: Bounds) -> str | None:
-    label = model.codes[guesses.numbers[place]].label
-    return None if label == NO_LANGUAGE or guesses.scores[place] < bounds.min_paragraph_score else label
+    found = model.codes[guesses.numbers[place]]
+    unsure = found.mismatch is not None or guesses.scores[place] < bounds.min_paragraph_score
+    return None if unsure or found.label == NO_LANGUAGE else found.label
 
 
 def _mixture(paragraphs: int, total: int, chars: Counter[str], label: str) -> Mixture:

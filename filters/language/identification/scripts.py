@@ -13,6 +13,9 @@ from winnow.schemas.languages import script_ranges
 KANA_PERCENT = 5
 """Text counts as Japanese if at least this share of its Chinese characters and kana is kana."""
 
+SECOND_PERCENT = 10
+"""A second script is notable from this share of the letters."""
+
 _JAPANESE = "Jpan"
 _NONE = 255  # no script: not a letter, or one shared by several scripts
 
@@ -24,6 +27,7 @@ class Scripts:
     numbers: npt.NDArray[np.int16]  # into `script_names()`
     letters: npt.NDArray[np.int64]  # of any script
     own_letters: npt.NDArray[np.int64]  # of the dominant one
+    seconds: npt.NDArray[np.int16]  # the script of most other letters; -1 if it has less than SECOND_PERCENT of all
 
 
 @lru_cache(maxsize=1)
@@ -51,12 +55,13 @@ def dominant_scripts(
     numbers = np.empty(len(starts), np.int16)
     letters = np.empty(len(starts), np.int64)
     own = np.empty(len(starts), np.int64)
-    _count(buffer, starts, ends, _numbers_of_points(), len(names), special, numbers, letters, own)
-    return Scripts(numbers, letters, own)
+    seconds = np.empty(len(starts), np.int16)
+    _count(buffer, starts, ends, _numbers_of_points(), len(names), special, numbers, letters, own, seconds)
+    return Scripts(numbers, letters, own, seconds)
 
 
 @kernel
-def _count(buffer, starts, ends, scripts, number_of_scripts, special, numbers, letters, own):  # type: ignore[no-untyped-def]
+def _count(buffer, starts, ends, scripts, number_of_scripts, special, numbers, letters, own, seconds):  # type: ignore[no-untyped-def]
     han, hiragana, katakana, japanese = special[0], special[1], special[2], special[3]
     counts = np.zeros(256, np.int64)
     for text in range(len(starts)):
@@ -79,3 +84,9 @@ def _count(buffer, starts, ends, scripts, number_of_scripts, special, numbers, l
         numbers[text] = best
         letters[text] = total
         own[text] = counts[best] if best >= 0 else 0
+        second = -1
+        for number in range(number_of_scripts):
+            notable = number != best and counts[number] * 100 >= SECOND_PERCENT * max(total, 1)
+            if notable and (second < 0 or counts[number] > counts[second]):
+                second = number
+        seconds[text] = second

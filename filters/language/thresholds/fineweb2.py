@@ -29,8 +29,9 @@ __all__ = [
 ]
 
 KEY = "text.language.code"
-ALIASES = {"egl_Latn": "eml_Latn"}
-"""ISO 639-3's replacements for outdated codes in FineWeb-2."""
+ALIASES = {"egl_Latn": "eml_Latn", "hbs_Cyrl": "srp_Cyrl", "hbs_Latn": "hrv_Latn", "que_Latn": "quz_Latn"}
+"""Codes that FineWeb-2 has under another: ISO 639-3's replacement for an outdated one, and the macrolanguages that the
+default model names, Serbo-Croatian and Quechua."""
 
 PACKED = Path(__file__).with_name("fineweb2.json.xz")
 

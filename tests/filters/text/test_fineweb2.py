@@ -27,6 +27,7 @@ from winnow.schemas.conditions import columns_read
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden" / "fineweb2.json"
 MEASURES = OPERATOR.writes(Config()).names[3:]
+OF_FINEWEB = {"dup_line_char_ratio", "dup_paragraph_ratio", "dup_paragraph_char_ratio"}  # FineWeb-2 has no rule on them
 
 UDHR = {
     **{
@@ -204,7 +205,7 @@ def test_datatrove_measures_and_drops_the_same() -> None:
     answers = of_datatrove(rows)
     for (text, code), row, answer in zip(rows, measured(rows), answers, strict=True):
         assert {name: row[name] for name in answer["values"]} == answer["values"], (code, text[:80])
-    assert set(answers[0]["values"]) == set(MEASURES)
+    assert set(answers[0]["values"]) == set(MEASURES) - OF_FINEWEB
     reasons = [answer["reason"] for answer in answers]
     assert verdicts(rows, "fineweb2@published") == reasons
     assert len(set(reasons)) > 12  # the texts reach more than half of the rules
@@ -246,7 +247,7 @@ def test_stop_words_are_those_of_the_language() -> None:
     ("code", "status"),
     [
         (None, "no_language"),
-        ("eng_Latn", "unknown_language"),  # FineWeb-2 has no English
+        ("und_Latn", "unknown_language"),
         ("zz", "unknown_language"),
         ("bod_Tibt", "no_segmentation"),
     ],
@@ -256,6 +257,32 @@ def test_what_cannot_be_measured_says_why(code: str | None, status: str) -> None
     assert row.pop("status") == status
     assert status in OPERATOR.reasons
     assert set(row.values()) == {None}
+
+
+def test_english_is_measured_as_gopher_in_datatroves_style() -> None:
+    chance = random.Random(3)
+    words = Path("runners/demo/prose_en.txt").read_text("utf-8").split()
+    texts = ["", "\n\n\n", "- one\n- one\n\n- one\n", " ".join(words[:4000])]
+    for _ in range(40):
+        few = chance.choices(words, k=chance.choice((4, 40, 400)))
+        lines = [" ".join(chance.choices(few, k=chance.randrange(1, 20))) for _ in range(chance.randrange(1, 20))]
+        texts.append(
+            "".join(
+                f"{line}{chance.choice(('.', '…', ' #', ''))}\n{chance.choice(('', chr(10)))}" for line in lines * 2
+            )
+        )
+    gopher = find_operator("text.gopher")
+    theirs = gopher.load(gopher.config(), NoAssets())(batch([(text, None) for text in texts])).to_pylist()
+    ours = measured([(text, "eng_Latn") for text in texts])
+    both = set(ours[0]) & set(theirs[0])
+    assert both == {*MEASURES} - {"stop_word_occurrences", "newline_ratio"}
+    for own, other in zip(ours, theirs, strict=True):
+        assert {name: own[name] for name in both} == {name: other[name] for name in both}
+
+
+@pytest.mark.parametrize(("code", "old"), [("hbs_Latn", "hrv_Latn"), ("que_Latn", "quz_Latn")])
+def test_a_macrolanguage_of_the_default_model_has_the_row_of_a_member(code: str, old: str) -> None:
+    assert measured([("dan i noć.", code)]) == measured([("dan i noć.", old)])
 
 
 def test_a_code_that_iso_renamed_has_the_row_of_the_old_one() -> None:

@@ -295,6 +295,31 @@ PIECES = st.sampled_from(
 )
 
 
+def test_latin_letters_do_not_make_a_page_another_language() -> None:
+    """A page of Japanese whose code and names are more than half of its letters."""
+    japanese = "\n".join(UDHR["jpn"]["preamble"])
+    names = " ".join(f"getElementById(value{number})" for number in range(len(japanese) // 10))
+    (row,) = measured([f"{japanese}\n{names}"])
+    assert (row["code"], row["text_script"], row["mismatch"]) == ("jpn_Jpan", "Latn", None)
+
+
+def test_a_guess_in_a_script_that_the_language_is_not_written_in_is_no_language(tmp_path: Path) -> None:
+    lines = [
+        ("jpn_Jpan", "konnichiwa sekai no minasan"),
+        ("rus_Cyrl", "privet mir vsem ljudjam"),
+        ("eng_Latn", ENGLISH),
+    ]
+    rows = measured([text for _, text in lines], train(tmp_path, lines), model="own", columns=("text",))
+    assert [row["code"] for row in rows] == ["und_Latn", "und_Latn", "eng_Latn"]
+    assert [row["mismatch"] for row in rows] == ["jpn_Latn", "rus_Latn", None]
+    assert [row["label"] for row in rows] == ["und", "und", "eng"]
+    assert [row["score"] for row in rows[:2]] == [0.0, 0.0]
+    assert rows[0]["top"][0]["code"] == "jpn_Latn"
+    assert rows[0]["top"][0]["score"] > 0.5
+    assert (rows[0]["text_code"], rows[0]["text_score"]) == ("und_Latn", 0.0)
+    assert (rows[0]["family"], rows[0]["agree"]) == (None, None)
+
+
 @settings(max_examples=scaled(25), deadline=None)
 @given(st.lists(st.lists(PIECES, max_size=4).map("\n".join), max_size=12), st.randoms(use_true_random=False))
 def test_a_row_does_not_depend_on_other_rows(texts: list[str], random: Any) -> None:

@@ -58,3 +58,15 @@ def test_of_equally_frequent_scripts_the_first_by_name_is_taken() -> None:
 def test_texts_do_not_see_each_other() -> None:
     texts = ["Hello", "", "Привет", "東京の", "你好"]
     assert scripts_of(*texts) == [scripts_of(text)[0] for text in texts]
+
+
+def test_a_second_script_counts_from_a_tenth_of_the_letters() -> None:
+    def second(text: str) -> str | None:
+        raw = np.frombuffer(text.encode(), np.uint8)
+        number = dominant_scripts(raw, np.array([0]), np.array([len(raw)])).seconds[0]
+        return script_names()[number] if number >= 0 else None
+
+    assert second("a" * 90 + "я" * 10) == "Cyrl"
+    assert second("a" * 91 + "я" * 9) is None
+    assert second("a" * 60 + "日本の本" * 5 + "я" * 10) == "Jpan"
+    assert second("abc") is second("12 3") is second("") is None

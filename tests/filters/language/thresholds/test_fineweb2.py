@@ -29,7 +29,7 @@ def test_every_published_language_has_its_row() -> None:
     assert len(languages) == 1929
     assert list(languages) == sorted(set(languages))
     for table in (fineweb2_thresholds(), fineweb2_published()):
-        assert table.keys == (*languages, "egl_Latn")
+        assert table.keys == (*languages, "egl_Latn", "hbs_Cyrl", "hbs_Latn", "que_Latn")
         assert table.key == "text.language.code"
         assert set(table.columns) == set(BOUNDS)
 

@@ -1,0 +1,71 @@
+"""One list of rules for all languages: FineWeb's thresholds for English, FineWeb-2's for every other language.
+
+The order is FineWeb-2's: language, repetition, lines, words. Both projects run the same filters of datatrove.
+"""
+
+from winnow.filters.language.thresholds.multilingual import multilingual_thresholds
+from winnow.filters.presets import Preset, preset_rule
+
+_T = "thresholds.multilingual"
+_F = "text.fineweb2"
+_UNMEASURED = (
+    "no_language",
+    "unknown_language",
+    "no_segmentation",
+    "substitute_refused",
+    "too_large",
+    "package_failed",
+)
+
+_RULES = (
+    preset_rule("script_mismatch", "text.language.mismatch IS NOT NULL"),
+    preset_rule("no_thresholds", f"text.language.code IS NOT NULL AND {_T}.language_score IS NULL"),
+    preset_rule("language_score", f"text.language.score < {_T}.language_score"),
+    preset_rule("unmeasured", f"{_F}.status IN ({', '.join(map(repr, _UNMEASURED))})"),
+    preset_rule("dup_para_frac", f"{_F}.dup_paragraph_ratio > {_T}.dup_para_frac"),
+    preset_rule("dup_para_char_frac", f"{_F}.dup_paragraph_char_ratio > {_T}.dup_para_char_frac"),
+    preset_rule("dup_line_frac", f"{_F}.dup_line_ratio > {_T}.dup_line_frac"),
+    preset_rule("dup_line_char_frac", f"{_F}.dup_line_char_ratio > {_T}.dup_line_char_frac"),
+    *(preset_rule(f"top_{n}_gram", f"{_F}.top_{n}gram > {_T}.top_{n}gram") for n in (2, 3, 4)),
+    *(preset_rule(f"duplicated_{n}_n_grams", f"{_F}.dup_{n}gram > {_T}.dup_{n}gram") for n in (5, 6, 7, 8, 9, 10)),
+    preset_rule("empty", "text.fineweb.lines = 0"),
+    preset_rule("line_punct_ratio", f"text.fineweb.line_punct_ratio < {_T}.line_punct_thr"),
+    preset_rule("short_line_ratio", f"text.fineweb.short_line_ratio > {_T}.short_line_ratio"),
+    preset_rule("char_dup_ratio", f"text.fineweb.char_dup_ratio > {_T}.char_dup_ratio"),
+    preset_rule("list_ratio", f"{_F}.newline_ratio > {_T}.new_line_ratio"),
+    preset_rule("gopher_short_doc", f"{_F}.non_symbol_words < 50"),
+    preset_rule("gopher_long_doc", f"{_F}.non_symbol_words > 100000"),
+    preset_rule("gopher_below_avg_threshold", f"{_F}.mean_word_length < {_T}.min_avg_word_length"),
+    preset_rule("gopher_above_avg_threshold", f"{_F}.mean_word_length > {_T}.max_avg_word_length"),
+    preset_rule("gopher_too_many_hashes", f"{_F}.hash_ratio > 0.1"),
+    preset_rule("gopher_too_many_ellipsis", f"{_F}.ellipsis_ratio > 0.1"),
+    preset_rule("gopher_too_many_bullets", f"{_F}.bullet_line_ratio > 0.9"),
+    preset_rule("gopher_too_many_end_ellipsis", f"{_F}.ellipsis_line_ratio > 0.3"),
+    preset_rule("gopher_below_alpha_threshold", f"{_F}.alpha_word_ratio < {_T}.min_alpha_word_ratio"),
+    preset_rule("gopher_enough_stop_words", f"{_F}.stop_words < 2"),
+)
+
+PRESETS = (
+    Preset(
+        name="multilingual",
+        summary="all languages: FineWeb's thresholds for English, FineWeb-2's (in plausible bounds) for the others",
+        operators={"text.language": {}, "text.fineweb": {}, "text.fineweb2": {}},
+        rules=_RULES,
+        notes=(
+            "a language without thresholds is dropped as `no_thresholds`: no clean text of it was there to take them "
+            "from. To keep it, give it a row of its own under `thresholds: {multilingual: {cells: {…}}}` and switch "
+            "`unmeasured` off, or switch `no_thresholds` off, too",
+            "a language whose words need a package that is not installed (status needs_jieba or the like) is judged by "
+            "its language score and its lines alone; `plan` says which package that is",
+            "rows without text are kept: nothing here is about images",
+            "language_score: FineWeb-2's threshold, but at most 0.65, FineWeb's for the default model. With GlotLID, "
+            "for which FineWeb-2 computed them: `rules: {language_score: {drop: text.language.score < "
+            "thresholds.fineweb2.language_score}}` and a rule for English",
+            "char_dup_ratio: 0.01 for English as in the code that made FineWeb, else 0.1 as in FineWeb-2",
+            "FineWeb also applies C4's filter, which is English; it is c4@fineweb here. See fineweb2 for the "
+            "segmentation of words and for the values that are clamped",
+        ),
+    ),
+)
+
+TABLES = {"multilingual": multilingual_thresholds}

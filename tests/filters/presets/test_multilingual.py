@@ -1,0 +1,150 @@
+"""The preset `multilingual`: clean text is kept, English is decided as by FineWeb, the rest as by FineWeb-2."""
+
+import json
+import lzma
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from winnow.filters.operators import find_operator
+from winnow.filters.presets import find_preset, find_table
+from winnow.pipelines.assets import AssetError, AssetFiles, lookup
+from winnow.schemas.thresholds import lookup as look_up
+
+UDHR: dict[str, Any] = json.loads(lzma.decompress(Path("runners/demo/udhr.json.xz").read_bytes()))
+CLEAN = (
+    *("eng", "deu", "fra", "spa", "rus", "pol", "tur", "fin", "ell", "kat"),
+    *("arb", "heb", "hin", "ben", "tha", "jpn", "cmn-Hans", "cmn-Hant", "kor"),
+)
+LAYERS = ("fineweb", "fineweb2", "gopher")
+TABLES = ("multilingual", "fineweb2")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def model() -> None:
+    try:
+        lookup("lid.176")
+    except AssetError as error:
+        pytest.skip(str(error))  # it ends with the command to run
+
+
+def struct(columns: dict[str, pa.Array]) -> pa.StructArray:
+    return pa.StructArray.from_arrays(list(columns.values()), list(columns))
+
+
+def measured(texts: Sequence[str], **statuses: str) -> pa.Table:
+    """What rules read of texts; `statuses` takes the place of the statuses of `text.fineweb2`, by language."""
+    language = find_operator("text.language")
+    config = language.config(second_opinion=False, max_paragraphs=0)
+    columns = pa.record_batch([pa.array(texts, pa.large_string())], ["text"])
+    found = language.load(config, AssetFiles())(columns)
+    codes = found["code"]
+    columns = columns.append_column("text.language.code", codes)
+    layers = {"language": found.to_struct_array()}
+    for name in LAYERS:
+        operator = find_operator(f"text.{name}")
+        settings = operator.config()
+        values = operator.load(settings, AssetFiles())(columns.select(list(operator.reads(settings))))
+        if name == "fineweb2" and statuses:
+            missing = pa.array([code in statuses for code in codes.to_pylist()])
+            arrays = {
+                column: pa.compute.if_else(missing, pa.scalar(None, values.schema.field(column).type), values[column])
+                for column in values.schema.names
+            }
+            arrays["status"] = pa.array([statuses.get(code, "ok") for code in codes.to_pylist()])
+            layers[name] = struct(arrays)
+        else:
+            layers[name] = values.to_struct_array()
+    tables = {name: find_table(name) for name in TABLES}
+    thresholds = {
+        name: struct({column: look_up(table, codes, column) for column in table.columns})
+        for name, table in tables.items()
+        if table is not None
+    }
+    return pa.table({"text": struct(layers), "thresholds": struct(thresholds)})
+
+
+def reasons(rows: pa.Table, *presets: str, off: Sequence[str] = ()) -> list[str | None]:
+    """The first reason of each row, by the engine that runs rules."""
+    rules = [rule for name in presets for rule in find_preset(name).rules if rule.reason not in off]
+    cases = " ".join(f"WHEN {rule.drop} THEN '{rule.reason}'" for rule in rules)
+    with duckdb.connect() as engine:
+        answer = engine.from_arrow(rows).query("rows", f"SELECT CASE {cases} END FROM rows")
+        assert answer is not None
+        return [reason for (reason,) in answer.fetchall()]
+
+
+def running_text(language: str) -> list[str]:
+    """Texts of five articles of the Declaration each."""
+    articles = ["\n".join(article) for article in UDHR[language]["articles"]]
+    return ["\n\n".join(articles[at : at + 5]) for at in range(0, len(articles) - 4, 2)]
+
+
+@pytest.mark.parametrize("language", CLEAN)
+def test_clean_running_text_is_kept(language: str) -> None:
+    found = reasons(measured(running_text(language)), "multilingual")
+    assert found.count(None) >= 0.9 * len(found), found
+
+
+def test_a_language_whose_package_is_missing_is_judged_by_its_lines() -> None:
+    japanese = running_text("jpn")
+    menu = "\n".join(["人権のページに移動"] * 30)
+    rows = measured([*japanese, menu], jpn_Jpan="needs_sudachipy")
+    assert reasons(rows, "multilingual") == [*[None] * len(japanese), "line_punct_ratio"]
+
+
+def test_a_text_in_no_language_with_thresholds_is_dropped_for_that() -> None:
+    cherokee = "ᏂᎦᏓ ᎠᏂᏴᏫ ᏂᎨᎫᏓᎸᎾ ᎠᎴ ᎤᏂᏠᏱ ᎤᎾᏕᎿ ᏚᏳᎧᏛ ᎨᏒᎢ. " * 20
+    assert reasons(measured([cherokee, "1 2 3 " * 80]), "multilingual") == ["no_thresholds", "unmeasured"]
+
+
+def pages(language: str) -> list[str]:
+    """Pages of a language that reach most rules: repeated lines, paragraphs and words, lists, numbers, short texts."""
+    chance = random.Random(language)
+    words = " ".join(" ".join(article) for article in UDHR[language]["articles"]).split()
+    found = []
+    for _ in range(120):
+        few = words if chance.random() < 0.5 else chance.choices(words, k=chance.choice((8, 40, 200)))
+        width = chance.choice((4, 12, 40))
+        start = chance.randrange(len(few))
+        running = (few * 8)[start : start + chance.choice((30, 150, 400))]
+        lines = [" ".join(running[at : at + width]) for at in range(0, len(running), width)]
+        lines += chance.choices(lines, k=chance.choice((0, 0, 1, len(lines) // 3)))
+        first, last = chance.choice(("", "", "", "- ", "#")), chance.choice(("", ".", ".", ".", " …", " 1 2 3"))
+        found.append(chance.choice(("\n", "\n\n")).join(f"{first}{line}{last}" for line in lines))
+    return found
+
+
+def test_in_english_it_decides_as_fineweb() -> None:
+    rows = measured([*running_text("eng"), *pages("eng")])
+    language = ("script_mismatch", "no_thresholds", "language_score", "unmeasured")
+    ours = reasons(rows, "multilingual", off=language)
+    theirs = reasons(rows, "gopher@datatrove", "fineweb")
+    assert [reason is None for reason in ours] == [reason is None for reason in theirs]
+    assert set(ours) >= {None, "dup_para_frac", "gopher_short_doc", "char_dup_ratio", "line_punct_ratio"}
+
+
+@pytest.mark.parametrize("language", ["deu", "rus", "hin"])
+def test_in_other_languages_it_decides_as_fineweb2(language: str) -> None:
+    rows = measured([*running_text(language), *pages(language)])
+    ours = reasons(rows, "multilingual", off=("language_score",))
+    assert ours == reasons(rows, "fineweb2", off=("language_score",))
+    assert len(set(ours)) > 6
+
+
+def test_no_threshold_of_a_language_score_is_above_that_of_the_default_model() -> None:
+    table, theirs = find_table("multilingual"), find_table("fineweb2")
+    assert table is not None
+    assert theirs is not None
+    ours = dict(zip(table.keys, table.columns["language_score"], strict=True))
+    assert ours.pop("eng_Latn") == 0.65
+    assert ours == {
+        key: None if value is None else min(value, 0.65)
+        for key, value in zip(theirs.keys, theirs.columns["language_score"], strict=True)
+    }
+    assert (ours["dan_Latn"], ours["jpn_Jpan"]) == (0.3, 0.65)
