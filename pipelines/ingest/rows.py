@@ -4,8 +4,8 @@ A record's bytes decide what it becomes: text and HTML are sniffed and decoded, 
 reference to its bytes. The declared type and charset are hints, kept as metadata.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from winnow.pipelines.ingest.archives.opt_out import with_metas
 from winnow.pipelines.ingest.files import FILE
 from winnow.pipelines.ingest.records import Dropped, Record, Span, Unreadable
 from winnow.pipelines.ingest.tables.named_media import NamedFile
+from winnow.pipelines.media.probe import Probe
 from winnow.schemas.identity import canonical_json, sample_id
 from winnow.schemas.rows.extraction import PAGES
 from winnow.schemas.rows.opt_out import KEY
@@ -79,8 +80,17 @@ def text_bytes(rows: Sequence[Row]) -> list[int]:
     return [sum(sizes) for sizes in zip(pages.tolist(), texts.to_pylist(), captions, strict=True)]
 
 
+def _unmeasured(_record: Record, _path: str, _mime: str) -> Probe:
+    return Probe()
+
+
 def row_of(
-    record: Record, path: str, etag: str, source: SourceRows, named: NamedFile | None = None
+    record: Record,
+    path: str,
+    etag: str,
+    source: SourceRows,
+    named: NamedFile | None = None,
+    measure: Callable[[Record, str, str], Probe] = _unmeasured,
 ) -> Row | Dropped | Unreadable:
     """Converts a record to a row, or returns why it cannot be one.
 
@@ -90,6 +100,7 @@ def row_of(
         etag: The etag of that file.
         source: What all rows of the source have in common.
         named: The media file that the record names.
+        measure: Measures a record in this file that is a medium of this type.
     """
     status = record.metadata.get("http_status")
     if isinstance(status, int) and source.accept_status and status not in source.accept_status:
@@ -100,11 +111,8 @@ def row_of(
     text, html, mime, media = record.text, None, record.declared_mime, list[dict[str, object]]()
     modality: Modality = "text"
     if named is not None:
-        sniffed = sniff(named.head, None, None)
-        mime, modality = sniffed.mime, sniffed.modality
-        if modality == "text":
-            return Unreadable(record.span, "missing_media", f"{named.path} is {mime}"[:200], record.key)
-        media.append(_named(named, mime))
+        mime, modality = named.kind.mime, named.kind.modality
+        media.append(_named(named))
     elif text is not None:
         mime = mime or "text/plain"
     else:
@@ -116,7 +124,7 @@ def row_of(
         if record.declared_mime and record.declared_mime != mime:
             metadata["declared_mime"] = record.declared_mime
         if modality != "text":
-            media.append(_reference(record, path, etag, mime))
+            media.append(_reference(record, path, etag, mime, measure(record, path, mime)))
         elif record.body is None:
             return Unreadable(record.span, "too_large", f"{mime} of {record.body_bytes} bytes", record.key)
         else:
@@ -200,11 +208,12 @@ def _captions(row: Row) -> list[dict[str, object]]:
     return [{"text": text, "origin": FROM_SOURCE, "language": None} for text in row.captions]
 
 
-def _reference(record: Record, path: str, etag: str, mime: str) -> dict[str, object]:
+def _reference(record: Record, path: str, etag: str, mime: str, probe: Probe) -> dict[str, object]:
     span = record.span
     member = str(span.member) if span.member else None
     return _medium(
         mime,
+        probe,
         {
             "path": path,
             "offset": span.offset,
@@ -216,9 +225,10 @@ def _reference(record: Record, path: str, etag: str, mime: str) -> dict[str, obj
     )
 
 
-def _named(named: NamedFile, mime: str) -> dict[str, object]:
+def _named(named: NamedFile) -> dict[str, object]:
     return _medium(
-        mime,
+        named.kind.mime,
+        named.probe,
         {
             "path": named.path,
             "offset": 0,
@@ -230,5 +240,5 @@ def _named(named: NamedFile, mime: str) -> dict[str, object]:
     )
 
 
-def _medium(mime: str, reference: dict[str, object]) -> dict[str, object]:
-    return {"sha256": None, "mime": mime, "ref": reference, "width": None, "height": None, "seconds": None}
+def _medium(mime: str, probe: Probe, reference: dict[str, object]) -> dict[str, object]:
+    return {"mime": mime, "ref": reference, "seconds": None, **asdict(probe)}

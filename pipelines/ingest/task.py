@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
+from winnow.pipelines.ingest.files import FILE
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.ingest.planning.etag import content_etag
 from winnow.pipelines.ingest.planning.formats import container_reader
@@ -19,7 +20,8 @@ from winnow.pipelines.ingest.planning.identities import SeenIds
 from winnow.pipelines.ingest.records import Covered, Dropped, Event, Record, Unreadable
 from winnow.pipelines.ingest.rows import Row, row_of, sample_batch
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, ShardWriter
-from winnow.pipelines.ingest.tables.named_media import find_named
+from winnow.pipelines.ingest.tables.named_media import NamedFiles
+from winnow.pipelines.media.probe import Probe, probe_bytes, probe_file
 from winnow.pipelines.running.ledger.intake import IngestTask, TaskFile
 from winnow.pipelines.running.ledger.strikes import Marker, Position, is_struck, poisoned
 from winnow.pipelines.store import layout
@@ -108,6 +110,7 @@ class TaskRun:
         self._shards = ShardWriter(context, self._source, self._key, task.name, self._forgotten, rows)
         self._dropped = RangeWriter(context.store, "dropped", DROPPED)
         self._quarantine = RangeWriter(context.store, "quarantine", QUARANTINE)
+        self._named = NamedFiles(self._source.objects)
         self._waiting: list[Row] = []
         self._waiting_held = 0
         self._seen = SeenIds()
@@ -198,11 +201,20 @@ class TaskRun:
             self._beat(self._records, self._kept, self._done_bytes + max(0, position - self._task.files[0].part.start))
 
     def _row(self, record: Record, path: str, etag: str) -> Row | Dropped | Unreadable:
-        """Converts a record to a row, with the media file that it names."""
-        if record.names is None:
-            return row_of(record, path, etag, self._source.rows)
-        named = find_named(self._source.objects, record)
-        return named if isinstance(named, Unreadable) else row_of(record, path, etag, self._source.rows, named)
+        """Converts a record to a row, with the media file that it names, or that it is and that is not held."""
+        named = self._named.find(record) if record.names is not None else None
+        if isinstance(named, Unreadable):
+            return named
+        return row_of(record, path, etag, self._source.rows, named, self._probe)
+
+    def _probe(self, record: Record, path: str, mime: str) -> Probe:
+        """Measures a medium; one that was too large to hold is read again if it is a file of its own."""
+        if record.body is not None:
+            return probe_bytes(record.body, mime)
+        if record.container != FILE:
+            return Probe()
+        with closing(self._source.objects.open(path)) as stream:
+            return probe_file(stream, record.body_bytes, mime)
 
     def _settle(self) -> None:
         """Admits the waiting rows, except those whose id appeared before."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 import orjson
 import pyarrow as pa
@@ -246,7 +247,18 @@ def _origin(sample: Sample) -> Iterator[tuple[str, str]]:
     for name in ("url", "mime", "modality"):
         if values.get(name) is not None:
             yield name, str(values[name])
+    for medium in batch.column("media")[0].as_py():
+        yield "medium", ", ".join(_of_medium(medium))
     yield "shard", f"{sample.place.shard.shard}, row {grouped(sample.place.row)}"
+
+
+def _of_medium(medium: Mapping[str, Any]) -> Iterator[str]:
+    yield medium["mime"]
+    if medium["width"] is not None:
+        yield f"{medium['width']} × {medium['height']}"
+    if medium["bytes"] is not None:
+        yield f"{grouped(medium['bytes'])} bytes"
+        yield f"sha256 {medium['sha256']}"
 
 
 def _measures(batch: pa.RecordBatch) -> Iterator[str]:

@@ -48,10 +48,11 @@ MEDIA_REFERENCE = pa.struct(
 
 MEDIA = pa.struct(
     [
-        pa.field("sha256", pa.string()),
+        pa.field("sha256", pa.string()),  # null, as all that follows, for a record that ingest did not hold
+        pa.field("bytes", pa.int64()),
         pa.field("mime", pa.string(), nullable=False),  # detected from the bytes, not as declared
         pa.field("ref", MEDIA_REFERENCE, nullable=False),
-        pa.field("width", pa.int32()),
+        pa.field("width", pa.int32()),  # of an image, as stored: before any rotation that its metadata asks for
         pa.field("height", pa.int32()),
         pa.field("seconds", pa.float64()),
     ]

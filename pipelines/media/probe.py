@@ -1,0 +1,59 @@
+"""Measures media while ingest has their bytes in hand: hash, length, and the size that an image's header says."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from winnow.filters.image.decode.headers import Bytes, HeldBytes, image_size
+from winnow.pipelines.ingest.files import read_range
+
+_COPY_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What is known of a medium; all of it is unknown for one whose bytes were not read."""
+
+    bytes: int | None = None
+    sha256: str | None = None
+    width: int | None = None
+    height: int | None = None
+
+
+def probe_bytes(content: bytes, mime: str) -> Probe:
+    """Measures a medium that is in memory.
+
+    Args:
+        content: All its bytes.
+        mime: Their sniffed type.
+    """
+    return _probe(HeldBytes(content), hashlib.sha256(content).hexdigest(), mime)
+
+
+def probe_file(stream: BinaryIO, size: int, mime: str) -> Probe:
+    """Measures a file of any size in little memory; reads it whole, once."""
+    state = hashlib.sha256()
+    at = 0
+    while piece := read_range(stream, at, min(_COPY_BYTES, size - at)):
+        state.update(piece)
+        at += len(piece)
+    return _probe(_FileBytes(stream, at), state.hexdigest(), mime)
+
+
+@dataclass(frozen=True, slots=True)
+class _FileBytes:
+    """Bytes in an open file."""
+
+    stream: BinaryIO
+    size: int
+
+    def at(self, offset: int, count: int) -> bytes:
+        """Some of them."""
+        return read_range(self.stream, offset, min(count, self.size - offset)) if offset < self.size else b""
+
+
+def _probe(content: Bytes, sha256: str, mime: str) -> Probe:
+    found = image_size(content, mime)
+    if found is None:
+        return Probe(content.size, sha256)
+    return Probe(content.size, sha256, found.width, found.height)
