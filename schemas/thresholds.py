@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.schemas.identity import fingerprint_of
+from winnow.schemas.identity import Json, fingerprint_of
 
 PREFIX = "thresholds"
 """The first part of the name of every such column."""
@@ -46,6 +46,11 @@ class ThresholdTable:
                 )
             if any(value is not None and not math.isfinite(value) for value in values):
                 raise ValueError(f"threshold table {self.name!r}: {column!r} holds a value that is not finite")
+
+    def to_json(self) -> Json:
+        """The table as plain values, for hashing."""
+        columns: Json = {column: list(values) for column, values in self.columns.items()}
+        return {"name": self.name, "key": self.key, "keys": list(self.keys), "columns": columns}
 
     def column_name(self, column: str) -> str:
         """The name of a column in rules."""

@@ -27,7 +27,6 @@ from winnow.schemas.mixture import SCHEMA, MixturePlan
 from winnow.schemas.recipe import FamilyLevel, Recipe, resolved_yaml, settings_of
 from winnow.schemas.records import Generation
 from winnow.schemas.rows.duplicates import layer_of_kind
-from winnow.schemas.thresholds import ThresholdTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ def request_key(recipe: BoundRecipe, store: Store, generation: Generation, laws:
         "schema": SCHEMA,
         "texts": None if tokens is None else tokens.settings,  # includes a digest of each key of pseudonyms
         "recipe": resolved_yaml(expand_presets(_without_locations(recipe.config, laws.digests))),
-        "thresholds": [_table_json(one) for one in recipe.rules.tables],  # the file may have changed
+        "thresholds": [one.to_json() for one in recipe.rules.tables],  # the file may have changed
         "tree": generation.tree_hash,
         "forgotten": sorted(load_hiding(store.objects).tombstones),
         "sample": str(sample),
@@ -199,11 +198,6 @@ def _without_locations(recipe: Recipe, laws: Mapping[str, str]) -> Recipe:
         export=(),
         written=(),  # conditions count by the values of their variables, not by their names
     )
-
-
-def _table_json(table: ThresholdTable) -> Json:
-    columns: Json = {column: list(values) for column, values in table.columns.items()}
-    return {"name": table.name, "key": table.key, "keys": list(table.keys), "columns": columns}
 
 
 def _with_law_digest(families: FamilyLevel, laws: Mapping[str, str]) -> FamilyLevel:

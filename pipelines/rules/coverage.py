@@ -4,7 +4,7 @@ A detector is a column that an operator declares for a subcategory (`Operator.de
 never "nothing found": a language without a detector is uncovered, however clean its counts may look.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -17,9 +17,8 @@ from winnow.pipelines.query.columns import Column, read_aligned
 from winnow.pipelines.rules.deciding import NARROW_BLOCK_ROWS, languages_of
 from winnow.pipelines.rules.pinning import ShardObjects
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.facade import ObjectStore
 from winnow.schemas.identity import Json
-from winnow.schemas.records import Generation
 from winnow.schemas.safety import VERSION, subcategories
 
 _PLACE = Column(layout.SAMPLES, "source.member")  # a narrow column that every row has
@@ -86,62 +85,41 @@ def detectors_of(operators: Sequence[BoundOperator]) -> tuple[Detector, ...]:
 class CoverageCounter:
     """Counts coverage shard by shard; counts are sums, so the order of shards does not matter."""
 
-    def __init__(
-        self, store: Store, generation: Generation, detectors: Sequence[Detector], languages: tuple[Column, ...]
-    ) -> None:
-        layers = {one.column.layer for one in detectors} & set(generation.layers)
-        self._store = store
-        self._detectors = [one for one in detectors if one.column.layer in layers]
+    def __init__(self, objects: ObjectStore, detectors: Sequence[Detector], languages: tuple[Column, ...]) -> None:
+        """Begin. The objects of a shard are those of the detectors' and the languages' layers, and its samples."""
+        self._objects = objects
+        self._detectors = tuple(detectors)
         self._languages = languages
-        self._columns = list(dict.fromkeys((_PLACE, *languages, *(one.column for one in self._detectors))))
-        self._objects = {
-            layer: {row.shard: row.object for row in store.manifest(generation, layer)}
-            for layer in {column.layer for column in self._columns}
-        }
-        self._names = list(dict.fromkeys(one.subcategory for one in self._detectors))
-        self._counted = list(dict.fromkeys(one.subcategory for one in self._detectors if one.counted))
+        self._columns = list(dict.fromkeys((_PLACE, *languages, *(one.column for one in detectors))))
+        self._names = list(dict.fromkeys(one.subcategory for one in detectors))
+        self._counted = list(dict.fromkeys(one.subcategory for one in detectors if one.counted))
         self._rows: dict[str, int] = {}
         self._seen: dict[tuple[str, str], int] = {}
         self._found: dict[tuple[str, str], int] = {}
 
     def add(self, shard: ShardObjects, kept: NDArray[np.bool_]) -> None:
         """Count the kept rows of a shard."""
-        objects = {layer: shards[shard.shard] for layer, shards in self._objects.items() if shard.shard in shards}
-        columns = [column for column in self._columns if column.layer in objects]
         at = 0
-        for block in read_aligned(self._store.objects, objects, columns, NARROW_BLOCK_ROWS):
+        for block in read_aligned(self._objects, shard.objects, self._columns, NARROW_BLOCK_ROWS):
             rows = len(next(iter(block.values())))
             self._add(block, kept[at : at + rows])
             at += rows
 
-    def coverage(self) -> SafetyCoverage:
-        """Return the resulting coverage."""
-        every = {one.column.layer: None for one in self._detectors}
+    def languages(self) -> tuple[LanguageCoverage, ...]:
+        """Return the counts of each language, the largest first."""
         by_size = sorted(self._rows, key=lambda language: (-self._rows[language], language))
-        return SafetyCoverage(
-            version=VERSION,
-            detectors={
-                name: tuple(
-                    layer
-                    for layer in every
-                    if any(one.subcategory == name and one.column.layer == layer for one in self._detectors)
-                )
-                for name in self._names
-            },
-            unwatched=tuple(name for name in subcategories() if name not in self._names),
-            languages=tuple(
-                LanguageCoverage(
-                    language,
-                    self._rows[language],
-                    {name: self._seen.get((language, name), 0) for name in self._names},
-                    {name: self._found.get((language, name), 0) for name in self._counted},
-                )
-                for language in by_size
-            ),
+        return tuple(
+            LanguageCoverage(
+                language,
+                self._rows[language],
+                {name: self._seen.get((language, name), 0) for name in self._names},
+                {name: self._found.get((language, name), 0) for name in self._counted},
+            )
+            for language in by_size
         )
 
     def _add(self, block: Mapping[str, pa.Array], kept: NDArray[np.bool_]) -> None:
-        coded = languages_of(block, tuple(column for column in self._languages if column.name in block), len(kept))
+        coded = languages_of(block, self._languages, len(kept))
         which, names = coded.indices.to_numpy(zero_copy_only=False), coded.dictionary.to_pylist()
 
         def count(rows: NDArray[np.bool_]) -> list[tuple[str, int]]:
@@ -154,7 +132,7 @@ class CoverageCounter:
             seen = np.zeros(len(kept), np.bool_)
             found = np.zeros(len(kept), np.bool_)
             for one in self._detectors:
-                if one.subcategory == name and one.column.name in block:
+                if one.subcategory == name:
                     values = block[one.column.name]
                     seen |= values.is_valid().to_numpy(zero_copy_only=False)
                     if one.counted:
@@ -165,3 +143,36 @@ class CoverageCounter:
                 for language, rows in count(kept & rows_of):
                     if rows:
                         counts[language, name] = counts.get((language, name), 0) + rows
+
+
+def merged_languages(parts: Iterable[Sequence[LanguageCoverage]]) -> tuple[LanguageCoverage, ...]:
+    """Return the sums of several counts, the largest language first."""
+    sums: dict[str, LanguageCoverage] = {}
+    for one in (one for part in parts for one in part):
+        had = sums.get(one.language)
+        sums[one.language] = one if had is None else _sum(had, one)
+    return tuple(sorted(sums.values(), key=lambda one: (-one.rows, one.language)))
+
+
+def coverage_of(detectors: Sequence[Detector], languages: tuple[LanguageCoverage, ...]) -> SafetyCoverage:
+    """Return the coverage by these detectors, whose layers the generation has."""
+    names = list(dict.fromkeys(one.subcategory for one in detectors))
+    layers: dict[str, list[str]] = {name: [] for name in names}
+    for layer in dict.fromkeys(one.column.layer for one in detectors):
+        for name in dict.fromkeys(one.subcategory for one in detectors if one.column.layer == layer):
+            layers[name].append(layer)
+    return SafetyCoverage(
+        version=VERSION,
+        detectors={name: tuple(found) for name, found in layers.items()},
+        unwatched=tuple(name for name in subcategories() if name not in names),
+        languages=languages,
+    )
+
+
+def _sum(one: LanguageCoverage, other: LanguageCoverage) -> LanguageCoverage:
+    return LanguageCoverage(
+        one.language,
+        one.rows + other.rows,
+        {name: count + other.seen[name] for name, count in one.seen.items()},
+        {name: count + other.found[name] for name, count in one.found.items()},
+    )

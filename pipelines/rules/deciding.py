@@ -5,7 +5,6 @@ change at any time. Dropped samples can be listed for reviewing, sampling or tun
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,19 +14,20 @@ from numpy.typing import NDArray
 from winnow.pipelines.binding.rules import MEASURED_LANGUAGE
 from winnow.pipelines.query.columns import Column, read_aligned
 from winnow.pipelines.rules.decisions import WORD, DecisionCounts, Masks, ShardDecisions, count_block
-from winnow.pipelines.rules.evaluation import Evaluator, NullConditionError
+from winnow.pipelines.rules.evaluation import Evaluator, NullConditionError, Undecided, UndecidedError
 from winnow.pipelines.rules.map_shards import map_shards
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.rules.representatives import (
     NO_DUPLICATES,
     Candidates,
+    Choice,
     Duplicates,
     RepresentativeChooser,
     find_candidates,
 )
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS, read_batches
-from winnow.schemas.errors import RecipeError, StoreError
+from winnow.schemas.errors import StoreError
 
 NARROW_BLOCK_ROWS = 65_536  # for columns of numbers and short strings: a few MiB
 UNKNOWN = "unknown"
@@ -47,7 +47,7 @@ def decide(
         duplicates: The rows that representatives replace.
 
     Raises:
-        RecipeError: A rule cannot be decided for a row; the first such row in the order of shards.
+        UndecidedError: A rule cannot be decided for a row; the first such row in the order of shards.
         StoreError: A layer does not have the rows that the generation says.
     """
 
@@ -61,24 +61,31 @@ def choose_representatives(pinned: PinnedProgram, threads: int | None = None) ->
     """Choose the representative of each cluster of duplicates, in a pass over the store before the one that decides.
 
     Raises:
-        RecipeError: A rule of `eligible` cannot be decided for a row.
+        UndecidedError: A rule of `eligible` cannot be decided for a row.
         StoreError: A layer does not have the rows that the generation says.
     """
     choice = pinned.program.choice
     if choice is None:
         return NO_DUPLICATES
-    first = replace(pinned, program=pinned.program.only_eligible(), languages=())  # this pass counts nothing
+    first = pinned.only_eligible
     numbers = {shard.shard: number for number, shard in enumerate(pinned.shards)}
 
     def find_in_shard(shard: ShardObjects, evaluator: Evaluator) -> Candidates:
-        eligible = decide_shard(first, shard, evaluator).eligible
-        blocks = read_aligned(pinned.store.objects, shard.objects, choice.columns, NARROW_BLOCK_ROWS, shard.hidden)
-        return find_candidates(choice, numbers[shard.shard], shard.source, blocks, eligible)
+        return candidates_of_shard(first, choice, numbers[shard.shard], shard, evaluator)
 
     with RepresentativeChooser(choice) as chooser:
         for found in map_shards(first, find_in_shard, threads):
             chooser.add(found)
         return chooser.chosen(tuple(numbers))
+
+
+def candidates_of_shard(
+    first: PinnedProgram, choice: Choice, number: int, shard: ShardObjects, evaluator: Evaluator
+) -> Candidates:
+    """Return the rows of one shard that may be representatives; `first` are the rules of `eligible` alone."""
+    eligible = decide_shard(first, shard, evaluator).eligible
+    blocks = read_aligned(first.store.objects, shard.objects, choice.columns, NARROW_BLOCK_ROWS, shard.hidden)
+    return find_candidates(choice, number, shard.source, blocks, eligible)
 
 
 def decide_shard(
@@ -203,7 +210,7 @@ def _sizes(block: dict[str, pa.Array], size: Column | None) -> NDArray[np.int64]
     return found
 
 
-def _null_error(pinned: PinnedProgram, shard: ShardObjects, error: NullConditionError, row: int) -> RecipeError:
+def _null_error(pinned: PinnedProgram, shard: ShardObjects, error: NullConditionError, row: int) -> UndecidedError:
     seen = 0
     identity = ""
     for batch in read_batches(pinned.store.objects, shard.objects[layout.SAMPLES], ["id"]):
@@ -211,11 +218,11 @@ def _null_error(pinned: PinnedProgram, shard: ShardObjects, error: NullCondition
             identity = batch["id"][row - seen].as_py().hex()
             break
         seen += batch.num_rows
-    rule = error.rule.rule
-    return RecipeError(
-        f"{rule.place}: {error.rule.path}: the condition of {rule.reason!r} is null for the sample {identity} (shard "
-        f"{shard.shard}, row {row}), and 'when_null' is error; measure what it reads, or set when_null: keep or drop"
+    said = (
+        f"is null for the sample {identity} (shard {shard.shard}, row {row}), and 'when_null' is error; measure what "
+        "it reads, or set when_null: keep or drop"
     )
+    return Undecided(error.number, said).error(pinned.program)
 
 
 DROPPED_SAMPLES = pa.schema(

@@ -1,6 +1,7 @@
 """Evaluates rules on aligned blocks of layers: one DuckDB query per block, with Arrow data in and bit masks out."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
@@ -20,12 +21,37 @@ from winnow.schemas.thresholds import ThresholdTable, lookup
 _BLOCK = "rows of a block"  # a name that no column of a recipe can have
 
 
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """Why rules cannot be decided on a row."""
+
+    rule: int | None  # its number; None if it is not one rule alone
+    said: str  # what is wrong with its condition
+
+    def error(self, program: RuleProgram) -> "UndecidedError":
+        """The error, which names the rule and its place in the recipe."""
+        return UndecidedError(self, program)
+
+
+class UndecidedError(RecipeError):
+    """Rules cannot be decided on a row."""
+
+    def __init__(self, undecided: Undecided, program: RuleProgram) -> None:
+        where = ""
+        if undecided.rule is not None:
+            one = program.rules[undecided.rule]
+            where = f"{one.rule.place}: {one.path}: the condition of {one.rule.reason!r} "
+        super().__init__(f"{where}{undecided.said}")
+        self.undecided = undecided
+
+
 class NullConditionError(Exception):
     """A condition is null for a row, and its rule's `when_null` is error."""
 
-    def __init__(self, rule: ProgramRule, row: int) -> None:
+    def __init__(self, rule: ProgramRule, number: int, row: int) -> None:
         super().__init__(rule.rule.reason)
         self.rule = rule
+        self.number = number
         self.row = row  # of the block
 
 
@@ -62,7 +88,7 @@ class Evaluator:
 
         Raises:
             NullConditionError: A condition is null, and its rule has `when_null: error`.
-            RecipeError: A condition fails on a value, such as a cast of a text that is not a number.
+            UndecidedError: A condition fails on a value, such as a cast of a text that is not a number.
         """
         fired = np.zeros((rows, self._words), np.uint64)
         null = np.zeros((rows, self._words), np.uint64)
@@ -77,14 +103,15 @@ class Evaluator:
         except duckdb.Error as error:
             self._raise_for_faulty_rule(rules, block)
             # Each rule runs alone, but not all of them at once: most likely out of memory.
-            raise RecipeError(f"the rules cannot be run together: {str(error).splitlines()[0][:160]}") from None
+            said = f"the rules cannot be run together: {str(error).splitlines()[0][:160]}"
+            raise Undecided(None, said).error(self._program) from None
         any_null = False
         for number, (one, values) in enumerate(zip(rules, found, strict=True)):
             word, bit = number // WORD, np.uint64(number % WORD)
             if values.null_count:
                 unknown = values.is_null().to_numpy(zero_copy_only=False)
                 if one.rule.when_null == "error":
-                    raise NullConditionError(one, int(np.flatnonzero(unknown)[0]))
+                    raise NullConditionError(one, number, int(np.flatnonzero(unknown)[0]))
                 if one.rule.when_null == "drop":
                     null[:, word] |= unknown.astype(np.uint64) << bit
                     any_null = True
@@ -103,16 +130,14 @@ class Evaluator:
         return [column.combine_chunks() for column in found.columns]
 
     def _raise_for_faulty_rule(self, rules: Sequence[ProgramRule], block: pa.Table) -> None:
-        """Raise RecipeError for the rule that a block's query failed on, if one rule alone fails."""
-        for one in rules:
+        """Raise UndecidedError for the rule that a block's query failed on, if one rule alone fails."""
+        for number, one in enumerate(rules):
             try:
                 self._query([one], block)
             except duckdb.Error as error:
                 what = str(error).splitlines()[0][:160]
-                raise RecipeError(
-                    f"{one.rule.place}: {one.path}: the condition of {one.rule.reason!r} fails on a row: {what}; "
-                    "TRY_CAST gives null where CAST fails"
-                ) from None
+                said = f"fails on a row: {what}; TRY_CAST gives null where CAST fails"
+                raise Undecided(number, said).error(self._program) from None
 
 
 def _threshold_columns(tables: Sequence[ThresholdTable], columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:

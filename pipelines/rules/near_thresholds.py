@@ -3,8 +3,10 @@
 The threshold's column is read once for every shard; texts are read only for the samples that are shown.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import heapq
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -12,11 +14,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.binding.rule_presets import ProgramRule
+from winnow.pipelines.binding.rules import RuleProgram
 from winnow.pipelines.query.columns import read_aligned
 from winnow.pipelines.query.text_previews import TextPreview, read_previews
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS
-from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.conditions import Cut, cuts_of
 from winnow.schemas.records import Generation
 
@@ -50,62 +52,76 @@ class NearThreshold:
     unmet_samples: tuple[NearSample, ...]
 
 
-@dataclass(slots=True)
-class _Side:
-    """The nearest rows so far, nearest first: (distance, shard number, row, value)."""
+@dataclass(frozen=True, slots=True)
+class NearRow:
+    """A row near a threshold, by its place."""
+
+    shard: int  # its number among the shards of the generation
+    row: int
+    value: str  # in Python's notation, as JSON has no infinity
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The rows on one side of a threshold."""
 
     rows: int = 0
-    nearest: list[tuple[float, int, int, float]] = field(default_factory=list)
-
-    def add(self, shard: int, rows: NDArray[np.int64], values: NDArray[np.float64], cut: float, most: int) -> None:
-        self.rows += len(rows)
-        distances = np.abs(values - cut)
-        if len(rows) > most:
-            close = distances <= np.partition(distances, most - 1)[most - 1]
-            rows, values, distances = rows[close], values[close], distances[close]
-        order = np.argsort(distances, kind="stable")[:most]
-        found = zip(distances[order].tolist(), rows[order].tolist(), values[order].tolist(), strict=True)
-        self._keep([(far, shard, row, value) for far, row, value in found], most)
-
-    def merge(self, other: "_Side", most: int) -> None:
-        self.rows += other.rows
-        self._keep(other.nearest, most)
-
-    def _keep(self, fresh: list[tuple[float, int, int, float]], most: int) -> None:
-        self.nearest = sorted([*self.nearest, *fresh])[:most]
+    nearest: tuple[NearRow, ...] = ()  # nearest first
 
 
-@dataclass(slots=True)
-class _Sides:
+@dataclass(frozen=True, slots=True)
+class Sides:
     """Both sides of a threshold."""
 
-    met: _Side = field(default_factory=_Side)
-    unmet: _Side = field(default_factory=_Side)
+    met: Side = Side()
+    unmet: Side = Side()
     null: int = 0
 
-    def add(self, array: pa.Array, cut: Cut, shard: int, start: int, most: int) -> None:
-        """Add rows of a shard, from `start` on; a column that is not numeric is ignored."""
-        if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):
-            return
-        valid = array.is_valid().to_numpy(zero_copy_only=False)
-        rows = np.flatnonzero(valid) + start
-        values = array.drop_null().cast(pa.float64()).to_numpy(zero_copy_only=False)
-        met = pc.call_function(_COMPARISONS[cut.operator], [pa.array(values), pa.scalar(cut.value)]).to_numpy(
-            zero_copy_only=False
-        )
-        self.met.add(shard, rows[met], values[met], cut.value, most)
-        self.unmet.add(shard, rows[~met], values[~met], cut.value, most)
-        self.null += int(array.null_count)
 
-    def merge(self, other: "_Sides", most: int) -> None:
-        """Add the rows of another shard."""
-        self.met.merge(other.met, most)
-        self.unmet.merge(other.unmet, most)
-        self.null += other.null
+def threshold_cuts(program: RuleProgram) -> tuple[tuple[ProgramRule, Cut], ...]:
+    """Return the comparisons of columns with numbers in the conditions of the rules, in order."""
+    known = {column.name for column in program.columns}
+    return tuple((one, cut) for one in program.rules for cut in cuts_of(one.rule.drop) if cut.column in known)
 
 
-def find_near_thresholds(
-    pinned: PinnedProgram, generation: Generation, text: tuple[str, ...], nearest: int = NEAREST
+def sides_in_shard(pinned: PinnedProgram, number: int, shard: ShardObjects, nearest: int = NEAREST) -> list[Sides]:
+    """Return both sides of every threshold in one shard.
+
+    Args:
+        pinned: The rules.
+        number: The number of the shard.
+        shard: The shard.
+        nearest: How many rows to name per side.
+    """
+    cuts = [cut for _, cut in threshold_cuts(pinned.program)]
+    if not cuts:
+        return []
+    wanted = {cut.column for cut in cuts}
+    columns = [column for column in pinned.program.columns if column.name in wanted]
+    parts: list[list[Sides]] = [[] for _ in cuts]
+    start = 0
+    for block in read_aligned(pinned.store.objects, shard.objects, columns, ROW_GROUP_ROWS, shard.hidden):
+        for part, cut in zip(parts, cuts, strict=True):
+            part.append(_sides(block[cut.column], cut, number, start, nearest))
+        start += len(next(iter(block.values())))
+    return [merged_sides(cut, part, nearest) for cut, part in zip(cuts, parts, strict=True)]
+
+
+def merged_sides(cut: Cut, parts: Iterable[Sides], nearest: int = NEAREST) -> Sides:
+    """Return the sums of several parts, with the nearest rows of all."""
+    every = list(parts)
+
+    def merged(sides: list[Side]) -> Side:
+        near = heapq.merge(*(side.nearest for side in sides), key=lambda one: _order(cut, one))
+        return Side(sum(side.rows for side in sides), tuple(itertools.islice(near, nearest)))
+
+    return Sides(
+        merged([one.met for one in every]), merged([one.unmet for one in every]), sum(one.null for one in every)
+    )
+
+
+def near_thresholds(
+    pinned: PinnedProgram, generation: Generation, text: tuple[str, ...], sides: Sequence[Sides], reason: str = ""
 ) -> list[NearThreshold]:
     """Return every threshold of the rules, in order, with the samples nearest to it.
 
@@ -113,40 +129,64 @@ def find_near_thresholds(
         pinned: The rules and the objects that they read.
         generation: The generation that they are pinned to.
         text: The columns of the recipe's text, in order of preference.
-        nearest: How many samples per side.
+        sides: Both sides of each threshold.
+        reason: Leave out rules with other reasons, if this is not empty.
     """
-    known = {column.name: column for column in pinned.program.columns}
-    cuts = [(one, cut) for one in pinned.program.rules for cut in cuts_of(one.rule.drop) if cut.column in known]
-    wanted = {cut.column: known[cut.column] for _, cut in cuts}
-    objects = pinned.store.objects
-
-    def find_in_shard(numbered: tuple[int, ShardObjects]) -> list[_Sides]:
-        number, shard = numbered
-        found = [_Sides() for _ in cuts]
-        start = 0
-        for columns in read_aligned(objects, shard.objects, wanted.values(), ROW_GROUP_ROWS, shard.hidden):
-            for sides, (_, cut) in zip(found, cuts, strict=True):
-                sides.add(columns[cut.column], cut, number, start, nearest)
-            start += len(next(iter(columns.values())))
-        return found
-
-    total = [_Sides() for _ in cuts]
-    for found in each(objects, find_in_shard, enumerate(pinned.shards if cuts else ()), TABLES_AT_ONCE):
-        for sides, more in zip(total, found, strict=True):
-            sides.merge(more, nearest)
+    found = [
+        (one, cut, both)
+        for (one, cut), both in zip(threshold_cuts(pinned.program), sides, strict=True)
+        if reason in ("", one.rule.reason)
+    ]
     shown: dict[str, set[int]] = {}
-    for _, number, row, _ in (near for sides in total for near in (*sides.met.nearest, *sides.unmet.nearest)):
-        shown.setdefault(pinned.shards[number].shard, set()).add(row)
-    names = [shard.shard for shard in pinned.shards]
+    for near in (near for _, _, both in found for near in (*both.met.nearest, *both.unmet.nearest)):
+        shown.setdefault(pinned.shards[near.shard].shard, set()).add(near.row)
     samples = read_previews(pinned.store, generation, text, shown)
-    return [_border(one, cut, sides, names, samples) for (one, cut), sides in zip(cuts, total, strict=True)]
+    names = [shard.shard for shard in pinned.shards]
+    return [_border(one, cut, both, names, samples) for one, cut, both in found]
+
+
+def counted_thresholds(pinned: PinnedProgram, sides: Sequence[Sides]) -> list[NearThreshold]:
+    """Return every threshold of the rules, in order, without samples."""
+    return [
+        NearThreshold(one.phase, one.rule.reason, cut, both.met.rows, both.unmet.rows, both.null, (), ())
+        for (one, cut), both in zip(threshold_cuts(pinned.program), sides, strict=True)
+    ]
+
+
+def _sides(array: pa.Array, cut: Cut, shard: int, start: int, most: int) -> Sides:
+    """Return both sides in a block of a shard, from row `start` on; a column that is not numeric is ignored."""
+    if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):
+        return Sides()
+    valid = array.is_valid().to_numpy(zero_copy_only=False)
+    rows = np.flatnonzero(valid) + start
+    values = array.drop_null().cast(pa.float64()).to_numpy(zero_copy_only=False)
+    met = pc.call_function(_COMPARISONS[cut.operator], [pa.array(values), pa.scalar(cut.value)]).to_numpy(
+        zero_copy_only=False
+    )
+    yes, no = (_side(shard, rows[which], values[which], cut, most) for which in (met, ~met))
+    return Sides(yes, no, int(array.null_count))
+
+
+def _side(shard: int, rows: NDArray[np.int64], values: NDArray[np.float64], cut: Cut, most: int) -> Side:
+    count = len(rows)
+    distances = np.abs(values - cut.value)
+    if count > most:
+        close = distances <= np.partition(distances, most - 1)[most - 1]
+        rows, values, distances = rows[close], values[close], distances[close]
+    order = np.argsort(distances, kind="stable")[:most]
+    found = zip(rows[order].tolist(), values[order].tolist(), strict=True)
+    return Side(count, tuple(NearRow(shard, row, repr(value)) for row, value in found))
+
+
+def _order(cut: Cut, near: NearRow) -> tuple[float, int, int]:
+    return abs(float(near.value) - cut.value), near.shard, near.row
 
 
 def _border(
-    one: ProgramRule, cut: Cut, sides: _Sides, names: Sequence[str], samples: Mapping[tuple[str, int], TextPreview]
+    one: ProgramRule, cut: Cut, sides: Sides, names: Sequence[str], samples: Mapping[tuple[str, int], TextPreview]
 ) -> NearThreshold:
-    def shown(side: _Side) -> tuple[NearSample, ...]:
-        found = ((samples[names[shard], row], value) for _, shard, row, value in side.nearest)
+    def shown(side: Side) -> tuple[NearSample, ...]:
+        found = ((samples[names[near.shard], near.row], float(near.value)) for near in side.nearest)
         return tuple(NearSample(one.id, one.source, one.url, value, one.text) for one, value in found)
 
     met, unmet = sides.met, sides.unmet

@@ -1,8 +1,8 @@
 """Pins a program of rules to a generation: finds every object that rules read before reading the first row."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,9 +65,41 @@ class PinnedProgram:
         return any(one.name in _WIDE or _WIDE_LEAF.fullmatch(one.name) for one in self.program.columns)
 
     @property
+    def only_eligible(self) -> "PinnedProgram":
+        """The rules of `eligible` alone, for the pass before duplicates are known, which counts nothing."""
+        return replace(self, program=self.program.only_eligible(), languages=())
+
+    def with_layers(self, generation: Generation, layers: Iterable[str]) -> "PinnedProgram":
+        """The same rules, with the objects of more layers of the generation."""
+        there = self.shards[0].objects if self.shards else {}
+        lacking = {
+            layer: {row.shard: row.object for row in self.store.manifest(generation, layer)}
+            for layer in layers
+            if layer not in there
+        }
+        shards = tuple(
+            replace(
+                shard,
+                objects={**shard.objects, **{layer: objects[shard.shard] for layer, objects in lacking.items()}},
+            )
+            for shard in self.shards
+        )
+        return replace(self, shards=shards) if lacking else self
+
+    @property
     def bytes_of(self) -> str:
         """What a sample's bytes are: those of its text, or those of its record."""
         return "text" if self.size is not None else "record"
+
+
+def pin_no_rules(store: Store, generation: Generation) -> PinnedProgram:
+    """Every shard of a generation, with its samples, and no rules."""
+    hidden = hidden_rows(store, generation)
+    shards = tuple(
+        ShardObjects(row.shard, row.source, row.rows, {layout.SAMPLES: row.object}, hidden.get(row.shard, NOTHING).rows)
+        for row in store.manifest(generation, layout.SAMPLES)
+    )
+    return PinnedProgram(store, RuleProgram((), (), ()), shards, (), None)
 
 
 def expected_keys(context: IngestContext, operators: Sequence[BoundOperator]) -> dict[str, dict[str, str]]:

@@ -32,7 +32,7 @@ MAX_NAMED = 100  # the most clusters above the cap that alarms name
 _MAX_HELD = 10_000  # the most such clusters in memory, before accepted ones are removed
 
 _MEMORY = "1GiB"  # for sorting; the rest spills to a temporary folder
-_ROW_BITS = 32
+ROW_BITS = 32  # of a place: the number of a shard, then that of a row in it
 
 Rows = NDArray[np.int64]
 
@@ -105,7 +105,7 @@ class Duplicates:
 
     def _within(self, kind: Kind, shard: str) -> slice:
         number = self.numbers[shard]
-        bounds = np.array([number, number + 1], np.uint64) << np.uint64(_ROW_BITS)
+        bounds = np.array([number, number + 1], np.uint64) << np.uint64(ROW_BITS)
         return slice(*np.searchsorted(self.lost[kind], bounds).tolist())
 
 
@@ -120,6 +120,16 @@ class Candidates:
     large: tuple[LargeCluster, ...] = ()  # the largest first
     large_count: int = 0  # how many there are in all
     accepted: Mapping[str, int] = field(default_factory=dict)  # the accepted number of texts, by cluster id
+
+    @classmethod
+    def merged(cls, parts: Sequence["Candidates"]) -> Self:
+        """Return those of several shards together."""
+        large = tuple(sorted((one for part in parts for one in part.large), reverse=True)[:_MAX_HELD])
+        accepted = {name: most for part in parts for name, most in part.accepted.items()}
+        table = pa.concat_tables([one.table for one in parts])
+        columns = [pa.concat_arrays([pa.array([], one.type), *one.chunks]) for one in table.columns]
+        merged = pa.Table.from_arrays(columns, schema=table.schema)
+        return cls(merged, large, sum(one.large_count for one in parts), accepted)
 
 
 def find_candidates(
@@ -149,7 +159,7 @@ def find_candidates(
             accepted |= _accepted(block, choice.config)
         chosen = np.flatnonzero(np.logical_or.reduce(list(there.values())) & eligible[at : at + rows])
         if len(chosen):
-            parts.append(_candidate_batch(choice, block, chosen, there, np.uint64(number << _ROW_BITS | at), source))
+            parts.append(_candidate_batch(choice, block, chosen, there, np.uint64(number << ROW_BITS | at), source))
         at += rows
     schema = _schema(choice)
     largest = tuple(sorted(large, reverse=True)[:_MAX_HELD])
@@ -295,7 +305,7 @@ def _keys(one: BoundPreference, choice: Choice, block: Mapping[str, pa.Array], t
 
 def _rows_of(places: Words) -> Rows:
     """Return the rows' positions in their shard."""
-    return (places & np.uint64((1 << _ROW_BITS) - 1)).astype(np.int64)
+    return (places & np.uint64((1 << ROW_BITS) - 1)).astype(np.int64)
 
 
 def _large(block: Mapping[str, pa.Array], most: int) -> list[LargeCluster]:

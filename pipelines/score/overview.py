@@ -1,16 +1,12 @@
 """Summarises scores for review: the estimated quality of the data, thresholds, the highest and lowest samples, and
 how a score's drops overlap with those of other scores and of rules.
 
-It reads the record of the decision and the layer's statistics. Only the overlaps read rows: one column of each score's
-layer, one shard at a time. Rows that were forgotten since the decision are in no count and not shown; fits and
-distributions are those of the decision.
+It reads the record of the decision and the layer's statistics. Rows that were forgotten since the decision are in no
+count and not shown; fits and distributions are those of the decision.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
-from numpy.typing import NDArray
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.rule_presets import ProgramRule
@@ -18,8 +14,8 @@ from winnow.pipelines.binding.scores import BoundScore
 from winnow.pipelines.dedupe.stage import generation_keys
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.query.text_previews import TextPreview, read_previews
-from winnow.pipelines.rules.decisions import WORD, ShardDecisions
 from winnow.pipelines.rules.pinning import expected_keys
+from winnow.pipelines.rules.score_overlaps import ScoreOverlap
 from winnow.pipelines.score.deciding.records import (
     DecidedGroup,
     DecisionRecord,
@@ -31,10 +27,9 @@ from winnow.pipelines.score.stage import generation_scores
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.manifests import ManifestRow
 from winnow.pipelines.store.tables import read_rows
-from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.records import Generation
 from winnow.schemas.summary import LayerSummary, StoreSummary
-from winnow.scoring.selection import KEEP_AT, Aggregation, Quality, overlap
+from winnow.scoring.selection import KEEP_AT, Aggregation, Quality
 from winnow.scoring.selection.binarise import Step
 from winnow.scoring.selection.overlap import Pair
 from winnow.scoring.selection.quality import NO_QUALITY
@@ -97,85 +92,42 @@ class ScoreOverview:
 
 
 @dataclass(frozen=True)
-class _ScoreLayer:
-    """An overview, and the score's layer by shard."""
-
-    overview: ScoreOverview
-    rows: Mapping[str, ManifestRow]
-
-
 class ScoreComparison:
-    """The scores of a generation, and how their drops overlap with those of rules."""
+    """The scores of a generation, which can be compared with each other and with rules."""
 
-    def __init__(self, store: Store, scores: Sequence[_ScoreLayer]) -> None:
-        self._store = store
-        self._scores = tuple(scores)
-        self._pairs: list[dict[int, Pair]] = [{} for _ in scores]  # for each score, by the number of the rule
-        self._others: list[dict[int, Pair]] = [{} for _ in scores]  # for each score, by the number of the other one
-        self._compared: set[str] = set()  # shards
-
-    def add(self, decisions: ShardDecisions) -> None:
-        """Add the rules' decisions on a shard; call it once per shard."""
-        votes = self._votes(decisions.shard)
-        self._compare(decisions.shard, votes)
-        for number in range(decisions.rules if self._scores else 0):
-            rule_votes = _rule_votes(decisions, number)
-            for pairs, of_score in zip(self._pairs, votes, strict=True):
-                _add(pairs, number, _pair(of_score, rule_votes))
+    scores: Mapping[str, ScoreOverview]  # by layer, in the recipe's order
 
     @property
     def counted(self) -> tuple[ScoreOverview, ...]:
         """The overview of every score, compared with nothing."""
-        return tuple(one.overview for one in self._scores)
+        return tuple(self.scores.values())
 
-    def _votes(self, shard: str) -> list[NDArray[np.int8]]:
-        """Return each score's vote on every row of a shard: 1 keeps, 0 drops, -1 abstains."""
-        found = []
-        for one in self._scores:
-            batches = self._store.batches(one.rows[shard], ["keep"])
-            keep = np.concatenate(
-                [np.zeros(0), *(batch["keep"].to_numpy(zero_copy_only=False).astype(np.float64) for batch in batches)]
-            )
-            found.append(np.where(np.isfinite(keep), keep >= KEEP_AT, -1).astype(np.int8))
-        return found
-
-    def _compare(self, shard: str, votes: Sequence[NDArray[np.int8]]) -> None:
-        self._compared.add(shard)
-        for number, pairs in enumerate(self._others):
-            for other in range(len(votes)):
-                if other != number:
-                    _add(pairs, other, _pair(votes[number], votes[other]))
-
-    def overviews(self, rules: Sequence[ProgramRule] = (), *, undecided: bool = False) -> tuple[ScoreOverview, ...]:
+    def overviews(
+        self, overlaps: Sequence[ScoreOverlap], rules: Sequence[ProgramRule] = (), *, undecided: bool = False
+    ) -> tuple[ScoreOverview, ...]:
         """Return the overview of every score.
 
         Args:
-            rules: The rules whose decisions were added for every shard.
+            overlaps: How drops overlap.
+            rules: The rules; none if they cannot be decided.
             undecided: Whether there are rules that cannot be decided.
         """
-        if len(self._scores) > 1:
-            lacking = [shard for shard in self._scores[0].rows if shard not in self._compared]
-            for shard, votes in zip(
-                lacking, each(self._store.objects, self._votes, lacking, TABLES_AT_ONCE), strict=True
-            ):
-                self._compare(shard, votes)
-        return tuple(
-            replace(
-                one.overview,
-                overlaps=(
-                    *(
-                        DropOverlap("score", self._scores[other].overview.name, others[other])
-                        for other in sorted(others)
-                    ),
-                    *(
-                        DropOverlap(rule.phase, rule.rule.reason, pairs[number])
-                        for number, rule in enumerate(rules)
-                        if number in pairs
-                    ),
-                ),
-                undecided=undecided,
+        layers = list(self.scores)
+
+        def compared(layer: str) -> tuple[DropOverlap, ...]:
+            own = [one for one in overlaps if one.score == layer]
+            others = sorted(
+                (one for one in own if one.other in self.scores), key=lambda one: layers.index(one.other or "")
             )
-            for one, pairs, others in zip(self._scores, self._pairs, self._others, strict=True)
+            with_rules = sorted((one for one in own if one.rule is not None and rules), key=lambda one: one.rule or 0)
+            found = [DropOverlap("score", self.scores[one.other or ""].name, one.pair) for one in others]
+            for one in with_rules:
+                rule = rules[one.rule or 0]
+                found.append(DropOverlap(rule.phase, rule.rule.reason, one.pair))
+            return tuple(found)
+
+        return tuple(
+            replace(overview, overlaps=compared(layer), undecided=undecided) for layer, overview in self.scores.items()
         )
 
 
@@ -194,7 +146,7 @@ def read_scores(
     Raises:
         RecipeError: A score cannot be bound: a file that it needs is missing.
     """
-    found = []
+    found = {}
     for bound in _current_scores(recipe, store, generation):
         layer, rows = bound.entry.layer, store.manifest(generation, bound.entry.layer)
         record = find_decision(store.objects, layer, rows[0].key) if rows else None
@@ -209,8 +161,8 @@ def read_scores(
                 for places in (record.highest, record.lowest)
             )
             overview = replace(overview, highest=highest, lowest=lowest)
-        found.append(_ScoreLayer(overview, by_shard))
-    return ScoreComparison(store, found)
+        found[layer] = overview
+    return ScoreComparison(found)
 
 
 def _current_scores(recipe: BoundRecipe, store: Store, generation: Generation) -> Iterator[BoundScore]:
@@ -281,36 +233,3 @@ def _samples(
 
 def _sample(one: TextPreview, score: float, keep: float | None) -> ScoredSample:
     return ScoredSample(one.id, one.source, one.url, score, keep, one.text)
-
-
-def _rule_votes(decisions: ShardDecisions, rule: int) -> NDArray[np.int8]:
-    """Return one rule's vote on each row of a shard: 0 if it fires, 1 if not, -1 if the row is forgotten."""
-
-    def bit(number: int) -> NDArray[np.bool_]:
-        word, place = divmod(number, WORD)
-        found: NDArray[np.bool_] = decisions.fired[:, word] >> np.uint64(place) & np.uint64(1) == 1
-        return found
-
-    return np.where(bit(decisions.rules), -1, ~bit(rule)).astype(np.int8)
-
-
-def _pair(one: NDArray[np.int8], other: NDArray[np.int8]) -> Pair:
-    return overlap({"one": one, "other": other}).pairs[0]
-
-
-def _add(pairs: dict[int, Pair], number: int, pair: Pair) -> None:
-    pairs[number] = _sum(pairs[number], pair) if number in pairs else pair
-
-
-def _sum(one: Pair, other: Pair) -> Pair:
-    return Pair(
-        one.one,
-        one.other,
-        both=one.both + other.both,
-        only_one=one.only_one + other.only_one,
-        only_other=one.only_other + other.only_other,
-        neither=one.neither + other.neither,
-        one_abstains=one.one_abstains + other.one_abstains,
-        other_abstains=one.other_abstains + other.other_abstains,
-        both_abstain=one.both_abstain + other.both_abstain,
-    )

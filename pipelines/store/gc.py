@@ -7,12 +7,14 @@ texts are not named by any generation; they are kept as long as their shard. Scr
 steps matters only to its driver, which would hold the lease that the collector holds now.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.damage import DamagedError
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.generations import Store, as_read
+from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.publishing import publish_without_former
 from winnow.pipelines.store.sealed import find_record, unsealed
 from winnow.pipelines.store.together import delete_all
@@ -105,16 +107,20 @@ def _named(store: Store, kept: Sequence[int]) -> set[str]:
     return named
 
 
-def _merged_statistics(store: Store, kept: Sequence[int]) -> tuple[str, ...]:
-    """The prefixes of the merged statistics of these generations' layers."""
+def _values(store: Store, kept: Sequence[int]) -> set[tuple[str, str, str]]:
+    """The layers of these generations, with each of their keys and the hash of its values."""
     records = [store.generation_record(number) for number in kept]
-    held = {
+    return {
         (layer, key, one.values)
         for record in records
         for layer, entry in record.layers.items()
         for key, one in entry.keys.items()
     }
-    return tuple(sorted(layout.merged_statistics(*one) for one in held))
+
+
+def _merged_statistics(store: Store, kept: Sequence[int]) -> tuple[str, ...]:
+    """The prefixes of the merged statistics of these generations' layers."""
+    return tuple(sorted(layout.merged_statistics(*one) for one in _values(store, kept)))
 
 
 def _weights(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:
@@ -132,7 +138,7 @@ def _weights(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:
 
 
 def _decisions(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:
-    """Records of how scores were decided that no layer of these generations has."""
+    """Records of how scores were decided that no layer of these generations has, and of other rows' decisions."""
     used = {
         layout.decision(layer, key)
         for number in kept
@@ -140,7 +146,28 @@ def _decisions(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:
         if layer.startswith(SCORES)
         for key in entry.keys
     }
-    return [info for info in store.objects.list(layout.DECISIONS) if info.path not in used]
+    values, forgotten = _values(store, kept), sorted(load_hiding(store.objects, fresh=True).tombstones)
+
+    def is_used(path: str) -> bool:
+        if not path.startswith(layout.RULE_DECISIONS):
+            return path in used
+        return _counts_these(store, path, values, forgotten)
+
+    return [info for info in store.objects.list(layout.DECISIONS) if not is_used(info.path)]
+
+
+def _counts_these(store: Store, path: str, values: Set[tuple[str, str, str]], forgotten: list[str]) -> bool:
+    """Whether all that rules decided on is in these values, with nothing else forgotten."""
+    try:
+        record = unsealed(store.root, path, store.objects.read(path))
+    except (DamagedError, FileNotFoundError):
+        return False
+    reads = record.get("reads")
+    assert isinstance(reads, Mapping)
+    read = {
+        (layer, key, value) for layer, keys in reads.items() if isinstance(keys, Mapping) for key, value in keys.items()
+    }
+    return record.get("forgotten") == forgotten and read <= values
 
 
 def _objects(store: Store, score: str, keys: Sequence[str]) -> set[str]:

@@ -26,6 +26,7 @@ VERDICTS = "verdicts/"
 PLANS = "plans/"
 WEIGHTS = "weights/"
 DECISIONS = "decisions/"
+RULE_DECISIONS = "decisions/rules/"
 PURGE = "purge.json"
 REPORT = "report.html"
 
@@ -220,3 +221,8 @@ def generation_number(path: str) -> int:
 def decision(layer: str, key: str) -> str:
     """The record of how the values of a score's layer were decided."""
     return f"{DECISIONS}{layer}/{key}.json"
+
+
+def rule_decisions(key: str) -> str:
+    """The record of what rules decide on the rows of a generation."""
+    return f"{RULE_DECISIONS}{key}.json"

@@ -50,14 +50,15 @@ def card(recipe: "BoundRecipe", store: "Store") -> str:
     from winnow.pipelines.query.generation import require_latest_for
     from winnow.runners.report.cards.parts import dropped, front_matter, languages, overview, safety, sources
     from winnow.runners.report.summarise import summarise
-    from winnow.runners.terminal.rules import coverage_counter, decided, pinned_rules, require_accepted
+    from winnow.runners.stages.rule_decisions import rule_decisions
+    from winnow.runners.terminal.rules import pinned_rules, require_accepted
 
     generation = require_latest_for(recipe, store)
     pinned = pinned_rules(recipe, store, generation)
     if pinned is None:
         raise WinnowError(f"{recipe.file}: a card describes what the rules keep; add rules under 'eligible' or 'keep'")
-    counter = coverage_counter(recipe, pinned, generation)
-    rules = decided(pinned, generation.number, coverage=counter)
+    found = rule_decisions(recipe, store, generation, pinned)
+    rules = found.summary
     require_accepted(recipe, rules)
     summary = summarise(store, generation, recipe)
     parts = [
@@ -66,6 +67,6 @@ def card(recipe: "BoundRecipe", store: "Store") -> str:
         sources(summary, rules),
         languages(rules),
         dropped(rules, recipe),
-        safety(None if counter is None else counter.coverage()),
+        safety(found.coverage),
     ]
     return "\n".join(parts)

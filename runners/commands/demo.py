@@ -35,8 +35,9 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.terminal.run_summary import print_run_summary
 
     console = open_console()
-    recipe, whole = run_demo(Path(options.into), open_engine(options), console)
-    print_run_summary(recipe, whole, console)
+    engine = open_engine(options)
+    recipe, whole = run_demo(Path(options.into), engine, console)
+    print_run_summary(recipe, whole, engine, console)
     return 0
 
 

@@ -27,5 +27,6 @@ def run(options: argparse.Namespace) -> int:
 
     console = open_console()
     recipe = bound_recipe(options.recipe)
-    print_run_summary(recipe, run_recipe(recipe, open_engine(options), console, replace=options.replace), console)
+    engine = open_engine(options)
+    print_run_summary(recipe, run_recipe(recipe, engine, console, replace=options.replace), engine, console)
     return 0

@@ -66,7 +66,7 @@ def export(
 
     @cache
     def card() -> Closing:
-        return card_of(gather_facts(recipe, mixed.store, mixed.generation))
+        return card_of(gather_facts(recipe, mixed.store, mixed.generation, engine, console))
 
     def prepare(bound: BoundExport) -> None:
         # Registered before anything is written, so that forgetting also finds unfinished exports.

@@ -6,6 +6,7 @@ Tasks and the estimate come from file listings; the rules' decisions come from t
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import orjson
 from rich.console import Console
@@ -32,9 +33,10 @@ from winnow.runners.estimating.rates import Rates, read_rates
 from winnow.runners.estimating.recording import ingest_part
 from winnow.runners.estimating.scores import PlannedScore, planned_scores, print_needs
 from winnow.runners.estimating.tables import duration, estimate_json, print_estimate
+from winnow.runners.stages.rule_decisions import rule_decisions
 from winnow.runners.stages.warming import warm_kernels
 from winnow.runners.terminal.quantities import byte_size
-from winnow.runners.terminal.rules import coverage_counter, decided, pinned_rules, print_rules, require_accepted
+from winnow.runners.terminal.rules import pinned_rules, print_rules, require_accepted, write_dropped
 from winnow.runners.terminal.safety_coverage import print_coverage
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json
@@ -70,7 +72,7 @@ def show_plan(
     rates: str | None = None,
     workers: int = 1,
 ) -> None:
-    """Print what a run would do and what the rules decide. Writes nothing to the store, except a record of `decisions`.
+    """Print what a run would do and what the rules decide. Writes nothing to the store, except what rules decide.
 
     Args:
         recipe: The recipe to plan.
@@ -165,11 +167,11 @@ def _rules(
             what = "the recipe has no rules" if plan.generation is not None else "nothing is ingested yet"
             raise WinnowError(f"--decisions {decisions}: there are no decisions, {what}")
         return None, None
-    counter = coverage_counter(recipe, pinned, plan.generation)
-    rules = decided(pinned, plan.generation.number, decisions, counter)
+    found = rule_decisions(recipe, plan.store, plan.generation, pinned)
     if decisions is not None:
+        write_dropped(pinned, Path(decisions))
         register(plan.store.objects, DECISIONS, decisions, plan.generation.number)
-    return rules, None if counter is None else counter.coverage()
+    return found.summary, found.coverage
 
 
 def _json(

@@ -1,7 +1,7 @@
 """The effect of a recipe's rules on its store, on the terminal and in a file."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,13 +13,10 @@ from winnow.pipelines.dedupe.stage import generation_keys
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.rules import guards
-from winnow.pipelines.rules.coverage import CoverageCounter, detectors_of
 from winnow.pipelines.rules.deciding import DROPPED_SAMPLES, choose_representatives, decide, dropped_samples
-from winnow.pipelines.rules.decisions import DecisionCounts, ShardDecisions, Tally
-from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects, expected_keys, pin
-from winnow.pipelines.rules.representatives import Duplicates
-from winnow.pipelines.rules.summary import GroupEffect, RulesSummary, summarise_rules
-from winnow.pipelines.score.overview import ScoreComparison
+from winnow.pipelines.rules.decisions import Tally
+from winnow.pipelines.rules.pinning import PinnedProgram, expected_keys, pin
+from winnow.pipelines.rules.summary import GroupEffect, RulesSummary
 from winnow.pipelines.score.stage import generation_scores
 from winnow.pipelines.store.generations import Store
 from winnow.runners.terminal.quantities import byte_size, grouped, share
@@ -68,49 +65,18 @@ def pinned_rules(
     return pin(store, generation, program, keys, recipe.file, more)
 
 
-def decided(
-    pinned: PinnedProgram,
-    generation: int,
-    file: str | None = None,
-    coverage: CoverageCounter | None = None,
-    scores: ScoreComparison | None = None,
-) -> RulesSummary:
-    """Decide every row.
-
-    Args:
-        pinned: The rules and what they read.
-        generation: The number of the generation.
-        file: Where to write one row per dropped sample.
-        coverage: Counts detector coverage of the kept samples.
-        scores: Count the overlap of their drops with those of each rule.
-    """
-
+def write_dropped(pinned: PinnedProgram, file: Path) -> None:
+    """Write one row per dropped sample to a Parquet file, atomically. The rows are decided here, shard by shard."""
+    require_writable("--decisions", file)
     duplicates = choose_representatives(pinned)
-
-    def watched() -> Iterator[tuple[ShardObjects, ShardDecisions]]:
-        for shard, decisions in zip(pinned.shards, decide(pinned, duplicates=duplicates), strict=True):
-            if coverage is not None:
-                coverage.add(shard, decisions.kept)
-            if scores is not None:
-                scores.add(decisions)
-            yield shard, decisions
-
-    if file is None:
-        counts = DecisionCounts.merged(decisions.counts for _, decisions in watched())
-    else:
-        require_writable("--decisions", Path(file))
-        counts = DecisionCounts.merged(_written(pinned, duplicates, watched(), Path(file)))
-    return summarise_rules(pinned, counts, generation, duplicates)
-
-
-def coverage_counter(
-    recipe: BoundRecipe | None, pinned: PinnedProgram | None, generation: Generation
-) -> CoverageCounter | None:
-    """A counter of detector coverage; None if the recipe has no detectors of harm."""
-    detectors = detectors_of(recipe.operators) if recipe is not None and recipe.config.annotate else ()
-    if pinned is None or not detectors:
-        return None
-    return CoverageCounter(pinned.store, generation, detectors, pinned.languages)
+    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        with pq.ParquetWriter(unfinished, DROPPED_SAMPLES, compression="zstd") as writer:
+            for shard, decisions in zip(pinned.shards, decide(pinned, duplicates=duplicates), strict=True):
+                writer.write_table(dropped_samples(pinned, shard, decisions, duplicates))
+        os.replace(unfinished, file)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def pinned_if_measured(recipe: BoundRecipe | None, store: Store, generation: Generation) -> PinnedProgram | None:
@@ -118,19 +84,6 @@ def pinned_if_measured(recipe: BoundRecipe | None, store: Store, generation: Gen
     try:
         return None if recipe is None else pinned_rules(recipe, store, generation)
     except RecipeError:  # `winnow plan` reports what is missing
-        return None
-
-
-def decided_if_possible(
-    pinned: PinnedProgram | None,
-    generation: int,
-    coverage: CoverageCounter | None = None,
-    scores: ScoreComparison | None = None,
-) -> RulesSummary | None:
-    """The rules' decisions; None if there are no rules, or if one cannot be decided for some row."""
-    try:
-        return None if pinned is None else decided(pinned, generation, coverage=coverage, scores=scores)
-    except RecipeError:  # `winnow plan` reports which
         return None
 
 
@@ -188,20 +141,6 @@ def require_accepted(recipe: BoundRecipe, summary: RulesSummary | None) -> None:
     dedupe = recipe.config.dedupe
     if dedupe is not None and summary is not None:
         guards.require_accepted(dedupe, summary.alarms, recipe.file)
-
-
-def _written(
-    pinned: PinnedProgram, duplicates: Duplicates, decided: Iterator[tuple[ShardObjects, ShardDecisions]], file: Path
-) -> Iterator[DecisionCounts]:
-    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        with pq.ParquetWriter(unfinished, DROPPED_SAMPLES, compression="zstd") as writer:
-            for shard, decisions in decided:
-                writer.write_table(dropped_samples(pinned, shard, decisions, duplicates))
-                yield decisions.counts
-        os.replace(unfinished, file)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def _rules(summary: RulesSummary) -> Grid:

@@ -4,6 +4,7 @@ from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.store import layout
+from winnow.runners.engines.engine import Engine
 from winnow.runners.report.writing import write_report
 from winnow.runners.stages.exports import print_exports
 from winnow.runners.stages.recipe_run import RecipeRun
@@ -12,11 +13,11 @@ from winnow.runners.terminal.rules import print_effects
 from winnow.runners.terminal.store_tables import print_summary
 
 
-def print_run_summary(recipe: BoundRecipe, whole: RecipeRun, console: Console) -> None:
+def print_run_summary(recipe: BoundRecipe, whole: RecipeRun, engine: Engine, console: Console) -> None:
     """Write the report, and print where the results are."""
     outcome = whole.outcome
     store = outcome.store
-    summary, rules = write_report(store, None, recipe)
+    summary, rules = write_report(store, None, recipe, engine, console)
     print_summary(summary, console)
     if rules is not None:
         print_effects(rules, console)

@@ -6,10 +6,10 @@ import orjson
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.score.overview import SHOWN, FitOverview, ScoreComparison, ScoreOverview, read_scores
 from winnow.pipelines.store.generations import Store
 from winnow.runners.report.scores import median, quality
+from winnow.runners.stages.rule_decisions import RuleDecisions
 from winnow.runners.terminal.quantities import grouped, share
 from winnow.runners.terminal.tables import Grid, print_grid
 from winnow.schemas.errors import RecipeError
@@ -33,22 +33,23 @@ def scores_if_bound(
 
 
 def overviews(
-    scores: ScoreComparison | None, recipe: BoundRecipe | None, pinned: PinnedProgram | None
+    scores: ScoreComparison | None, recipe: BoundRecipe | None, decisions: RuleDecisions | None
 ) -> tuple[ScoreOverview, ...]:
     """The overview of every score.
 
     Args:
-        scores: The scores, after they have seen the rules' decisions.
+        scores: The scores.
         recipe: The recipe of the rules.
-        pinned: The rules; None if there are none or they cannot be decided.
+        decisions: The rules' decisions; None if there are none.
     """
     if scores is None or recipe is None:
         return ()
-    if pinned is not None:
-        return scores.overviews(pinned.program.rules)
+    overlaps = () if decisions is None else decisions.overlaps
+    if decisions is not None and decisions.summary_if_decided is not None:
+        return scores.overviews(overlaps, decisions.asked.pinned.program.rules)
     config = recipe.config
     dedupe = config.dedupe is not None and config.dedupe.representative
-    return scores.overviews(undecided=bool(config.eligible or config.keep or dedupe))
+    return scores.overviews(overlaps, undecided=bool(config.eligible or config.keep or dedupe))
 
 
 def print_scores(found: Sequence[ScoreOverview], console: Console) -> None:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.rules.near_thresholds import NearSample, NearThreshold, find_near_thresholds
-from winnow.pipelines.rules.pinning import PinnedProgram
+from winnow.pipelines.rules.near_thresholds import NearSample, NearThreshold, threshold_cuts
 from winnow.pipelines.store.generations import Store
+from winnow.runners.stages.rule_decisions import decisions_if_any, rule_decisions
 from winnow.runners.terminal.quantities import grouped, share
 from winnow.runners.terminal.rules import pinned_rules
 from winnow.runners.terminal.tables import Grid, print_grid
@@ -18,18 +18,24 @@ from winnow.schemas.records import Generation
 EXCERPT_CHARACTERS = 70
 
 
-def recipe_thresholds(recipe: BoundRecipe, store: Store, generation: Generation) -> tuple[NearThreshold, ...]:
-    """All thresholds of the recipe's rules. Raises a RecipeError if a layer that they read is missing."""
-    return rule_thresholds(pinned_rules(recipe, store, generation), recipe, generation)
+def counted_thresholds(recipe: BoundRecipe | None, store: Store, generation: Generation) -> list[NearThreshold]:
+    """The thresholds of the recipe's rules without samples; none if there are no rules, or they cannot run yet."""
+    decisions = decisions_if_any(recipe, store, generation)
+    return [] if decisions is None else decisions.counted_thresholds
 
 
-def rule_thresholds(
-    pinned: PinnedProgram | None, recipe: BoundRecipe | None, generation: Generation
-) -> tuple[NearThreshold, ...]:
-    """The thresholds of pinned rules; empty if there are no rules."""
-    if pinned is None or recipe is None:
-        return ()
-    return tuple(find_near_thresholds(pinned, generation, recipe.config.text))
+def recipe_thresholds(
+    recipe: BoundRecipe, store: Store, generation: Generation, reason: str = ""
+) -> list[NearThreshold]:
+    """The thresholds of the recipe's rules, or of those with one reason, with the samples nearest to them.
+
+    Raises:
+        RecipeError: A layer that they read is missing.
+    """
+    pinned = pinned_rules(recipe, store, generation)
+    if pinned is None:
+        return []
+    return rule_decisions(recipe, store, generation, pinned).thresholds(recipe.config.text, reason)
 
 
 def print_thresholds(thresholds: Sequence[NearThreshold], console: Console) -> None:
@@ -49,11 +55,17 @@ def print_thresholds(thresholds: Sequence[NearThreshold], console: Console) -> N
     print_grid(console, Grid("Thresholds", headers, rows, frozenset({0, 1}), whole=frozenset({0, 1})))
 
 
-def thresholds_with_reason(thresholds: Sequence[NearThreshold], reason: str) -> list[NearThreshold]:
-    """The thresholds of the rule with this reason. Raises a WinnowError if there is none."""
-    chosen = [threshold for threshold in thresholds if threshold.reason == reason]
+def thresholds_with_reason(
+    recipe: BoundRecipe, store: Store, generation: Generation, reason: str
+) -> list[NearThreshold]:
+    """The thresholds of the rule with this reason, with the samples nearest to them.
+
+    Raises:
+        WinnowError: There is none, or a layer that it reads is missing.
+    """
+    chosen = recipe_thresholds(recipe, store, generation, reason)
     if not chosen:
-        reasons = dict.fromkeys(threshold.reason for threshold in thresholds)
+        reasons = dict.fromkeys(one.rule.reason for one, _ in threshold_cuts(recipe.rules))
         near = nearest(reason, reasons)
         hint = f"did you mean {near!r}?" if near else f"known: {', '.join(reasons) or 'none'}"
         raise WinnowError(f"--near {reason}: no rule with a threshold has this reason ({hint})")

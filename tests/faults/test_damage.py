@@ -120,6 +120,10 @@ def unmerged(folder: Path) -> None:
         path.unlink()
 
 
+def undecided(folder: Path) -> None:
+    delete(folder, layout.RULE_DECISIONS)
+
+
 def half_purged(folder: Path) -> None:
     store = open_store_at(folder / "store")
     numbers = store.generation_numbers()
@@ -129,7 +133,8 @@ def half_purged(folder: Path) -> None:
 KINDS = {
     "store.json": Kind(lambda store: layout.STORE_RECORD, "stats", NOTICED),
     "samples": Kind(of_layer("samples", "object"), "export", NOTICED),
-    "layer": Kind(of_layer("text.length", "object"), "plan", NOTICED),
+    "layer": Kind(of_layer("text.length", "object"), "plan", NOTICED, undecided),
+    "decisions of rules": Kind(first(layout.RULE_DECISIONS), "plan", CACHE),
     "quarantine": Kind(refused("quarantine"), "report", NOTICED),
     "dropped": Kind(refused("dropped"), "audit", NOTICED),
     "statistics": Kind(of_layer("text.length", "statistics"), "stats", NOTICED, unmerged),

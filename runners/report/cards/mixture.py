@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import orjson
+from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.export.stage import Written
@@ -16,11 +17,13 @@ from winnow.pipelines.mix.plans import layers_read
 from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store.generations import Store
+from winnow.runners.engines.engine import Engine
 from winnow.runners.report.cards.markdown import table, text
 from winnow.runners.report.cards.parts import SHOWN_LANGUAGES, dropped, pretty_name, safety, size_category
 from winnow.runners.report.summarise import summarise
+from winnow.runners.stages.rule_decisions import HERE, rule_decisions
 from winnow.runners.terminal.quantities import byte_size, grouped, share
-from winnow.runners.terminal.rules import coverage_counter, decided, pinned_rules
+from winnow.runners.terminal.rules import pinned_rules
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.languages import language
 from winnow.schemas.mixture import Amount, MixturePlan, PlannedOutput, PlannedStratum
@@ -56,19 +59,19 @@ class MixtureFacts:
     models: tuple[Model, ...]
 
 
-def gather_facts(recipe: BoundRecipe, store: Store, generation: Generation) -> MixtureFacts:
-    """Decide the rules again, and collect the layers and models that the mixture depends on."""
+def gather_facts(
+    recipe: BoundRecipe, store: Store, generation: Generation, engine: Engine = HERE, console: Console | None = None
+) -> MixtureFacts:
+    """What the rules decide, and the layers and models that the mixture depends on."""
     pinned = pinned_rules(recipe, store, generation, more=layers_read(recipe))
     assert pinned is not None  # it reads the layers of the mixture
-    counter = coverage_counter(recipe, pinned, generation)
-    rules = decided(pinned, generation.number, coverage=counter)
+    found = rule_decisions(recipe, store, generation, pinned, engine, console)
     models = tuple(
         Model(bound.layer, Path(asset.name).name, asset.digest)
         for bound in recipe.operators
         for asset in bound.assets.assets
     )
-    coverage = None if counter is None else counter.coverage()
-    return MixtureFacts(recipe, generation, summarise(store, generation, recipe), rules, coverage, models)
+    return MixtureFacts(recipe, generation, summarise(store, generation, recipe), found.summary, found.coverage, models)
 
 
 def card_of(facts: MixtureFacts) -> Callable[[Written], Mapping[str, bytes]]:

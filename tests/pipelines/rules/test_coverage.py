@@ -7,7 +7,14 @@ import pyarrow as pa
 
 from tests.pipelines.rules.stores import Shard, make_store
 from winnow.pipelines.query.columns import Column
-from winnow.pipelines.rules.coverage import CoverageCounter, Detector, LanguageCoverage, SafetyCoverage
+from winnow.pipelines.rules.coverage import (
+    CoverageCounter,
+    Detector,
+    LanguageCoverage,
+    SafetyCoverage,
+    coverage_of,
+    merged_languages,
+)
 from winnow.pipelines.rules.pinning import ShardObjects
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.memory import MemoryStore
@@ -46,11 +53,18 @@ ROWS = {
 def covered(
     store: Store, generation: Generation, detectors: list[Detector], kept: dict[str, list[bool]] | None = None
 ) -> SafetyCoverage:
-    counter = CoverageCounter(store, generation, detectors, CODE)
+    layers = ("samples", *(name for name in generation.layers if name != "samples"))
+    objects = {layer: {row.shard: row.object for row in store.manifest(generation, layer)} for layer in layers}
+    there = [one for one in detectors if one.column.layer in generation.layers]
+    parts = []
     for row in store.manifest(generation, "samples"):
         mask = np.array(kept[row.shard] if kept else [True] * row.rows)
-        counter.add(ShardObjects(row.shard, row.source, row.rows, {}), mask)
-    return counter.coverage()
+        counter = CoverageCounter(store.objects, there, CODE)
+        counter.add(
+            ShardObjects(row.shard, row.source, row.rows, {layer: objects[layer][row.shard] for layer in layers}), mask
+        )
+        parts.append(counter.languages())
+    return coverage_of(there, merged_languages(parts))
 
 
 def test_rows_with_a_value_are_seen_and_rows_with_a_finding_are_found() -> None:

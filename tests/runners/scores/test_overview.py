@@ -14,7 +14,7 @@ from winnow.pipelines.store.location import open_location
 from winnow.runners.commands.main import main
 from winnow.runners.report.summarise import summarise
 from winnow.runners.report.writing import write_report
-from winnow.runners.terminal.rules import decided_if_possible, pinned_if_measured
+from winnow.runners.stages.rule_decisions import decisions_if_any
 from winnow.runners.terminal.scores import overviews, scores_if_bound
 from winnow.schemas.recipe import Recipe, load_recipe
 from winnow.scoring.selection.quality import wilson
@@ -55,9 +55,7 @@ def found(recipe: Recipe) -> tuple[ScoreOverview, ...]:
     store = opened(recipe)
     generation = store.require_latest()
     read = scores_if_bound(bind(recipe), store, generation, summarise(store, generation))
-    pinned = pinned_if_measured(bind(recipe), store, generation)
-    rules = decided_if_possible(pinned, generation.number, scores=read)
-    return overviews(read, bind(recipe), None if rules is None else pinned)
+    return overviews(read, bind(recipe), decisions_if_any(bind(recipe), store, generation))
 
 
 def column(recipe: Recipe, layer: str, name: str) -> list[object]:
@@ -151,7 +149,7 @@ def test_scores_of_other_settings_are_not_shown_and_rules_that_cannot_be_decided
     other, first = bind(write(folder, TRAINED.replace("mimic", "m"))), store.generation(1)
     read = scores_if_bound(other, store, first, summarise(store, first))
     assert read is not None
-    assert not read.overviews()
+    assert not read.overviews(())
 
 
 def test_the_report_has_them_and_is_the_same_file_each_time(folder: Path) -> None:

@@ -1,0 +1,269 @@
+"""Decides the rows of ranges of shards, in tasks: what rules make of them is merged by the driver, not held there.
+
+With duplicates there are two passes: one finds the rows that may represent their cluster, the other decides.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from winnow.pipelines.rules.coverage import CoverageCounter, Detector, LanguageCoverage, merged_languages
+from winnow.pipelines.rules.deciding import candidates_of_shard, decide_shard
+from winnow.pipelines.rules.decisions import DecisionCounts
+from winnow.pipelines.rules.evaluation import Evaluator, Undecided, UndecidedError
+from winnow.pipelines.rules.kept_decisions import Asked, KeptDecisions, OutcomeCounts
+from winnow.pipelines.rules.map_shards import map_shards
+from winnow.pipelines.rules.near_thresholds import Sides, merged_sides, sides_in_shard, threshold_cuts
+from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
+from winnow.pipelines.rules.representatives import (
+    NO_DUPLICATES,
+    ROW_BITS,
+    Candidates,
+    Duplicates,
+    LargeCluster,
+    RepresentativeChooser,
+)
+from winnow.pipelines.rules.score_overlaps import (
+    ScoreOverlap,
+    Votes,
+    merged_overlaps,
+    overlaps_of_scores,
+    overlaps_with_rules,
+    votes_of_scores,
+)
+from winnow.pipelines.running.scratch_parts import put_arrays, put_part, read_arrays, read_part
+from winnow.pipelines.running.shard_list import HIDDEN, ListedShard, ShardList, put_shard_list
+from winnow.pipelines.running.shard_pass import ShardPass, tasks_for
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.hiding.scans import NOTHING
+from winnow.schemas.records import from_json, to_json
+
+FOLDER = f"{layout.SCRATCH}rules"
+_CANDIDATES, _REPLACED = "candidates", "replaced"
+
+
+@dataclass(frozen=True, slots=True)
+class _Undecidable:
+    """The first shard on which rules cannot be decided."""
+
+    shard: int
+    why: Undecided
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The candidates of a range of shards, apart from their table."""
+
+    undecided: _Undecidable | None = None
+    large: tuple[LargeCluster, ...] = ()
+    large_count: int = 0
+    accepted: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """What rules decide on a range of shards."""
+
+    undecided: _Undecidable | None
+    outcomes: OutcomeCounts
+    coverage: tuple[LanguageCoverage, ...]
+    overlaps: tuple[ScoreOverlap, ...]
+    thresholds: tuple[Sides, ...]
+
+
+@dataclass(frozen=True)
+class DecisionTasks:
+    """What every task gets. Picklable."""
+
+    pinned: PinnedProgram  # without its shards, which are listed
+    detectors: tuple[Detector, ...] | None  # None if nothing is to be detected
+    scores: tuple[str, ...]
+    shards: ShardList[ListedShard]
+    scratch: ObjectStore
+
+    @property
+    def finding(self) -> ShardPass | None:
+        """The pass that finds candidates; None if no duplicates are dropped."""
+        if self.pinned.program.choice is None:
+            return None
+        return ShardPass(self.scratch, FOLDER, "Candidates", self.shards.groups, self.find)
+
+    def deciding(self, *, rules: bool) -> ShardPass:
+        """The pass that decides, after representatives were chosen; without rules it only measures."""
+        return ShardPass(self.scratch, FOLDER, "Decisions", self.shards.groups, partial(self.decide, rules=rules))
+
+    def find(self, group: int) -> bytes:
+        """Find the candidates of a range of shards, and store their table."""
+        choice = self.pinned.program.choice
+        assert choice is not None
+        numbers, listed = self._shards(group)
+        first = replace(self.pinned.only_eligible, shards=listed)
+
+        def find_in_shard(shard: ShardObjects, evaluator: Evaluator) -> Candidates | _Undecidable:
+            try:
+                return candidates_of_shard(first, choice, numbers[shard.shard], shard, evaluator)
+            except UndecidedError as error:
+                return _Undecidable(numbers[shard.shard], error.undecided)
+
+        found: list[Candidates] = []
+        for one in map_shards(first, find_in_shard):
+            if isinstance(one, _Undecidable):
+                return to_json(_Found(one))
+            found.append(one)
+        merged = Candidates.merged(found)
+        put_part(self.scratch, FOLDER, _CANDIDATES, group, merged.table.to_batches()[0])
+        return to_json(_Found(None, merged.large, merged.large_count, merged.accepted))
+
+    def choose(self, results: Iterable[bytes]) -> "tuple[Duplicates, Undecided | None]":
+        """Choose representatives among all candidates, and tell the tasks which rows they replace."""
+        choice = self.pinned.program.choice
+        if choice is None:
+            return NO_DUPLICATES, None
+        parts = [from_json(_Found, raw, _CANDIDATES) for raw in results]
+        if (undecided := _first(one.undecided for one in parts)) is not None:
+            return NO_DUPLICATES, undecided
+        with RepresentativeChooser(choice) as chooser:
+            for group, one in enumerate(parts):
+                table = pa.Table.from_batches([read_part(self.scratch, FOLDER, _CANDIDATES, group)])
+                chooser.add(Candidates(table, one.large, one.large_count, one.accepted))
+            chosen = chooser.chosen([one.shard for one in self.shards.all])
+        for group in range(self.shards.groups):
+            numbers = self.shards.in_group(group)
+            bounds = np.array([numbers.start, numbers.stop], np.uint64) << np.uint64(ROW_BITS)
+            replaced: dict[str, pa.Array] = {
+                kind: pa.array(rows[slice(*np.searchsorted(rows, bounds).tolist())])
+                for kind, rows in chosen.lost.items()
+            }
+            put_arrays(self.scratch, FOLDER, _REPLACED, group, replaced)
+        return chosen, None
+
+    def decide(self, group: int, *, rules: bool = True) -> bytes:
+        """Decide the rows of a range of shards; without rules, only measure how far they are from thresholds."""
+        numbers, listed = self._shards(group)
+        duplicates = self._duplicates(group, numbers) if rules else NO_DUPLICATES
+
+        def decide_one(shard: ShardObjects, evaluator: Evaluator) -> _OfShard:
+            found = self._measured(numbers[shard.shard], shard)
+            return self._with_decisions(found, shard, evaluator, duplicates) if rules else found
+
+        parts = list(map_shards(replace(self.pinned, shards=listed), decide_one))
+        return to_json(
+            _Decided(
+                next((one.undecided for one in parts if one.undecided is not None), None),
+                OutcomeCounts.of(DecisionCounts.merged(one.counts for one in parts)),
+                merged_languages(one.coverage for one in parts),
+                merged_overlaps(one.overlaps for one in parts),
+                self._merged_sides([one.thresholds for one in parts]),
+            )
+        )
+
+    def merged(
+        self, asked: Asked, results: Iterable[bytes], chosen: Duplicates, why: Undecided | None
+    ) -> KeptDecisions:
+        """Return the record, from the results of all tasks.
+
+        Args:
+            asked: What the record is about.
+            results: The results of the pass that decided.
+            chosen: The representatives.
+            why: Why rules cannot be decided, if that is known already.
+        """
+        parts = [from_json(_Decided, raw, "decisions") for raw in results]
+        why = why or _first(one.undecided for one in parts)
+        decided = parts if why is None else []
+        overlaps = merged_overlaps(one.overlaps for one in parts)
+        return KeptDecisions(
+            reads=asked.reads,
+            forgotten=asked.forgotten,
+            undecided=why,
+            outcomes=OutcomeCounts.of(DecisionCounts.merged(one.outcomes.counts for one in decided)),
+            large=chosen.large if decided else (),
+            large_count=chosen.large_count if decided else 0,
+            coverage=merged_languages(one.coverage for one in decided),
+            overlaps=overlaps if why is None else tuple(one for one in overlaps if one.rule is None),
+            thresholds=self._merged_sides([one.thresholds for one in parts]),
+        )
+
+    def _merged_sides(self, parts: Sequence[Sequence[Sides]]) -> tuple[Sides, ...]:
+        cuts = threshold_cuts(self.pinned.program)
+        return tuple(merged_sides(cut, (part[at] for part in parts)) for at, (_, cut) in enumerate(cuts))
+
+    def _measured(self, number: int, shard: ShardObjects) -> "_OfShard":
+        """What needs no decision."""
+        votes = votes_of_scores(self.pinned.store.objects, shard, self.scores)
+        overlaps = overlaps_of_scores(self.scores, votes)
+        return _OfShard(number, votes, tuple(sides_in_shard(self.pinned, number, shard)), tuple(overlaps))
+
+    def _with_decisions(
+        self, measured: "_OfShard", shard: ShardObjects, evaluator: Evaluator, duplicates: Duplicates
+    ) -> "_OfShard":
+        try:
+            decisions = decide_shard(self.pinned, shard, evaluator, duplicates)
+        except UndecidedError as error:
+            return replace(measured, undecided=_Undecidable(measured.number, error.undecided))
+        coverage: tuple[LanguageCoverage, ...] = ()
+        if self.detectors is not None:
+            counter = CoverageCounter(self.pinned.store.objects, self.detectors, self.pinned.languages)
+            counter.add(shard, decisions.kept)
+            coverage = counter.languages()
+        overlaps = overlaps_with_rules(self.scores, measured.votes, decisions)
+        return replace(measured, counts=decisions.counts, coverage=coverage, overlaps=(*measured.overlaps, *overlaps))
+
+    def _shards(self, group: int) -> tuple[dict[str, int], tuple[ShardObjects, ...]]:
+        """Return the shards of a range, and their numbers by name."""
+        numbers = {self.shards.all[number].shard: number for number in self.shards.in_group(group)}
+        return numbers, tuple(map(self._shard, numbers.values()))
+
+    def _shard(self, number: int) -> ShardObjects:
+        one, hidden = self.shards.all[number], self.shards.hidden(number)
+        return ShardObjects(one.shard, one.source, one.rows, one.objects, NOTHING.rows if hidden is None else hidden)
+
+    def _duplicates(self, group: int, numbers: Mapping[str, int]) -> Duplicates:
+        if self.pinned.program.choice is None:
+            return NO_DUPLICATES
+        replaced = read_arrays(self.scratch, FOLDER, _REPLACED, group)
+        lost = {kind: replaced[kind].to_numpy() for kind in self.pinned.program.choice.kinds}
+        return Duplicates(lost, numbers=numbers)
+
+
+@dataclass(frozen=True)
+class _OfShard:
+    """What a task finds in one shard."""
+
+    number: int
+    votes: Sequence[Votes]
+    thresholds: tuple[Sides, ...]
+    overlaps: tuple[ScoreOverlap, ...]
+    counts: DecisionCounts = field(default_factory=DecisionCounts.empty)
+    coverage: tuple[LanguageCoverage, ...] = ()
+    undecided: _Undecidable | None = None
+
+
+def decision_tasks(asked: Asked, scratch: ObjectStore) -> DecisionTasks:
+    """Return the tasks over all shards, listed in an empty scratch folder."""
+    pinned = asked.pinned.with_layers(asked.generation, asked.layers)
+    shards = []
+    for number, one in enumerate(pinned.shards):
+        read = {layer: one.objects[layer] for layer in asked.layers}
+        shards.append(ListedShard(one.shard, one.source, one.rows, read, len(one.hidden)))
+        if len(one.hidden):
+            rows = pa.RecordBatch.from_arrays([pa.array(one.hidden)], schema=HIDDEN)
+            put_part(scratch, FOLDER, "hidden", number, rows)
+    listed = put_shard_list(scratch, "rules", shards)
+    groups = tasks_for(len(shards), sum(one.rows for one in shards))
+    return DecisionTasks(
+        replace(pinned, shards=()),
+        asked.detectors,
+        asked.scores,
+        ShardList(scratch, listed, FOLDER, ListedShard, groups),
+        scratch,
+    )
+
+
+def _first(undecided: Iterable[_Undecidable | None]) -> Undecided | None:
+    found = [one for one in undecided if one is not None]
+    return min(found, key=lambda one: one.shard).why if found else None

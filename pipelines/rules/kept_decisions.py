@@ -1,0 +1,158 @@
+"""What rules decide on all rows together, kept in the store: commands that show it read one record, and no rows.
+
+A record is found by a hash of everything that decides it: the conditions, what they are compared with, how
+representatives are chosen, the values of every layer that is read, and which rows are forgotten. Where a rule, a
+preset, a list of words or the store has changed, the hash is another one, so a record is never out of date; it is at
+most not there, and made again.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+import duckdb
+import pyarrow as pa
+
+from winnow.pipelines.rules.coverage import Detector, LanguageCoverage
+from winnow.pipelines.rules.decisions import DecisionCounts
+from winnow.pipelines.rules.evaluation import Undecided
+from winnow.pipelines.rules.near_thresholds import Sides
+from winnow.pipelines.rules.pinning import PinnedProgram
+from winnow.pipelines.rules.representatives import Choice, LargeCluster
+from winnow.pipelines.rules.score_overlaps import ScoreOverlap
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.hiding.scans import load_hiding
+from winnow.pipelines.store.sealed import find_record, put_record
+from winnow.schemas.errors import StoreError
+from winnow.schemas.identity import Json, fingerprint_of
+from winnow.schemas.records import Generation
+
+VERSION = 1
+"""The version of everything that turns rows into a record; raise it when the same rows give another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeCounts:
+    """The number of samples with each outcome, as columns."""
+
+    source: tuple[str, ...] = ()
+    language: tuple[str, ...] = ()
+    fired: tuple[str, ...] = ()  # bit masks of rules, in hexadecimal
+    null: tuple[str, ...] = ()
+    rows: tuple[int, ...] = ()
+    bytes: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, counts: DecisionCounts) -> "OutcomeCounts":
+        """The same counts."""
+        columns = {name: counts.table[name].to_pylist() for name in counts.table.schema.names}
+        masks = {name: tuple(mask.hex() for mask in columns[name]) for name in ("fired", "null")}
+        return cls(**{name: masks.get(name, tuple(values)) for name, values in columns.items()})
+
+    @property
+    def counts(self) -> DecisionCounts:
+        """The same counts."""
+        schema = DecisionCounts.empty().table.schema
+        columns = {name: getattr(self, name) for name in schema.names}
+        columns |= {name: tuple(map(bytes.fromhex, columns[name])) for name in ("fired", "null")}
+        return DecisionCounts(pa.Table.from_pydict(columns, schema=schema))
+
+
+@dataclass(frozen=True, slots=True)
+class KeptDecisions:
+    """`decisions/rules/<key>.json`: what rules decide on the rows of a generation."""
+
+    reads: Mapping[str, Mapping[str, str]]  # the values of every layer that was read, by layer and key
+    forgotten: tuple[str, ...]  # the requests to forget that were known
+    undecided: Undecided | None  # why rules cannot be decided; then there are no outcomes
+    outcomes: OutcomeCounts
+    large: tuple[LargeCluster, ...]  # clusters above the cap that are not accepted, the largest first
+    large_count: int  # how many there are in all
+    coverage: tuple[LanguageCoverage, ...]
+    overlaps: tuple[ScoreOverlap, ...]
+    thresholds: tuple[Sides, ...]  # in the order of the rules' conditions
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a record is about."""
+
+    pinned: PinnedProgram
+    generation: Generation
+    detectors: tuple[Detector, ...] | None  # whose layers the generation has; None: nothing is to be detected
+    scores: tuple[str, ...]  # layers of scores whose drops are compared
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The layers that are read."""
+        program = self.pinned.program
+        columns = (*self.pinned.languages, *(one.column for one in self.detectors or ()))
+        size = () if self.pinned.size is None else (self.pinned.size.layer,)
+        read = (layout.SAMPLES, *program.layers, *(one.layer for one in columns), *size, *self.scores)
+        return tuple(sorted(set(read)))
+
+    @property
+    def reads(self) -> dict[str, dict[str, str]]:
+        """The values of these layers, by layer and key."""
+        layers = self.pinned.store.generation_record(self.generation.number).layers
+        return {
+            layer: {
+                key: layers[layer].keys[key].values
+                for key in sorted(set(self.generation.layers[layer].keys.values()) & layers[layer].keys.keys())
+            }
+            for layer in self.layers
+        }
+
+    @property
+    def forgotten(self) -> tuple[str, ...]:
+        """The requests to forget."""
+        return tuple(sorted(load_hiding(self.pinned.store.objects).tombstones))
+
+    @property
+    def key(self) -> str:
+        """Equal keys mean equal records."""
+        pinned, program = self.pinned, self.pinned.program
+        settings: dict[str, Json] = {
+            "version": VERSION,
+            "engine": duckdb.__version__,  # of the conditions
+            "rules": [[one.phase, one.rule.drop, one.rule.when_null] for one in program.rules],
+            "tables": [one.to_json() for one in program.tables],
+            "choice": None if program.choice is None else _choice(program.choice),
+            "languages": [column.name for column in pinned.languages],
+            "size": None if pinned.size is None else pinned.size.name,
+            "detectors": None if self.detectors is None else [_detector(one) for one in self.detectors],
+            "scores": list(self.scores),
+            "sources": {layer: dict(self.generation.layers[layer].keys) for layer in self.layers},
+            "reads": self.reads,
+            "forgotten": list(self.forgotten),
+        }
+        return fingerprint_of(settings)
+
+
+def find_decisions(asked: Asked) -> KeptDecisions | None:
+    """Return the record, if it is there and whole."""
+    with suppress(StoreError):  # damaged, which the audit reports: it is made again, in its place
+        return find_record(asked.pinned.store.objects, KeptDecisions, layout.rule_decisions(asked.key))
+    return None
+
+
+def keep_decisions(asked: Asked, record: KeptDecisions) -> None:
+    """Store the record; what it says follows from its key."""
+    with suppress(OSError, StoreError):  # the store may be one that this user can only read
+        put_record(asked.pinned.store.objects, layout.rule_decisions(asked.key), record)
+
+
+def _detector(one: Detector) -> Json:
+    return [one.subcategory, one.column.name, one.counted]
+
+
+def _choice(choice: Choice) -> Json:
+    preferences: Json = [[one.order, None if one.column is None else one.column.name] for one in choice.preferences]
+    accepted: Json = {one.name: one.max_cluster for one in choice.config.guard.clusters}
+    return {
+        "kinds": list(choice.kinds),
+        "preferences": preferences,
+        "sources": list(choice.sources),
+        "max_cluster": choice.max_cluster,
+        "accepted": accepted,
+    }

@@ -1,0 +1,165 @@
+"""What a recipe's rules decide on its store: read from the record that is kept, or decided in tasks and then kept."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.rules.coverage import SafetyCoverage, coverage_of, detectors_of
+from winnow.pipelines.rules.decision_tasks import FOLDER, decision_tasks
+from winnow.pipelines.rules.kept_decisions import Asked, KeptDecisions, find_decisions, keep_decisions
+from winnow.pipelines.rules.near_thresholds import NearThreshold, counted_thresholds, near_thresholds
+from winnow.pipelines.rules.pinning import PinnedProgram, pin_no_rules
+from winnow.pipelines.rules.representatives import NO_DUPLICATES, Duplicates
+from winnow.pipelines.rules.score_overlaps import ScoreOverlap
+from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
+from winnow.pipelines.running.exchange import clear_scratch
+from winnow.pipelines.running.run_folder import temporary_folder
+from winnow.pipelines.running.shard_pass import ShardPass
+from winnow.pipelines.store.command_lease import writing
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.local import LocalStore
+from winnow.runners.engines.engine import Engine
+from winnow.runners.stages.stage_run import StageRun
+from winnow.runners.terminal.job_progress import JobProgress
+from winnow.runners.terminal.rules import pinned_if_measured
+from winnow.schemas.records import Generation
+
+HERE = Engine()
+"""The processes of this machine."""
+
+
+@dataclass(frozen=True)
+class RuleDecisions:
+    """What rules decide on a generation."""
+
+    asked: Asked
+    kept: KeptDecisions
+    rules: bool = True  # False if only scores are compared, as there are no rules or they cannot run
+
+    @property
+    def summary_if_decided(self) -> RulesSummary | None:
+        """What each rule drops; None if there are no rules, or if one cannot be decided for a row."""
+        return self.summary if self.rules and self.kept.undecided is None else None
+
+    @property
+    def summary(self) -> RulesSummary:
+        """What each rule drops.
+
+        Raises:
+            UndecidedError: A rule cannot be decided for a row.
+        """
+        if self.kept.undecided is not None:
+            raise self.kept.undecided.error(self.asked.pinned.program)
+        large = Duplicates(large=self.kept.large, large_count=self.kept.large_count)
+        counts = self.kept.outcomes.counts
+        return summarise_rules(self.asked.pinned, counts, self.asked.generation.number, large)
+
+    @property
+    def coverage(self) -> SafetyCoverage | None:
+        """Detector coverage of the kept samples; None if the recipe has no detectors of harm."""
+        detectors = self.asked.detectors
+        return None if detectors is None else coverage_of(detectors, self.kept.coverage)
+
+    @property
+    def overlaps(self) -> tuple[ScoreOverlap, ...]:
+        """How the drops of scores overlap with those of rules and of other scores."""
+        return self.kept.overlaps
+
+    @property
+    def counted_thresholds(self) -> list[NearThreshold]:
+        """The thresholds of the rules, without samples."""
+        return counted_thresholds(self.asked.pinned, self.kept.thresholds)
+
+    def thresholds(self, text: tuple[str, ...], reason: str = "") -> list[NearThreshold]:
+        """The thresholds of the rules, or of those with one reason, with the samples nearest to them."""
+        return near_thresholds(self.asked.pinned, self.asked.generation, text, self.kept.thresholds, reason)
+
+
+def rule_decisions(
+    recipe: BoundRecipe,
+    store: Store,
+    generation: Generation,
+    pinned: PinnedProgram,
+    engine: Engine = HERE,
+    console: Console | None = None,
+) -> RuleDecisions:
+    """What a recipe's rules decide: as kept in the store, else decided and kept.
+
+    Args:
+        recipe: The recipe.
+        store: The store.
+        generation: The generation that the rules are pinned to.
+        pinned: The recipe's rules.
+        engine: Where the rows of a large store are decided.
+        console: Where progress is printed; the error output if there is none.
+    """
+    asked = _asked(recipe, generation, pinned)
+    kept = find_decisions(asked)
+    if kept is None:
+        kept = decide_all(asked, StageRun(console or Console(stderr=True, highlight=False), engine, store))
+        keep_decisions(asked, kept)
+    return RuleDecisions(asked, kept)
+
+
+def decisions_if_any(
+    recipe: BoundRecipe | None,
+    store: Store,
+    generation: Generation,
+    engine: Engine = HERE,
+    console: Console | None = None,
+) -> RuleDecisions | None:
+    """What the rules decide, and how scores compare; None if there is nothing of both, or it is not measured yet."""
+    if recipe is None:
+        return None
+    pinned = pinned_if_measured(recipe, store, generation)
+    if pinned is not None:
+        return rule_decisions(recipe, store, generation, pinned, engine, console)
+    if sum(entry.layer in generation.layers for entry in recipe.config.score) < 2:
+        return None
+    pinned = pin_no_rules(store, generation)
+    return replace(rule_decisions(recipe, store, generation, pinned, engine, console), rules=False)
+
+
+def decide_all(asked: Asked, run: StageRun) -> KeptDecisions:
+    """Decide every row, in tasks."""
+    with _scratch(run) as scratch:
+        tasks = decision_tasks(asked, scratch)
+        finding = tasks.finding
+        chosen, why = (NO_DUPLICATES, None) if finding is None else tasks.choose(_results(run, finding))
+        return tasks.merged(asked, _results(run, tasks.deciding(rules=why is None)), chosen, why)
+
+
+@contextmanager
+def _scratch(run: StageRun) -> Iterator[ObjectStore]:
+    """Where tasks leave their results: a temporary folder, or the store if workers are on other machines."""
+    if run.engine.backend.is_local:
+        with temporary_folder("rules") as folder:
+            yield LocalStore(Path(folder))
+        return
+    objects = run.store.objects
+    with writing(objects):
+        clear_scratch(objects, FOLDER)  # left by a command that was stopped
+        yield objects
+        clear_scratch(objects, FOLDER)
+
+
+def _results(run: StageRun, one: ShardPass) -> Iterator[bytes]:
+    """Run the tasks on the engine, or here if there is one only."""
+    if one.tasks == 1:
+        one.job.run_here()
+    else:
+        with JobProgress(one.scratch, FOLDER, "rules", one.job.parts).shown(run.console):
+            run.job("rules", one.job.build)
+    return one.results()
+
+
+def _asked(recipe: BoundRecipe, generation: Generation, pinned: PinnedProgram) -> Asked:
+    detectors = detectors_of(recipe.operators) if recipe.config.annotate else ()
+    there = tuple(one for one in detectors if one.column.layer in generation.layers)
+    scores = tuple(entry.layer for entry in recipe.config.score if entry.layer in generation.layers)
+    return Asked(pinned, generation, there if detectors else None, scores)

@@ -1,0 +1,239 @@
+"""Decisions of rules that are kept in the store: those that would be made again, never those of anything else."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tests.pipelines.rules.counted import count_decisions
+from winnow.pipelines.binding.bound_recipe import bind
+from winnow.pipelines.query.generation import require_latest_for
+from winnow.pipelines.rules.deciding import choose_representatives
+from winnow.pipelines.rules.kept_decisions import find_decisions
+from winnow.pipelines.rules.summary import summarise_rules
+from winnow.pipelines.running import shard_pass
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.location import open_store_at
+from winnow.runners.commands.main import main
+from winnow.runners.engines.engine import Engine
+from winnow.runners.stages.rule_decisions import RuleDecisions, decide_all, rule_decisions
+from winnow.runners.stages.stage_run import StageRun
+from winnow.runners.terminal.rules import pinned_rules
+from winnow.schemas.recipe import load_recipe
+
+RECIPE = """\
+version: 1
+store: {path: store, shard_rows: 8}
+sources:
+  lines: {root: lines, files: ["*.jsonl"], class: public, key: id}
+  pages: {root: pages, files: ["*.jsonl"], class: web, key: id}
+annotate: [text.length, {url.blocklist: {list: sites.txt}}]
+thresholds:
+  limits: {file: limits.csv, key: samples.source.name}
+eligible:
+  - {drop: text.length.characters < 12, reason: short, when_null: drop}
+dedupe: {exact: {}, representative: [source, longest]}
+keep:
+  - {drop: text.length.characters > thresholds.limits.most, reason: long, when_null: keep}
+"""
+SITES = "site1.example\n"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of several shards that a run has decided."""
+    folder = tmp_path_factory.mktemp("decisions")
+    for source, first in (("lines", 0), ("pages", 20)):
+        (folder / source).mkdir()
+        rows = [row(first + number) for number in range(40)]
+        (folder / source / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "sites.txt").write_text(SITES)
+    (folder / "limits.csv").write_text("key,most\nlines,45\npages,50\n")
+    (folder / "recipe.yaml").write_text(RECIPE)
+    assert main(["run", str(folder / "recipe.yaml"), "--workers", "1"]) == 0
+    return folder
+
+
+@pytest.fixture
+def copy(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it, in the working folder."""
+    folder = tmp_path / "copy"
+    shutil.copytree(made, folder, copy_function=os.link)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def row(number: int) -> dict[str, str]:
+    text = " ".join(["word", "limes", "pears"][: 1 + number % 3] * (1 + number % 5))
+    return {"id": str(number), "text": text, "url": f"https://site{number % 4}.example/{number}"}
+
+
+def asked(folder: Path) -> RuleDecisions:
+    recipe = bind(load_recipe(folder / "recipe.yaml"))
+    store = open_store_at(recipe.store_address)
+    generation = require_latest_for(recipe, store)
+    pinned = pinned_rules(recipe, store, generation)
+    assert pinned is not None
+    return rule_decisions(recipe, store, generation, pinned, Engine("local", 1))
+
+
+def records(folder: Path) -> set[str]:
+    return {info.path for info in open_store_at(folder / "store").objects.list(layout.RULE_DECISIONS)}
+
+
+def rewrite(folder: Path, name: str, old: str, new: str) -> None:
+    file = folder / name
+    before = file.read_text()
+    assert before.count(old) == 1
+    file.unlink()  # a link to the file of the original
+    file.write_text(before.replace(old, new))
+
+
+def planned(capsys: pytest.CaptureFixture[str]) -> tuple[int, object, str]:
+    capsys.readouterr()
+    status = main(["plan", "recipe.yaml", "--json"])
+    printed = capsys.readouterr()
+    found = json.loads(printed.out) if printed.out else {}
+    return status, (found.get("rules"), found.get("safety")), printed.err
+
+
+@pytest.mark.parametrize("shards", [1, 3, 64])
+def test_what_is_kept_is_what_tasks_of_any_size_decide(
+    copy: Path, shards: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = asked(copy)
+    assert records(copy) == {layout.rule_decisions(found.asked.key)}
+    monkeypatch.setattr(shard_pass, "TASK_SHARDS", shards)
+    run = StageRun(Console(quiet=True), Engine("local", 1), found.asked.pinned.store)
+    assert find_decisions(found.asked) == decide_all(found.asked, run)
+
+
+def test_what_is_kept_is_what_all_rows_come_to(copy: Path) -> None:
+    found = asked(copy)
+    pinned = found.asked.pinned
+    counts, duplicates = count_decisions(pinned), choose_representatives(pinned)
+    assert found.summary == summarise_rules(pinned, counts, found.asked.generation.number, duplicates)
+    assert {rule.reason: rule.dropped.rows > 0 for rule in found.summary.rules} == {
+        "short": True,
+        "duplicate_exact": True,
+        "long": True,
+    }
+    assert found.coverage is not None
+    assert found.coverage.rows == found.summary.kept.rows
+
+
+def test_commands_that_read_need_no_rows(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = planned(capsys)
+    assert main(["stats", "recipe.yaml"]) == 0
+    told = capsys.readouterr().out
+    for layer in ("text.length", "url.blocklist"):
+        shutil.rmtree(copy / "store/layers" / layer)
+    assert planned(capsys) == before
+    assert main(["stats", "recipe.yaml"]) == 0
+    assert capsys.readouterr().out == told
+    assert main(["report", "recipe.yaml"]) == 0
+
+
+def forget(folder: Path) -> None:
+    assert main(["forget", "recipe.yaml", "--domain", "site2.example", "--reason", "asked"]) == 0
+
+
+def grow(folder: Path) -> None:
+    (folder / "lines" / "b.jsonl").write_text(json.dumps(row(77)) + "\n")
+    assert main(["run", "recipe.yaml", "--workers", "1"]) == 0
+
+
+def rename_sites(folder: Path) -> None:
+    rewrite(folder, "sites.txt", "site1", "site3")
+    assert main(["annotate", "recipe.yaml", "--workers", "1"]) == 0
+
+
+CHANGES: dict[str, Callable[[Path], None]] = {
+    "a condition": lambda folder: rewrite(folder, "recipe.yaml", "characters < 12", "characters < 15"),
+    "what null means": lambda folder: rewrite(folder, "recipe.yaml", "when_null: keep", "when_null: drop"),
+    "a table": lambda folder: rewrite(folder, "limits.csv", "lines,45", "lines,20"),
+    "a list of sites": rename_sites,
+    "the representative": lambda folder: rewrite(folder, "recipe.yaml", "[source, longest]", "[shortest]"),
+    "the samples": grow,
+    "what is forgotten": forget,
+}
+NO_CHANGES: dict[str, Callable[[Path], None]] = {
+    "a reason": lambda folder: rewrite(folder, "recipe.yaml", "reason: short", "reason: brief"),
+    "a line": lambda folder: rewrite(folder, "recipe.yaml", "eligible:\n", "# first\neligible:\n"),
+    "an alarm": lambda folder: rewrite(folder, "recipe.yaml", "{exact: {},", "{exact: {}, guard: {max_loss: 0.9},"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_decisions_on_anything_else_are_not_read(copy: Path, change: str, capsys: pytest.CaptureFixture[str]) -> None:
+    before, first = records(copy), planned(capsys)
+    CHANGES[change](copy)
+    found = planned(capsys)
+    assert found[0] == 0, found
+    assert found != first
+    assert len(records(copy) - before) == 1
+    shutil.rmtree(copy / "store/decisions")
+    assert planned(capsys) == found
+
+
+@pytest.mark.parametrize("change", NO_CHANGES)
+def test_what_decides_nothing_may_change(copy: Path, change: str, capsys: pytest.CaptureFixture[str]) -> None:
+    before = records(copy)
+    NO_CHANGES[change](copy)
+    found = planned(capsys)
+    assert found[0] == 0, found
+    assert records(copy) == before
+    shutil.rmtree(copy / "store/decisions")
+    assert planned(capsys) == found
+
+
+def test_that_rules_cannot_be_decided_is_kept_too(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rewrite(
+        copy,
+        "recipe.yaml",
+        "annotate: [text.length",
+        "annotate: [{text.length: {where: \"samples.source.record <> '7'\"}}",
+    )
+    rewrite(copy, "recipe.yaml", "reason: short, when_null: drop", "reason: short, when_null: error")
+    assert main(["annotate", "recipe.yaml", "--workers", "1"]) == 0
+    assert main(["dedupe", "recipe.yaml", "--workers", "1"]) == 0
+    status, _, said = planned(capsys)
+    assert status == 1
+    assert "recipe.yaml:10: eligible[0]: the condition of 'short' is null for the sample" in said
+    shutil.rmtree(copy / "store/layers/text.length")
+    rewrite(copy, "recipe.yaml", "eligible:\n", "# first\neligible:\n")
+    assert planned(capsys) == (1, (None, None), said.replace("recipe.yaml:10", "recipe.yaml:11"))
+    assert main(["stats", "recipe.yaml"]) == 0
+    assert "text.length.characters < 12" in capsys.readouterr().out
+
+
+def test_a_damaged_record_is_made_again(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (path,) = records(copy)
+    found, file = planned(capsys), copy / "store" / path
+    whole = file.read_bytes()
+    file.unlink()
+    file.write_bytes(whole.replace(b'"rows":[', b'"rows":[1'))
+    assert main(["audit", "--store-only", "recipe.yaml"]) == 1
+    assert f"{path} is damaged" in capsys.readouterr().out
+    assert planned(capsys) == found
+    assert file.read_bytes() == whole
+
+
+def test_garbage_is_what_was_decided_on_rows_that_are_gone(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = records(copy)
+    rewrite(copy, "recipe.yaml", "characters < 12", "characters < 15")
+    planned(capsys)
+    both = records(copy)
+    assert main(["gc", "recipe.yaml"]) == 0
+    assert records(copy) == both > before
+    grow(copy)
+    latest = records(copy) - both
+    assert main(["gc", "recipe.yaml", "--keep", "1"]) == 0
+    assert records(copy) == latest
+    forget(copy)
+    assert main(["gc", "recipe.yaml"]) == 0
+    assert not records(copy)
