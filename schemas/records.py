@@ -4,15 +4,18 @@ Every record is canonical JSON, so equal records have equal bytes, and is writte
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
 from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import canonical_json, digest, fingerprint_of
 from winnow.schemas.typed_json import read_json
 
-FORMAT_VERSION = 2
-"""2: every record has a checksum, and every object is checked against the hash in its name."""
+FORMAT_VERSION = 3
+"""2: every record has a checksum, and every object is checked against the hash in its name.
+
+3: a task has one commit for all layers that it writes.
+"""
 
 T = TypeVar("T")
 
@@ -60,17 +63,31 @@ class InputRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class LayerCommit:
-    """`commits/<layer>/<key>/<shard>.json`: a layer's object for one shard."""
+class LayerPart:
+    """What a task wrote of one layer for one shard."""
 
     layer: str
     key: str
+    object: ObjectRecord
+    statistics: str  # path of the shard's statistics
+
+
+@dataclass(frozen=True, slots=True)
+class LayersCommit:
+    """`commits/layers/<set>/<shard>.json`: every layer that a task wrote for one shard."""
+
     shard: str
     source: str
-    object: ObjectRecord
     samples: str  # the object whose rows these are aligned with
-    statistics: str  # path of the shard's statistics
+    layers: tuple[LayerPart, ...]
     fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class LayerSet:
+    """`commits/sets/<set>.json`: which layers, by which keys, each commit under `commits/layers/<set>/` has."""
+
+    layers: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +97,7 @@ class ShardRecord:
     shard: str
     object: ObjectRecord
     statistics: str
+    layers: tuple[LayerPart, ...] = ()  # of extractors; only in the task's commit, a generation lists them by layer
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +120,14 @@ class TaskCommit:
 
     @property
     def objects(self) -> tuple[ObjectRecord, ...]:
-        """Everything that the task wrote, apart from statistics."""
+        """Everything that the task wrote, apart from statistics and layers."""
         ranges = (made for made in (self.dropped, self.quarantine) if made is not None)
         return (*(shard.object for shard in self.shards), *ranges)
+
+    @property
+    def without_layers(self) -> "TaskCommit":
+        """The task as a generation lists it."""
+        return replace(self, shards=tuple(replace(shard, layers=()) for shard in self.shards))
 
     @property
     def balanced(self) -> bool:

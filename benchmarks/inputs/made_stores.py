@@ -17,13 +17,12 @@ from winnow.pipelines.rules.pinning import expected_keys
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.location import open_location
-from winnow.pipelines.store.manifests import ManifestRow, row_of_commit
+from winnow.pipelines.store.manifests import ManifestRow, rows_of_commit
 from winnow.pipelines.store.publishing import Contents, publish_union
-from winnow.pipelines.store.sealed import put_record_if_absent
 from winnow.pipelines.store.tables import TableWriter
 from winnow.schemas.identity import digest, fingerprint_of
 from winnow.schemas.recipe import Recipe
-from winnow.schemas.records import FORMAT_VERSION, LayerCommit, ObjectRecord, ShardRecord, TaskCommit
+from winnow.schemas.records import FORMAT_VERSION, LayerPart, LayersCommit, ObjectRecord, ShardRecord, TaskCommit
 from winnow.schemas.rows.samples import SAMPLES
 
 SHARD_ROWS = 65_536
@@ -88,11 +87,10 @@ def _make_store(recipe: Recipe, rows: int, keys: Mapping[str, str], layer_makers
         tasks.append(
             TaskCommit(task, keys[layout.SAMPLES], "crawl", (), (samples,), None, None, count, count, {}, {}, 1, "none")
         )
-        for layer, listed in layers.items():
-            key, place = keys[layer], samples.object.path
-            commit = LayerCommit(layer, key, shard, "crawl", written[layer], place, "stats/none.json", "none")
-            put_record_if_absent(store.objects, layout.commit(layer, key, shard), commit)
-            listed.append(row_of_commit(commit))
+        parts = tuple(LayerPart(layer, keys[layer], written[layer], "stats/none.json") for layer in layers)
+        commit = LayersCommit(shard, "crawl", samples.object.path, parts, "none")
+        for layer, row in rows_of_commit(commit).items():
+            layers[layer].append(row)
     contents = Contents({"crawl": keys[layout.SAMPLES]}, tasks, layers, {}, {})
     publish_union(store, "recipe.yaml", "benchmark", contents)
 

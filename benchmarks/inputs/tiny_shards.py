@@ -9,7 +9,7 @@ import gzip
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.ingest.planning.stage import freeze_plans, plan_sources
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.commits import load_task_commits
+from winnow.pipelines.store.commits import committed_tasks, load_task_commits
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.layers import LayerWriter
@@ -31,7 +31,7 @@ from winnow.pipelines.store.sealed import put_record_if_absent, read_record
 from winnow.pipelines.store.tables import read_table
 from winnow.schemas.identity import digest, sample_id
 from winnow.schemas.recipe import load_recipe
-from winnow.schemas.records import LayerCommit, TaskCommit
+from winnow.schemas.records import LayerPart, LayersCommit, LayerSet, TaskCommit
 from winnow.schemas.rows.samples import SAMPLES
 from winnow.schemas.statistics import SAMPLES_STATISTICS
 
@@ -151,7 +151,7 @@ class _Seed:
     store: LocalStore
     task: TaskCommit
     samples: pa.Table
-    layers: tuple[LayerCommit, ...]
+    layers: tuple[LayersCommit, ...]
 
 
 def _multiply(seed: Path, folder: Path, recipe: Path) -> None:
@@ -167,14 +167,12 @@ def _multiply(seed: Path, folder: Path, recipe: Path) -> None:
 
 
 def _read_seeds(store: LocalStore, key: str) -> list[_Seed]:
-    prefix = layout.commits(layout.SAMPLES, key)
-    names = [info.path.removeprefix(prefix).removesuffix(".json") for info in store.list(prefix)]
+    names = sorted(committed_tasks(store, key))
     tasks = sorted(load_task_commits(store, key, names).values(), key=lambda task: task.inputs[0].path)
-    layers: dict[str, list[LayerCommit]] = {}
-    for info in store.list(layout.COMMITS):
-        if not info.path.startswith(prefix):
-            commit = read_record(store, LayerCommit, info.path)
-            layers.setdefault(commit.shard, []).append(commit)
+    layers: dict[str, list[LayersCommit]] = {}
+    for info in store.list(layout.LAYER_COMMITS):
+        commit = read_record(store, LayersCommit, info.path)
+        layers.setdefault(commit.shard, []).append(commit)
     return [
         _Seed(store, task, read_table(store, shard.object.path), tuple(layers[shard.shard]))
         for task in tasks
@@ -189,15 +187,21 @@ def _copy(store: Store, seed: _Seed, task: str, path: str) -> None:
         for batch in _own(seed.samples, path).to_batches():
             writer.write(batch)
         written, statistics = writer.finish(layout.SAMPLES, seed.task.key, shard)
+
+    def copied(parts: Sequence[LayerPart]) -> tuple[LayerPart, ...]:
+        return tuple(_linked(seed.store, store.objects, part, before.shard, shard) for part in parts)
+
     for commit in seed.layers:
-        made = replace(commit.object, path=_link(seed.store, store.objects, commit.object.path, before.shard, shard))
-        kept = _link(seed.store, store.objects, commit.statistics, before.shard, shard)
-        copied = replace(commit, shard=shard, object=made, statistics=kept, samples=written.path)
-        put_record_if_absent(store.objects, layout.commit(commit.layer, commit.key, shard), copied)
-    shards = (replace(before, shard=shard, object=written, statistics=statistics),)
+        layers = {part.layer: part.key for part in commit.layers}
+        name = layout.set_name(layers)
+        put_record_if_absent(store.objects, layout.layer_set(name), LayerSet(layers))
+        own = replace(commit, shard=shard, layers=copied(commit.layers), samples=written.path)
+        put_record_if_absent(store.objects, layout.layer_commit(name, shard), own)
+    texts = copied(before.layers)
+    shards = (replace(before, shard=shard, object=written, statistics=statistics, layers=texts),)
     inputs = tuple(replace(part, path=path) for part in seed.task.inputs)
     committed = replace(seed.task, task=task, inputs=inputs, shards=shards)
-    put_record_if_absent(store.objects, layout.commit(layout.SAMPLES, seed.task.key, task), committed)
+    put_record_if_absent(store.objects, layout.task_commit(seed.task.key, task), committed)
 
 
 def _own(samples: pa.Table, path: str) -> pa.Table:
@@ -212,6 +216,12 @@ def _own(samples: pa.Table, path: str) -> pa.Table:
     ids = [sample_id("crawl", path, record) for record in parts["record"].to_pylist()]
     table = table.set_column(table.schema.get_field_index("source"), SAMPLES.field("source"), moved)
     return table.set_column(table.schema.get_field_index("id"), SAMPLES.field("id"), pa.array(ids, pa.binary(16)))
+
+
+def _linked(seed: LocalStore, objects: ObjectStore, part: LayerPart, before: str, shard: str) -> LayerPart:
+    """The same rows, under the names of another shard."""
+    made = replace(part.object, path=_link(seed, objects, part.object.path, before, shard))
+    return replace(part, object=made, statistics=_link(seed, objects, part.statistics, before, shard))
 
 
 def _link(seed: LocalStore, objects: ObjectStore, path: str, before: str, shard: str) -> str:

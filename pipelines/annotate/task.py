@@ -103,7 +103,7 @@ class RunAnnotation(beam.DoFn):
         for bound in self._context.operators:
             if bound.layer in task.missing and bound.layer not in self._kernels:  # models load once per process
                 self._kernels[bound.layer] = bound.operator.load(bound.config, bound.assets)
-        heart = Heartbeats(self._context.store.objects, task.last(self._context.operators)[0], task.shard)
+        heart = Heartbeats(self._context.store.objects, task.commit)
         try:
             annotate_shard(self._context, self._kernels, task, heart)
         finally:

@@ -1,5 +1,6 @@
 """Writes one shard of a layer of duplicates: the outcomes of its rows, and `unmatched` for those without a match."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ from winnow.pipelines.running.scratch_parts import read_part
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.layers import LayerWriter
+from winnow.schemas.records import LayerPart
 from winnow.schemas.rows.duplicates import ID_BYTES, OK, UNMATCHED, Kind, layer_of_kind, schema_of_kind
 from winnow.schemas.statistics import layer_spec
 
@@ -26,13 +28,14 @@ class GlobalKey:
 
 @dataclass(frozen=True, slots=True)
 class WriteTask(TaskLine):
-    """A shard, by its number in the search."""
+    """A shard, by its number in the search, and the layers that it lacks."""
 
     shard: int
+    missing: Mapping[str, str]  # the key of each missing layer, by layer
 
 
-def write_duplicates(search: Search, kind: Kind, shard: int, key: GlobalKey) -> None:
-    """Write one shard of a layer of duplicates, and commit it."""
+def write_duplicates(search: Search, kind: Kind, shard: int, key: GlobalKey) -> LayerPart:
+    """Write one shard of a layer of duplicates."""
     one = search.covered[shard]
     layer, schema, statuses = layer_of_kind(kind), schema_of_kind(kind), search.kinds[kind]
     found = read_part(search.store.objects, search.scratch, f"{kind}/outcomes", shard)
@@ -42,7 +45,7 @@ def write_duplicates(search: Search, kind: Kind, shard: int, key: GlobalKey) -> 
             first, last = np.searchsorted(rows, (at, at + len(batch["samples.id"])))
             part = found.slice(first, last - first)
             writer.write(_layer_rows(schema, batch[f"{statuses}.status"], batch["samples.id"], part, at))
-        writer.commit(layer, key.covered, one.shard, one.source, one.objects[layout.SAMPLES], under=key.settings)
+        return writer.part(layer, key.covered, one.shard, under=key.settings)
 
 
 def _layer_rows(schema: pa.Schema, statuses: pa.Array, ids: pa.Array, found: pa.RecordBatch, at: int) -> pa.RecordBatch:

@@ -22,7 +22,7 @@ from winnow.pipelines.running.worker import Heartbeats
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.hiding.neutral import is_neutral, neutral, neutral_stream
 from winnow.pipelines.store.hiding.scans import load_hiding
-from winnow.pipelines.store.layers import LayerWriter
+from winnow.pipelines.store.layers import LayerWriter, commit_layers
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import SourceError
 from winnow.schemas.rows.extraction import EXTRACTION
@@ -37,6 +37,12 @@ class ExtractionTask(TaskLine):
     source: str
     samples: str
     layer: str
+    key: str  # of the layer
+
+    @property
+    def commit(self) -> str:
+        """The path of the task's commit."""
+        return layout.layer_commit(layout.set_name({self.layer: self.key}), self.shard)
 
 
 class RecordFinder:
@@ -112,8 +118,8 @@ def extract_shard(context: IngestContext, task: ExtractionTask, beat: Heartbeats
                         writer.write(neutral(bound.layer, extract(bound, some, pages), is_neutral(some)))
                         rows += last - first
                         beat(rows, rows, 0)
-            key = bound.key(source.key(context.limits))
-            writer.commit(bound.layer, key, task.shard, task.source, task.samples)
+            written = writer.part(task.layer, task.key, task.shard)
+        commit_layers(context.store, task.shard, task.source, task.samples, [written])
     finally:
         marker.clear()
 

@@ -101,9 +101,11 @@ class ShardWriter:
         assert self._samples is not None
         shard = f"{self._task}-{len(self.shards):04d}"
         written, statistics = self._samples.finish(layout.SAMPLES, self._key, shard)
-        for bound, writer in zip(self._context.extractors, self._layers, strict=True):
-            writer.commit(bound.layer, bound.key(self._key), shard, self._source.rows.name, written.path)
-        self.shards.append(ShardRecord(shard, written, statistics))
+        layers = tuple(
+            writer.part(bound.layer, bound.key(self._key), shard)
+            for bound, writer in zip(self._context.extractors, self._layers, strict=True)
+        )
+        self.shards.append(ShardRecord(shard, written, statistics, layers))
         self._samples = None
         self._layers = []
         self._shard_rows = 0

@@ -254,7 +254,7 @@ class TaskRun:
 def run_task(context: IngestContext, task: IngestTask, beat: Beat) -> TaskCommit:
     """Runs and commits a task; returns the effective commit, which may be another run's."""
     commit = TaskRun(context, task, beat).run()
-    path = layout.commit(layout.SAMPLES, commit.key, commit.task)
+    path = layout.task_commit(commit.key, commit.task)
     objects = context.store.objects
     return commit if put_record_if_absent(objects, path, commit) else read_record(objects, TaskCommit, path)
 

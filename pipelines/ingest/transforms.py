@@ -28,7 +28,8 @@ class RunIngest(beam.DoFn):
     def process(self, element: bytes) -> Iterator[str]:
         """Runs the task unless it is committed; safe to repeat."""
         task = ingest_task(element)
-        heart = Heartbeats(self._context.store.objects, layout.SAMPLES, task.name)
+        key = self._context.sources[task.source].key(self._context.limits)
+        heart = Heartbeats(self._context.store.objects, layout.task_commit(key, task.name))
         try:
             commit = run_task(self._context, task, heart)
         finally:
@@ -37,7 +38,7 @@ class RunIngest(beam.DoFn):
 
 
 class RunExtraction(beam.DoFn):
-    """A committed shard and a layer that it lacks → the name of the layer's commit."""
+    """A committed shard and a layer that it lacks → the shard's name."""
 
     def __init__(self, context: IngestContext) -> None:
         self._context = context
@@ -49,7 +50,7 @@ class RunExtraction(beam.DoFn):
     def process(self, element: bytes) -> Iterator[str]:
         """Reads the shard's records again by reference."""
         task = ExtractionTask.from_json(element)
-        heart = Heartbeats(self._context.store.objects, task.layer, task.shard)
+        heart = Heartbeats(self._context.store.objects, task.commit)
         try:
             extract_shard(self._context, task, heart)
         finally:

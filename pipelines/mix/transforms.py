@@ -6,7 +6,6 @@ import apache_beam as beam
 
 from winnow.filters.language.tokenizers import Tokenizer
 from winnow.pipelines.binding.edits import Edits
-from winnow.pipelines.binding.tokens import TOKENS_LAYER
 from winnow.pipelines.mix.tokens import TokensContext, count_shard
 from winnow.pipelines.running.row_layers import RowLayerTask
 from winnow.pipelines.running.worker import Heartbeats, settle
@@ -30,7 +29,7 @@ class CountTokens(beam.DoFn):
             self._edits = self._context.bound.open_edits()
             self._tokenizer = self._context.bound.open_tokenizer()
         task = RowLayerTask.from_json(element)
-        heart = Heartbeats(self._context.store.objects, TOKENS_LAYER, task.shard)
+        heart = Heartbeats(self._context.store.objects, task.commit)
         try:
             count_shard(self._context, self._edits, self._tokenizer, task, heart)
         finally:

@@ -15,7 +15,7 @@ from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.running.worker import Heartbeats
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.layers import LayerWriter
+from winnow.pipelines.store.layers import LayerWriter, commit_layers
 from winnow.pipelines.store.state import RowLayer, StoreState
 from winnow.schemas.statistics import layer_spec
 
@@ -29,10 +29,10 @@ class RowLayerTask(TaskLine):
     objects: Mapping[str, str]  # the objects to read, of `samples` and other layers
     missing: Mapping[str, str]  # the key of each missing layer, by layer
 
-    def last(self, layers: Sequence[RowLayer]) -> tuple[str, str]:
-        """The layer that is committed last, with its key: when it is committed, the task is done."""
-        layer = [bound.layer for bound in layers if bound.layer in self.missing][-1]
-        return layer, self.missing[layer]
+    @property
+    def commit(self) -> str:
+        """The path of the task's commit."""
+        return layout.layer_commit(layout.set_name(self.missing), self.shard)
 
     @property
     def read(self) -> Shard:
@@ -53,7 +53,7 @@ def write_layers(
     Args:
         store: The store.
         task: The shard.
-        schemas: The columns of each missing layer, by layer; they are committed in this order.
+        schemas: The columns of each missing layer, by layer.
         read: The shard's rows, from `read_parts`, which clears the worker's mark when they have been read.
         measure: Yields rows of each layer, by layer, all rows in order. It must finish a part before it requests the
             next: the mark names the first row of the last requested part.
@@ -71,8 +71,8 @@ def write_layers(
                     writers[layer].write(rows)
                 done += max(rows.num_rows for rows in made.values())
                 beat(done, done, 0)
-        for layer, writer in writers.items():
-            writer.commit(layer, task.missing[layer], task.shard, task.source, task.objects[layout.SAMPLES])
+        written = [writer.part(layer, task.missing[layer], task.shard) for layer, writer in writers.items()]
+    commit_layers(store, task.shard, task.source, task.objects[layout.SAMPLES], written)
 
 
 def pending_shards(state: StoreState, layers: Sequence[RowLayer]) -> list[RowLayerTask]:

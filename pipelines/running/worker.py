@@ -70,9 +70,10 @@ class Beat:
 class Heartbeats:
     """Puts a task's beats, at most one per second, or per ten seconds on an object store."""
 
-    def __init__(self, objects: ObjectStore, layer: str, task: str) -> None:
+    def __init__(self, objects: ObjectStore, commit: str) -> None:
+        """`commit`: the path of the task's commit."""
         self._objects = objects
-        self._path = layout.heartbeat(layer, task)
+        self._path = layout.heartbeat(commit)
         self._seconds = BEAT_SECONDS if isinstance(objects, LocalStore | MemoryStore) else BUCKET_BEAT_SECONDS
         self._last = time.monotonic()
         self._beaten = False

@@ -233,8 +233,7 @@ class TraceRows(beam.DoFn):
         if self._tracer is None:
             self._tracer = make_tracer(self._context)
         task = RowLayerTask.from_json(element)
-        layer = self._context.bound.entry.trace
-        heart = Heartbeats(self._context.store.objects, layer, task.shard)
+        heart = Heartbeats(self._context.store.objects, task.commit)
         try:
             trace_shard(self._context, self._tracer, task, heart)
         finally:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.lease import HeldError, Lease, Share
@@ -18,6 +19,8 @@ from winnow.schemas.errors import WinnowError
 
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 15.0  # a few requests a minute, however long a command waits
+
+T = TypeVar("T")
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _WRITTEN = re.compile(r"([0-9]{1,6})([smhd])")
@@ -38,6 +41,7 @@ class _Command:
     wait: Wait | None
     leases: ExitStack
     held: set[str] = field(default_factory=set)  # the stores' addresses
+    known: dict[tuple[str, type], object] = field(default_factory=dict)  # by address and kind
 
 
 _running: ContextVar[_Command | None] = ContextVar("command", default=None)
@@ -77,12 +81,29 @@ def writing(objects: ObjectStore) -> Iterator[None]:
     with one_command():
         command = _running.get()
         assert command is not None
-        place = objects.root if "://" in objects.root else os.path.realpath(objects.root)
+        place = _place(objects)
         if place not in command.held:
             command.leases.enter_context(_taken(lambda: Lease(objects), command.wait))
             command.held.add(place)
             objects.clear_unfinished(elsewhere=False)
         yield
+
+
+def kept_by_command(objects: ObjectStore, kind: type[T], make: Callable[[], T]) -> T:
+    """What a command knows of a store: made once by one that holds the lease, anew each time by others."""
+    command = _running.get()
+    place = _place(objects)
+    if command is None or place not in command.held:
+        return make()
+    if (place, kind) not in command.known:
+        command.known[place, kind] = make()
+    known = command.known[place, kind]
+    assert isinstance(known, kind)
+    return known
+
+
+def _place(objects: ObjectStore) -> str:
+    return objects.root if "://" in objects.root else os.path.realpath(objects.root)
 
 
 @contextmanager

@@ -7,25 +7,41 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.sealed import parse_record
 from winnow.pipelines.store.together import AT_ONCE, in_order, reader_below
-from winnow.schemas.records import LayerCommit, TaskCommit
+from winnow.schemas.records import LayersCommit, LayerSet, TaskCommit
 
 T = TypeVar("T")
 
 
-def committed_names(objects: ObjectStore, layer: str, key: str) -> set[str]:
-    """The names that a layer has committed under a key: shards, or tasks for samples."""
-    prefix = layout.commits(layer, key)
+def committed_names(objects: ObjectStore, prefix: str) -> set[str]:
+    """The names that are committed under a prefix: of tasks, or of shards."""
     return {info.path.removeprefix(prefix).removesuffix(".json") for info in objects.list(prefix)}
+
+
+def committed_tasks(objects: ObjectStore, key: str) -> set[str]:
+    """The names of the ingest tasks that are committed under a key."""
+    return committed_names(objects, layout.task_commits(key))
 
 
 def load_task_commits(objects: ObjectStore, key: str, names: Iterable[str]) -> dict[str, TaskCommit]:
     """The existing commits of these tasks."""
-    return _load(objects, names, layout.commits(layout.SAMPLES, key), TaskCommit)
+    return _load(objects, names, layout.task_commits(key), TaskCommit)
 
 
-def load_layer_commits(objects: ObjectStore, layer: str, key: str, shards: Iterable[str]) -> dict[str, LayerCommit]:
-    """The existing commits of these shards."""
-    return _load(objects, shards, layout.commits(layer, key), LayerCommit)
+def load_layer_commits(objects: ObjectStore, layers: str, shards: Iterable[str]) -> dict[str, LayersCommit]:
+    """The existing commits of these shards, of one set of layers."""
+    return _load(objects, shards, layout.layer_commits(layers), LayersCommit)
+
+
+def load_layer_sets(objects: ObjectStore) -> dict[str, LayerSet]:
+    """Every set of layers that has commits, by name."""
+    return _load(objects, sorted(committed_names(objects, layout.LAYER_SETS)), layout.LAYER_SETS, LayerSet)
+
+
+def parse_commit(root: str, path: str, raw: bytes) -> TaskCommit | LayersCommit:
+    """The commit that lies under a path."""
+    if path.startswith(layout.TASK_COMMITS):
+        return parse_record(TaskCommit, root, path, raw)
+    return parse_record(LayersCommit, root, path, raw)
 
 
 def _load(objects: ObjectStore, names: Iterable[str], prefix: str, kind: type[T]) -> dict[str, T]:

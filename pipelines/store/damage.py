@@ -62,6 +62,8 @@ def first_line(error: Exception) -> str:
 
 def remedy(path: str) -> str:
     """What mends the store once a file is gone."""
+    if path.startswith((layout.LAYER_COMMITS, layout.LAYER_SETS)):
+        return "run 'winnow run RECIPE', which makes it again"
     if path.startswith((layout.LAYERS, layout.COMMITS)):
         layer = path.split("/")[1]
         return f"run 'winnow {stage_of(layer)} RECIPE', which makes it again"

@@ -52,6 +52,8 @@ def drop_unnamed(store: Store, kept: Sequence[int], *, dry_run: bool = False) ->
     named = _named(store, kept)
     old = [layout.generation(number) for number in numbers if number not in kept]
     loose = list(store.objects.list(layout.COMMITS))
+    sets = [info for info in loose if info.path.startswith(layout.LAYER_SETS)]
+    commits = [info for info in loose if not info.path.startswith(layout.LAYER_SETS)]
     merged = _merged_statistics(store, kept)
     objects = [
         info
@@ -73,12 +75,12 @@ def drop_unnamed(store: Store, kept: Sequence[int], *, dry_run: bool = False) ->
         records = [info for info in plans if layout.is_plan_record(info.path)]
         draws = [info for info in plans if not layout.is_plan_record(info.path)]
         delete_all(store.objects, old)
-        for found in (loose, records, (*draws, *objects, *advisory)):
+        for found in (commits, sets, records, (*draws, *objects, *advisory)):
             delete_all(store.objects, (info.path for info in found))
         unfinished = store.objects.clear_unfinished()
     return Collected(
         generations=len(old),
-        commits=len(loose),
+        commits=len(commits),
         objects=len(objects) + len(plans),
         bytes=sum(info.size for info in (*loose, *plans, *objects, *advisory)),
         unfinished=unfinished,

@@ -1,5 +1,6 @@
-"""Writes one table of a shard: its rows, their statistics, and for a layer its commit."""
+"""Writes one table of a shard, its rows and their statistics, and commits the layers that a task wrote."""
 
+from collections.abc import Sequence
 from typing import Self
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ from winnow.pipelines.store.sealed import put_record_if_absent
 from winnow.pipelines.store.tables import TableWriter
 from winnow.schemas.fingerprint import current_fingerprint
 from winnow.schemas.identity import content_name
-from winnow.schemas.records import LayerCommit, ObjectRecord
+from winnow.schemas.records import LayerPart, LayersCommit, ObjectRecord
 from winnow.schemas.statistics import ShardStatistics, StatisticsSpec
 
 
@@ -46,24 +47,14 @@ class LayerWriter:
         self._store.objects.put_if_absent(path, raw)
         return written, path
 
-    def commit(self, layer: str, key: str, shard: str, source: str, samples: str, *, under: str | None = None) -> None:
-        """Publishes a layer's object for a shard, and commits it unless it is already committed.
+    def part(self, layer: str, key: str, shard: str, *, under: str | None = None) -> LayerPart:
+        """Publishes a layer's object for a shard; returns what its task commits.
 
         A global layer's key changes whenever its coverage changes; its objects are stored `under` a key that does not,
         so that shards with unchanged values keep their objects.
         """
         written, statistics = self.finish(layer, under or key, shard)
-        commit = LayerCommit(
-            layer=layer,
-            key=key,
-            shard=shard,
-            source=source,
-            object=written,
-            samples=samples,
-            statistics=statistics,
-            fingerprint=current_fingerprint().name,
-        )
-        put_record_if_absent(self._store.objects, layout.commit(layer, key, shard), commit)
+        return LayerPart(layer, key, written, statistics)
 
     def discard(self) -> None:
         """Discards what was written but not published."""
@@ -74,3 +65,10 @@ class LayerWriter:
 
     def __exit__(self, *_: object) -> None:
         self.discard()
+
+
+def commit_layers(store: Store, shard: str, source: str, samples: str, parts: Sequence[LayerPart]) -> None:
+    """Commits all layers that a task wrote for a shard, in one record, unless they are committed already."""
+    commit = LayersCommit(shard, source, samples, tuple(parts), current_fingerprint().name)
+    name = layout.set_name({part.layer: part.key for part in parts})
+    put_record_if_absent(store.objects, layout.layer_commit(name, shard), commit)

@@ -1,6 +1,7 @@
 """The names of all objects in a store, and how each proves itself. No other module spells them."""
 
 import re
+from collections.abc import Mapping
 from enum import Enum
 
 from winnow.schemas.identity import fingerprint_of
@@ -9,6 +10,9 @@ SAMPLES = "samples"
 STORE_RECORD = "store.json"
 GENERATIONS = "generations/"
 COMMITS = "commits/"
+TASK_COMMITS = "commits/samples/"
+LAYER_COMMITS = "commits/layers/"
+LAYER_SETS = "commits/sets/"
 LEASES = "lease/"
 SHARES = "shares/"
 HEARTBEATS = "heartbeats/"
@@ -93,14 +97,34 @@ def manifest(layer: str, content: str) -> str:
     return f"{MANIFESTS}{layer}/{content}.parquet"
 
 
-def commits(layer: str, key: str) -> str:
-    """The prefix of a layer's commits under one key."""
-    return f"{COMMITS}{layer}/{key}/"
+def task_commits(key: str) -> str:
+    """The prefix of the commits of ingest tasks under one key."""
+    return f"{TASK_COMMITS}{key}/"
 
 
-def commit(layer: str, key: str, name: str) -> str:
-    """One commit."""
-    return f"{commits(layer, key)}{name}.json"
+def task_commit(key: str, task: str) -> str:
+    """The commit of an ingest task."""
+    return f"{task_commits(key)}{task}.json"
+
+
+def set_name(layers: Mapping[str, str]) -> str:
+    """The name of a set of layers, given by their keys, that tasks commit together."""
+    return fingerprint_of(dict(layers))
+
+
+def layer_set(name: str) -> str:
+    """The record of what a set of layers has."""
+    return f"{LAYER_SETS}{name}.json"
+
+
+def layer_commits(name: str) -> str:
+    """The prefix of the commits of a set of layers."""
+    return f"{LAYER_COMMITS}{name}/"
+
+
+def layer_commit(name: str, shard: str) -> str:
+    """The commit of a set of layers of a shard."""
+    return f"{layer_commits(name)}{shard}.json"
 
 
 def generation(number: int) -> str:
@@ -113,9 +137,9 @@ def intake(source: str, number: int) -> str:
     return f"{INTAKE}{source}/{number:08d}.parquet"
 
 
-def heartbeat(layer: str, name: str) -> str:
-    """The advisory progress of a running task."""
-    return f"{HEARTBEATS}{layer}/{name}.json"
+def heartbeat(commit: str) -> str:
+    """The advisory progress of a running task, by the path of its commit; also of a prefix of such paths."""
+    return f"{HEARTBEATS}{commit.removeprefix(COMMITS)}"
 
 
 def layer_of(path: str) -> str:

@@ -3,7 +3,7 @@
 They are named by their content, so a manifest that did not change is neither written nor read again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 
 import pyarrow as pa
@@ -11,7 +11,16 @@ import pyarrow as pa
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.tables import put_table, read_table
-from winnow.schemas.records import KeyRecord, LayerCommit, LayerRecord, TaskCommit, from_json, to_json, values_hash
+from winnow.schemas.records import (
+    KeyRecord,
+    LayerPart,
+    LayerRecord,
+    LayersCommit,
+    TaskCommit,
+    from_json,
+    to_json,
+    values_hash,
+)
 
 MANIFEST = pa.schema(
     [
@@ -54,21 +63,35 @@ class ManifestRow:
     fingerprint: str
 
 
-def row_of_commit(commit: LayerCommit) -> ManifestRow:
-    """The row of a layer's commit."""
-    made = commit.object
+def rows_of_commit(commit: LayersCommit) -> dict[str, ManifestRow]:
+    """The rows of all layers that a task committed for a shard, by layer."""
+    return {
+        part.layer: _row_of_part(part, commit.source, commit.shard, commit.samples, commit.fingerprint)
+        for part in commit.layers
+    }
+
+
+def rows_of_texts(task: TaskCommit) -> Iterator[tuple[str, ManifestRow]]:
+    """The rows of the layers that an ingest task extracted, each with its layer."""
+    for shard in task.shards:
+        for part in shard.layers:
+            yield part.layer, _row_of_part(part, task.source, shard.shard, shard.object.path, task.fingerprint)
+
+
+def _row_of_part(part: LayerPart, source: str, shard: str, samples: str, fingerprint: str) -> ManifestRow:
+    made = part.object
     return ManifestRow(
-        source=commit.source,
-        key=commit.key,
-        shard=commit.shard,
+        source=source,
+        key=part.key,
+        shard=shard,
         task=None,
         object=made.path,
         rows=made.rows,
         bytes=made.bytes,
         values=made.values,
-        samples=commit.samples,
-        statistics=commit.statistics,
-        fingerprint=commit.fingerprint,
+        samples=samples,
+        statistics=part.statistics,
+        fingerprint=fingerprint,
     )
 
 
@@ -129,7 +152,11 @@ def put_tasks(objects: ObjectStore, tasks: Iterable[TaskCommit]) -> str:
     """Puts the manifest of ingest tasks; returns its path."""
     ordered = sorted(tasks, key=lambda task: (task.task, task.key))
     table = pa.Table.from_pydict(
-        {"task": [task.task for task in ordered], "commit": [to_json(task).decode() for task in ordered]}, schema=TASKS
+        {
+            "task": [task.task for task in ordered],
+            "commit": [to_json(task.without_layers).decode() for task in ordered],
+        },
+        schema=TASKS,
     )
     return put_table(objects, table, lambda content: layout.manifest("ingest", content)).path
 

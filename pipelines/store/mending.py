@@ -6,11 +6,13 @@ A manifest is named by its content, so one that is made again is the lost one, o
 from collections.abc import Iterable
 
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.commits import committed_names, load_layer_commits, load_task_commits
+from winnow.pipelines.store.commits import committed_tasks, load_task_commits
 from winnow.pipelines.store.damage import MissingError
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.manifests import ManifestRow, put_manifest, put_tasks, row_of_commit, sample_rows
+from winnow.pipelines.store.held import Held
+from winnow.pipelines.store.manifests import ManifestRow, put_manifest, put_tasks, sample_rows
 from winnow.schemas.records import GenerationRecord, TaskCommit
+from winnow.schemas.rows.extraction import EXTRACTED
 
 
 def mend_manifests(store: Store) -> None:
@@ -38,15 +40,20 @@ def _tasks(store: Store, record: GenerationRecord, there: set[str]) -> Iterable[
     if samples.manifest in there:
         made = {(row.key, row.task) for row in store.every_row(record, layout.SAMPLES)}
     for key in samples.keys:
-        found = load_task_commits(store.objects, key, sorted(committed_names(store.objects, layout.SAMPLES, key)))
+        found = load_task_commits(store.objects, key, sorted(committed_tasks(store.objects, key)))
         yield from (task for task in found.values() if made is None or not task.shards or (key, task.task) in made)
 
 
 def _rows(store: Store, record: GenerationRecord, layer: str) -> Iterable[ManifestRow]:
-    shards = {row.shard for row in store.every_row(record, layout.SAMPLES)}
-    for key in record.layers[layer].keys:
-        committed = committed_names(store.objects, layer, key) & shards
-        yield from map(row_of_commit, load_layer_commits(store.objects, layer, key, sorted(committed)).values())
+    samples: dict[str, dict[str, str]] = {}
+    for row in store.every_row(record, layout.SAMPLES):
+        samples.setdefault(row.source, {})[row.shard] = row.object
+    committed = Held(store.objects, None)
+    for key in record.layers[layout.SAMPLES].keys if layer.startswith(EXTRACTED) else ():
+        committed.find_tasks(key, sorted(committed_tasks(store.objects, key)))  # their commits have texts, too
+    for key, one in record.layers[layer].keys.items():
+        wanted = {shard: path for source in one.sources for shard, path in samples.get(source, {}).items()}
+        yield from committed.committed_rows(layer, key, wanted).values()
 
 
 def _require(store: Store, record: GenerationRecord, lost: str, made: str) -> None:

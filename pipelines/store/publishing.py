@@ -1,6 +1,6 @@
 """Publishes the next generation: the union of the latest one and what a recipe's stages wrote."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from winnow.pipelines.store import layout
@@ -22,18 +22,21 @@ class Contents:
     former: LayerKeys  # those of layers that it no longer lists
 
 
-def publish_union(store: Store, recipe: str, resolved: str, contents: Contents) -> tuple[GenerationRecord, bool]:
+def publish_union(
+    store: Store, recipe: str, resolved: str, contents: Contents, held: Held | None = None
+) -> tuple[GenerationRecord, bool]:
     """Publishes the latest generation with these contents added, unless it has them already.
 
     It holds every key that a recipe reads. Nothing of another recipe is taken away, except what was made of samples
-    that no longer exist. The caller holds the
-    lease, so if the next number is taken meanwhile, its writer has lost the lease: the union is made anew, with it.
+    that no longer exist. The caller holds the lease, so if the next number is taken meanwhile, it has lost the lease:
+    the union is made anew, with what was published.
 
     Args:
         store: The store.
         recipe: The name of the recipe.
         resolved: A hash of the resolved recipe.
         contents: What the recipe's stages hold.
+        held: What the store is known to hold, which then goes on with the new generation; None to read it now.
 
     Returns:
         The generation's record, and whether it is new.
@@ -42,14 +45,16 @@ def publish_union(store: Store, recipe: str, resolved: str, contents: Contents) 
     for task in tasks:
         if not task.balanced:
             raise StoreError(f"{store.root}: task {task.task} does not balance; run 'winnow audit'")
+    held = Held.of(store) if held is None else held
     while True:
-        held = Held.of(store)
-        draft = _union(store, held, recipe, resolved, replace(contents, tasks=tasks))
+        union = _union(store, held, recipe, resolved, replace(contents, tasks=tasks))
         latest = held.record
-        if latest is not None and _reads(draft) == _reads(latest):
+        if latest is not None and _reads(union.draft) == _reads(latest):
             return latest, False
-        if store.publish(draft):
-            return draft, True
+        if store.publish(union.draft):
+            held.publish(union.draft, union.rows, union.tasks)
+            return union.draft, True
+        held.reread(store)
 
 
 def publish_rewritten(
@@ -107,7 +112,16 @@ def _reads(record: GenerationRecord) -> tuple[object, ...]:
     return record.layers, record.tasks, keys
 
 
-def _union(store: Store, held: Held, recipe: str, resolved: str, contents: Contents) -> GenerationRecord:
+@dataclass(frozen=True)
+class _Union:
+    """A generation that may be published, and what the manifests list that were written for it."""
+
+    draft: GenerationRecord
+    rows: Mapping[str, Collection[ManifestRow]]
+    tasks: Sequence[TaskCommit] | None
+
+
+def _union(store: Store, held: Held, recipe: str, resolved: str, contents: Contents) -> _Union:
     latest = held.record
     recipes = {} if latest is None else dict(latest.recipes)
     recipes[recipe] = RecipeRecord(resolved, _keys_read(contents), _sorted(contents.former, contents.keys))
@@ -118,8 +132,11 @@ def _union(store: Store, held: Held, recipe: str, resolved: str, contents: Conte
     tasks = [*kept, *contents.tasks]
     layers: dict[str, LayerRecord] = {} if latest is None else dict(latest.layers)
     lost = _sample_objects(before) - _sample_objects(tasks)
-    if latest is None or _by_name(before) != _by_name(tasks):
-        layers[layout.SAMPLES] = put_manifest(store.objects, layout.SAMPLES, sample_rows(tasks))
+    listed: dict[str, Collection[ManifestRow]] = {}
+    changed = latest is None or _by_name(before) != _by_name(tasks)
+    if latest is None or changed:
+        listed[layout.SAMPLES] = sample_rows(tasks)
+        layers[layout.SAMPLES] = put_manifest(store.objects, layout.SAMPLES, listed[layout.SAMPLES])
         task_list = put_tasks(store.objects, tasks)
     else:
         task_list = latest.tasks
@@ -137,6 +154,7 @@ def _union(store: Store, held: Held, recipe: str, resolved: str, contents: Conte
         if not rows and layer not in contents.layers:
             layers.pop(layer)
         else:
+            listed[layer] = rows.values()
             layers[layer] = put_manifest(store.objects, layer, rows.values())
     draft = GenerationRecord(
         number=0,
@@ -147,7 +165,7 @@ def _union(store: Store, held: Held, recipe: str, resolved: str, contents: Conte
         layers=dict(sorted(layers.items())),
         tasks=task_list,
     )
-    return _next(latest, draft)
+    return _Union(_next(latest, draft), listed, tasks if changed else None)
 
 
 def _keys_read(contents: Contents) -> dict[str, dict[str, str]]:

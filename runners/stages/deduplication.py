@@ -1,7 +1,7 @@
 """Runs the search for duplicates: the pipelines of the search, and the layers with its results."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from rich.console import Console
 
@@ -18,8 +18,6 @@ from winnow.pipelines.dedupe.transforms import WriteDuplicates
 from winnow.pipelines.dedupe.verdicts import delete_superseded
 from winnow.pipelines.running.exchange import clear_scratch
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.commits import committed_names
-from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.lease import require_lease
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.estimating.recording import record_search
@@ -45,13 +43,17 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
     if "near" in missing:
         report_large_buckets(run.console, search)
     run.console.print(f"dedupe  compared in {time.monotonic() - began:.1f} s")
-    shards = {one.shard: number for number, one in enumerate(search.covered)}
+    lacking = _lacking(state, missing)
     run.tasks(
         "dedupe",
-        {shard: WriteTask(number).to_json() for shard, number in shards.items()},
+        {
+            one.shard: WriteTask(number, lacking[one.shard]).to_json()
+            for number, one in enumerate(search.covered)
+            if one.shard in lacking
+        },
         WriteDuplicates(search, missing),
-        _awaited(run.store, shards, missing),
-        {},
+        state.held.begin(lacking),
+        state.held,
     )
     for kind, key in missing.items():
         rows_made = existing_layer(state, layer_of_kind(kind), key)
@@ -59,18 +61,22 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
             raise StageError(f"dedupe: shards ended without a commit of {layer_of_kind(kind)}; run again")
         state.layers[layer_of_kind(kind)] = rows_made
     shuffled = sum(info.size for info in run.store.objects.list(f"{search.scratch}/"))
-    record_search(run, state, search, shuffled, clock.ran(shards))
+    record_search(run, state, search, shuffled, clock.ran(one.shard for one in search.covered))
     require_lease(run.store.objects)
     delete_superseded(search)
     clear_scratch(run.store.objects, search.scratch)
     run.store.objects.delete(search.shards)
 
 
-def _awaited(store: Store, shards: Iterable[str], keys: Mapping[Kind, GlobalKey]) -> dict[str, tuple[str, str]]:
-    """The expected last commit of each shard: of the last kind, or the last kind that an interrupted run lacks."""
-    every = [(layer_of_kind(kind), key.covered) for kind, key in keys.items()]
-    there = {one: committed_names(store.objects, *one) for one in every}
-    return {shard: next((one for one in reversed(every) if shard not in there[one]), every[-1]) for shard in shards}
+def _lacking(state: StoreState, keys: Mapping[Kind, GlobalKey]) -> dict[str, dict[str, str]]:
+    """The layers that each shard lacks, with their keys; an interrupted run may have written some."""
+    lacking: dict[str, dict[str, str]] = {}
+    for kind, key in keys.items():
+        layer = layer_of_kind(kind)
+        there = state.find(layer, dict.fromkeys(state.keys[layout.SAMPLES], key.covered), under=key.settings)
+        for shard in state.samples.keys() - there.keys():
+            lacking.setdefault(shard, {})[layer] = key.covered
+    return lacking
 
 
 def compare(run: StageRun, search: Search, rows: int) -> None:

@@ -235,8 +235,8 @@ def count_texts(run: StageRun, recipe: BoundRecipe, layer: TokensLayer, state: S
             TOKENS_LAYER,
             {task.shard: task.to_json() for task in pending},
             CountTokens(TokensContext(run.store, layer.bound, layer.columns)),
-            {task.shard: (TOKENS_LAYER, task.missing[TOKENS_LAYER]) for task in pending},
-            {},
+            state.held.begin({task.shard: task.missing for task in pending}),
+            state.held,
         )
     if not load_tokens(recipe, state):
         raise StageError(f"{TOKENS_LAYER}: shards ended without a commit; run again")

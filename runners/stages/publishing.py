@@ -30,6 +30,7 @@ def publish(recipe: BoundRecipe, store: Store, state: StoreState) -> Outcome:
     if (latest := state.held.record) is not None:
         before, former = keys_read(recipe, store, latest), former_keys(recipe, latest)
     contents = Contents(state.keys[layout.SAMPLES], state.tasks, state.layers, before, former)
-    record, new = publish_union(store, recipe_name(recipe), fingerprint_of(resolved_yaml(recipe.expanded)), contents)
+    resolved = fingerprint_of(resolved_yaml(recipe.expanded))
+    record, new = publish_union(store, recipe_name(recipe), resolved, contents, state.held)
     scan_store(store, record)
     return Outcome(store, read_as(recipe, store, record), new)

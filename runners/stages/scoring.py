@@ -190,9 +190,9 @@ def _trace(
             layer.layer,
             {one.shard: one.to_json() for one in pending},
             TraceRows(context),
-            {one.shard: (layer.layer, one.missing[layer.layer]) for one in pending},
-            {},
-            bound.entry.hints,
+            state.held.begin({one.shard: one.missing for one in pending}),
+            state.held,
+            hints=bound.entry.hints,
         )
     if not load_trace(shards, layer):
         raise StageError(f"{layer.layer}: shards ended without a commit; run again")

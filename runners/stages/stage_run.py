@@ -13,12 +13,12 @@ from winnow.pipelines.running.ledger.strikes import put_strikes, read_marks
 from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.pipelines.running.run_tasks import RunTasks
 from winnow.pipelines.running.tasks import put_task_list
-from winnow.pipelines.store.commits import committed_names
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.held import Held
 from winnow.runners.engines.engine import Engine
 from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.stages.warming import warm_kernels
-from winnow.runners.terminal.progress import StageProgress
+from winnow.runners.terminal.progress import StageProgress, prefix_of
 
 TRIES = 3  # of a job whose worker died
 LOSSES = 4  # consecutive deaths without a new commit or a skipped row; a row is skipped after three
@@ -72,8 +72,9 @@ class StageRun:
         stage: str,
         elements: Mapping[str, bytes],
         worker: beam.DoFn,
-        awaited: Mapping[str, tuple[str, str]],
-        sizes: Mapping[str, int],
+        awaited: Mapping[str, str],
+        held: Held,
+        sizes: Mapping[str, int] | None = None,
         hints: Mapping[str, str] | None = None,
     ) -> "CompletedTasks":
         """Run tasks until all are committed; tasks whose worker died are run again.
@@ -82,7 +83,8 @@ class StageRun:
             stage: Its name, for messages.
             elements: The input line of each task, by the task's name.
             worker: Runs one task.
-            awaited: The layer and key of each task's last commit.
+            awaited: The path of each task's commit.
+            held: Takes over what was committed.
             sizes: The input bytes of each task, if known.
             hints: Beam's resource hints for the workers.
 
@@ -99,7 +101,7 @@ class StageRun:
                 done = self._committed(awaited)
                 path = put_task_list(objects, where, [task for name, task in elements.items() if name not in done])
                 try:
-                    with StageProgress(self.console, objects, stage, awaited, sizes):
+                    with StageProgress(self.console, objects, stage, awaited, sizes or {}, held.note):
                         self.engine.run(
                             partial(_build, stage, RunTasks(objects, path, worker, hints)), marks, stage=stage
                         )
@@ -128,12 +130,11 @@ class StageRun:
                     raise
                 self.console.print(f"{stage}: a worker process died; running it again")
 
-    def _committed(self, awaited: Mapping[str, tuple[str, str]]) -> set[str]:
-        found: set[str] = set()
-        for layer, key in set(awaited.values()):
-            names = committed_names(self.store.objects, layer, key)
-            found |= {name for name in names if awaited.get(name) == (layer, key)}
-        return found
+    def _committed(self, awaited: Mapping[str, str]) -> set[str]:
+        there: set[str] = set()
+        for prefix in {prefix_of(path) for path in awaited.values()}:
+            there |= {info.path for info in self.store.objects.list(prefix)}
+        return {name for name, path in awaited.items() if path in there}
 
 
 def _build(stage: str, tasks: RunTasks, pipeline: beam.Pipeline) -> None:

@@ -148,7 +148,8 @@ def read_tasks(run: StageRun, context: IngestContext, held: Held, plans: Sequenc
         "ingest",
         {task.name: ingest_element(task) for _, task in pending},
         RunIngest(context),
-        {task.name: (layout.SAMPLES, plan.key) for plan, task in pending},
+        {task.name: layout.task_commit(plan.key, task.name) for plan, task in pending},
+        held,
         {task.name: task.bytes for _, task in pending},
     )
     missing = [task.name for plan in plans for task in pending_tasks(context, held, plan)]
@@ -162,13 +163,12 @@ def extract_text(run: StageRun, context: IngestContext, held: Held, commits: dic
     for bound in context.extractors:
         pending = pending_extractions(context, held, bound, commits)
         if pending:
-            keys = {name: bound.key(source.key(context.limits)) for name, source in context.sources.items()}
             run.tasks(
                 bound.layer,
                 {task.shard: task.to_json() for task in pending},
                 RunExtraction(context),
-                {task.shard: (bound.layer, keys[task.source]) for task in pending},
-                {},
+                held.begin({task.shard: {task.layer: task.key} for task in pending}),
+                held,
             )
 
 
@@ -181,8 +181,8 @@ def measure(run: StageRun, state: StoreState, one_pass: Pass) -> None:
             f"annotate.{one_pass.resource}",
             {task.shard: task.to_json() for task in pending},
             RunAnnotation(AnnotationContext(run.store, one_pass.operators)),
-            {task.shard: task.last(one_pass.operators) for task in pending},
-            {},
+            state.held.begin({task.shard: task.missing for task in pending}),
+            state.held,
         )
     if uncommitted := load_layers(state, one_pass.operators):
         raise StageError(f"annotate: shards ended without a commit of {', '.join(uncommitted)}; run again")

@@ -24,7 +24,7 @@ from winnow.pipelines.query.generation import read_as
 from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.commits import committed_names
+from winnow.pipelines.store.commits import committed_tasks
 from winnow.pipelines.store.generations import NoStoreError, Store, open_store
 from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.location import open_location
@@ -132,7 +132,7 @@ def _plan(recipe: BoundRecipe) -> RecipePlan:
     held = Held(objects, record)
     sources = []
     for plan in plan_sources(context, {source.name: source.files for source in recipe.config.sources}):
-        done = {*held.tasks(plan.key), *committed_names(objects, layout.SAMPLES, plan.key)}
+        done = {*held.tasks(plan.key), *committed_tasks(objects, plan.key)}
         sources.append((plan, frozenset(task.name for task in plan.intake.tasks if task.name not in done)))
     configs: dict[str, object] = {bound.extractor.name: bound.config for bound in context.extractors}
     listed = {entry.layer for entry in recipe.config.annotate}

@@ -5,7 +5,7 @@ For display only: nothing depends on it.
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -15,10 +15,11 @@ from rich.console import Console
 from rich.text import Text
 
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.commits import parse_commit
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.sealed import unsealed
 from winnow.pipelines.store.together import each
 from winnow.runners.terminal.status_line import StatusLine
+from winnow.schemas.records import LayersCommit, TaskCommit
 
 
 @dataclass(slots=True)
@@ -40,17 +41,27 @@ class StageProgress:
         console: Console,
         objects: ObjectStore,
         stage: str,
-        tasks: Mapping[str, tuple[str, str]],
+        tasks: Mapping[str, str],
         sizes: Mapping[str, int],
+        note: Callable[[TaskCommit | LayersCommit], None],
     ) -> None:
-        """`tasks`: the layer and key of each expected commit, by its name; `sizes`: the bytes of their input."""
+        """Waits for tasks.
+
+        Args:
+            console: Where they are shown.
+            objects: The store.
+            stage: Its name, to be shown.
+            tasks: The path of each expected commit, by the task's name.
+            sizes: The bytes of the input of tasks, if known.
+            note: Takes over each commit: it is read once.
+        """
         self._console = console
         self._objects = objects
         self._stage = stage
-        self._awaited = dict(tasks)
-        self._keys = set(tasks.values())
-        self._layers = {layer for layer, _ in self._keys}
+        self._awaited = {path: name for name, path in tasks.items()}
+        self._prefixes = sorted({prefix_of(path) for path in tasks.values()})
         self._sizes = sizes
+        self._note = note
         self._total = len(tasks)
         self._total_bytes = sum(sizes.values())
         self._tally = Tally()
@@ -74,33 +85,32 @@ class StageProgress:
         return self._line(self._running())
 
     def _collect(self) -> None:
-        for layer, key in self._keys:
-            prefix = layout.commits(layer, key)
-            names = [info.path.removeprefix(prefix).removesuffix(".json") for info in self._objects.list(prefix)]
-            fresh = [name for name in names if self._awaited.get(name) == (layer, key)]
-            read = each(self._objects, self._objects.read, [f"{prefix}{name}.json" for name in fresh])
-            for name, commit in zip(fresh, read, strict=True):
-                self._count(name, unsealed(self._objects.root, f"{prefix}{name}.json", commit))
+        for prefix in self._prefixes:
+            fresh = [info.path for info in self._objects.list(prefix) if info.path in self._awaited]
+            read = each(self._objects, self._objects.read, fresh)
+            for path, raw in zip(fresh, read, strict=True):
+                commit = parse_commit(self._objects.root, path, raw)
+                self._note(commit)
+                self._count(self._awaited.pop(path), commit)
 
-    def _count(self, name: str, commit: Mapping[str, object]) -> None:
-        del self._awaited[name]
+    def _count(self, name: str, commit: TaskCommit | LayersCommit) -> None:
         tally = self._tally
         tally.shards += 1
         tally.bytes += self._sizes.get(name, 0)
-        made = commit.get("object")
-        rows = commit.get("kept") if made is None else made.get("rows") if isinstance(made, dict) else 0
-        tally.rows += rows if isinstance(rows, int) else 0
-        for reasons, counter in (("dropped_by_reason", tally.dropped), ("quarantined_by_reason", tally.quarantined)):
-            found = commit.get(reasons)
-            if isinstance(found, dict):
-                counter.update(found)
+        if isinstance(commit, LayersCommit):
+            tally.rows += commit.layers[0].object.rows
+        else:
+            tally.rows += commit.kept
+            tally.dropped.update(commit.dropped_by_reason)
+            tally.quarantined.update(commit.quarantined_by_reason)
 
     def _running(self) -> Tally:
         running = Tally()
-        beats = [info for layer in self._layers for info in self._objects.list(f"{layout.HEARTBEATS}{layer}/")]
-        for info in beats:
-            name = info.path.rpartition("/")[2].removesuffix(".json")
-            if name in self._awaited:
+        awaited = {layout.heartbeat(path) for path in self._awaited}
+        for prefix in self._prefixes:
+            for info in self._objects.list(layout.heartbeat(prefix)):
+                if info.path not in awaited:
+                    continue
                 try:
                     beat = orjson.loads(self._objects.read(info.path))
                 except (FileNotFoundError, orjson.JSONDecodeError):
@@ -130,6 +140,11 @@ class StageProgress:
             if counter:
                 parts.append(f"{word} {counter.total():,} ({_reasons(counter)})")
         return Text("  ".join(parts), no_wrap=False)
+
+
+def prefix_of(commit: str) -> str:
+    """What to list to find a commit."""
+    return commit.rpartition("/")[0] + "/"
 
 
 def _reasons(counter: Counter[str]) -> str:

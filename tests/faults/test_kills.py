@@ -11,6 +11,8 @@ import pytest
 from tests.faults.crawl import write_crawl, write_recipe
 from tests.faults.winnow import assert_clean, await_gone, kill_group, kill_parent_alone, run, start, tree_hash
 from tests.made_once import made_once
+from tests.pipelines.store.commits import commits_of
+from winnow.pipelines.store.local import LocalStore
 
 STAGES = {"ingest": "samples", "extract.fast": "extract.fast", "annotate.cpu": "text.again"}
 ROUNDS = 2
@@ -47,7 +49,7 @@ def before(stage: str, source: Path, places: pytest.TempPathFactory) -> Path:
 
 
 def commits(folder: Path, layer: str) -> int:
-    return sum(1 for path in (folder / "store" / "commits" / layer).glob("*/*.json"))
+    return len(commits_of(LocalStore(folder / "store"), layer))
 
 
 @pytest.mark.large

@@ -14,7 +14,9 @@ import pyarrow as pa
 import pytest
 
 from tests.faults.winnow import assert_clean, ended, run, run_here, tree_hash
+from tests.pipelines.store.commits import commits_of
 from winnow.pipelines.store.generations import open_store
+from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.location import open_location
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "winnow_shouting"
@@ -60,7 +62,7 @@ def table(folder: Path, layer: str) -> pa.Table:
 
 
 def commits(folder: Path, layer: str) -> set[str]:
-    return {str(path.relative_to(folder)) for path in (folder / "store" / "commits" / layer).glob("*/*.json")}
+    return set(commits_of(LocalStore(folder / "store"), layer))
 
 
 def test_operators_of_a_package_are_found_listed_and_run(tmp_path: Path, shouting: Path) -> None:

@@ -25,7 +25,7 @@ from winnow.pipelines.running.ledger.intake import (
     replace_changed,
 )
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.commits import committed_names
+from winnow.pipelines.store.commits import committed_tasks
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.tables import read_batches
@@ -52,7 +52,7 @@ def plan_sources(context: IngestContext, patterns: Patterns) -> list[SourcePlan]
     for name, source in context.sources.items():
         listing = list_source(name, source.objects, patterns[name])
         key = source.key(context.limits)
-        committed = committed_names(context.store.objects, layout.SAMPLES, key)
+        committed = committed_tasks(context.store.objects, key)
         intake = plan_intake(context.store, listing, patterns[name], Dealer(source, context.store.record), committed)
         plans.append(SourcePlan(name, listing, intake, key))
     return plans
@@ -117,14 +117,14 @@ def pending_tasks(context: IngestContext, held: Held, plan: SourcePlan) -> list[
     writer's two puts.
     """
     objects = context.store.objects
-    committed = {*held.tasks(plan.key), *committed_names(objects, layout.SAMPLES, plan.key)}
+    committed = {*held.tasks(plan.key), *committed_tasks(objects, plan.key)}
     written = (layout.SAMPLES_OBJECTS, layout.DROPPED, layout.QUARANTINE) if committed else ()
     present = {info.path for prefix in written for info in objects.list(prefix)}
     names = [task.name for task in plan.intake.tasks if task.name in committed]
     for name, commit in held.find_tasks(plan.key, names).items():
         if any(one.path not in present for one in commit.objects):
             held.drop_task(plan.key, name)
-            objects.delete(layout.commit(layout.SAMPLES, plan.key, name))
+            objects.delete(layout.task_commit(plan.key, name))
             committed.discard(name)
     pending = [task for task in plan.intake.tasks if task.name not in committed]
     return sorted(pending, key=lambda task: (-task.bytes, task.name))
@@ -190,7 +190,7 @@ def pending_extractions(
         samples = {shard.shard: shard.object.path for task in tasks for shard in task.shards}
         done = held.find_layer(bound.layer, key, samples)
         pending += [
-            ExtractionTask(shard.shard, source, shard.object.path, bound.layer)
+            ExtractionTask(shard.shard, source, shard.object.path, bound.layer, key)
             for task in tasks
             for shard in task.shards
             if shard.shard not in done

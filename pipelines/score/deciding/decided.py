@@ -37,9 +37,11 @@ def make_decision(
 
 
 def put_owed(decision: Decision, state: StoreState, key: GlobalKey) -> int:
-    """Store which groups of shards have one that lacks the layer; return their number."""
+    """Store which groups of shards have one that lacks the layer, and prepare its commits; return their number."""
     shards, sources = decision.shards, state.keys[layout.SAMPLES]
-    there = state.find(decision.bound.entry.layer, dict.fromkeys(sources, key.covered), under=key.settings)
+    layer = decision.bound.entry.layer
+    there = state.find(layer, dict.fromkeys(sources, key.covered), under=key.settings)
+    state.held.begin({shard: {layer: key.covered} for shard in state.samples if shard not in there})
     owed = [
         group
         for group in range(shards.groups)

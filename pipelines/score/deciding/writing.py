@@ -15,7 +15,7 @@ from winnow.pipelines.score.deciding.placing import Order, Places, Placing
 from winnow.pipelines.score.deciding.records import find_decision
 from winnow.pipelines.score.deciding.voting import Voter
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.layers import LayerWriter
+from winnow.pipelines.store.layers import LayerWriter, commit_layers
 from winnow.schemas.errors import StageError
 from winnow.schemas.rows.scores import SCORE
 from winnow.schemas.statistics import layer_spec
@@ -53,8 +53,8 @@ class Writing:
                     votes = voter.votes(shard, rows, numbers)
                     ranks = [_fractions(places, order, shard, rows, numbers) for order in ("score", "random")]
                     writer.write(_rows(rows, votes, keeps.probability(votes, numbers), *ranks))
-                samples = one.objects[layout.SAMPLES]
-                writer.commit(layer, self.key.covered, one.shard, one.source, samples, under=self.key.settings)
+                written = writer.part(layer, self.key.covered, one.shard, under=self.key.settings)
+            commit_layers(decision.store, one.shard, one.source, one.objects[layout.SAMPLES], [written])
         yield shard_group
 
 

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from tests.faults.winnow import run_here
 from tests.pipelines.dedupe.search import Row, changed, clusters, layer, prose, search, write_pages
+from tests.pipelines.store.commits import commits_of
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.store import checked_parquet, layout
 from winnow.pipelines.store.generations import open_store
@@ -69,8 +70,8 @@ def delete_verdicts(folder: Path) -> None:
 def delete_layers(folder: Path) -> None:
     """As if no search had ever been finished."""
     objects = objects_of(folder)
-    for info in [*objects.list("commits/dedupe.near/"), *objects.list("layers/dedupe.near/")]:
-        objects.delete(info.path)
+    for path in commits_of(objects, "dedupe.near") + [info.path for info in objects.list("layers/dedupe.near/")]:
+        objects.delete(path)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from tests.pipelines.dedupe.search import Row, changed, prose, search, write_pages
+from tests.pipelines.store.commits import commits_of
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.duplicates import near_settings
 from winnow.pipelines.dedupe.groups import GROUP_SUMMARIES, group_digests, put_members, send_digests
@@ -73,9 +74,8 @@ def forget(store: Store, identity: bytes) -> None:
 
 def delete_layers(store: Store) -> None:
     """Delete the layers of all finished searches."""
-    for prefix in ("commits/dedupe.", "layers/dedupe."):
-        for info in list(store.objects.list(prefix)):
-            store.objects.delete(info.path)
+    for path in [info.path for info in store.objects.list("layers/dedupe.")] + commits_of(store.objects, "dedupe.near"):
+        store.objects.delete(path)
 
 
 def search_again(folder: Path, event: Callable[[], object]) -> Outcome:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.faults.winnow import run_here
 from tests.pipelines.dedupe.search import Row, changed, clusters, layer, prose, search, write_pages
+from tests.pipelines.store.commits import commits_of
 from winnow.filters.duplicates.signatures import Scheme, shingle_sets
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.dedupe.search import signature_matrix
@@ -202,8 +203,7 @@ def test_the_next_search_finishes_one_that_was_stopped(tmp_path: Path) -> None:
     write_pages(tmp_path, {"a": corpus()})
     before = search(tmp_path)
     objects = before.store.objects
-    commits = sorted(info.path for info in objects.list("commits/dedupe.near/"))
-    for path in commits[1:]:
+    for path in commits_of(objects, "dedupe.near")[1:]:
         objects.delete(path)
     objects.delete(next(info.path for info in objects.list("layers/dedupe.near/")))
     objects.put("scratch/dedupe/older/near/members/00000000.arrow", b"of a search that was stopped")

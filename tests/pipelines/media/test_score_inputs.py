@@ -153,7 +153,7 @@ def trace(folder: Path, measure: Size | None = None) -> Traced:
     for shard in store.manifest(store.require_latest(), "samples"):
         missing = {bound.entry.trace: "0" * 32}
         task = RowLayerTask(shard.shard, shard.source, {"samples": shard.object}, missing)
-        trace_shard(context, MeasureTracer(measure), task, Heartbeats(store.objects, bound.entry.trace, shard.shard))
+        trace_shard(context, MeasureTracer(measure), task, Heartbeats(store.objects, task.commit))
         (path,) = (info.path for info in store.objects.list("layers/") if shard.shard in info.path)
         found = pq.read_table(folder / "store" / path).to_pydict()
         files = paths_of(folder, shard.object)

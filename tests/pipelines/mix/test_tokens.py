@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from tests.filters.language.tokenizers.samples import byte_level, library_ids
+from tests.pipelines.store.commits import commits_of
 from winnow.filters.language.tokenizers import load_tokenizer
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.edits import with_keys
@@ -20,6 +21,7 @@ from winnow.pipelines.running.ledger.strikes import Position
 from winnow.pipelines.running.shard_rows import Part
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, open_store
+from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.sealed import put_record
 from winnow.runners.commands.main import main
@@ -110,7 +112,7 @@ def rows_of(store: Store) -> dict[str, tuple[str, int | None, int | None]]:
 
 
 def commits(store: Store) -> set[str]:
-    return {info.path for info in store.objects.list(f"commits/{TOKENS_LAYER}/")}
+    return set(commits_of(store.objects, TOKENS_LAYER))
 
 
 def row(edited: str | None, ids: list[int] | None) -> object:
@@ -250,8 +252,8 @@ def test_a_forgotten_row_has_no_length(folder: Path, capsys: pytest.CaptureFixtu
     capsys.readouterr()
     hidden = rows_of(store)
     assert sum(one == ("forgotten", None, None) for one in hidden.values()) == 1
-    for info in list(store.objects.list("commits/mix.tokens/")):
-        store.objects.delete(info.path)
+    for path in commits(store):
+        store.objects.delete(path)
     recounted = measured(recipe)
     assert rows_of(recounted.store) == hidden
     kept = [
@@ -324,7 +326,8 @@ def test_two_workers_write_the_same_tree(folder: Path, tmp_path: Path, monkeypat
     one = measured(write(folder)).generation.tree_hash
     copy = tmp_path / "two"
     shutil.copytree(folder, copy)
-    shutil.rmtree(copy / "store" / "commits" / TOKENS_LAYER)
+    for path in commits_of(LocalStore(copy / "store"), TOKENS_LAYER):
+        (copy / "store" / path).unlink()
     monkeypatch.chdir(copy)
     again = measured(load_recipe("recipe.yaml"), Engine("local", 2))
     assert again.generation.tree_hash == one

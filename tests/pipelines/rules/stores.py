@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from tests.pipelines.store.publishing import publish_commits
+from tests.pipelines.store.publishing import commit_of, publish_commits
 from winnow.pipelines.query.columns import Column, leaves
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.tables import put_table
 from winnow.schemas.identity import sample_id
-from winnow.schemas.records import Generation, LayerCommit, ObjectRecord, ShardRecord, StoreRecord, TaskCommit
+from winnow.schemas.records import Generation, LayersCommit, ObjectRecord, ShardRecord, StoreRecord, TaskCommit
 from winnow.schemas.rows.samples import SAMPLES
 from winnow.schemas.rules import ColumnInfo, Phase
 from winnow.schemas.statistics import ShardStatistics, StatisticsSpec
@@ -69,7 +69,7 @@ def make_store(
     store = create_or_open(objects, RECORD)
     objects.put("stats/none.json", ShardStatistics(StatisticsSpec(())).to_json())
     tasks: list[TaskCommit] = []
-    layers: dict[str, list[LayerCommit]] = {name: [] for name in names}
+    layers: dict[str, list[LayersCommit]] = {name: [] for name in names}
     for name, shard in shards.items():
         samples = _put(store, samples_table(name, shard), layout.SAMPLES, "", name)
         record = ShardRecord(name, samples, "stats/none.json")
@@ -93,7 +93,7 @@ def make_store(
         for layer, table in shard.layers.items():
             own = key(layer, shard.source)
             made = _put(store, table, layer, own, name)
-            commit = LayerCommit(layer, own, name, shard.source, made, samples.path, "stats/none.json", "env")
+            commit = commit_of(layer, own, name, made, samples.path, shard.source)
             layers.setdefault(layer, []).append(commit)
     return store, publish_commits(store, tasks, layers)[0]
 

@@ -42,15 +42,18 @@ def doubled(part: Part) -> pa.RecordBatch:
 
 
 def committed(store: Store, layer: str, key: str) -> list[int] | None:
-    commit = load_layer_commits(store.objects, layer, key, ["one"]).get("one")
-    return None if commit is None else read_table(store.objects, commit.object.path)["double"].to_pylist()
+    commit = load_layer_commits(store.objects, layout.set_name(TASK.missing), ["one"]).get("one")
+    if commit is None:
+        return None
+    (made,) = (part.object for part in commit.layers if (part.layer, part.key) == (layer, key))
+    return cast("list[int]", read_table(store.objects, made.path)["double"].to_pylist())
 
 
-def test_each_layer_has_all_rows_in_their_order_and_is_committed_under_its_own_key(store: Store) -> None:
+def test_each_layer_has_all_rows_in_their_order_and_one_commit_has_all_with_their_keys(store: Store) -> None:
     def measure(read: Iterator[Part]) -> Iterator[dict[str, pa.RecordBatch]]:
         return (dict.fromkeys(SCHEMAS, doubled(part)) for part in read)
 
-    write_layers(store, TASK, SCHEMAS, parts([]), measure, Heartbeats(store.objects, "a.double", "one"))
+    write_layers(store, TASK, SCHEMAS, parts([]), measure, Heartbeats(store.objects, TASK.commit))
     assert committed(store, "a.double", "k1") == committed(store, "b.double", "k2") == [0, 2, 4, 6, 8, 10]
 
 
@@ -62,7 +65,7 @@ def test_a_measure_may_hold_rows_back_and_give_the_last_of_them_when_the_shard_i
         log.append("measured")
         yield dict.fromkeys(SCHEMAS, pa.Table.from_batches(held).combine_chunks().to_batches()[0])
 
-    write_layers(store, TASK, SCHEMAS, parts(log), measure, Heartbeats(store.objects, "a.double", "one"))
+    write_layers(store, TASK, SCHEMAS, parts(log), measure, Heartbeats(store.objects, TASK.commit))
     assert log == ["read 0", "read 1", "read 2", "closed", "measured"]
     assert committed(store, "b.double", "k2") == [0, 2, 4, 6, 8, 10]
 
@@ -91,6 +94,6 @@ def test_what_fails_in_the_middle_of_a_shard_commits_nothing_and_lets_go_of_the_
             yield dict.fromkeys(SCHEMAS, doubled(part))
 
     with pytest.raises(ValueError, match="cannot be measured"):
-        write_layers(store, TASK, SCHEMAS, parts(log), measure, Heartbeats(store.objects, "a.double", "one"))
+        write_layers(store, TASK, SCHEMAS, parts(log), measure, Heartbeats(store.objects, TASK.commit))
     assert log == ["read 0", "read 1", "closed"]
     assert committed(store, "a.double", "k1") is None

@@ -3,16 +3,25 @@
 from collections.abc import Mapping, Sequence
 
 from winnow.pipelines.store.generations import Store, as_read
-from winnow.pipelines.store.manifests import row_of_commit
+from winnow.pipelines.store.held import Held
+from winnow.pipelines.store.manifests import rows_of_commit
 from winnow.pipelines.store.publishing import Contents, publish_union
-from winnow.schemas.records import Generation, LayerCommit, TaskCommit
+from winnow.schemas.records import Generation, LayerPart, LayersCommit, ObjectRecord, TaskCommit
+
+
+def commit_of(
+    layer: str, key: str, shard: str, made: ObjectRecord, samples: str, source: str = "crawl"
+) -> LayersCommit:
+    """The commit of a task that wrote one layer of a shard."""
+    return LayersCommit(shard, source, samples, (LayerPart(layer, key, made, "stats/none.json"),), "env")
 
 
 def publish_commits(
     store: Store,
     tasks: Sequence[TaskCommit],
-    layers: Mapping[str, Sequence[LayerCommit]],
+    layers: Mapping[str, Sequence[LayersCommit]],
     recipe: str = "recipe.yaml",
+    held: Held | None = None,
 ) -> tuple[Generation, bool]:
     """The generation as the recipe reads it, and whether it is new; layers that are not given keep their keys."""
     latest = store.latest_record()
@@ -20,9 +29,9 @@ def publish_commits(
     contents = Contents(
         {task.source: task.key for task in tasks},
         tasks,
-        {layer: [row_of_commit(commit) for commit in commits] for layer, commits in layers.items()},
+        {layer: [rows_of_commit(commit)[layer] for commit in commits] for layer, commits in layers.items()},
         before,
         {},
     )
-    record, new = publish_union(store, recipe, "resolved", contents)
+    record, new = publish_union(store, recipe, "resolved", contents, held)
     return as_read(record, record.recipes[recipe].layers), new

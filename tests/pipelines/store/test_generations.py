@@ -3,7 +3,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from tests.pipelines.store.publishing import publish_commits
+from tests.pipelines.store.publishing import commit_of, publish_commits
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import load_layer_commits
 from winnow.pipelines.store.damage import DamagedError
@@ -14,7 +14,7 @@ from winnow.pipelines.store.memory import MemoryStore
 from winnow.pipelines.store.sealed import put_record, put_record_if_absent
 from winnow.pipelines.store.tables import put_table
 from winnow.schemas.errors import StoreError
-from winnow.schemas.records import LayerCommit, ShardRecord, StoreRecord, TaskCommit, to_json
+from winnow.schemas.records import LayersCommit, LayerSet, ShardRecord, StoreRecord, TaskCommit, to_json
 
 RECORD = StoreRecord("s", 7, 65_536, 256 << 20, 16_384, 64 << 20, 64 << 20)
 
@@ -28,21 +28,22 @@ def made(store: Store, task: str, values: list[int], key: str = "k1") -> TaskCom
     store.objects.put(statistics, b"{}")
     record = ShardRecord(shard, written, statistics)
     commit = TaskCommit(task, key, "crawl", (), (record,), None, None, len(values), len(values), {}, {}, 9, "env")
-    put_record_if_absent(store.objects, layout.commit(layout.SAMPLES, key, task), commit)
+    put_record_if_absent(store.objects, layout.task_commit(key, task), commit)
     return commit
 
 
-def layer_of(store: Store, task: TaskCommit, values: list[int], key: str) -> LayerCommit:
+def layer_of(store: Store, task: TaskCommit, values: list[int], key: str) -> LayersCommit:
     """A committed layer of that shard."""
     shard = task.shards[0]
     table = pa.table({"length": pa.array(values, pa.int64())})
     written = put_table(
         store.objects, table, lambda content: layout.layer_object("extract.fast", key, shard.shard, content)
     )
-    statistics = layout.statistics_object("extract.fast", shard.shard, key)
-    store.objects.put(statistics, b"{}")
-    commit = LayerCommit("extract.fast", key, shard.shard, "crawl", written, shard.object.path, statistics, "env")
-    put_record_if_absent(store.objects, layout.commit("extract.fast", key, shard.shard), commit)
+    commit = commit_of("extract.fast", key, shard.shard, written, shard.object.path)
+    store.objects.put(commit.layers[0].statistics, b"{}")
+    name = layout.set_name({"extract.fast": key})
+    put_record_if_absent(store.objects, layout.layer_set(name), LayerSet({"extract.fast": key}))
+    put_record_if_absent(store.objects, layout.layer_commit(name, shard.shard), commit)
     return commit
 
 
@@ -73,7 +74,7 @@ def test_a_folder_without_a_store_is_a_clear_error(objects: ObjectStore) -> None
 
 def test_a_store_of_another_format_is_refused(objects: ObjectStore) -> None:
     put_record(objects, layout.STORE_RECORD, replace(RECORD, format_version=99))
-    with pytest.raises(StoreError, match="store format 99, but this version of winnow reads 2; make the store anew"):
+    with pytest.raises(StoreError, match="store format 99, but this version of winnow reads 3; make the store anew"):
         open_store(objects)
 
 
@@ -171,7 +172,7 @@ def test_recipes_read_their_own_keys_side_by_side(objects: ObjectStore) -> None:
         now = as_read(record, record.recipes[recipe].layers)
         assert now.tree_hash == generation.tree_hash
         assert store.manifest(now, "extract.fast") == store.manifest(generation, "extract.fast")
-    commits = load_layer_commits(store.objects, "extract.fast", "x", [tasks[0].shards[0].shard])
+    commits = load_layer_commits(store.objects, layout.set_name({"extract.fast": "x"}), [tasks[0].shards[0].shard])
     again, new = publish_commits(store, tasks, {"extract.fast": list(commits.values())}, "mine.yaml")
     assert (again.number, new) == (2, False), "a recipe that wrote nothing publishes nothing"
     collect_garbage(store, keep=1)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from tests.pipelines.store.commits import commits_of
 from tests.runners.scores.stores import ONE, make_store, scored, write
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.store.lease import Share
@@ -34,11 +35,12 @@ def test_slices_of_a_trace_give_the_scores_of_an_unsliced_run(folder: Path, tmp_
     recipe = write(folder)
     first, second = sliced(recipe, 2, 2), sliced(recipe, 1, 2)
     assert first.tasks + second.tasks == first.all
-    traces = sorted((folder / "store/commits/trace.mimic").glob("*/*.json"))
+    objects = LocalStore(folder / "store")
+    traces = commits_of(objects, "trace.mimic")
     assert len(traces) == first.all
-    assert not (folder / "store/commits/score.mimic").exists()
+    assert commits_of(objects, "score.mimic") == []
     outcome = scored(recipe)
-    assert sorted((folder / "store/commits/trace.mimic").glob("*/*.json")) == traces
+    assert commits_of(objects, "trace.mimic") == traces
     other = tmp_path / "other"
     shutil.copytree(folder, other, ignore=shutil.ignore_patterns("store"))
     make = write(other)

@@ -180,7 +180,8 @@ def test_an_interrupted_decision_is_finished_by_the_next(folder: Path, monkeypat
     objects, expected = one.store.objects, decided(scores, ids, None, config, SEED)
     record = decide_on(one, Sizes())[1]
     (key,) = {row.key for row in one.state.layers["score.mimic"]}
-    for lost in (layout.decision("score.mimic", key), layout.commit("score.mimic", key, "s00001")):
+    commit = layout.layer_commit(layout.set_name({"score.mimic": key}), "s00001")
+    for lost in (layout.decision("score.mimic", key), commit):
         objects.delete(lost)
         again = decide_on(one, Sizes(place_rows=100))
         require_as_expected(*again, expected)

@@ -18,14 +18,14 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.held import Held
-from winnow.pipelines.store.manifests import row_of_commit
+from winnow.pipelines.store.manifests import rows_of_commit
 from winnow.pipelines.store.state import StoreState
 from winnow.pipelines.store.tables import put_table, read_table
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.deciding import decide
 from winnow.runners.stages.stage_run import StageRun
 from winnow.schemas.recipe import FilterConfig, load_recipe
-from winnow.schemas.records import LayerCommit, ShardRecord, StoreRecord, TaskCommit
+from winnow.schemas.records import LayerPart, LayersCommit, ShardRecord, StoreRecord, TaskCommit
 from winnow.schemas.rows.scores import trace_schema
 from winnow.schemas.uint128 import values_of
 from winnow.scoring.selection.ranks import Floats, Ids
@@ -86,8 +86,8 @@ def traced(
         status = pa.array(np.where(there, "ok", "no_input").tolist(), pa.string())
         trace = pa.Table.from_arrays([status, *values, *empty], schema=schema)
         made = put_table(objects, trace, partial(layout.layer_object, bound.entry.trace, "k", name))
-        commits.append(LayerCommit(bound.entry.trace, "k", name, "web", made, put.path, "", ""))
-    rows, rows_of = len(scores), list(map(row_of_commit, commits))
+        commits.append(LayersCommit(name, "web", put.path, (LayerPart(bound.entry.trace, "k", made, ""),), ""))
+    rows, rows_of = len(scores), [rows_of_commit(commit)[bound.entry.trace] for commit in commits]
     task = TaskCommit("t", "k", "web", (), tuple(shards), None, None, rows, rows, {}, {}, 0, "")
     return Traced(Store(objects, RECORD), StoreState(Held(objects, None), [task], {bound.entry.trace: rows_of}), bound)
 

@@ -19,17 +19,15 @@ from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.sealed import put_record
 from winnow.pipelines.store.together import delete_all, each
 from winnow.schemas.errors import StoreError
-from winnow.schemas.records import LayerCommit, ObjectRecord, to_json
+from winnow.schemas.records import LayerPart, LayersCommit, ObjectRecord, to_json
 
 SHARDS = [f"shard-{number}" for number in range(20)]
 
 
 def put_commit(objects: ObjectStore, shard: str, rows: int = 1) -> None:
     made = ObjectRecord(path=f"layers/a/k/{shard}.c.parquet", rows=rows, bytes=9, values="v")
-    commit = LayerCommit(
-        layer="a", key="k", shard=shard, source="s", object=made, samples="x", statistics="y", fingerprint="f"
-    )
-    put_record(objects, layout.commit("a", "k", shard), commit)
+    commit = LayersCommit(shard, "s", "x", (LayerPart("a", "k", made, "y"),), "f")
+    put_record(objects, layout.layer_commit("a-set", shard), commit)
 
 
 def put_commits(objects: ObjectStore) -> None:
@@ -43,23 +41,23 @@ def test_commits_are_fetched_once(server: Server, monkeypatch: pytest.MonkeyPatc
     with in_front_of(server.port, lambda _: None) as proxy:
         point_to(monkeypatch, server.behind(proxy.endpoint))
         objects = open_location(address)
-        first = load_layer_commits(objects, "a", "k", SHARDS)
+        first = load_layer_commits(objects, "a-set", SHARDS)
         assert len(proxy.requests) == len(SHARDS)
-        assert load_layer_commits(objects, "a", "k", SHARDS) == first
+        assert load_layer_commits(objects, "a-set", SHARDS) == first
         assert len(proxy.requests) == len(SHARDS) + 1, "one listing tells that none has changed"
 
 
 def test_commits_that_were_replaced_or_taken_back_are_noticed(objects: ObjectStore) -> None:
     put_commits(objects)
-    first = load_layer_commits(objects, "a", "k", SHARDS)
+    first = load_layer_commits(objects, "a-set", SHARDS)
     assert sorted(first) == sorted(SHARDS)
     put_commit(objects, SHARDS[3], rows=2)
-    objects.delete(layout.commit("a", "k", SHARDS[4]))
+    objects.delete(layout.layer_commit("a-set", SHARDS[4]))
     put_commit(objects, "late")
-    again = load_layer_commits(objects, "a", "k", [*SHARDS, "late"])
-    assert again[SHARDS[3]].object.rows == 2
+    again = load_layer_commits(objects, "a-set", [*SHARDS, "late"])
+    assert again[SHARDS[3]].layers[0].object.rows == 2
     assert again.keys() == first.keys() - {SHARDS[4]} | {"late"}
-    assert load_layer_commits(objects, "a", "k", [SHARDS[4]]) == {}
+    assert load_layer_commits(objects, "a-set", [SHARDS[4]]) == {}
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
