@@ -108,7 +108,7 @@ class Held:
     def find_layer(
         self, layer: str, key: str, samples: Mapping[str, str], under: str | None = None
     ) -> dict[str, ManifestRow]:
-        """The objects of a layer under a key, by shard.
+        """The objects of a layer under a key, by shard, in the order of the samples.
 
         Args:
             layer: The layer's name.
@@ -127,7 +127,7 @@ class Held:
         for more in (self._newer_rows, self._unread_rows):
             if len(found) < len(samples):
                 found |= {row.shard: row for row in more(layer, key, samples.keys() - found.keys()) if holds(row)}
-        return found
+        return {shard: found[shard] for shard in samples if shard in found}
 
     def committed_rows(self, layer: str, key: str, samples: Mapping[str, str]) -> dict[str, ManifestRow]:
         """What is committed of a layer under a key, by shard, whether or not its objects are there."""
