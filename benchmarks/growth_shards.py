@@ -34,6 +34,8 @@ LAST_ID = "ID"  # stands for the id of a sample in the last shard
 ON_PAPER = 100_000  # shards, for the arithmetic
 
 WRITING, READING, FILES = 3.0, 0.1, 20.0  # requests of a shard that are allowed
+ONE_MORE = ", text.length"
+FOUR_MORE = "".join([ONE_MORE, *(f", {{text.length: {{as: text.length{number}}}}}" for number in (2, 3, 4))])
 MEMORY = 8 << 10  # bytes of the driver's memory for one more shard: 0.8 GiB at 100,000
 
 
@@ -58,7 +60,8 @@ CASES = (
     Case("export, nothing to do", ("export",), READING),
     Case("gc --dry-run", ("gc", "--dry-run"), READING),
     Case("audit --store-only", ("audit", "--store-only"), FILES),
-    Case("annotate, one new layer", ("annotate", "--workers", "2"), WRITING, quick_on_s3=True, more=", text.length"),
+    Case("annotate, one new layer", ("annotate", "--workers", "2"), WRITING, quick_on_s3=True, more=ONE_MORE),
+    Case("annotate, three new layers", ("annotate", "--workers", "2"), WRITING, quick_on_s3=True, more=FOUR_MORE),
 )
 
 
