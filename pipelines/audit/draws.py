@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.audit.findings import Findings
-from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.mix.plans import DrawnObject, PlanRecord
+from winnow.pipelines.running.job_tasks import OPENING_BYTES, Silent, TaskFolder, TaskKind, slices
+from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.content import name_content
 from winnow.pipelines.store.facade import ObjectStore
@@ -25,49 +26,143 @@ from winnow.pipelines.store.manifests import ManifestRow
 from winnow.pipelines.store.sealed import read_record
 from winnow.pipelines.store.tables import read_batches, read_table
 from winnow.schemas.errors import StoreError
+from winnow.schemas.identity import content_name
 from winnow.schemas.mixture import VALIDATION, Amount, MixturePlan, PlannedOutput
-from winnow.schemas.records import Generation
+from winnow.schemas.records import Generation, to_json
 from winnow.schemas.rows.draws import DRAW
 
 SHOWN = 5  # mismatched strata reported per output
+_ROW_BYTES = 32  # of a drawn row and its id, about
 
 Numbers = NDArray[np.int64]
 
 
-def check_draws(store: Store, generation: Generation, findings: Findings) -> dict[str, int]:
-    """Checks every draw of this generation's plans; returns the number of since-forgotten rows by plan."""
-    records = list(plan_records(store.objects, findings))
-    current = [record for record in records if record.plan.tree_hash == generation.tree_hash]
-    if not current:
-        if records:
-            findings.notes.append(f"no plan of generation {generation.number}: no draw was checked")
-        return {}
-    if others := len(records) - len(current):
-        findings.notes.append(f"{others:,} plans of other generations: their draws were not checked")
-    samples = {row.shard: row for row in store.manifest(generation, layout.SAMPLES)}
-    forgotten = {shard: found.rows for shard, found in hidden_rows(store, generation).items()}
-    stale: dict[str, int] = {}
-    for record in current:
-        before = len(findings.problems)
-        plan = record.plan
-        totals, gone = _Totals(plan), 0
-        for drawn in _shards(store, record, samples, findings):
+@dataclass(frozen=True, slots=True)
+class DrawsTask(TaskLine):
+    """The draws of some shards, by one plan."""
+
+    request: str
+    plan: str  # a hash of the plan
+    draws: tuple[DrawnObject, ...]
+    again: tuple[bool, ...]  # whether the plan has drawn from the shard before
+    samples: Mapping[str, ManifestRow]  # by shard
+    forgotten: Mapping[str, tuple[int, ...]]  # hidden rows, by shard
+
+
+@dataclass(slots=True)
+class DrawsFound(TaskLine):
+    """What was found in the draws of a task, by output and stratum."""
+
+    problems: list[str] = field(default_factory=list)
+    counted: list[list[int]] = field(default_factory=list)  # copies, their units; samples, their units
+    largest: list[int] = field(default_factory=list)
+    gone: int = 0  # drawn rows that were forgotten since
+
+
+@dataclass(frozen=True)
+class DrawsContext:
+    """What every task gets. Picklable."""
+
+    store: Store
+
+    def check(self, task: DrawsTask) -> DrawsFound:
+        """Adds up the draws, and compares each with the rows of its shard."""
+        plan = _plan(self.store.objects, task)
+        found, totals = DrawsFound(), _Totals(plan)
+        for one, again in zip(task.draws, task.again, strict=True):
+            try:
+                drawn = _read(self.store, plan, one, task.samples.get(one.shard), again=again)
+            except (StoreError, OSError, pa.ArrowInvalid) as error:
+                found.problems.append(f"plan {plan.name}: {one.object}: {str(error).splitlines()[0]}")
+                continue
             said = f"plan {plan.name}: shard {drawn.shard}"
-            findings.problems += [f"{said}: {line}" for line in (*_misplaced(drawn), *_exposure(plan, drawn))]
+            found.problems += [f"{said}: {line}" for line in (*_misplaced(drawn), *_exposure(plan, drawn))]
             totals.add(drawn)
-            gone += int(np.isin(drawn.rows, forgotten.get(drawn.shard, np.zeros(0, np.int64))).sum())
-        findings.problems += [f"plan {plan.name}: {line}" for line in totals.wrong()]
-        if len(findings.problems) == before:
-            findings.proved.append(
-                f"plan {plan.name}: {totals.samples:,} samples are drawn as planned, each stratum of "
-                f"{', '.join(output.name for output in plan.outputs)} and each row"
-            )
-        if gone:
-            stale[plan.name] = gone
-            findings.notes.append(
-                f"plan {plan.name}: {gone:,} drawn rows have been forgotten since; run winnow mix to make a new plan"
-            )
-    return stale
+            found.gone += int(np.isin(drawn.rows, np.array(task.forgotten.get(one.shard, ()), np.int64)).sum())
+        found.counted, found.largest = totals.counted.tolist(), totals.largest.tolist()
+        return found
+
+
+_last_plan: dict[tuple[str, str], MixturePlan] = {}  # the plan that this process read last, by its hash
+
+
+def _plan(objects: ObjectStore, task: DrawsTask) -> MixturePlan:
+    known = _last_plan.get((objects.root, task.plan))
+    if known is None:
+        known = read_record(objects, PlanRecord, layout.plan_record(task.request)).plan
+        _last_plan.clear()
+        _last_plan[objects.root, task.plan] = known
+    return known
+
+
+class DrawsCheck:
+    """Checks every draw of a generation's plans."""
+
+    def __init__(self, store: Store, generation: Generation, findings: Findings) -> None:
+        self._store = store
+        self._generation = generation
+        self._findings = findings
+        self._plans: list[MixturePlan] = []
+        self._heard = Findings()  # what is said of the plans themselves
+
+    def plan(self, tasks: TaskFolder, hidden: Mapping[str, NDArray[np.int64]]) -> None:
+        """Adds the tasks; `hidden`: the hidden rows, by samples object."""
+        records = list(plan_records(self._store.objects, self._heard))
+        current = [record for record in records if record.plan.tree_hash == self._generation.tree_hash]
+        if not current:
+            if records:
+                number = self._generation.number
+                self._heard.notes.append(f"no plan of generation {number}: no draw was checked")
+            return
+        if others := len(records) - len(current):
+            self._heard.notes.append(f"{others:,} plans of other generations: their draws were not checked")
+        samples = {row.shard: row for row in self._store.manifest(self._generation, layout.SAMPLES)}
+        self._plans = [record.plan for record in current]
+        for record in current:
+            kind = TaskKind(_kind(record.plan), DrawsTask, Silent(DrawsContext(self._store).check))
+            seen: set[str] = set()
+            digest = content_name(to_json(record.plan))
+            for some, size in slices(record.draws, lambda one: one.rows * _ROW_BYTES + 2 * OPENING_BYTES):
+                again = []
+                for one in some:
+                    again.append(one.shard in seen)
+                    seen.add(one.shard)
+                mine = {one.shard: samples[one.shard] for one in some if one.shard in samples}
+                gone = {
+                    shard: tuple(hidden[row.object].tolist()) for shard, row in mine.items() if row.object in hidden
+                }
+                tasks.add(kind, DrawsTask(record.plan.request, digest, some, tuple(again), mine, gone), size)
+
+    def conclude(self, tasks: TaskFolder) -> dict[str, int]:
+        """Reports differences from the plans; returns the number of since-forgotten rows by plan."""
+        findings = self._findings
+        findings.problems += self._heard.problems
+        findings.notes += self._heard.notes
+        stale: dict[str, int] = {}
+        for plan in self._plans:
+            before = len(findings.problems)
+            totals, gone = _Totals(plan), 0
+            for found in tasks.found(_kind(plan), DrawsFound):
+                findings.problems += found.problems
+                totals.merge(found)
+                gone += found.gone
+            findings.problems += [f"plan {plan.name}: {line}" for line in totals.wrong()]
+            if len(findings.problems) == before:
+                findings.proved.append(
+                    f"plan {plan.name}: {totals.samples:,} samples are drawn as planned, each stratum of "
+                    f"{', '.join(output.name for output in plan.outputs)} and each row"
+                )
+            if gone:
+                stale[plan.name] = gone
+                findings.notes.append(
+                    f"plan {plan.name}: {gone:,} drawn rows have been forgotten since; run winnow mix to make a new "
+                    "plan"
+                )
+        return stale
+
+
+def _kind(plan: MixturePlan) -> str:
+    return f"draws-{plan.request}"
 
 
 @dataclass(frozen=True)
@@ -85,21 +180,6 @@ class _Drawn:
     def __post_init__(self) -> None:
         for name, column in (("outputs", "output"), ("rows", "row"), ("first", "first"), ("copies", "copies")):
             object.__setattr__(self, name, self.table[column].to_numpy().astype(np.int64))
-
-
-def _shards(
-    store: Store, record: PlanRecord, samples: Mapping[str, ManifestRow], findings: Findings
-) -> Iterator[_Drawn]:
-    """Yields the readable draws, and reports the others as problems."""
-    seen: set[str] = set()
-    for one in record.draws:
-        try:
-            drawn = _read(store, record.plan, one, samples.get(one.shard), again=one.shard in seen)
-        except (StoreError, OSError, pa.ArrowInvalid) as error:
-            findings.problems.append(f"plan {record.plan.name}: {one.object}: {str(error).splitlines()[0]}")
-            continue
-        seen.add(one.shard)
-        yield drawn
 
 
 def _read(store: Store, plan: MixturePlan, one: DrawnObject, row: ManifestRow | None, *, again: bool) -> _Drawn:
@@ -178,22 +258,27 @@ class _Totals:
         self._plan = plan
         sizes = [len(output.strata) for output in plan.outputs]
         self._starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-        self._counted = np.zeros((4, int(self._starts[-1])), np.int64)  # copies, their units; samples, their units
-        self._largest = np.zeros(int(self._starts[-1]), np.int64)
+        self.counted = np.zeros((4, int(self._starts[-1])), np.int64)  # copies, their units; samples, their units
+        self.largest = np.zeros(int(self._starts[-1]), np.int64)
 
     @property
     def samples(self) -> int:
         """The number of copies counted."""
-        return int(self._counted[0].sum())
+        return int(self.counted[0].sum())
 
     def add(self, drawn: _Drawn) -> None:
         """Adds one shard."""
         place = self._starts[drawn.outputs] + drawn.table["stratum"].to_numpy()
         units = drawn.table["units"].to_numpy()
         ones = np.ones(len(units), np.int64)
-        for total, amount in zip(self._counted, (drawn.copies, drawn.copies * units, ones, units), strict=True):
+        for total, amount in zip(self.counted, (drawn.copies, drawn.copies * units, ones, units), strict=True):
             np.add.at(total, place, amount)
-        np.maximum.at(self._largest, place, units)
+        np.maximum.at(self.largest, place, units)
+
+    def merge(self, found: DrawsFound) -> None:
+        """Adds the shards of a task."""
+        self.counted += np.array(found.counted, np.int64).reshape(self.counted.shape)
+        np.maximum(self.largest, np.array(found.largest, np.int64), out=self.largest)
 
     def wrong(self) -> Iterator[str]:
         """Yields the differences from the plan."""
@@ -206,7 +291,7 @@ class _Totals:
     def _wrong(self, output: PlannedOutput, start: int) -> Iterator[str]:
         most = Fraction(repr(self._plan.max_epochs))
         for number, one in enumerate(output.strata, start):
-            counted = [int(value) for value in self._counted[:, number]]
+            counted = [int(value) for value in self.counted[:, number]]
             given, unique = Amount(counted[0], counted[1]), Amount(counted[2], counted[3])
             if (given, unique) != (one.given, one.unique):
                 yield (
@@ -214,7 +299,7 @@ class _Totals:
                     f"{_told(one.given)} of {_told(one.unique)}"
                 )
             over = one.exposed + given.units - most * one.available.units
-            if output.name != VALIDATION and given.units and over > self._largest[number]:
+            if output.name != VALIDATION and given.units and over > self.largest[number]:
                 yield f"{output.name}: {one.stratum}: is used more often than max_epochs {self._plan.max_epochs:g}"
 
 

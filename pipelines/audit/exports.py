@@ -9,25 +9,30 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from winnow.pipelines.audit.draws import plan_records
 from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.export.formats import formats
-from winnow.pipelines.export.formats.counting import FILES, Counted
+from winnow.pipelines.export.formats.counting import FILES
 from winnow.pipelines.export.formats.protocol import FileRecord
 from winnow.pipelines.export.places.bucket import fetch
 from winnow.pipelines.export.places.existing import sha256_in
 from winnow.pipelines.export.places.manifest import MANIFEST, Manifest
 from winnow.pipelines.export.places.opening import is_being_written
 from winnow.pipelines.forgetting.outputs import EXPORT, registered
+from winnow.pipelines.running.job_tasks import Silent, TaskFolder, TaskKind, slices
 from winnow.pipelines.running.run_folder import temporary_folder
+from winnow.pipelines.running.tasks import TaskLine
+from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.location import open_location
 from winnow.schemas.errors import ExportError, RecipeError, StoreError
+from winnow.schemas.identity import content_name
 from winnow.schemas.mixture import MixturePlan
 
 SHOWN = 3  # reported files that winnow did not write
@@ -40,63 +45,155 @@ class Amounts(NamedTuple):
     samples: int
 
 
-def check_exports(store: Store, stale: Mapping[str, int], findings: Findings) -> None:
-    """Checks every registered export that still exists; `stale`: since-forgotten rows by plan."""
-    paths = sorted({output.path for output in registered(store.objects) if output.kind == EXPORT})
-    if not paths:
+@dataclass(frozen=True, slots=True)
+class FilesTask(TaskLine):
+    """Some files of an export; those whose names differ only in their suffix are together."""
+
+    path: str  # of the export
+    format: str
+    groups: tuple[tuple[FileRecord, ...], ...]
+
+
+@dataclass(slots=True)
+class FilesFound(TaskLine):
+    """What was found in the files of a task."""
+
+    problems: list[str] = field(default_factory=list)  # each begins with the file
+    uncounted: list[str] = field(default_factory=list)  # why samples could not be counted
+    samples: list[tuple[str, str, int]] = field(default_factory=list)  # by what they were counted, output, number
+
+
+def check_files(task: FilesTask) -> FilesFound:
+    """Checks that each file is unchanged, and counts its samples."""
+    objects, found = open_location(task.path), FilesFound()
+    count = getattr(formats().get(task.format), "count", None)
+    samples: Counter[tuple[str, str]] = Counter()
+    uncounted: set[str] = set()
+    for files in task.groups:
+        with _brought(objects, files) as folder:
+            for file in files:
+                try:
+                    readable = _unchanged(objects, file, found)
+                    for counted in count(folder, file.path) if readable and count is not None else ():
+                        samples[counted.by, counted.output] += counted.samples
+                except RecipeError as error:
+                    uncounted.add(f"not counted: {error}")
+                except (ExportError, StoreError, OSError, ValueError) as error:
+                    found.problems.append(f"{file.path} {str(error).splitlines()[0]}")
+    found.uncounted = sorted(uncounted)
+    found.samples = [(*key, number) for key, number in sorted(samples.items())]
+    return found
+
+
+@contextmanager
+def _brought(objects: ObjectStore, files: Sequence[FileRecord]) -> Iterator[Path]:
+    """Yields a folder with these files: the export's own, or one for downloaded copies."""
+    if isinstance(objects, LocalStore):
+        yield objects.folder
         return
-    plans = {record.plan.name: record.plan for record in plan_records(store.objects, Findings())}  # said already
-    for path in paths:
-        plan = _Export(store, plans, path, findings).check()
-        if gone := stale.get(plan, 0):
-            findings.notes.append(
-                f"export {path}: has samples of {gone:,} rows forgotten since; delete it or write it again"
-            )
+    with temporary_folder("audit") as name:
+        for file in files:
+            with suppress(FileNotFoundError):  # reported when it is checked
+                fetch(objects, file.path, Path(name))
+        yield Path(name)
+
+
+def _unchanged(objects: ObjectStore, file: FileRecord, found: FilesFound) -> bool:
+    """Notes how a file differs from its record; returns whether its samples can be counted."""
+    try:
+        size = objects.size(file.path)
+    except (FileNotFoundError, NotADirectoryError):
+        found.problems.append(f"{file.path} is missing")
+        return False
+    if size != file.bytes:
+        found.problems.append(f"{file.path} has {size:,} bytes instead of {file.bytes:,}")
+    elif (sha256 := sha256_in(objects, file.path)) != file.sha256:
+        found.problems.append(f"{file.path} has changed since it was written: its SHA-256 is {sha256}")
+    return True
+
+
+class ExportsCheck:
+    """Checks every registered export that still exists."""
+
+    def __init__(self, store: Store, findings: Findings) -> None:
+        self._store = store
+        self._findings = findings
+        self._exports: list[_Export] = []
+
+    def plan(self, tasks: TaskFolder) -> None:
+        """Adds the tasks."""
+        paths = sorted({output.path for output in registered(self._store.objects) if output.kind == EXPORT})
+        if not paths:
+            return
+        # What is wrong with plans is reported by the check of draws.
+        plans = {record.plan.name: record.plan for record in plan_records(self._store.objects, Findings())}
+        self._exports = [_Export(self._store, plans, path) for path in paths]
+        for one in self._exports:
+            one.plan(tasks)
+
+    def conclude(self, tasks: TaskFolder, stale: Mapping[str, int]) -> None:
+        """Reports exports that are not what was written; `stale`: since-forgotten rows by plan."""
+        for one in self._exports:
+            one.conclude(tasks, self._findings)
+            if one.manifest is not None and (gone := stale.get(one.manifest.plan, 0)):
+                self._findings.notes.append(
+                    f"export {one.path}: has samples of {gone:,} rows forgotten since; delete it or write it again"
+                )
 
 
 class _Export:
     """One folder of an export."""
 
-    def __init__(self, store: Store, plans: Mapping[str, MixturePlan], path: str, findings: Findings) -> None:
+    def __init__(self, store: Store, plans: Mapping[str, MixturePlan], path: str) -> None:
+        self.path = path
+        self.manifest: Manifest | None = None  # None: it is not checked
+        self._amounts: dict[str, Amounts] = {}
         self._store = store
         self._plans = plans
-        self._path = path
         self._objects = open_location(path)
-        self._findings = findings
+        self._heard = Findings()  # what is said without reading its files
         self._complete = True  # whether all samples could be counted
+        self._kind = TaskKind(f"export-{content_name(path.encode())}", FilesTask, Silent(check_files))
 
-    def check(self) -> str:
-        """Reports what is proved or wrong; returns the name of the plan, if it is an export of this store."""
-        before = len(self._findings.problems)
+    def plan(self, tasks: TaskFolder) -> None:
+        """Reads its record, and adds tasks for its files."""
         try:
             if self._is_gone():
-                self._note("unfinished; run: winnow export" if is_being_written(self._path) else "no longer exists")
-                return ""
-            manifest, amounts = self._manifest()
+                self._note("unfinished; run: winnow export" if is_being_written(self.path) else "no longer exists")
+                return
+            manifest, self._amounts = self._manifest()
         except (ExportError, StoreError, OSError) as error:
             self._wrong(str(error).splitlines()[0])
-            return ""
+            return
         if manifest.store != self._store.record.name:
             self._note(f"now belongs to the store {manifest.store}: not checked")
-            return ""
-        self._outline(manifest, amounts)
-        self._files(manifest, amounts)
-        self._others(manifest)
-        if len(self._findings.problems) == before:
-            size = sum(file.bytes for file in manifest.files)
-            samples = sum(amount.samples for amount in amounts.values())
+            return
+        self.manifest = manifest
+        self._outline(manifest)
+        for some, size in slices(_groups(manifest.files), lambda group: sum(file.bytes for file in group)):
+            tasks.add(self._kind, FilesTask(self.path, manifest.format, some), size)
+
+    def conclude(self, tasks: TaskFolder, findings: Findings) -> None:
+        """Reports what is proved or wrong."""
+        if self.manifest is not None:
+            self._files(self.manifest, tasks)
+            self._others(self.manifest)
+        findings.notes += self._heard.notes
+        findings.problems += self._heard.problems
+        if self.manifest is not None and not self._heard.problems:
+            size = sum(file.bytes for file in self.manifest.files)
+            samples = sum(amount.samples for amount in self._amounts.values())
             said = f"{samples:,} samples" if self._complete else "samples not counted"
-            self._findings.proved.append(
-                f"export {self._path}: {len(manifest.files):,} files, {size:,} bytes are unchanged; {said}"
+            findings.proved.append(
+                f"export {self.path}: {len(self.manifest.files):,} files, {size:,} bytes are unchanged; {said}"
             )
-        return manifest.plan
 
     def _is_gone(self) -> bool:
         """Whether nothing is there; an empty folder counts as nothing, and so do files that no record names yet."""
         if isinstance(self._objects, LocalStore):
             folder = self._objects.folder
             return not folder.is_dir() or not any(folder.iterdir())
-        return not self._objects.exists(MANIFEST) and (is_being_written(self._path) or not any(self._objects.list()))
+        return not self._objects.exists(MANIFEST) and (is_being_written(self.path) or not any(self._objects.list()))
 
     def _manifest(self) -> tuple[Manifest, dict[str, Amounts]]:
         try:
@@ -119,8 +216,9 @@ class _Export:
             raise ExportError(f"{MANIFEST} is invalid") from None
         return manifest, amounts
 
-    def _outline(self, manifest: Manifest, amounts: Mapping[str, Amounts]) -> None:
+    def _outline(self, manifest: Manifest) -> None:
         """Checks that samples plus those left out match the record, and the record matches the plan."""
+        amounts = self._amounts
         planned, held = (sum(column) for column in zip(*amounts.values(), strict=True)) if amounts else (0, 0)
         left_out = sum(line.samples for line in manifest.left_out)
         if planned != held + left_out:
@@ -137,60 +235,26 @@ class _Export:
             if said != wanted:
                 self._wrong(f"{name}: {MANIFEST} declares {said:,} planned samples, but the plan has {wanted:,}")
 
-    def _files(self, manifest: Manifest, amounts: Mapping[str, Amounts]) -> None:
-        """Checks that each file is unchanged, and that together they have the declared samples."""
-        found: Counter[tuple[str, str]] = Counter({(FILES, name): 0 for name in amounts})
+    def _files(self, manifest: Manifest, tasks: TaskFolder) -> None:
+        """Reports changed files, and samples that are not as many as declared."""
+        samples: Counter[tuple[str, str]] = Counter({(FILES, name): 0 for name in self._amounts})
         uncounted: set[str] = set()
-        for files in _groups(manifest.files):
-            with self._brought(files) as folder:
-                for file in files:
-                    try:
-                        for counted in self._counted(manifest, folder, file.path) if self._unchanged(file) else ():
-                            found[counted.by, counted.output] += counted.samples
-                    except RecipeError as error:
-                        uncounted.add(f"not counted: {error}")
-                    except (ExportError, StoreError, OSError, ValueError) as error:
-                        self._wrong(f"{file.path} {str(error).splitlines()[0]}")
+        for found in tasks.found(self._kind.name, FilesFound):
+            uncounted.update(found.uncounted)
+            for line in found.problems:
+                self._wrong(line)
+            for by, name, number in found.samples:
+                samples[by, name] += number
         if not hasattr(formats().get(manifest.format), "count"):
             uncounted.add(f"not counted: no counter for {manifest.format}")
         for line in sorted(uncounted):
             self._complete = False
             self._note(line)
-        for (by, name), samples in sorted(found.items()):
-            said = amounts.get(name, Amounts(0, 0)).samples
-            if samples != said and not (uncounted and by == FILES):
+        for (by, name), number in sorted(samples.items()):
+            said = self._amounts.get(name, Amounts(0, 0)).samples
+            if number != said and not (uncounted and by == FILES):
                 holds = "its files have" if by == FILES else f"{by} lists"
-                self._wrong(f"{name}: {holds} {samples:,} samples, but {MANIFEST} declares {said:,}")
-
-    @contextmanager
-    def _brought(self, files: Sequence[FileRecord]) -> Iterator[Path]:
-        """Yields a folder with these files: the export's own, or one for downloaded copies."""
-        if isinstance(self._objects, LocalStore):
-            yield self._objects.folder
-            return
-        with temporary_folder("audit") as name:
-            for file in files:
-                with suppress(FileNotFoundError):  # reported when it is checked
-                    fetch(self._objects, file.path, Path(name))
-            yield Path(name)
-
-    def _counted(self, manifest: Manifest, folder: Path, path: str) -> Iterator[Counted]:
-        count = getattr(formats().get(manifest.format), "count", None)
-        if count is not None:
-            yield from count(folder, path)
-
-    def _unchanged(self, file: FileRecord) -> bool:
-        try:
-            size = self._objects.size(file.path)
-        except (FileNotFoundError, NotADirectoryError):
-            self._wrong(f"{file.path} is missing")
-            return False
-        if size != file.bytes:
-            self._wrong(f"{file.path} has {size:,} bytes instead of {file.bytes:,}")
-            return True  # still count its samples
-        if (found := sha256_in(self._objects, file.path)) != file.sha256:
-            self._wrong(f"{file.path} has changed since it was written: its SHA-256 is {found}")
-        return True
+                self._wrong(f"{name}: {holds} {number:,} samples, but {MANIFEST} declares {said:,}")
 
     def _others(self, manifest: Manifest) -> None:
         """Reports foreign files: readers that take every file would include them."""
@@ -202,16 +266,16 @@ class _Export:
             self._note(f"{len(others):,} {'file' if len(others) == 1 else 'files'} that winnow did not write: {shown}")
 
     def _note(self, line: str) -> None:
-        self._findings.notes.append(f"export {self._path}: {line}")
+        self._heard.notes.append(f"export {self.path}: {line}")
 
     def _wrong(self, line: str) -> None:
-        self._findings.problems.append(f"export {self._path}: {line}")
+        self._heard.problems.append(f"export {self.path}: {line}")
 
 
-def _groups(files: Sequence[FileRecord]) -> Iterator[list[FileRecord]]:
+def _groups(files: Sequence[FileRecord]) -> Iterator[tuple[FileRecord, ...]]:
     """Groups files whose names differ only in their suffix, so that an index is checked with its data."""
     for _, group in itertools.groupby(sorted(files, key=_stem), _stem):
-        yield list(group)
+        yield tuple(group)
 
 
 def _stem(file: FileRecord) -> str:

@@ -1,52 +1,115 @@
 """Checks every file of a store by itself, whatever its kind and whether or not a record names it."""
 
+import itertools
 from collections import Counter
-from collections.abc import Set
+from collections.abc import Iterator, Set
+from dataclasses import dataclass, field
 
 from winnow.pipelines.audit.findings import Findings
+from winnow.pipelines.running.job_tasks import OPENING_BYTES, Silent, TaskFolder, TaskKind, slices
 from winnow.pipelines.running.ledger.intake import read_intake
+from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.content import check_content
+from winnow.pipelines.store.damage import DamagedError, MissingError
+from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.sealed import check_record
 from winnow.pipelines.store.tables import check_table
 from winnow.schemas.errors import StoreError
+from winnow.schemas.records import GenerationRecord
 
 SHOWN = 3  # files that are none of the store's
 
 
-def check_files(store: Store, checked: Set[str], findings: Findings) -> None:
-    """Checks each file on its own, in bounded memory.
+@dataclass(frozen=True, slots=True)
+class FilesTask(TaskLine):
+    """Some files, by path."""
 
-    Args:
-        store: The store.
-        checked: Files whose bytes were checked already.
-        findings: Gets what is wrong, unless it has it.
-    """
-    count: Counter[str] = Counter()
-    foreign: list[str] = []
-    wrong = 0
-    for info in store.objects.list():
-        path = info.path
-        match layout.proof_of(path):
-            case None:
-                foreign.append(path)
-                continue
-            case layout.Proof.NONE:
-                continue
-        count[path.partition("/")[0]] += 1
+    paths: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class FilesFound(TaskLine):
+    """What is wrong with the files of a task."""
+
+    problems: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class FilesContext:
+    """What every task gets. Picklable."""
+
+    store: Store
+
+    def check(self, task: FilesTask) -> FilesFound:
+        """Checks each file on its own, in bounded memory."""
+        found = FilesFound()
+        for path in task.paths:
+            try:
+                check_file(self.store, path)
+            except StoreError as error:
+                found.problems.append(str(error))
+        return found
+
+
+class FilesCheck:
+    """Checks each file of a store on its own; files that the check of objects reads are only counted."""
+
+    def __init__(self, store: Store, record: GenerationRecord | None, findings: Findings) -> None:
+        """`record`: the generation whose objects are checked otherwise; None: nothing is."""
+        self._store = store
+        self._record = record
+        self._findings = findings
+        self._kind = TaskKind("files", FilesTask, Silent(FilesContext(store).check))
+        self._count: Counter[str] = Counter()
+        self._foreign: list[str] = []
+        self._others = 0  # foreign files that are not listed
+
+    def plan(self, tasks: TaskFolder) -> None:
+        """Adds the tasks: lists the store once, and holds the paths of one layer's objects at a time."""
+        for some, size in slices(self._unchecked(), lambda info: info.size + OPENING_BYTES):
+            tasks.add(self._kind, FilesTask(tuple(info.path for info in some)), size)
+
+    def _unchecked(self) -> Iterator[ObjectInfo]:
+        for layer, infos in itertools.groupby(self._store.objects.list(), lambda info: _layer(info.path)):
+            checked = self._checked(layer)
+            for info in infos:
+                match layout.proof_of(info.path):
+                    case None:
+                        self._note_foreign(info.path)
+                    case layout.Proof.NONE:
+                        pass
+                    case _:
+                        self._count[info.path.partition("/")[0]] += 1
+                        if info.path not in checked:
+                            yield info
+
+    def _checked(self, layer: str) -> Set[str]:
+        """The objects of a layer that the check of objects reads whole; of an empty table it reads few bytes."""
+        if self._record is None or layer not in self._record.layers:
+            return frozenset()
         try:
-            if path not in checked:
-                check_file(store, path)
-        except StoreError as error:
-            wrong += 1
-            if str(error) not in findings.problems:
-                findings.problems.append(str(error))
-    if not wrong:
-        findings.proved.append(f"{count.total():,} files have their checksums ({_told(count)})")
-    if foreign:
-        more = f" and {len(foreign) - SHOWN:,} more" if len(foreign) > SHOWN else ""
-        findings.notes.append(f"not files of the store, not checked: {', '.join(foreign[:SHOWN])}{more}")
+            return {row.object for row in self._store.every_row(self._record, layer) if row.rows}
+        except (DamagedError, MissingError):  # its objects are checked here
+            return frozenset()
+
+    def _note_foreign(self, path: str) -> None:
+        if len(self._foreign) < SHOWN:
+            self._foreign.append(path)
+        else:
+            self._others += 1
+
+    def conclude(self, tasks: TaskFolder) -> None:
+        """Reports files that are not what was written."""
+        findings = self._findings
+        wrong = [line for found in tasks.found(self._kind.name, FilesFound) for line in found.problems]
+        findings.problems += [line for line in wrong if line not in findings.problems]
+        if not wrong:
+            findings.proved.append(f"{self._count.total():,} files have their checksums ({_told(self._count)})")
+        if self._foreign:
+            more = f" and {self._others:,} more" if self._others else ""
+            findings.notes.append(f"not files of the store, not checked: {', '.join(self._foreign)}{more}")
 
 
 def check_file(store: Store, path: str) -> None:
@@ -71,3 +134,8 @@ def check_file(store: Store, path: str) -> None:
 
 def _told(count: Counter[str]) -> str:
     return ", ".join(f"{number:,} in {name}" for name, number in sorted(count.items()))
+
+
+def _layer(path: str) -> str:
+    """The layer of an object whose bytes the check of objects reads; "" for every other file."""
+    return layout.layer_of(path) if path.startswith((layout.SAMPLES_OBJECTS, layout.LAYERS)) else ""

@@ -1,103 +1,212 @@
-"""Audits one generation completely, in the order in which a person would ask."""
+"""Audits one generation completely, in the order in which a person would ask.
+
+Each check describes its tasks first; all of them run as one job, and what they found is reported check by check.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from winnow.pipelines.audit.draws import check_draws
-from winnow.pipelines.audit.exports import check_exports
-from winnow.pipelines.audit.files import check_files
+from winnow.pipelines.audit.draws import DrawsCheck
+from winnow.pipelines.audit.exports import ExportsCheck
+from winnow.pipelines.audit.files import FilesCheck
 from winnow.pipelines.audit.findings import Findings
-from winnow.pipelines.audit.objects import (
-    check_alignment,
-    check_balance,
-    check_environments,
-    check_identities,
-    check_intake,
-    check_objects,
-)
-from winnow.pipelines.audit.sources import check_sources
+from winnow.pipelines.audit.identities import RepeatedIds, id_partitions
+from winnow.pipelines.audit.objects import ObjectsCheck, check_alignment, check_environments, check_intake
+from winnow.pipelines.audit.ranges import RangesCheck
+from winnow.pipelines.audit.sources import SourcesCheck
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.forgetting.hidden_rows import every_hidden_row
-from winnow.pipelines.forgetting.ranges import ForgottenRanges
+from winnow.pipelines.forgetting.hidden_rows import every_hidden_row, every_shard_text
+from winnow.pipelines.forgetting.scanning import scan_missing
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.query.generation import require_latest_for
+from winnow.pipelines.running.job_steps import JobSteps
+from winnow.pipelines.running.job_tasks import HERE, Jobs, TaskFolder
+from winnow.pipelines.running.linear_jobs import LinearJob, Stored
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.damage import DamagedError, MissingError
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.neutral import neutral_stream
-from winnow.pipelines.store.hiding.scans import load_hiding
-from winnow.pipelines.store.manifests import ManifestRow
+from winnow.pipelines.store.hiding.scans import HiddenRows, load_hiding
 from winnow.pipelines.store.sealed import find_record
-from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import Generation, GenerationRecord, StoredWeights, TaskCommit, WeightKeys
 from winnow.schemas.rows.scores import TRACES
+
+CHECKS = "Checks"
 
 T = TypeVar("T")
 
 
 def audit_generation(
-    store: Store, generation: Generation, context: IngestContext | None, *, exports: bool = True
+    store: Store,
+    generation: Generation,
+    context: IngestContext | None,
+    *,
+    exports: bool = True,
+    jobs: Jobs = HERE,
 ) -> Findings:
     """Audits the store's objects, draws and files, its exports, and its sources.
+
+    Tasks read all of them; this process reads manifests and what tasks found, so its memory grows with the objects of
+    one layer, with ingest tasks, files of exports and forgotten rows, and not with other rows. What is found, and its
+    order, does not depend on where jobs run.
 
     Args:
         store: The store.
         generation: Its latest generation, as the recipe reads it; the objects of every recipe are checked.
         context: From the recipe: where the sources are. None: do not read them again.
         exports: Whether to read registered exports again.
+        jobs: Where jobs run.
     """
     findings = Findings()
-    checked: set[str] = set()
-    stale: dict[str, int] = {}
-    tasks: list[TaskCommit] = []
-    with _going_on(findings):
-        tasks = store.tasks(generation)
     record = store.generation_record(generation.number)
-    with _going_on(findings):
-        checked = check_objects(store, record, findings)
-    for check in (
-        partial(check_alignment, store, generation, findings),
-        partial(check_balance, store, tasks, findings),
-        partial(check_intake, store, tasks, findings),
-        partial(check_identities, store, generation, findings),
-        partial(check_forgotten, store, record, findings),
-    ):
+    with jobs.folder("audit") as steps:
+        audit = _Audit(store, generation, record, context, findings, steps)
         with _going_on(findings):
-            check()
-    with _going_on(findings):
-        stale = check_draws(store, generation, findings)
-    check_environments(generation, findings)
-    with _going_on(findings):
-        check_weights(store, generation, findings)
-    check_files(store, checked, findings)
-    if exports:
-        with _going_on(findings):
-            check_exports(store, stale, findings)
+            audit.find_hidden(jobs)
+        audit.plan(exports=exports)
+        audit.run(jobs)
+        audit.conclude()
     if context is None:
         findings.notes.append("the sources were not read again; name the recipe to prove that nothing was lost")
-    else:
-        with _going_on(findings):
-            check_sources(context, tasks, findings)
     return findings
 
 
 def audit_store(
-    store: Store, recipe: BoundRecipe | None, context: IngestContext | None, *, exports: bool = True
+    store: Store, recipe: BoundRecipe | None, context: IngestContext | None, *, exports: bool = True, jobs: Jobs = HERE
 ) -> Findings:
     """Audits the latest generation as a recipe reads it; if its record is damaged, every file by itself."""
     try:
         generation = require_latest_for(recipe, store)
     except DamagedError as error:
         findings = Findings(problems=[str(error)])
-        check_files(store, frozenset(), findings)
+        with jobs.folder("audit") as steps:
+            tasks = TaskFolder(steps)
+            files = FilesCheck(store, None, findings)
+            files.plan(tasks)
+            tasks.run(jobs, CHECKS)
+            files.conclude(tasks)
         return findings
-    return audit_generation(store, generation, context, exports=exports)
+    return audit_generation(store, generation, context, exports=exports, jobs=jobs)
+
+
+class _Audit:
+    """The checks of an audit, in the order in which they report."""
+
+    def __init__(
+        self,
+        store: Store,
+        generation: Generation,
+        record: GenerationRecord,
+        context: IngestContext | None,
+        findings: Findings,
+        steps: JobSteps,
+    ) -> None:
+        self._store = store
+        self._generation = generation
+        self._record = record
+        self._findings = findings
+        self._tasks = TaskFolder(steps)
+        self._ids = RepeatedIds(steps)
+        self._objects = ObjectsCheck(store, record, findings)
+        self._ranges = RangesCheck(store)
+        self._draws = DrawsCheck(store, generation, findings)
+        self._files = FilesCheck(store, record, findings)
+        self._exports = ExportsCheck(store, findings)
+        self._sources = SourcesCheck(context, findings) if context is not None else None
+        self._hidden: dict[str, HiddenRows] = {}
+        self._commits: list[TaskCommit] = []  # of the recipe
+        self._damage: dict[str, Exception] = {}  # why a check could not be planned
+
+    def find_hidden(self, jobs: Jobs) -> None:
+        """Finds the hidden rows of every recipe's samples; objects that were not scanned are scanned by tasks."""
+        hiding = load_hiding(self._store.objects)
+        if hiding:
+            scan_missing(self._store, hiding, every_shard_text(self._store, self._record, hiding), jobs)
+            self._hidden = every_hidden_row(self._store, self._record, hiding)
+
+    def plan(self, *, exports: bool) -> None:
+        """Describes the tasks of all checks."""
+        hidden = {path: found.rows for path, found in self._hidden.items()}
+        purged = {path: np.setdiff1d(found.rows, found.pending) for path, found in self._hidden.items()}
+        with self._planning("balance"):
+            self._commits = self._store.tasks(self._generation)
+        self._objects.plan(self._tasks, self._generation, {path: rows for path, rows in purged.items() if len(rows)})
+        with self._planning("ranges"):
+            self._ranges.plan(self._tasks, self._store.every_task(self._record), hidden)
+        with self._planning("draws"):
+            self._draws.plan(self._tasks, hidden)
+        self._files.plan(self._tasks)
+        if exports:
+            with self._planning("exports"):
+                self._exports.plan(self._tasks)
+        if self._sources is not None:
+            self._sources.plan(self._tasks, self._commits)
+
+    def run(self, jobs: Jobs) -> None:
+        """Runs the tasks in one job, in which ids meet."""
+        partitions = id_partitions(self._generation)
+        ids = Stored("Ids", partitions, self._ids.store)
+        steps = self._tasks.steps
+        jobs.run(LinearJob(steps, CHECKS, self._tasks.count, self._tasks.numbered.send, (), ids), self._tasks.size)
+
+    def conclude(self) -> None:
+        """Reports what tasks found, and checks what records alone tell."""
+        store, generation, findings, tasks = self._store, self._generation, self._findings, self._tasks
+        self._objects.collect(tasks)
+        self._ranges.collect(tasks)
+        self._report("balance")
+        with _going_on(findings):
+            self._objects.conclude()
+        with _going_on(findings):
+            check_alignment(store, generation, findings)
+        self._report("ranges")
+        self._ranges.conclude(self._commits, self._objects.footers, findings)
+        with _going_on(findings):
+            check_intake(store, self._commits, findings)
+        self._ids.conclude(generation, findings, complete=self._objects.all_ids_sent)
+        self._conclude_forgotten()
+        self._report("draws")
+        stale = self._draws.conclude(tasks)
+        check_environments(generation, findings)
+        with _going_on(findings):
+            check_weights(store, generation, findings)
+        self._files.conclude(tasks)
+        self._report("exports")
+        self._exports.conclude(tasks, stale)
+        if self._sources is not None:
+            self._sources.conclude(tasks)
+
+    def _conclude_forgotten(self) -> None:
+        """Reports purged rows that are not empty in every layer; counts the rows that are hidden but not purged."""
+        filled = self._objects.filled
+        self._findings.problems += [
+            f"{path}: still has content of a forgotten row that is marked as purged" for path in filled
+        ]
+        waiting = sum(len(found.pending) for found in self._hidden.values())
+        rows = sum(len(found.rows) for found in self._hidden.values()) - waiting
+        if rows and not filled:
+            self._findings.proved.append(f"{rows:,} forgotten rows are empty in every layer")
+        if waiting or self._ranges.quoting:
+            self._findings.notes.append(
+                f"{waiting:,} forgotten rows are hidden but not purged yet; run winnow gc --purge to remove their "
+                "content"
+            )
+
+    @contextmanager
+    def _planning(self, check: str) -> Iterator[None]:
+        """Leaves out the tasks of a check that lacks a file; what is wrong is reported in the check's place."""
+        try:
+            yield
+        except (DamagedError, MissingError) as error:
+            self._damage[check] = error
+
+    def _report(self, check: str) -> None:
+        error = self._damage.get(check)
+        if error is not None and str(error) not in self._findings.problems:
+            self._findings.problems.append(str(error))
 
 
 @contextmanager
@@ -140,38 +249,3 @@ def _found(store: Store, kind: type[T], path: str) -> T | None:
         return find_record(store.objects, kind, path)
     except StoreError:
         return None
-
-
-def check_forgotten(store: Store, record: GenerationRecord, findings: Findings) -> None:
-    """Checks that purged rows are empty in every layer; counts the rows that are hidden but not purged."""
-    hiding = load_hiding(store.objects)
-    if not hiding:
-        return
-    hidden = every_hidden_row(store, record, hiding)
-    purged = {samples: np.setdiff1d(found.rows, found.pending) for samples, found in hidden.items()}
-    wrong = [
-        f"{row.object}: still has content of a forgotten row that is marked as purged"
-        for layer in sorted(record.layers)
-        for row in store.every_row(record, layer)
-        if len(purged.get(row.samples, ())) and not _is_neutral(store, layer, row, purged[row.samples])
-    ]
-    findings.problems += wrong
-    rows = sum(map(len, purged.values()))
-    if rows and not wrong:
-        findings.proved.append(f"{rows:,} forgotten rows are empty in every layer")
-    ranges = ForgottenRanges(store, hiding, hidden)
-    waiting = sum(len(found.pending) for found in hidden.values())
-    quoted = sum(ranges.quotes(task) for task in store.every_task(record))
-    if waiting or quoted:
-        findings.notes.append(
-            f"{waiting:,} forgotten rows are hidden but not purged yet; run winnow gc --purge to remove their content"
-        )
-
-
-def _is_neutral(store: Store, layer: str, row: ManifestRow, rows: NDArray[np.int64]) -> bool:
-    try:
-        as_it_is = read_batches(store.objects, row.object)
-        emptied = neutral_stream(layer, read_batches(store.objects, row.object), rows)
-        return all(left.equals(right) for left, right in zip(as_it_is, emptied, strict=True))
-    except StoreError:
-        return True  # already reported by the check of objects

@@ -1,53 +1,162 @@
 """Checks that the objects of a generation exist and are unchanged, aligned and balanced.
 
 Only the records under test come from the writers: bytes are hashed again, values are hashed
-again after reading them, and rows are counted from footers.
+again after reading them, and rows are counted from footers. Tasks read objects; the driver compares what they found
+with manifests, of which it holds one or two at a time.
 """
 
-from collections.abc import Iterable
-from contextlib import closing
+import itertools
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
-import duckdb
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from winnow.pipelines.audit.findings import Findings
+from winnow.pipelines.audit.identities import id_partitions, strange_ids
+from winnow.pipelines.running.blocks import AddressedBlock
+from winnow.pipelines.running.exchange import BlockPacker, partition_of_key, split_by_partition
+from winnow.pipelines.running.job_tasks import OPENING_BYTES, TaskFolder, TaskKind, slices
 from winnow.pipelines.running.ledger.intake import require_tasks
+from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.damage import missing
-from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.damage import DamagedError, MissingError, damaged, missing
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.neutral import neutral_stream
 from winnow.pipelines.store.manifests import ManifestRow
-from winnow.pipelines.store.tables import open_table
+from winnow.pipelines.store.tables import open_table, read_batches
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import Generation, GenerationRecord, TaskCommit, values_hash
 from winnow.schemas.values import ValueHasher
 
+PROVED = "content and values are as committed"
 
-def check_objects(store: Store, record: GenerationRecord, findings: Findings) -> set[str]:
-    """Checks that every object of every layer exists and has its commit's values; returns the paths of those objects.
 
-    Reading the values checks every byte of an object against its name.
-    """
-    checked: set[str] = set()
-    count = size = 0
-    wrong = False
-    for layer, entry in sorted(record.layers.items()):
-        values: dict[str, dict[str, str]] = {key: {} for key in entry.keys}
-        for row in store.every_row(record, layer):
-            values.setdefault(row.key, {})[row.shard] = _check_object(store.objects, row, findings)
-            checked |= {row.object} if row.rows else set()  # of an empty table, few bytes are read
-            if not store.objects.exists(row.statistics):
-                findings.problems.append(str(missing(store.root, row.statistics)))
-            count += 1
-            size += row.bytes
-        wrong |= {key: values_hash(found) for key, found in values.items()} != {
-            key: one.values for key, one in entry.keys.items()
+@dataclass(frozen=True, slots=True)
+class ObjectsTask(TaskLine):
+    """Some objects of one layer, in the order of its manifest."""
+
+    layer: str
+    rows: tuple[ManifestRow, ...]
+    identified: tuple[bool, ...]  # of which samples the ids are sent
+    purged: Mapping[str, tuple[int, ...]]  # the rows that must be empty, by samples object
+
+
+@dataclass(slots=True)
+class ObjectsFound(TaskLine):
+    """What is wrong with the objects of a task; empty if nothing is."""
+
+    problems: list[str] = field(default_factory=list)
+    values: dict[str, str] = field(default_factory=dict)  # the hash of objects with other values than committed ones
+    footers: dict[str, int] = field(default_factory=dict)  # the rows of samples with others than committed; or -1
+    unsent: bool = False  # whether the ids of some samples could not be read
+    filled: list[str] = field(default_factory=list)  # objects with content in rows that are marked as purged
+
+
+@dataclass(frozen=True)
+class ObjectsContext:
+    """What every task gets. Picklable."""
+
+    store: Store
+    partitions: int  # of ids
+
+    def check(self, number: int, task: ObjectsTask) -> Generator[AddressedBlock, None, ObjectsFound]:
+        """Reads objects whole, which checks every byte against their names; sends the ids of samples."""
+        objects, found = self.store.objects, ObjectsFound()
+        packer = BlockPacker(f"objects-{number}")
+        for row, identified in zip(task.rows, task.identified, strict=True):
+            for batch in _read(self.store, row, found):
+                if identified:
+                    ids = pa.RecordBatch.from_arrays([batch["id"].cast(pa.binary(16))], ["id"])
+                    place = partition_of_key(ids["id"], self.partitions)
+                    for partition, part in split_by_partition(ids, place, self.partitions):
+                        yield from packer.add(partition, part)
+            found.unsent |= identified and row.object in found.values
+            if not objects.exists(row.statistics):
+                found.problems.append(str(missing(objects.root, row.statistics)))
+            purged = np.array(task.purged.get(row.samples, ()), np.int64)
+            if len(purged) and not _is_neutral(self.store, task.layer, row, purged):
+                found.filled.append(row.object)
+        yield from packer.finish()
+        return found
+
+
+class ObjectsCheck:
+    """Checks that every object of every layer exists and has its commit's values."""
+
+    def __init__(self, store: Store, record: GenerationRecord, findings: Findings) -> None:
+        self._store = store
+        self._record = record
+        self._findings = findings
+        self._found: dict[str, list[ObjectsFound]] = {}
+        self._unlisted: list[StoreError] = []  # the damage of manifests
+
+    def plan(self, tasks: TaskFolder, generation: Generation, purged: Mapping[str, NDArray[np.int64]]) -> None:
+        """Adds the tasks; one manifest is held at a time."""
+        identified = generation.layers[layout.SAMPLES].keys
+        held = [one for entry in self._record.layers.values() for one in entry.keys.values()]
+        total = sum(one.bytes + one.shards * OPENING_BYTES for one in held)
+        context = ObjectsContext(self._store, id_partitions(generation))
+        for layer in sorted(self._record.layers):
+            kind = TaskKind(f"objects-{layer}", ObjectsTask, context.check)
+            try:
+                rows = self._store.every_row(self._record, layer)
+            except (DamagedError, MissingError) as error:
+                self._unlisted.append(error)
+                continue
+            for some, size in slices(rows, lambda row: row.bytes + OPENING_BYTES, total):
+                mine = {row.samples: tuple(purged[row.samples].tolist()) for row in some if row.samples in purged}
+                sent = tuple(layer == layout.SAMPLES and identified.get(row.source) == row.key for row in some)
+                tasks.add(kind, ObjectsTask(layer, some, sent, mine), size)
+
+    def collect(self, tasks: TaskFolder) -> None:
+        """Reads what the tasks found."""
+        self._found = {
+            layer: list(tasks.found(f"objects-{layer}", ObjectsFound)) for layer in sorted(self._record.layers)
         }
-    if wrong:
-        findings.problems.append(f"generation {record.number}: the hash of a layer's values is not the recorded one")
-    else:
-        findings.proved.append(f"{count:,} objects, {size:,} bytes: content and values are as committed")
-    return checked
+
+    @property
+    def footers(self) -> dict[str, int]:
+        """The rows of samples objects with others than were committed."""
+        return {path: rows for found in self._every() for path, rows in found.footers.items()}
+
+    @property
+    def filled(self) -> list[str]:
+        """Objects with content in rows that are marked as purged."""
+        return [path for found in self._every() for path in found.filled]
+
+    @property
+    def all_ids_sent(self) -> bool:
+        """Whether the ids of all samples were read."""
+        return not self._unlisted and not any(found.unsent for found in self._every())
+
+    def conclude(self) -> None:
+        """Reports objects that are not what was committed."""
+        self._findings.problems += [line for found in self._every() for line in found.problems]
+        self._findings.problems += [str(error) for error in self._unlisted]
+        if self._unlisted:
+            return
+        count = size = 0
+        wrong = False
+        for layer, entry in sorted(self._record.layers.items()):
+            other = {path: value for found in self._found[layer] for path, value in found.values.items()}
+            values: dict[str, dict[str, str]] = {key: {} for key in entry.keys}
+            for row in self._store.every_row(self._record, layer):
+                values.setdefault(row.key, {})[row.shard] = other.get(row.object, row.values)
+                count += 1
+                size += row.bytes
+            wrong |= {key: values_hash(found) for key, found in values.items()} != {
+                key: one.values for key, one in entry.keys.items()
+            }
+        if wrong:
+            number = self._record.number
+            self._findings.problems.append(f"generation {number}: the hash of a layer's values is not the recorded one")
+        else:
+            self._findings.proved.append(f"{count:,} objects, {size:,} bytes: {PROVED}")
+
+    def _every(self) -> Iterator[ObjectsFound]:
+        return itertools.chain.from_iterable(self._found.values())
 
 
 def check_alignment(store: Store, generation: Generation, findings: Findings) -> None:
@@ -71,30 +180,6 @@ def check_alignment(store: Store, generation: Generation, findings: Findings) ->
             findings.proved.append(f"layer {layer} is aligned with the samples of all {len(samples):,} shards")
 
 
-def check_balance(store: Store, tasks: Iterable[TaskCommit], findings: Findings) -> None:
-    """Checks that records = kept + dropped + quarantined, counted from the footers of what was written."""
-    records = kept = dropped = quarantined = 0
-    wrong = False
-    for task in tasks:
-        written = sum(_footer_rows(store.objects, shard.object.path, findings) for shard in task.shards)
-        refused = [
-            _footer_rows(store.objects, ranges.path, findings) if ranges else 0
-            for ranges in (task.dropped, task.quarantine)
-        ]
-        if not task.balanced or task.records != written + sum(refused):
-            wrong = True
-            findings.problems.append(
-                f"task {task.task}: {task.records} records in, {written} rows, "
-                f"{refused[0]} dropped, {refused[1]} quarantined"
-            )
-        records, kept = records + task.records, kept + written
-        dropped, quarantined = dropped + refused[0], quarantined + refused[1]
-    if not wrong:
-        findings.proved.append(
-            f"{records:,} records = {kept:,} rows + {dropped:,} dropped + {quarantined:,} quarantined"
-        )
-
-
 def check_intake(store: Store, tasks: Iterable[TaskCommit], findings: Findings) -> None:
     """Checks that every task of the generation is in its source's list of tasks."""
     names: dict[str, set[str]] = {}
@@ -107,25 +192,6 @@ def check_intake(store: Store, tasks: Iterable[TaskCommit], findings: Findings) 
             findings.problems.append(str(error))
 
 
-def check_identities(store: Store, generation: Generation, findings: Findings) -> None:
-    """Checks that ids are unique. They are partitioned in tables on disk, so memory stays bounded."""
-    rows = store.manifest(generation, layout.SAMPLES)
-    with closing(duckdb.connect(config={"threads": "1", "memory_limit": "1GB"})) as connection:
-        connection.execute("CREATE TABLE ids (id BLOB)")
-        total = 0
-        for row in rows:
-            for batch in store.batches(row, ["id"]):
-                connection.register("batch", pa.table({"id": batch["id"].cast(pa.binary())}))
-                connection.execute("INSERT INTO ids SELECT id FROM batch")
-                total += batch.num_rows
-        repeated = connection.execute(
-            "SELECT hex(id), count(*) FROM ids GROUP BY id HAVING count(*) > 1 ORDER BY 1 LIMIT 10"
-        ).fetchall()
-    findings.problems += [f"{count} rows share the id {identity.lower()}" for identity, count in repeated]
-    if not repeated:
-        findings.proved.append(f"{total:,} ids are all different")
-
-
 def check_environments(generation: Generation, findings: Findings) -> None:
     """Notes objects made in different environments, which may differ in pinned values."""
     if len(generation.environments) > 1:
@@ -133,29 +199,42 @@ def check_environments(generation: Generation, findings: Findings) -> None:
         findings.notes.append(f"objects were made in {len(generation.environments)} different environments ({made})")
 
 
-def _check_object(objects: ObjectStore, row: ManifestRow, findings: Findings) -> str:
+def _read(store: Store, row: ManifestRow, found: ObjectsFound) -> Iterator[pa.RecordBatch]:
+    """Yields the rows of an object, and notes what is wrong with it."""
+    footer = -1
+    values, strange, example = "", 0, 0
     try:
-        with open_table(objects, row.object) as parquet:
+        with open_table(store.objects, row.object) as parquet:
+            footer = int(parquet.metadata.num_rows)
             schema = parquet.schema_arrow
             hasher = ValueHasher(schema)
             for batch in parquet.iter_batches(use_threads=False):
-                hasher.update(batch.cast(schema) if batch.schema != schema else batch)
+                batch = batch.cast(schema) if batch.schema != schema else batch
+                if layout.layer_of(row.object) == layout.SAMPLES and len(other := strange_ids(batch)):
+                    example = example if strange else hasher.rows + int(other[0])
+                    strange += len(other)
+                hasher.update(batch)
+                yield batch
+        values = hasher.hexdigest()
+        if values != row.values:
+            found.problems.append(f"{row.object}: its values have the hash {values}, {row.values} was committed")
+        if hasher.rows != row.rows:
+            found.problems.append(f"{row.object}: {hasher.rows} rows, {row.rows} were committed")
+        if strange:
+            what = f"{strange:,} ids do not follow from the source of their rows, such as that of row {example:,}"
+            found.problems.append(str(damaged(store.root, row.object, what)))
     except StoreError as error:
-        findings.problems.append(str(error))
-        return ""
-    values = hasher.hexdigest()
+        found.problems.append(str(error))
     if values != row.values:
-        findings.problems.append(f"{row.object}: its values have the hash {values}, {row.values} was committed")
-    if hasher.rows != row.rows:
-        findings.problems.append(f"{row.object}: {hasher.rows} rows, {row.rows} were committed")
-    return values
+        found.values[row.object] = values
+    if footer != row.rows:
+        found.footers[row.object] = footer
 
 
-def _footer_rows(objects: ObjectStore, path: str, findings: Findings) -> int:
+def _is_neutral(store: Store, layer: str, row: ManifestRow, rows: NDArray[np.int64]) -> bool:
     try:
-        with open_table(objects, path) as parquet:
-            return int(parquet.metadata.num_rows)
-    except StoreError as error:
-        if str(error) not in findings.problems:
-            findings.problems.append(str(error))
-        return -1
+        as_it_is = read_batches(store.objects, row.object)
+        emptied = neutral_stream(layer, read_batches(store.objects, row.object), rows)
+        return all(left.equals(right) for left, right in zip(as_it_is, emptied, strict=True))
+    except StoreError:
+        return True  # already reported by the check of objects

@@ -4,9 +4,9 @@ For each file, the ranges that became rows, were dropped or were quarantined are
 the file as it is: archives member by member, JSON lines by their newlines, tables by their footers (law 3).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +17,9 @@ from winnow.pipelines.ingest.counting import StreamCount, check_lines, check_ran
 from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
 from winnow.pipelines.ingest.planning.formats import kind_of
 from winnow.pipelines.ingest.records import ReadLimits, Span
+from winnow.pipelines.running.job_tasks import OPENING_BYTES, Silent, TaskFolder, TaskKind, slices
+from winnow.pipelines.running.tasks import TaskLine
+from winnow.pipelines.store.damage import DamagedError, MissingError
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.records import TaskCommit
@@ -33,34 +36,96 @@ CLAIMS = pa.schema(
 )
 
 
-def check_sources(context: IngestContext, tasks: list[TaskCommit], findings: Findings) -> None:
-    """Checks every file of every source in the recipe."""
-    files = size = 0
-    wrong = len(findings.problems)
-    for name, source in context.sources.items():
-        mine = [task for task in tasks if task.source == name]
-        for group in _groups(mine):
-            claims = _claims(context.store.objects, group)
-            sizes = {part.path: part.size for task in group for part in task.inputs}
+@dataclass(frozen=True, slots=True)
+class SourcesTask(TaskLine):
+    """Some files of a source: the ingest tasks that read a file in parts, or a batch of whole files, together."""
+
+    source: str
+    groups: tuple[tuple[TaskCommit, ...], ...]
+
+
+@dataclass(slots=True)
+class SourcesFound(TaskLine):
+    """What was found in the files of a task."""
+
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    files: int = 0  # in which every range is accounted for
+    bytes: int = 0
+
+
+@dataclass(frozen=True)
+class SourcesContext:
+    """What every task gets. Picklable."""
+
+    ingest: IngestContext
+
+    def check(self, task: SourcesTask) -> SourcesFound:
+        """Compares the claims on each file with the file."""
+        found, findings = SourcesFound(), Findings()
+        source = self.ingest.sources[task.source]
+        for group in task.groups:
+            try:
+                claims = _claims(self.ingest.store.objects, group)
+            except (DamagedError, MissingError) as error:
+                findings.problems.append(str(error))
+                continue
+            sizes = {part.path: part.size for commit in group for part in commit.inputs}
             for path, expected in sorted(sizes.items()):
                 spans = claims.filter(pc.equal(claims["path"], path))
-                if _check_file(source, path, expected, spans, context.limits, findings):
-                    files += 1
-                    size += expected
-    if len(findings.problems) == wrong:
-        findings.proved.append(f"{files:,} source files, {size:,} bytes: every range is accounted for exactly once")
+                if _check_file(source, path, expected, spans, self.ingest.limits, findings):
+                    found.files += 1
+                    found.bytes += expected
+        found.problems, found.notes = findings.problems, findings.notes
+        return found
 
 
-def _groups(tasks: list[TaskCommit]) -> Iterator[list[TaskCommit]]:
+class SourcesCheck:
+    """Checks every file of every source in the recipe."""
+
+    def __init__(self, context: IngestContext, findings: Findings) -> None:
+        self._context = context
+        self._findings = findings
+        self._kind = TaskKind("sources", SourcesTask, Silent(SourcesContext(context).check))
+
+    def plan(self, tasks: TaskFolder, commits: Iterable[TaskCommit]) -> None:
+        """Adds the tasks, in the order of the sources and of their files."""
+        by_source: dict[str, list[TaskCommit]] = {}
+        for commit in commits:
+            by_source.setdefault(commit.source, []).append(commit)
+        for name in self._context.sources:
+            for some, size in slices(_groups(by_source.get(name, ())), _input_bytes):
+                tasks.add(self._kind, SourcesTask(name, some), size)
+
+    def conclude(self, tasks: TaskFolder) -> None:
+        """Reports files with ranges that are not accounted for."""
+        files = size = 0
+        wrong = False
+        for found in tasks.found(self._kind.name, SourcesFound):
+            self._findings.problems += [line for line in found.problems if line not in self._findings.problems]
+            self._findings.notes += found.notes
+            wrong |= bool(found.problems)
+            files, size = files + found.files, size + found.bytes
+        if not wrong:
+            self._findings.proved.append(
+                f"{files:,} source files, {size:,} bytes: every range is accounted for exactly once"
+            )
+
+
+def _input_bytes(group: tuple[TaskCommit, ...]) -> int:
+    return sum(commit.input_bytes + OPENING_BYTES for commit in group)
+
+
+def _groups(tasks: Iterable[TaskCommit]) -> Iterator[tuple[TaskCommit, ...]]:
     """Groups tasks to check together: the parts of one file, or one batch of whole files."""
     by_first: dict[str, list[TaskCommit]] = {}
     for task in tasks:
         by_first.setdefault(task.inputs[0].path, []).append(task)
     for path in sorted(by_first):
-        yield by_first[path]
+        yield tuple(by_first[path])
 
 
-def _claims(objects: ObjectStore, tasks: list[TaskCommit]) -> pa.Table:
+def _claims(objects: ObjectStore, tasks: Iterable[TaskCommit]) -> pa.Table:
     batches = []
     for task in tasks:
         for shard in task.shards:

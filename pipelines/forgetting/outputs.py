@@ -7,12 +7,13 @@ a person makes by hand are unknown.
 
 import itertools
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from winnow.pipelines.export.places.existing import replaced_folder, unfinished_folder
 from winnow.pipelines.store import layout
@@ -20,7 +21,7 @@ from winnow.pipelines.store.content import read_content
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.errors import StoreError
-from winnow.schemas.identity import content_name
+from winnow.schemas.identity import ID_BYTES, content_name
 from winnow.schemas.records import from_json, to_json
 
 DECISIONS, REPORT, ROBOTS, EXPORT = "decisions", "report", "robots", "export"
@@ -64,19 +65,26 @@ def registered(objects: ObjectStore) -> list[Output]:
     return sorted(found, key=lambda one: (one.kind, one.path, one.generation))
 
 
-def affected(objects: ObjectStore, ids: Iterable[bytes]) -> list[AffectedOutput]:
-    """The existing outputs that have or may have these samples, including those that cannot be checked."""
-    wanted = frozenset(ids)
+def list_rows(objects: ObjectStore) -> bool:
+    """Whether an output lists rows by id, so that the number of forgotten rows in it can be told."""
+    return any(output.kind == DECISIONS and os.path.exists(output.path) for output in registered(objects))
+
+
+def affected(objects: ObjectStore, ids: NDArray[np.bytes_]) -> list[AffectedOutput]:
+    """The existing outputs that have or may have forgotten samples, including those that cannot be checked.
+
+    Args:
+        objects: The store.
+        ids: The sorted ids of the samples; only needed if an output lists rows.
+    """
     found: dict[tuple[str, str], AffectedOutput] = {}
-    if not wanted:
-        return []
     if objects.exists(layout.REPORT):
         own = Output(REPORT, f"{objects.root}/{layout.REPORT}", 0)
         found[REPORT, own.path] = AffectedOutput(own, True, None)
     for output in itertools.chain.from_iterable((one, *_unfinished(one)) for one in registered(objects)):
         inside = inside_path(objects, output) is not None
         if inside or "://" in output.path or os.path.exists(output.path):
-            rows = _rows(output, wanted) if output.kind == DECISIONS else None
+            rows = _rows(output, ids) if output.kind == DECISIONS else None
             if rows != 0:
                 found[output.kind, output.path] = AffectedOutput(output, inside, rows)
     return list(found.values())
@@ -123,12 +131,23 @@ def _unfinished(output: Output) -> list[Output]:
     return [Output(EXPORT, path, output.generation) for path in hidden if os.path.isdir(path)]
 
 
-def _rows(output: Output, wanted: frozenset[bytes]) -> int | None:
+def _rows(output: Output, ids: NDArray[np.bytes_]) -> int | None:
     try:
         with pq.ParquetFile(output.path) as parquet:
-            batches = parquet.iter_batches(columns=["id", "url"])
-            rows = (row for batch in batches for row in zip(batch["id"], batch["url"], strict=True))
             # An output written after forgetting has no address of the row.
-            return sum(bool(url.is_valid) and identity.as_py() in wanted for identity, url in rows)
+            return sum(
+                _count(batch["id"].filter(batch["url"].is_valid()), ids)
+                for batch in parquet.iter_batches(columns=["id", "url"])
+            )
     except (OSError, pa.ArrowInvalid, KeyError):
         return None
+
+
+def _count(column: pa.Array, ids: NDArray[np.bytes_]) -> int:
+    """How many values of a column are among sorted ids."""
+    if not len(ids) or not len(column):
+        return 0
+    held = pa.concat_arrays([column.cast(pa.binary(ID_BYTES))])
+    wanted = np.frombuffer(held.buffers()[1], ids.dtype, len(held), held.offset * ID_BYTES)
+    at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
+    return int((ids[at] == wanted).sum())

@@ -12,6 +12,7 @@ import apache_beam as beam
 
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.job_steps import Batches, JobSteps, sending, task_numbers
+from winnow.pipelines.running.step_beats import beat_step
 
 T = TypeVar("T")
 
@@ -47,15 +48,21 @@ class LinearJob:
 
     @property
     def parts(self) -> Mapping[str, int]:
-        """The partitions of each exchange, for the progress."""
-        return {one.name: one.partitions for one in self.between} | {self.last.name: self.last.partitions}
+        """The tasks, and the partitions of each exchange, for the progress."""
+        exchanges = {one.name: one.partitions for one in self.between}
+        return {self.name: self.tasks} | exchanges | {self.last.name: self.last.partitions}
 
     def build(self, pipeline: beam.Pipeline) -> None:
         """Add the job to a pipeline."""
-        blocks = task_numbers(pipeline, self.tasks) | self.name >> sending(self.send)
+        blocks = task_numbers(pipeline, self.tasks) | self.name >> sending(self._sent)
         for one in self.between:
             blocks = self.steps.exchange(one.name, blocks, one.consume)
         self.steps.finish(self.last.name, blocks, self.last.consume)
+
+    def _sent(self, task: int) -> Iterator[AddressedBlock]:
+        """Run a task, and count it as finished."""
+        yield from self.send(task)
+        beat_step(self.steps.objects, self.steps.scratch, self.name)
 
     def run_here(self) -> None:
         """Run the job in this process, which holds all blocks of an exchange at once."""

@@ -58,17 +58,17 @@ def publish_union(
 
 
 def publish_rewritten(
-    store: Store, tasks: Iterable[TaskCommit], layers: Mapping[str, Iterable[ManifestRow]]
+    store: Store, tasks: Iterable[TaskCommit], layers: Iterable[tuple[str, Iterable[ManifestRow]]]
 ) -> GenerationRecord:
     """Publishes a generation of exactly these objects, for the recipes of the latest one. The caller holds the lease.
 
     Args:
         store: The store, which has a generation.
         tasks: The ingest tasks of every key.
-        layers: The objects of every other layer, of every key.
+        layers: Every other layer, with its objects of every key.
     """
     made = list(tasks)
-    entries = {name: put_manifest(store.objects, name, rows) for name, rows in layers.items()}
+    entries = {name: put_manifest(store.objects, name, rows) for name, rows in layers}
     entries[layout.SAMPLES] = put_manifest(store.objects, layout.SAMPLES, sample_rows(made))
     task_list = put_tasks(store.objects, made)
     while True:

@@ -1,5 +1,6 @@
 """Processes many objects concurrently: on an object store each request waits for the network and is billed."""
 
+import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -66,5 +67,18 @@ def reader_below(objects: ObjectStore, prefix: str) -> Callable[[str], bytes]:
 
 
 def delete_all(objects: ObjectStore, paths: Iterable[str]) -> int:
-    """Removes objects, in any order; returns their number."""
-    return sum(1 for _ in each(objects, objects.delete, list(paths)))  # the first error is raised here
+    """Removes objects, in any order; returns their number. On S3, a thousand go in one request."""
+    if not isinstance(objects, BucketStore):
+        return sum(1 for _ in map(objects.delete, list(paths)))
+
+    def delete(some: list[str]) -> int:
+        objects.delete_batch(some)
+        return len(some)
+
+    return sum(in_order(delete, _batches(paths, objects.batch), AT_ONCE))  # the first error is raised here
+
+
+def _batches(paths: Iterable[str], size: int) -> Iterator[list[str]]:
+    left = iter(paths)
+    while some := list(itertools.islice(left, size)):
+        yield some

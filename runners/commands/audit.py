@@ -4,8 +4,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import open_console, open_place
-from winnow.runners.commands.parser import place_argument
+from winnow.runners.commands.opening import open_console, open_jobs, open_place
+from winnow.runners.commands.parser import place_argument, runner_arguments
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,6 +21,7 @@ def add(commands: "Commands") -> None:
     """Add the command and its arguments."""
     parser = commands.add_parser("audit", help="prove from the files alone that no row and no byte is lost")
     place_argument(parser)
+    runner_arguments(parser)
     parser.add_argument(
         "--store-only", action="store_true", help="check the store only; read no sources and no exports"
     )
@@ -33,7 +34,8 @@ def run(options: argparse.Namespace) -> int:
 
     recipe, store = open_place(options.place)
     context = recipe.ingest(store) if recipe is not None and not options.store_only else None
-    findings = audit_store(store, recipe, context, exports=not options.store_only)
+    jobs = open_jobs(options, store, "audit", quiet=options.json)
+    findings = audit_store(store, recipe, context, exports=not options.store_only, jobs=jobs)
     return print_findings(findings, open_console(), as_json=options.json)
 
 

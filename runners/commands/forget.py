@@ -3,8 +3,8 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import open_console, open_place
-from winnow.runners.commands.parser import place_argument
+from winnow.runners.commands.opening import open_console, open_jobs, open_place
+from winnow.runners.commands.parser import place_argument, runner_arguments
 
 if TYPE_CHECKING:
     from winnow.runners.commands.parser import Commands
@@ -19,6 +19,7 @@ def add(commands: "Commands") -> None:
         "and the others are recorded.",
     )
     place_argument(parser)
+    runner_arguments(parser)
     for kind, name, text in (
         ("url", "URL", "the rows of this URL"),
         ("domain", "HOST", "the rows of this host and its subdomains"),
@@ -43,4 +44,5 @@ def run(options: argparse.Namespace) -> int:
     """Record what to forget; the exit status is 3 if no row of the store matches."""
     from winnow.runners.stages.forgetting import run_forget
 
-    return run_forget(options, open_place(options.place)[1], open_console())
+    store = open_place(options.place)[1]
+    return run_forget(options, store, open_jobs(options, store, "forget", quiet=options.json), open_console())

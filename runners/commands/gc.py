@@ -3,11 +3,14 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import open_console, open_place
-from winnow.runners.commands.parser import place_argument, wait_argument
+from winnow.runners.commands.opening import open_console, open_jobs, open_place
+from winnow.runners.commands.parser import engine_arguments, place_argument
 from winnow.schemas.errors import WinnowError
 
 if TYPE_CHECKING:
+    from winnow.pipelines.binding.bound_recipe import BoundRecipe
+    from winnow.pipelines.store.gc import Collected
+    from winnow.pipelines.store.generations import Store
     from winnow.runners.commands.parser import Commands
 
 
@@ -20,36 +23,32 @@ def add(commands: "Commands") -> None:
     parser.add_argument(
         "--gone", action="store_true", help="also delete records of exports and other outputs that no longer exist"
     )
-    wait_argument(parser)
+    engine_arguments(parser)
     parser.add_argument("--dry-run", action="store_true", help="show what would be deleted; delete nothing")
 
 
 def run(options: argparse.Namespace) -> int:
     """Collect garbage, after a purge if one is requested or unfinished."""
     from winnow.pipelines.forgetting.outputs import drop_missing
-    from winnow.pipelines.forgetting.purging import finish_purge
     from winnow.pipelines.store import layout
     from winnow.pipelines.store.command_lease import writing
     from winnow.pipelines.store.gc import collect_garbage
-    from winnow.runners.report.writing import write_report
-    from winnow.runners.stages.forgetting import run_purge
 
     if options.keep < 1:
         raise WinnowError(f"--keep {options.keep}: the latest generation is always kept; expected 1 or more")
     recipe, store = open_place(options.place)
     if options.purge:
-        done = run_purge(store, options.keep, open_console(), dry_run=options.dry_run)
-        if layout.REPORT in done.removed and not options.dry_run:
-            write_report(store, None, recipe)
-            open_console().print("report        rewritten")
-        collected = done.collected
+        collected = _purge(options, recipe, store)
     else:
         with writing(store.objects):
-            if not options.dry_run:
-                finish_purge(store)
-            elif store.objects.exists(layout.PURGE):
+            unfinished = store.objects.exists(layout.PURGE)
+            if unfinished and options.dry_run:
                 word = "would also finish the interrupted purge, whose deletions are not counted here"
                 open_console().print(word, soft_wrap=True)
+            elif unfinished:
+                from winnow.pipelines.forgetting.purging import finish_purge  # loads Beam
+
+                finish_purge(store, open_jobs(options, store, "gc"))
             collected = collect_garbage(store, options.keep, dry_run=options.dry_run)
     word = "would drop" if options.dry_run else "dropped"
     for output in drop_missing(store.objects, dry_run=options.dry_run) if options.gone else ():
@@ -62,3 +61,16 @@ def run(options: argparse.Namespace) -> int:
         soft_wrap=True,
     )
     return 0
+
+
+def _purge(options: argparse.Namespace, recipe: "BoundRecipe | None", store: "Store") -> "Collected":
+    """Remove the content of forgotten rows, and write a report that showed some again."""
+    from winnow.pipelines.store import layout
+    from winnow.runners.report.writing import write_report
+    from winnow.runners.stages.forgetting import run_purge
+
+    done = run_purge(store, options.keep, open_jobs(options, store, "gc"), open_console(), dry_run=options.dry_run)
+    if layout.REPORT in done.removed and not options.dry_run:
+        write_report(store, None, recipe)
+        open_console().print("report        rewritten")
+    return done.collected

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from winnow.pipelines.binding.bound_recipe import BoundRecipe
+    from winnow.pipelines.running.job_tasks import Jobs
     from winnow.pipelines.store.generations import Store
     from winnow.runners.engines.engine import Engine
 
@@ -27,6 +28,16 @@ def open_engine(options: argparse.Namespace) -> "Engine":
     from winnow.runners.engines.names import parse_workers
 
     return named_engine(options.runner, parse_workers(options.workers), options.beam)
+
+
+def open_jobs(options: argparse.Namespace, store: "Store", stage: str, *, quiet: bool = False) -> "Jobs":
+    """Where the jobs of a command run that is no stage of a recipe; `quiet` shows no progress."""
+    from winnow.runners.stages.engine_jobs import EngineJobs
+    from winnow.runners.stages.stage_run import StageRun
+
+    console = open_console()
+    console.quiet = quiet
+    return EngineJobs(StageRun(console, open_engine(options), store), stage)
 
 
 def bound_recipe(file: str | Path) -> "BoundRecipe":

@@ -10,7 +10,9 @@ from winnow.schemas.problems import suggestion
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
-PIPELINES = frozenset({"run", "ingest", "annotate", "dedupe", "score", "demo", "mix", "export"})
+PIPELINES = frozenset(
+    {"run", "ingest", "annotate", "dedupe", "score", "demo", "mix", "export", "audit", "forget", "gc"}
+)
 """The commands whose flags after '--' go to Beam."""
 
 SLICED = ("ingest", "annotate", "score")
@@ -88,6 +90,12 @@ def wait_argument(parser: argparse.ArgumentParser) -> None:
 
 def engine_arguments(parser: argparse.ArgumentParser) -> None:
     """Add `--runner`, `--workers` and `--wait`."""
+    runner_arguments(parser)
+    wait_argument(parser)
+
+
+def runner_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add `--runner` and `--workers`, for commands that hold no store."""
     parser.add_argument(
         "--runner",
         default="local",
@@ -95,4 +103,3 @@ def engine_arguments(parser: argparse.ArgumentParser) -> None:
         help="local (default), portable, spark, flink, dataflow or prism; see docs/howto/engines.md",
     )
     parser.add_argument("--workers", default="0", metavar="N", help="worker processes (default: one per core)")
-    wait_argument(parser)

@@ -9,14 +9,17 @@ from pathlib import Path
 import orjson
 from rich.console import Console
 
-from winnow.pipelines.forgetting.hidden_rows import Effect, effect_of, every_hidden_row, scan_store
-from winnow.pipelines.forgetting.outputs import AffectedOutput, affected
+from winnow.pipelines.forgetting.effects import Effect, effect_of
+from winnow.pipelines.forgetting.hidden_rows import every_hidden_row
+from winnow.pipelines.forgetting.outputs import AffectedOutput, affected, list_rows
 from winnow.pipelines.forgetting.purging import Purged, purge
 from winnow.pipelines.forgetting.requests import RequestError, Selection, parse_selector, read_list, selectors_of
+from winnow.pipelines.forgetting.scanning import NO_IDS, scan_store
+from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.running.run_folder import remove_dead_runs
 from winnow.pipelines.store.command_lease import writing
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.scans import load_hiding, load_tombstones, put_tombstone
+from winnow.pipelines.store.hiding.scans import load_hiding, load_tombstones, put_tombstone, store_scans
 from winnow.runners.terminal.escaping import visible
 from winnow.runners.terminal.quantities import grouped
 from winnow.schemas.errors import WinnowError
@@ -30,7 +33,7 @@ SHOWN = 10
 UNKNOWN_COPIES = "winnow does not know of other copies, such as backups, or of models trained on them"
 
 
-def run_forget(options: argparse.Namespace, store: Store, console: Console) -> int:
+def run_forget(options: argparse.Namespace, store: Store, jobs: Jobs, console: Console) -> int:
     """`winnow forget`. The exit status is 0, 3 if no row matches, or 1 if part of the request is invalid.
 
     A repeated request succeeds, as its rows may already be purged and can no longer be recognised.
@@ -44,13 +47,14 @@ def run_forget(options: argparse.Namespace, store: Store, console: Console) -> i
     name, new = "", False
     if selections and not options.dry_run:
         name, new = put_tombstone(store.objects, selectors.tombstone(options.reason))
-    effect = effect_of(store, selectors) if selections else Effect()
-    latest = store.latest_record()
-    if name and latest is not None:
-        with contextlib.suppress(FileNotFoundError):  # the cached value only saves time; a collector may be deleting it
-            scan_store(store, latest)
+    effect = effect_of(store, selectors, jobs, ids=list_rows(store.objects)) if selections else Effect()
+    if name:
+        with contextlib.suppress(FileNotFoundError):  # scans only save time; a collector may be deleting them
+            store_scans(store.objects, [(frozenset([name]), scan) for scan in effect.scans])
+            if (latest := store.latest_record()) is not None:
+                scan_store(store, latest, jobs)
     unmet = [one for one in selections if not one.hashes & effect.met]
-    copies = affected(store.objects, effect.ids)
+    copies = affected(store.objects, NO_IDS if effect.ids is None else effect.ids) if effect.generations else []
     if options.json:
         found = _json(name, new, selectors, effect, unmet, bad, copies)
         sys.stdout.write(orjson.dumps(found).decode() + "\n")
@@ -63,10 +67,10 @@ def run_forget(options: argparse.Namespace, store: Store, console: Console) -> i
     return 0 if effect.rows or (name and not new) else NOTHING_MET
 
 
-def run_purge(store: Store, keep: int, console: Console, *, dry_run: bool) -> Purged:
+def run_purge(store: Store, keep: int, jobs: Jobs, console: Console, *, dry_run: bool) -> Purged:
     """`winnow gc --purge`."""
     with writing(store.objects):
-        done = purge(store, keep, dry_run=dry_run)
+        done = purge(store, keep, dry_run=dry_run, jobs=jobs)
     if not dry_run:
         remove_dead_runs(logs=True)
 
@@ -127,7 +131,7 @@ def _print(
         say("unmet", f"{one}: matches no row{later}")
     if len(unmet) > SHOWN:
         say("unmet", f"… and {len(unmet) - SHOWN:,} more")
-    if effect.ids:
+    if effect.generations:
         say("affected", f"generations that contain such rows: {', '.join(map(str, effect.generations))}")
         for copy in copies:
             say("affected", _copy(copy))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.forgetting.hidden_rows import scan_store
+from winnow.pipelines.forgetting.scanning import scan_store
 from winnow.pipelines.query.generation import former_keys, keys_read, read_as, recipe_name
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import LayerKeys, Store

@@ -11,7 +11,7 @@ import secrets
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -120,6 +120,15 @@ class Bucket(Protocol):
 
     def delete(self, key: str) -> None:
         """Removes the object, if it exists."""
+        ...
+
+    @property
+    def batch(self) -> int:
+        """How many objects `delete_batch` removes in one request."""
+        ...
+
+    def delete_batch(self, keys: Sequence[str]) -> None:
+        """Removes as many objects as `batch` says, or fewer; those that do not exist are fine."""
         ...
 
     def clear_uploads(self, prefix: str) -> int:
@@ -247,6 +256,16 @@ class BucketStore(ABC):
         """Removes the object; a missing one is fine."""
         key, bucket = self._key(path), self._bucket
         self._ask(path, lambda _: bucket.delete(key))
+
+    @property
+    def batch(self) -> int:
+        """How many objects `delete_batch` removes in one request."""
+        return self._bucket.batch
+
+    def delete_batch(self, paths: Sequence[str]) -> None:
+        """Removes up to `batch` objects in one request; missing ones are fine."""
+        keys, bucket = [self._key(path) for path in paths], self._bucket
+        self._ask(self.prefix, lambda _: bucket.delete_batch(keys))
 
     def scratch(self) -> Path:
         """This process's folder on the local disk (TMPDIR); leftovers of killed processes are removed."""

@@ -7,6 +7,7 @@ without credentials.
 
 import io
 import os
+from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, wait
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from winnow.pipelines.store.buckets.bucket_store import (
     Remembered,
     sending,
 )
-from winnow.pipelines.store.buckets.s3_errors import said
+from winnow.pipelines.store.buckets.s3_errors import client_error, said
 from winnow.pipelines.store.buckets.trying import Trying
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.schemas.errors import StoreError
@@ -38,6 +39,8 @@ PART_BYTES = 16 << 20
 UNASKED_BYTES = 1 << 20
 MOST_PARTS = 9_000  # S3: 10 000
 PAGE = 1_000  # S3's most
+BATCH = 1_000  # objects deleted in one request: S3's most
+UNKNOWN = {"NotImplemented", "MethodNotAllowed", "MissingContentMD5", "501", "405"}
 CONNECT_SECONDS = 5
 ANSWER_SECONDS = 30  # without receiving a byte
 METADATA_SECONDS = 1  # for the machine's own credentials: not every machine has such a service
@@ -67,6 +70,7 @@ class S3Bucket:
         self.remembered = Remembered()
         self._s3 = _client(name)
         self._there = False  # whether the bucket is known to exist
+        self._batches = True  # whether the service deletes several objects in one request, as far as known
 
     def get(self, key: str, start: int, stop: int | None, version: str | None) -> Piece:
         """Sends one GET; the body is read whole, so that a broken connection is detected here."""
@@ -149,6 +153,34 @@ class S3Bucket:
         with suppress(FileNotFoundError):  # other services than S3 may raise it
             self._ask("delete_object", Key=key)
 
+    @property
+    def batch(self) -> int:
+        """A thousand, or one once the service has shown that it does not know such requests."""
+        return BATCH if self._batches else 1
+
+    def delete_batch(self, keys: Sequence[str]) -> None:
+        """Sends one DeleteObjects; one DELETE for each object if the service does not know that."""
+        if len(keys) > 1 and self._batches:
+            try:
+                answer = self._ask("delete_objects", Delete={"Objects": [{"Key": key} for key in keys], "Quiet": True})
+            except _UnknownError:
+                self._batches = False
+            else:
+                self._require_deleted(answer.get("Errors", ()))
+                return
+        for key in keys:
+            self.delete(key)
+
+    def _require_deleted(self, refused: Sequence[dict[str, str]]) -> None:
+        """Raises the error of the first object that is still there; a batch is answered as a whole if some are."""
+        for one in refused:
+            answer = {"Error": one, "ResponseMetadata": {}}
+            error = client_error(
+                answer, "DeleteObjects", self._name, self._s3.meta.endpoint_url, signed=not _unsigned()
+            )
+            if not isinstance(error, FileNotFoundError):
+                raise error
+
     def clear_uploads(self, prefix: str) -> int:
         """Aborts every multipart upload under the prefix."""
         dropped = 0
@@ -197,6 +229,8 @@ class S3Bucket:
         except ClientError as error:
             code = error.response.get("Error", {}).get("Code", "")
             self._there = self._there or code == "NoSuchKey"
+            if operation == "delete_objects" and code in UNKNOWN:
+                raise _UnknownError from None
             if code in {"InvalidRange", "416"}:
                 raise _OutOfRangeError from None
             if code in {"PreconditionFailed", "412"}:
@@ -213,6 +247,10 @@ class S3Bucket:
 
 class _OutOfRangeError(Exception):
     """The object ends before the range begins."""
+
+
+class _UnknownError(Exception):
+    """The service does not know this kind of request: some that are like S3 do not delete several objects at once."""
 
 
 class _RefusedError(StoreError):

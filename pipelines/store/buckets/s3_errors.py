@@ -1,5 +1,6 @@
 """Translates errors of S3 and boto3 to one line with the remedy, or to a passing error."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from winnow.pipelines.store.buckets.trying import (
@@ -44,6 +45,7 @@ _PERMISSIONS = {
     "CompleteMultipartUpload": "s3:PutObject",
     "AbortMultipartUpload": "s3:AbortMultipartUpload",
     "DeleteObject": "s3:DeleteObject",
+    "DeleteObjects": "s3:DeleteObject",
     "ListObjectsV2": "s3:ListBucket",
     "ListMultipartUploads": "s3:ListBucketMultipartUploads",
 }
@@ -77,9 +79,9 @@ def said(error: Exception, bucket: str, endpoint: str, *, signed: bool) -> Excep
     """Translates the failure of one request to FileNotFoundError, PassingError or StoreError."""
     from botocore import exceptions as boto
 
-    place = f"s3://{bucket}"
     if isinstance(error, boto.ClientError):
-        return _answered(error.response, error.operation_name, place, endpoint, signed=signed)
+        return client_error(error.response, error.operation_name, bucket, endpoint, signed=signed)
+    place = f"s3://{bucket}"
     words = first_line(error)
     if isinstance(error, (boto.NoCredentialsError, boto.PartialCredentialsError)):
         return StoreError(
@@ -100,7 +102,9 @@ def said(error: Exception, bucket: str, endpoint: str, *, signed: bool) -> Excep
     return cut(endpoint, words)
 
 
-def _answered(response: dict[str, Any], operation: str, place: str, endpoint: str, *, signed: bool) -> Exception:
+def client_error(response: Mapping[str, Any], operation: str, bucket: str, endpoint: str, *, signed: bool) -> Exception:
+    """Translates what the service answered, about a request or about one object of it."""
+    place = f"s3://{bucket}"
     details = response.get("Error", {})
     meta = response.get("ResponseMetadata", {})
     code, words = details.get("Code", ""), details.get("Message", "").rstrip(".") or "no reason given"

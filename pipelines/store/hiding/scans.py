@@ -7,7 +7,7 @@ for a writer.
 
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -42,6 +42,7 @@ SCAN = pa.schema(
         pa.field("pending", _ROWS, nullable=False),  # those of them that still have content
     ]
 )
+TAKEN = pa.schema([*SCAN, pa.field("tombstones", pa.list_(pa.string()), nullable=False)])
 _TOMBSTONES = b"tombstones.2"  # renamed whenever matching covers more rows, because older scans missed them
 
 
@@ -107,6 +108,12 @@ class Hiding:
             return NOTHING
         self.scan_missing(objects, samples, texts)
         return HiddenRows.merged(self._found.get(samples, {}).values())
+
+    def lacks(self, samples: str, texts: Sequence[str] = ()) -> bool:
+        """Whether a scan is missing for a shard."""
+        every = self.tombstones.keys()
+        paths = (samples, *(texts if self.reads_texts else ()))
+        return any(not every <= self._covered.get(path, frozenset()) for path in paths)
 
     def scan_missing(
         self, objects: ObjectStore, samples: str, texts: Sequence[str] = ()
@@ -191,16 +198,37 @@ def store_scans(objects: ObjectStore, taken: Iterable[tuple[frozenset[str], Scan
     paths = []
     for tombstones in sorted(by_set, key=sorted):
         scans = sorted(by_set[tombstones], key=lambda scan: (scan.samples, scan.object))
-        columns: list[list[object]] = [
-            [scan.samples for scan in scans],
-            [scan.object for scan in scans],
-            [scan.found.rows.tolist() for scan in scans],
-            [scan.found.pending.tolist() for scan in scans],
-        ]
         schema = SCAN.with_metadata({_TOMBSTONES: orjson.dumps(sorted(tombstones))})
-        arrays = [pa.array(column, kind.type) for column, kind in zip(columns, SCAN, strict=True)]
-        paths.append(put_table(objects, pa.Table.from_arrays(arrays, schema=schema), layout.hidden).path)
+        table = pa.Table.from_arrays(_columns(scans), schema=schema)
+        paths.append(put_table(objects, table, layout.hidden).path)
     return paths
+
+
+def taken_batch(taken: Iterable[tuple[frozenset[str], Scan]]) -> pa.RecordBatch:
+    """Scans on their way from a task, each with the tombstones that it searched for."""
+    held = list(taken)
+    names = pa.array([sorted(tombstones) for tombstones, _ in held], TAKEN.field("tombstones").type)
+    return pa.RecordBatch.from_arrays([*_columns([scan for _, scan in held]), names], schema=TAKEN)
+
+
+def taken_of(batch: pa.RecordBatch) -> Iterator[tuple[frozenset[str], Scan]]:
+    """The inverse of `taken_batch`."""
+    return zip(map(frozenset, batch["tombstones"].to_pylist()), _scans(batch), strict=True)
+
+
+def _columns(scans: Sequence[Scan]) -> list[pa.Array]:
+    return [
+        pa.array([scan.samples for scan in scans], pa.string()),
+        pa.array([scan.object for scan in scans], pa.string()),
+        _lists([scan.found.rows for scan in scans]),
+        _lists([scan.found.pending for scan in scans]),
+    ]
+
+
+def _lists(rows: Sequence[NDArray[np.int64]]) -> pa.ListArray:
+    offsets = np.cumsum([0, *map(len, rows)], dtype=np.int32)
+    values = np.concatenate([np.zeros(0, np.int64), *rows]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values), type=_ROWS)
 
 
 _last: tuple[tuple[str, ...], tuple[str, ...], Hiding] | None = None
@@ -242,12 +270,18 @@ def load_hiding(objects: ObjectStore, *, fresh: bool = False) -> Hiding:
 
 
 def _add(hiding: Hiding, tombstones: frozenset[str], table: pa.Table) -> None:
-    columns = [table[name].combine_chunks() for name in SCAN.names]
-    lengths = pc.list_value_length(columns[2]).to_numpy()
+    for batch in table.combine_chunks().to_batches():
+        for scan in _scans(batch):
+            hiding.add(tombstones, scan)
+
+
+def _scans(batch: pa.RecordBatch) -> Iterator[Scan]:
+    columns = [batch[name] for name in SCAN.names]
+    lengths = pc.list_value_length(columns[2]).to_numpy(zero_copy_only=False)
     empty = merged_rows(())
     for index, (samples, path) in enumerate(zip(columns[0].to_pylist(), columns[1].to_pylist(), strict=True)):
         found = NOTHING
         if lengths[index]:
             rows, pending = (column[index].values.to_numpy().astype(np.int64) for column in columns[2:])
             found = HiddenRows(rows, pending if len(pending) else empty)
-        hiding.add(tombstones, Scan(samples, path, found))
+        yield Scan(samples, path, found)

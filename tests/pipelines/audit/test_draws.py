@@ -9,12 +9,14 @@ import pyarrow as pa
 import pytest
 
 from tests.pipelines.mix.mixtures import Mixing, Text, mixing
-from winnow.pipelines.audit.draws import check_draws, plan_records
+from winnow.pipelines.audit.draws import DrawsCheck, plan_records
 from winnow.pipelines.audit.findings import Findings
+from winnow.pipelines.forgetting.hidden_rows import every_hidden_row
 from winnow.pipelines.mix.drawing import put_draw
 from winnow.pipelines.mix.plans import PlanRecord
+from winnow.pipelines.running.job_tasks import HERE, TaskFolder
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.hiding.scans import put_tombstone
+from winnow.pipelines.store.hiding.scans import load_hiding, put_tombstone
 from winnow.pipelines.store.sealed import put_record
 from winnow.pipelines.store.tables import read_table
 from winnow.schemas.rows.draws import DRAW
@@ -50,7 +52,13 @@ def mixed(honest: Mixing) -> Iterator[Mixing]:
 
 def audited(mixed: Mixing) -> Findings:
     findings = Findings()
-    check_draws(mixed.store, mixed.generation, findings)
+    check = DrawsCheck(mixed.store, mixed.generation, findings)
+    hidden = every_hidden_row(mixed.store, mixed.store.require_record(), load_hiding(mixed.store.objects))
+    with HERE.folder("audit") as steps:
+        tasks = TaskFolder(steps)
+        check.plan(tasks, {path: found.rows for path, found in hidden.items()})
+        tasks.run(HERE, "Checks")
+        check.conclude(tasks)
     return findings
 
 

@@ -15,11 +15,12 @@ import pytest
 import zstandard
 
 from tests.pipelines.export.drawn_stores import BOOKS, WEB, Given, Rows, export, exports_of, make_draw, words
-from winnow.pipelines.audit.exports import check_exports
+from winnow.pipelines.audit.exports import ExportsCheck
 from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.export.formats import formats
 from winnow.pipelines.forgetting.outputs import EXPORT, register
 from winnow.pipelines.mix.plans import PlanRecord
+from winnow.pipelines.running.job_tasks import HERE, TaskFolder
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.local import LocalStore
@@ -63,7 +64,12 @@ def folder(whole: Path, tmp_path: Path) -> Path:
 
 def audited(folder: Path, **stale: int) -> Findings:
     findings = Findings()
-    check_exports(open_store(LocalStore(folder / "store")), stale, findings)
+    check = ExportsCheck(open_store(LocalStore(folder / "store")), findings)
+    with HERE.folder("audit") as steps:
+        tasks = TaskFolder(steps)
+        check.plan(tasks)
+        tasks.run(HERE, "Checks")
+        check.conclude(tasks, stale)
     return findings
 
 

@@ -5,9 +5,11 @@ from uuid import uuid4
 import pytest
 
 from tests.pipelines.rules.stores import Shard, make_store
-from winnow.pipelines.forgetting.hidden_rows import effect_of, hidden_rows, scan_store
+from winnow.pipelines.forgetting.effects import effect_of
+from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.forgetting.outputs import affected, register
 from winnow.pipelines.forgetting.requests import parse_selector, selectors_of
+from winnow.pipelines.forgetting.scanning import NO_IDS, scan_store
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.damage import DamagedError, MissingError
 from winnow.pipelines.store.hiding.scans import load_hiding, load_tombstones, put_tombstone
@@ -81,8 +83,7 @@ def test_the_effect_of_selectors_before_they_are_recorded(objects: MemoryStore) 
 def test_outputs_are_listed_while_they_are_there(objects: MemoryStore) -> None:
     assert register(objects, "export", "s3://bucket/mixture", 3)
     assert register(objects, "report", "/nowhere/report.html", 3)
-    assert [one.output.path for one in affected(objects, [b"x"])] == ["s3://bucket/mixture"]
-    assert affected(objects, []) == []
+    assert [one.output.path for one in affected(objects, NO_IDS)] == ["s3://bucket/mixture"]
 
 
 def test_a_damaged_tombstone_is_named(objects: MemoryStore) -> None:

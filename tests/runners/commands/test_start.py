@@ -47,6 +47,6 @@ def test_what_runs_no_pipeline_loads_no_beam(tmp_path: Path) -> None:
     (folder / "recipe.yaml").write_text(RECIPE)
     beam = ("apache_beam",)
     assert loaded(["run", "recipe.yaml", "--workers", "1"], cwd=folder, watched=beam) == "0 ['apache_beam']"
-    of_recipe = [[name, "recipe.yaml", *more] for name, *more in (["plan"], ["stats"], ["audit"], ["report"], ["gc"])]
+    of_recipe = [[name, "recipe.yaml", *more] for name, *more in (["plan"], ["stats"], ["report"], ["gc"])]
     alone = [["operators"], ["assets"], ["engines"], ["curve", "fineweb"], ["law", "published"]]
     assert loaded(*of_recipe, *alone, cwd=folder, watched=beam) == "0 []"

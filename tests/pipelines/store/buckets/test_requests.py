@@ -6,11 +6,11 @@ from threading import Barrier
 import pytest
 
 from tests.pipelines.store.conftest import point_to
-from tests.pipelines.store.faulty import in_front_of
+from tests.pipelines.store.faulty import Proxy, in_front_of
 from tests.pipelines.store.servers import BUCKET, Server
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.buckets import bucket_store as buckets
-from winnow.pipelines.store.buckets import s3
+from winnow.pipelines.store.buckets import s3, trying
 from winnow.pipelines.store.commits import load_layer_commits
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.lease import Lease, this_process
@@ -81,6 +81,66 @@ def test_all_of_many_objects_go(objects: ObjectStore) -> None:
     assert delete_all(objects, ["d/39", "d/none"]) == 2
     assert delete_all(objects, []) == 0
     assert list(objects.list()) == []
+
+
+def deletions(proxy: Proxy) -> list[str]:
+    """The requests that delete: DELETE for one object, POST for many."""
+    return [request.method for request in proxy.requests if request.method == "DELETE" or "delete" in request.target]
+
+
+def test_a_thousand_objects_go_in_one_request(moto: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    point_to(monkeypatch, moto.environment)
+    address = f"s3://{BUCKET}/thousand"
+    names = [f"d/{number:04d}" for number in range(1003)]
+    objects = open_location(address)
+    for _ in each(objects, lambda name: objects.put(name, b"x"), names[-5:]):
+        pass
+    with in_front_of(moto.port, lambda _: None) as proxy:
+        point_to(monkeypatch, moto.behind(proxy.endpoint))
+        assert delete_all(open_location(address), iter(names)) == 1003
+        assert deletions(proxy) == ["POST", "POST"]
+        assert list(open_location(address).list()) == []
+
+
+def answered(body: str, status: str = "200 OK") -> bytes:
+    xml = f"<?xml version='1.0'?>{body}".encode()
+    return f"HTTP/1.1 {status}\r\nContent-Type: application/xml\r\nContent-Length: {len(xml)}\r\n\r\n".encode() + xml
+
+
+def test_a_service_that_does_not_know_batches_gets_one_request_for_each(
+    moto: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unknown = answered("<Error><Code>NotImplemented</Code><Message>no</Message></Error>", "501 Not Implemented")
+    point_to(monkeypatch, moto.environment)
+    address = f"s3://{BUCKET}/unknown"
+    for number in range(5):
+        open_location(address).put(f"d/{number}", b"x")
+    with in_front_of(moto.port, lambda request: unknown if request.method == "POST" else None) as proxy:
+        point_to(monkeypatch, moto.behind(proxy.endpoint))
+        objects = open_location(address)
+        assert delete_all(objects, [f"d/{number}" for number in range(3)]) == 3
+        assert delete_all(objects, ["d/3", "d/4"]) == 2
+        assert deletions(proxy) == ["POST"] + ["DELETE"] * 5
+        assert list(objects.list()) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [("AccessDenied", "grant s3:DeleteObject on the bucket"), ("InternalError", "gave up after|failed|attempts")],
+)
+def test_an_object_of_a_batch_that_stays_is_an_error(
+    moto: Server, monkeypatch: pytest.MonkeyPatch, code: str, said: str
+) -> None:
+    """The answer to the batch itself is 200 OK."""
+    monkeypatch.setattr(trying, "FIRST_WAIT_SECONDS", 0.001)
+    kept = answered(
+        f"<DeleteResult><Error><Key>d/1</Key><Code>{code}</Code><Message>no</Message></Error></DeleteResult>"
+    )
+    with in_front_of(moto.port, lambda request: kept if request.method == "POST" else None) as proxy:
+        point_to(monkeypatch, moto.behind(proxy.endpoint))
+        with pytest.raises(StoreError, match=said):
+            delete_all(open_location(f"s3://{BUCKET}/kept"), ["d/0", "d/1"])
+        assert len(deletions(proxy)) == (1 if code == "AccessDenied" else trying.ATTEMPTS)
 
 
 def test_one_of_many_objects_that_may_not_go_is_an_error(server: Server) -> None:

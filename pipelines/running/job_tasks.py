@@ -1,0 +1,172 @@
+"""Tasks of a job that are described and answered by objects of the job's folder, and who runs such jobs.
+
+A worker reads the task that it runs and nothing else, so neither a pipeline's graph nor a worker's memory grows with
+the number of tasks. What a task finds returns through the folder as well, in the order of the tasks, whatever ran them.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from winnow.pipelines.running.blocks import AddressedBlock
+from winnow.pipelines.running.job_steps import JobSteps
+from winnow.pipelines.running.linear_jobs import Job, StoringJob
+from winnow.pipelines.running.run_folder import temporary_folder
+from winnow.pipelines.running.tasks import TaskLine
+from winnow.pipelines.store.local import LocalStore
+from winnow.schemas.errors import StageError
+
+TASK_BYTES = 256 << 20  # of what a task reads; more are not worth another task
+TASK_ITEMS = 512  # described in one task
+OPENING_BYTES = 64 << 10  # that could be read in the time in which an object is opened
+MOST_TASKS = 4096  # of one kind: a larger store has larger tasks
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Jobs(Protocol):
+    """Where jobs run."""
+
+    def folder(self, name: str) -> AbstractContextManager[JobSteps]:
+        """A new folder for the tasks of some jobs, which is removed at the end."""
+        ...
+
+    def run(self, job: Job, size: int) -> None:
+        """Run a job that reads so many bytes."""
+        ...
+
+
+class JobsHere:
+    """Runs jobs in this process, one task after another."""
+
+    @contextmanager
+    def folder(self, name: str) -> Iterator[JobSteps]:
+        """A temporary folder of this machine."""
+        with temporary_folder(name) as folder:
+            yield JobSteps(LocalStore(Path(folder)), name)
+
+    def run(self, job: Job, size: int) -> None:  # noqa: ARG002 - the protocol's
+        """Run a job."""
+        job.run_here()
+
+
+HERE = JobsHere()
+
+
+@dataclass(frozen=True)
+class TaskKind:
+    """One kind of task. Picklable."""
+
+    name: str
+    task: type[TaskLine]
+    run: Callable[[int, Any], Generator[AddressedBlock, None, TaskLine]]
+    """Runs the task of a number: sends blocks, and returns what it found."""
+
+
+@dataclass(frozen=True)
+class Silent:
+    """A task that sends no blocks."""
+
+    run: Callable[[Any], TaskLine]
+
+    def __call__(self, _: int, task: Any) -> Generator[AddressedBlock, None, TaskLine]:
+        """Run it."""
+        yield from ()
+        return self.run(task)
+
+
+@dataclass(frozen=True)
+class NumberedTasks:
+    """The tasks of a job, of several kinds. Picklable."""
+
+    steps: JobSteps
+    kinds: tuple[tuple[TaskKind, int], ...]  # with how many there are of each
+
+    def send(self, number: int) -> Iterator[AddressedBlock]:
+        """Run one task, and store what it found."""
+        at = number
+        for kind, count in self.kinds:
+            if at < count:
+                raw = self.steps.objects.read(_path(self.steps, kind.name, "tasks", at))
+                found = yield from kind.run(number, kind.task.from_json(raw))
+                self.steps.objects.put(_path(self.steps, kind.name, "found", at), found.to_json())
+                return
+            at -= count
+
+    def store(self, number: int) -> Iterator[int]:
+        """The same for tasks that send nothing."""
+        for _ in self.send(number):
+            pass
+        yield number
+
+
+@dataclass
+class TaskFolder:
+    """The tasks of a job while they are planned, and what they found once it has run."""
+
+    steps: JobSteps
+    size: int = 0  # bytes that they read
+    _kinds: dict[str, tuple[TaskKind, int]] = field(default_factory=dict)
+
+    def add(self, kind: TaskKind, task: TaskLine, size: int) -> None:
+        """Describe one task, which reads so many bytes."""
+        number = self._kinds.get(kind.name, (kind, 0))[1]
+        self.steps.objects.put(_path(self.steps, kind.name, "tasks", number), task.to_json())
+        self._kinds[kind.name] = kind, number + 1
+        self.size += size
+
+    def run(self, jobs: Jobs, name: str) -> None:
+        """Run the tasks, none of which sends blocks; `name` is that of the step, as shown."""
+        if self.count:
+            jobs.run(StoringJob(self.steps, name, self.count, self.numbered.store), self.size)
+
+    @property
+    def numbered(self) -> NumberedTasks:
+        """The tasks as the job's workers get them."""
+        return NumberedTasks(self.steps, tuple(self._kinds.values()))
+
+    @property
+    def count(self) -> int:
+        """How many tasks there are."""
+        return sum(count for _, count in self._kinds.values())
+
+    def found(self, kind: str, result: type[Result]) -> Iterator[Result]:
+        """What the tasks of a kind found, in their order."""
+        for number in range(self._kinds[kind][1] if kind in self._kinds else 0):
+            path = _path(self.steps, kind, "found", number)
+            try:
+                yield msgspec.json.decode(self.steps.objects.read(path), type=result)
+            except FileNotFoundError:
+                raise StageError(f"{path} was never written; run the same command again") from None
+
+
+def slices(
+    items: Iterable[Item], size: Callable[[Item], int], total: int = 0
+) -> Iterator[tuple[tuple[Item, ...], int]]:
+    """Items as the tasks of one kind get them, in order, with the bytes of each task.
+
+    Args:
+        items: What tasks work on.
+        size: The bytes of one.
+        total: The bytes of all, about; only decides how many tasks there are.
+    """
+    most = max(TASK_BYTES, total // MOST_TASKS)
+    held: list[Item] = []
+    held_bytes = 0
+    for item in items:
+        held.append(item)
+        held_bytes += size(item)
+        if held_bytes >= most or len(held) >= TASK_ITEMS:
+            yield tuple(held), held_bytes
+            held, held_bytes = [], 0
+    if held:
+        yield tuple(held), held_bytes
+
+
+def _path(steps: JobSteps, kind: str, what: str, number: int) -> str:
+    return f"{steps.scratch}/{what}/{kind}/{number:08d}.json"

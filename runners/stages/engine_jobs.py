@@ -1,0 +1,46 @@
+"""Runs jobs of a command on the engine, or in this process if they are small."""
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from winnow.pipelines.running.exchange import clear_scratch
+from winnow.pipelines.running.job_steps import JobSteps
+from winnow.pipelines.running.job_tasks import HERE
+from winnow.pipelines.running.linear_jobs import Job
+from winnow.pipelines.store import layout
+from winnow.runners.stages.stage_run import StageRun
+from winnow.runners.terminal.job_progress import JobProgress
+
+HERE_BYTES = 64 << 20  # read in about the time that a pipeline takes to start
+
+
+@dataclass(frozen=True)
+class EngineJobs:
+    """Runs the jobs of a command."""
+
+    run_on: StageRun
+    stage: str  # as shown
+    here_bytes: int = HERE_BYTES
+
+    @contextmanager
+    def folder(self, name: str) -> Iterator[JobSteps]:
+        """A temporary folder if all workers are on this machine, else one in the store."""
+        if self.run_on.engine.backend.is_local:
+            with HERE.folder(name) as steps:
+                yield steps
+            return
+        objects, scratch = self.run_on.store.objects, f"{layout.SCRATCH}{name}-{secrets.token_hex(4)}"
+        try:
+            yield JobSteps(objects, scratch)
+        finally:
+            clear_scratch(objects, scratch)
+
+    def run(self, job: Job, size: int) -> None:
+        """Run a job that reads so many bytes."""
+        if size <= self.here_bytes:
+            job.run_here()
+            return
+        with JobProgress(job.steps.objects, job.steps.scratch, self.stage, job.parts).shown(self.run_on.console):
+            self.run_on.job(self.stage, job.build)
