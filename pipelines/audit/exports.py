@@ -23,7 +23,7 @@ from winnow.pipelines.export.places.existing import sha256_in
 from winnow.pipelines.export.places.manifest import MANIFEST, Manifest
 from winnow.pipelines.export.places.opening import is_being_written
 from winnow.pipelines.forgetting.outputs import EXPORT, registered
-from winnow.pipelines.running.job_tasks import Silent, TaskFolder, TaskKind, slices
+from winnow.pipelines.running.job_tasks import Silent, TaskFolder, TaskKind, TasksAt, slices
 from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store.facade import ObjectStore
@@ -120,7 +120,7 @@ class ExportsCheck:
         self._findings = findings
         self._exports: list[_Export] = []
 
-    def plan(self, tasks: TaskFolder) -> None:
+    def plan(self, tasks_at: TasksAt) -> None:
         """Adds the tasks."""
         paths = sorted({output.path for output in registered(self._store.objects) if output.kind == EXPORT})
         if not paths:
@@ -129,12 +129,12 @@ class ExportsCheck:
         plans = {record.plan.name: record.plan for record in plan_records(self._store.objects, Findings())}
         self._exports = [_Export(self._store, plans, path) for path in paths]
         for one in self._exports:
-            one.plan(tasks)
+            one.plan(tasks_at(one.path))
 
-    def conclude(self, tasks: TaskFolder, stale: Mapping[str, int]) -> None:
+    def conclude(self, stale: Mapping[str, int]) -> None:
         """Reports exports that are not what was written; `stale`: since-forgotten rows by plan."""
         for one in self._exports:
-            one.conclude(tasks, self._findings)
+            one.conclude(self._findings)
             if one.manifest is not None and (gone := stale.get(one.manifest.plan, 0)):
                 self._findings.notes.append(
                     f"export {one.path}: has samples of {gone:,} rows forgotten since; delete it or write it again"
@@ -157,6 +157,7 @@ class _Export:
 
     def plan(self, tasks: TaskFolder) -> None:
         """Reads its record, and adds tasks for its files."""
+        self._tasks = tasks
         try:
             if self._is_gone():
                 self._note("unfinished; run: winnow export" if is_being_written(self.path) else "no longer exists")
@@ -173,10 +174,10 @@ class _Export:
         for some, size in slices(_groups(manifest.files), lambda group: sum(file.bytes for file in group)):
             tasks.add(self._kind, FilesTask(self.path, manifest.format, some), size)
 
-    def conclude(self, tasks: TaskFolder, findings: Findings) -> None:
+    def conclude(self, findings: Findings) -> None:
         """Reports what is proved or wrong."""
         if self.manifest is not None:
-            self._files(self.manifest, tasks)
+            self._files(self.manifest, self._tasks)
             self._others(self.manifest)
         findings.notes += self._heard.notes
         findings.problems += self._heard.problems

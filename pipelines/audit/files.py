@@ -48,6 +48,8 @@ class FilesContext:
         for path in task.paths:
             try:
                 check_file(self.store, path)
+            except MissingError:  # a running command has deleted it since it was listed
+                continue
             except StoreError as error:
                 found.problems.append(str(error))
         return found

@@ -63,11 +63,11 @@ def audit_generation(
     findings = Findings()
     record = store.generation_record(generation.number)
     with jobs.folder("audit") as steps:
-        audit = _Audit(store, generation, record, context, findings, steps)
+        audit = _Audit(store, generation, record, context, findings, steps, jobs)
         with _going_on(findings):
-            audit.find_hidden(jobs)
+            audit.find_hidden()
         audit.plan(exports=exports)
-        audit.run(jobs)
+        audit.run()
         audit.conclude()
     if context is None:
         findings.notes.append("the sources were not read again; name the recipe to prove that nothing was lost")
@@ -103,12 +103,15 @@ class _Audit:
         context: IngestContext | None,
         findings: Findings,
         steps: JobSteps,
+        jobs: Jobs,
     ) -> None:
+        self._jobs = jobs
         self._store = store
         self._generation = generation
         self._record = record
         self._findings = findings
         self._tasks = TaskFolder(steps)
+        self._tasks_here = TaskFolder(JobSteps(steps.objects, f"{steps.scratch}/here"))
         self._ids = RepeatedIds(steps)
         self._objects = ObjectsCheck(store, record, findings)
         self._ranges = RangesCheck(store)
@@ -120,11 +123,11 @@ class _Audit:
         self._commits: list[TaskCommit] = []  # of the recipe
         self._damage: dict[str, Exception] = {}  # why a check could not be planned
 
-    def find_hidden(self, jobs: Jobs) -> None:
+    def find_hidden(self) -> None:
         """Finds the hidden rows of every recipe's samples; objects that were not scanned are scanned by tasks."""
         hiding = load_hiding(self._store.objects)
         if hiding:
-            scan_missing(self._store, hiding, every_shard_text(self._store, self._record, hiding), jobs)
+            scan_missing(self._store, hiding, every_shard_text(self._store, self._record, hiding), self._jobs)
             self._hidden = every_hidden_row(self._store, self._record, hiding)
 
     def plan(self, *, exports: bool) -> None:
@@ -141,16 +144,21 @@ class _Audit:
         self._files.plan(self._tasks)
         if exports:
             with self._planning("exports"):
-                self._exports.plan(self._tasks)
+                self._exports.plan(self._tasks_at)
         if self._sources is not None:
-            self._sources.plan(self._tasks, self._commits)
+            self._sources.plan(self._tasks_at, self._commits)
 
-    def run(self, jobs: Jobs) -> None:
-        """Runs the tasks in one job, in which ids meet."""
+    def _tasks_at(self, place: str) -> TaskFolder:
+        return self._tasks if self._jobs.reaches(place) else self._tasks_here
+
+    def run(self) -> None:
+        """Runs the tasks in one job, in which ids meet, and here those that read what only this machine reaches."""
         partitions = id_partitions(self._generation)
         ids = Stored("Ids", partitions, self._ids.store)
         steps = self._tasks.steps
-        jobs.run(LinearJob(steps, CHECKS, self._tasks.count, self._tasks.numbered.send, (), ids), self._tasks.size)
+        job = LinearJob(steps, CHECKS, self._tasks.count, self._tasks.numbered.send, (), ids)
+        self._jobs.run(job, self._tasks.size)
+        self._tasks_here.run(HERE, CHECKS)
 
     def conclude(self) -> None:
         """Reports what tasks found, and checks what records alone tell."""
@@ -175,9 +183,9 @@ class _Audit:
             check_weights(store, generation, findings)
         self._files.conclude(tasks)
         self._report("exports")
-        self._exports.conclude(tasks, stale)
+        self._exports.conclude(stale)
         if self._sources is not None:
-            self._sources.conclude(tasks)
+            self._sources.conclude()
 
     def _conclude_forgotten(self) -> None:
         """Reports purged rows that are not empty in every layer; counts the rows that are hidden but not purged."""

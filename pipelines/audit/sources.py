@@ -17,11 +17,12 @@ from winnow.pipelines.ingest.counting import StreamCount, check_lines, check_ran
 from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
 from winnow.pipelines.ingest.planning.formats import kind_of
 from winnow.pipelines.ingest.records import ReadLimits, Span
-from winnow.pipelines.running.job_tasks import OPENING_BYTES, Silent, TaskFolder, TaskKind, slices
+from winnow.pipelines.running.job_tasks import OPENING_BYTES, Silent, TaskFolder, TaskKind, TasksAt, slices
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store.damage import DamagedError, MissingError
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.tables import read_batches
+from winnow.schemas.identity import content_name
 from winnow.schemas.records import TaskCommit
 
 CLAIMS = pa.schema(
@@ -86,22 +87,23 @@ class SourcesCheck:
     def __init__(self, context: IngestContext, findings: Findings) -> None:
         self._context = context
         self._findings = findings
-        self._kind = TaskKind("sources", SourcesTask, Silent(SourcesContext(context).check))
+        self._tasks: dict[str, TaskFolder] = {}  # by source
 
-    def plan(self, tasks: TaskFolder, commits: Iterable[TaskCommit]) -> None:
+    def plan(self, tasks_at: TasksAt, commits: Iterable[TaskCommit]) -> None:
         """Adds the tasks, in the order of the sources and of their files."""
         by_source: dict[str, list[TaskCommit]] = {}
         for commit in commits:
             by_source.setdefault(commit.source, []).append(commit)
-        for name in self._context.sources:
+        for name, source in self._context.sources.items():
+            tasks = self._tasks[name] = tasks_at(source.objects.root)
             for some, size in slices(_groups(by_source.get(name, ())), _input_bytes):
-                tasks.add(self._kind, SourcesTask(name, some), size)
+                tasks.add(_kind(self._context, name), SourcesTask(name, some), size)
 
-    def conclude(self, tasks: TaskFolder) -> None:
+    def conclude(self) -> None:
         """Reports files with ranges that are not accounted for."""
         files = size = 0
         wrong = False
-        for found in tasks.found(self._kind.name, SourcesFound):
+        for found in self._found():
             self._findings.problems += [line for line in found.problems if line not in self._findings.problems]
             self._findings.notes += found.notes
             wrong |= bool(found.problems)
@@ -110,6 +112,14 @@ class SourcesCheck:
             self._findings.proved.append(
                 f"{files:,} source files, {size:,} bytes: every range is accounted for exactly once"
             )
+
+    def _found(self) -> Iterator[SourcesFound]:
+        for name, tasks in self._tasks.items():
+            yield from tasks.found(_kind(self._context, name).name, SourcesFound)
+
+
+def _kind(context: IngestContext, source: str) -> TaskKind:
+    return TaskKind(f"source-{content_name(source.encode())}", SourcesTask, Silent(SourcesContext(context).check))
 
 
 def _input_bytes(group: tuple[TaskCommit, ...]) -> int:

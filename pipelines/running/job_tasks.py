@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -36,6 +36,10 @@ class Jobs(Protocol):
         """A new folder for the tasks of some jobs, which is removed at the end."""
         ...
 
+    def reaches(self, place: str) -> bool:
+        """Whether tasks can read what is at an address."""
+        ...
+
     def run(self, job: Job, size: int) -> None:
         """Run a job that reads so many bytes."""
         ...
@@ -49,6 +53,10 @@ class JobsHere:
         """A temporary folder of this machine."""
         with temporary_folder(name) as folder:
             yield JobSteps(LocalStore(Path(folder)), name)
+
+    def reaches(self, place: str) -> bool:  # noqa: ARG002 - the protocol's
+        """True."""
+        return True
 
     def run(self, job: Job, size: int) -> None:  # noqa: ARG002 - the protocol's
         """Run a job."""
@@ -143,6 +151,10 @@ class TaskFolder:
                 yield msgspec.json.decode(self.steps.objects.read(path), type=result)
             except FileNotFoundError:
                 raise StageError(f"{path} was never written; run the same command again") from None
+
+
+TasksAt: TypeAlias = Callable[[str], TaskFolder]
+"""The tasks that read what is at an address."""
 
 
 def slices(

@@ -12,6 +12,7 @@ from winnow.pipelines.running.linear_jobs import Job
 from winnow.pipelines.store import layout
 from winnow.runners.stages.stage_run import StageRun
 from winnow.runners.terminal.job_progress import JobProgress
+from winnow.schemas.errors import WinnowError
 
 HERE_BYTES = 64 << 20  # read in about the time that a pipeline takes to start
 
@@ -36,6 +37,14 @@ class EngineJobs:
             yield JobSteps(objects, scratch)
         finally:
             clear_scratch(objects, scratch)
+
+    def reaches(self, place: str) -> bool:
+        """Whether workers can read what is at an address; if not, this process does."""
+        try:
+            self.run_on.engine.require_reachable(place)
+        except WinnowError:
+            return False
+        return True
 
     def run(self, job: Job, size: int) -> None:
         """Run a job that reads so many bytes."""

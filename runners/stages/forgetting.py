@@ -19,7 +19,7 @@ from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.running.run_folder import remove_dead_runs
 from winnow.pipelines.store.command_lease import writing
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.scans import load_hiding, load_tombstones, put_tombstone, store_scans
+from winnow.pipelines.store.hiding.scans import load_tombstones, put_tombstone, store_scans
 from winnow.runners.terminal.escaping import visible
 from winnow.runners.terminal.quantities import grouped
 from winnow.schemas.errors import WinnowError
@@ -39,7 +39,7 @@ def run_forget(options: argparse.Namespace, store: Store, jobs: Jobs, console: C
     A repeated request succeeds, as its rows may already be purged and can no longer be recognised.
     """
     if options.list:
-        return _list(store, console, as_json=options.json)
+        return _list(store, jobs, console, as_json=options.json)
     selections, bad = _requests(options)
     if not selections and not bad:
         raise WinnowError("forget: no rows are named; give --url, --domain, --id, --sha256 or --file")
@@ -185,11 +185,11 @@ def _json(
     }
 
 
-def _list(store: Store, console: Console, *, as_json: bool) -> int:
+def _list(store: Store, jobs: Jobs, console: Console, *, as_json: bool) -> int:
     """List the tombstones, and how many of their rows are not purged yet."""
     tombstones = load_tombstones(store.objects)
     latest = store.latest_record()
-    hidden = {} if latest is None else every_hidden_row(store, latest, load_hiding(store.objects))
+    hidden = {} if latest is None else every_hidden_row(store, latest, scan_store(store, latest, jobs))
     rows = sum(len(found.rows) for found in hidden.values())
     pending = sum(len(found.pending) for found in hidden.values())
     if as_json:

@@ -223,7 +223,7 @@ def measure_tokens(recipe: BoundRecipe, engine: Engine, console: Console) -> Out
                 f"winnow annotate {recipe.file}"
             )
         if count_texts(run, recipe, layer, state):
-            return publish(recipe, store, state)
+            return publish(run, recipe, state)
         return Outcome(store, require_latest_for(recipe, store), False)
 
 

@@ -9,6 +9,8 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import LayerKeys, Store
 from winnow.pipelines.store.publishing import Contents, publish_union
 from winnow.pipelines.store.state import StoreState
+from winnow.runners.stages.engine_jobs import EngineJobs
+from winnow.runners.stages.stage_run import StageRun
 from winnow.schemas.identity import fingerprint_of
 from winnow.schemas.recipe import resolved_yaml
 from winnow.schemas.records import Generation
@@ -23,8 +25,12 @@ class Outcome:
     new: bool
 
 
-def publish(recipe: BoundRecipe, store: Store, state: StoreState) -> Outcome:
-    """Publish the next generation: the latest one and what the recipe's stages hold."""
+def publish(run: StageRun, recipe: BoundRecipe, state: StoreState) -> Outcome:
+    """Publish the next generation: the latest one and what the recipe's stages hold.
+
+    Where rows are to be forgotten, tasks find them among those that are new.
+    """
+    store = run.store
     before: LayerKeys = {}
     former: LayerKeys = {}
     if (latest := state.held.record) is not None:
@@ -32,5 +38,5 @@ def publish(recipe: BoundRecipe, store: Store, state: StoreState) -> Outcome:
     contents = Contents(state.keys[layout.SAMPLES], state.tasks, state.layers, before, former)
     resolved = fingerprint_of(resolved_yaml(recipe.expanded))
     record, new = publish_union(store, recipe_name(recipe), resolved, contents, state.held)
-    scan_store(store, record)
+    scan_store(store, record, EngineJobs(run, "forget"))
     return Outcome(store, read_as(recipe, store, record), new)

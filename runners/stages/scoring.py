@@ -85,7 +85,7 @@ def score(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
         for bound in prepared.scores:
             _trace(run, recipe, state, bound)
             decide(run, state, bound)
-        return publish(recipe, prepared.store, state)
+        return publish(run, recipe, state)
 
 
 def score_slice(recipe: BoundRecipe, part: Slice, engine: Engine, console: Console) -> SliceDone:

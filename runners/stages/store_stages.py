@@ -72,7 +72,7 @@ def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bo
         layers = {bound.layer: committed_texts(context, held, bound, commits) for bound in context.extractors}
         record_ingest(run, ran, commits, layers)
         return publish(
-            recipe, store, StoreState(held, [commit for found in commits.values() for commit in found], layers)
+            run, recipe, StoreState(held, [commit for found in commits.values() for commit in found], layers)
         )
 
 
@@ -101,7 +101,7 @@ def dedupe(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
         for one_pass in passes_of([*missing, *(bound for bound in wanted if bound.layer not in state.layers)]):
             measure(run, state, one_pass)
         find_duplicates(run, recipe, state)
-        return publish(recipe, store, state)
+        return publish(run, recipe, state)
 
 
 def ready_operators(recipe: BoundRecipe, console: Console) -> tuple[BoundOperator, ...]:
@@ -122,7 +122,7 @@ def _annotate(recipe: BoundRecipe, operators: Sequence[BoundOperator], engine: E
         state = current_state(recipe, store)
         for one_pass in passes_of(operators):
             measure(run, state, one_pass)
-        return publish(recipe, store, state)
+        return publish(run, recipe, state)
 
 
 @one_command()

@@ -67,9 +67,9 @@ def audited(folder: Path, **stale: int) -> Findings:
     check = ExportsCheck(open_store(LocalStore(folder / "store")), findings)
     with HERE.folder("audit") as steps:
         tasks = TaskFolder(steps)
-        check.plan(tasks)
+        check.plan(lambda _: tasks)
         tasks.run(HERE, "Checks")
-        check.conclude(tasks, stale)
+        check.conclude(stale)
     return findings
 
 
