@@ -22,6 +22,7 @@ from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.running.blocks import decode_batch, encode_batch
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.together import delete_all
 from winnow.schemas.identity import content_name, fingerprint_of
 
 SET_LIMIT = 1 << 18  # a text's shingles that are compared; of a longer text, the smallest ones
@@ -165,9 +166,7 @@ def delete_superseded(search: Search) -> None:
         if info.path.startswith(prefix) and shard in read:  # a newer table includes the older ones
             best[shard] = max(best.get(shard, (False, 0, "")), (info.path not in read[shard], info.size, info.path))
     kept = {path for _, _, path in best.values()}
-    for path in every:
-        if path not in kept:
-            objects.delete(path)
+    delete_all(objects, [path for path in every if path not in kept])
 
 
 def _read(objects: ObjectStore, path: str) -> Verdicts:

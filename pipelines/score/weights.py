@@ -22,6 +22,7 @@ from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import Hiding, load_hiding
 from winnow.pipelines.store.sealed import find_record, put_record, put_record_if_absent
 from winnow.pipelines.store.state import StoreState
+from winnow.pipelines.store.together import delete_all
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.fingerprint import current_fingerprint
 from winnow.schemas.identity import Json, content_name, fingerprint_of
@@ -288,8 +289,7 @@ def _train(
         checkpoints, wanted, f"score.{entry.name}: training the {what} on {collected.count:,} samples"
     )
     done = _put(context.store, entry.name, key, [one.weights for one in chosen], collected.count)
-    for info in list(context.store.objects.list(scratch)):
-        context.store.objects.delete(info.path)
+    delete_all(context.store.objects, [info.path for info in context.store.objects.list(scratch)])
     return done
 
 
