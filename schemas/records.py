@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
 from winnow.schemas.errors import StoreError
-from winnow.schemas.identity import canonical_json, digest, fingerprint_of
+from winnow.schemas.identity import Json, canonical_json, digest, fingerprint_of
 from winnow.schemas.typed_json import read_json
 
 FORMAT_VERSION = 3
@@ -207,6 +207,19 @@ class Generation:
     tree_hash: str
     environments: Mapping[str, int] = field(default_factory=dict)  # number of objects by fingerprint
     partial: Mapping[str, int] = field(default_factory=dict)  # number of shards of layers that do not cover all
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What a kept record of facts was found in; it is garbage when no kept generation has all of it."""
+
+    reads: Mapping[str, Mapping[str, str]]  # the hash of the values of every layer that was read, by layer and key
+    sources: Mapping[str, Mapping[str, str]]  # the key of every such layer, by source
+    forgotten: tuple[str, ...]  # the requests to forget that were known
+
+    def to_json(self) -> Json:
+        """Plain values, for hashing."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ Every cluster has exactly one row whose own id names it, so counting these rows 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.query.find_sample import Place
+from winnow.pipelines.running.shard_list import ListedShard
 from winnow.pipelines.store.manifests import ManifestRow
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind, layer_of_kind
 from winnow.schemas.uint128 import Words, words_of
@@ -23,8 +24,9 @@ BINS = (1, 2, 3, 5, 10, 100, 1000)
 EXACT = ("equal", "jaccard")
 """The value of `by` for a similarity that is not an estimate: even if 112 of 112 numbers agree, shingles may differ."""
 
-_Facts = TypeVar("_Facts", tuple[float, bool], tuple[float, bytes, str, int])
-_Head: TypeAlias = tuple[int, int, bytes, int | None]  # -texts, -rows, id, texts
+_Facts = TypeVar("_Facts", tuple[float, bool], tuple[float, str, str, int])
+Head: TypeAlias = tuple[int, int, str, int | None]
+"""The row that names a cluster: -texts, -rows, id, texts."""
 
 BIN_NAMES = ("1", "2", "3-4", "5-9", "10-99", "100-999", "1000+")
 
@@ -84,14 +86,18 @@ def hexadecimal(value: bytes | None) -> str | None:
     return None if value is None else value.hex()
 
 
+@dataclass(slots=True)
 class Heads:
     """Counts the rows that name clusters by size, and keeps the largest clusters."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._sizes = np.zeros(len(BINS), np.int64)
-        self._rows = self._compared = self._forgotten = self._clustered = self._most_rows = 0
-        self._kept: list[_Head] = []  # in order
+    most: int
+    sizes: tuple[int, ...] = (0,) * len(BINS)
+    rows: int = 0
+    compared: int = 0
+    forgotten: int = 0
+    clustered: int = 0
+    most_rows: int = 0
+    kept: tuple[Head, ...] = ()  # in order
 
     def add(self, kind: Kind, batch: Mapping[str, pa.Array], start: int, hidden: NDArray[np.int64]) -> None:
         """Adds a batch of a shard; `hidden` are the shard's forgotten rows."""
@@ -99,54 +105,56 @@ class Heads:
         ids, size = batch["samples.id"], batch[f"{layer}.size"]
         sizes = pc.fill_null(size, 0).to_numpy(zero_copy_only=False)
         compared = sizes > 0
-        self._rows += len(ids)
-        self._compared += int(compared.sum())
         first, last = np.searchsorted(hidden, (start, start + len(ids)))
-        self._forgotten += int(compared[hidden[first:last] - start].sum())
         (high, low), (own_high, own_low) = words_of(batch[f"{layer}.cluster"]), words_of(ids)
         heads = np.flatnonzero(compared & (high == own_high) & (low == own_low))
-        self._sizes += np.bincount(np.searchsorted(BINS, sizes[heads], "right") - 1, minlength=len(BINS))
+        binned = np.bincount(np.searchsorted(BINS, sizes[heads], "right") - 1, minlength=len(BINS))
         heads = heads[sizes[heads] > 1]
-        self._clustered += int(sizes[heads].sum())
-        self._most_rows = max(self._most_rows, int(sizes[heads].max(initial=0)))
         texts = pc.fill_null(batch[f"{layer}.texts"], -1).to_numpy(zero_copy_only=False)
-        order = np.lexsort((own_low[heads], own_high[heads], -sizes[heads], -texts[heads]))[: self._most]
+        order = np.lexsort((own_low[heads], own_high[heads], -sizes[heads], -texts[heads]))[: self.most]
         chosen = heads[order]
         names = ids.take(pa.array(chosen)).to_pylist()
         said = zip(texts[chosen].tolist(), sizes[chosen].tolist(), names, strict=True)
-        self._keep((-many, -rows, name, None if many < 0 else many) for many, rows, name in said)
+        self.absorb(
+            Heads(
+                self.most,
+                tuple(binned.tolist()),
+                len(ids),
+                int(compared.sum()),
+                int(compared[hidden[first:last] - start].sum()),
+                int(sizes[heads].sum()),
+                int(sizes[heads].max(initial=0)),
+                tuple((-many, -rows, name.hex(), None if many < 0 else many) for many, rows, name in said),
+            )
+        )
 
     def absorb(self, other: "Heads") -> None:
-        """Adds the counts of other shards."""
-        self._sizes += other._sizes
-        self._rows += other._rows
-        self._compared += other._compared
-        self._forgotten += other._forgotten
-        self._clustered += other._clustered
-        self._most_rows = max(self._most_rows, other._most_rows)
-        self._keep(other._kept)
-
-    def _keep(self, fresh: Iterable[_Head]) -> None:
-        self._kept = sorted([*self._kept, *fresh], key=lambda one: one[:3])[: self._most]
+        """Adds the counts of other rows."""
+        self.sizes = tuple(map(sum, zip(self.sizes, other.sizes, strict=True)))
+        self.rows += other.rows
+        self.compared += other.compared
+        self.forgotten += other.forgotten
+        self.clustered += other.clustered
+        self.most_rows = max(self.most_rows, other.most_rows)
+        self.kept = tuple(sorted((*self.kept, *other.kept), key=lambda one: one[:3])[: self.most])
 
     @property
     def largest(self) -> list[Cluster]:
         """The largest clusters, with the facts from their naming rows."""
-        return [Cluster(name.hex(), -rows, texts) for _, rows, name, texts in self._kept]
+        return [Cluster(name, -rows, texts) for _, rows, name, texts in self.kept]
 
     def overview(self, kind: Kind, largest: tuple[Cluster, ...]) -> Overview:
         """The overview of everything counted."""
-        sizes = tuple(self._sizes.tolist())
-        clusters = sum(sizes[1:])
+        clusters = sum(self.sizes[1:])
         return Overview(
             kind,
-            self._rows,
-            self._compared,
-            self._forgotten,
-            sizes,
+            self.rows,
+            self.compared,
+            self.forgotten,
+            self.sizes,
             clusters,
-            self._clustered,
-            self._most_rows,
+            self.clustered,
+            self.most_rows,
             largest,
         )
 
@@ -155,16 +163,16 @@ class Heads:
 class Gathered:
     """The facts collected so far about a shown cluster."""
 
-    sources: Counter[str] = field(default_factory=Counter)
-    languages: Counter[str] = field(default_factory=Counter)
+    sources: dict[str, int] = field(default_factory=dict)
+    languages: dict[str, int] = field(default_factory=dict)
     lowest: tuple[float, bool] | None = None  # similarity, and whether it is exact; on ties, the estimate
-    head: tuple[str, int, bytes] | None = None  # shard, row, id
-    other: tuple[float, bytes, str, int] | None = None  # similarity, id, shard, row
+    head: tuple[str, int, str] | None = None  # shard, row, id
+    other: tuple[float, str, str, int] | None = None  # similarity, id, shard, row
 
     def absorb(self, other: "Gathered") -> None:
         """Adds facts from other shards."""
-        self.sources += other.sources
-        self.languages += other.languages
+        self.sources = dict(Counter(self.sources) + Counter(other.sources))
+        self.languages = dict(Counter(self.languages) + Counter(other.languages))
         self.lowest = _least(self.lowest, other.lowest)
         self.head = other.head or self.head
         self.other = _least(self.other, other.other)
@@ -173,15 +181,15 @@ class Gathered:
         """The cluster with the collected facts."""
         examples = []
         if self.head is not None:
-            examples.append(Place(samples[self.head[0]], self.head[1], self.head[2].hex()))
+            examples.append(Place(samples[self.head[0]], self.head[1], self.head[2]))
         if self.other is not None:
-            examples.append(Place(samples[self.other[2]], self.other[3], self.other[1].hex()))
+            examples.append(Place(samples[self.other[2]], self.other[3], self.other[1]))
         similarity, exact = (None, False) if self.lowest is None else self.lowest
         return Cluster(
             head.id,
             head.rows,
             head.texts,
-            self.sources.total(),
+            sum(self.sources.values()),
             _ranked(self.sources),
             _ranked(self.languages),
             similarity,
@@ -190,13 +198,13 @@ class Gathered:
         )
 
 
-def _ranked(counts: Counter[str]) -> tuple[tuple[str, int], ...]:
+def _ranked(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(counts.items(), key=lambda one: (-one[1], one[0])))
 
 
 def gather(
     found: list[Gathered],
-    shard: ManifestRow,
+    shard: ListedShard,
     start: int,
     rows: NDArray[np.int64],
     of: NDArray[np.int64],
@@ -210,7 +218,7 @@ def gather(
     cluster_high, cluster_low = words_of(batch[f"{layer}.cluster"].take(taken))
     heads = (high == cluster_high) & (low == cluster_low)
     for at in np.flatnonzero(heads).tolist():
-        found[of[at]].head = shard.shard, start + int(rows[at]), ids[at].as_py()
+        found[of[at]].head = shard.shard, start + int(rows[at]), ids[at].as_py().hex()
     known = batch[f"{layer}.similarity"].take(taken)
     similarity = pc.fill_null(known, 2.0).to_numpy(zero_copy_only=False)  # above all: equal texts have none
     by = batch[f"{layer}.by"].take(taken)
@@ -221,7 +229,7 @@ def gather(
     others = np.flatnonzero(~heads)
     for number, place in _first_of_each(of[others], similarity[others], high[others], low[others]):
         at = int(others[place])
-        other = float(similarity[at]), ids[at].as_py(), shard.shard, start + int(rows[at])
+        other = float(similarity[at]), ids[at].as_py().hex(), shard.shard, start + int(rows[at])
         found[number].other = _least(found[number].other, other)
 
 

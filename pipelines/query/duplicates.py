@@ -1,53 +1,35 @@
-"""Summarises layers of duplicates for people: clusters by size, the largest ones, and the members of one.
-
-One pass counts the clusters and keeps the largest, a second collects details of these few. Rows that were
-forgotten after the search still count in the recorded sizes; nothing else of them is read.
-"""
+"""Reads layers of duplicates for people: the cluster of one row, and its members."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.dedupe.stage import generation_keys
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
-from winnow.pipelines.query.cluster_counts import (
-    Cluster,
-    Gathered,
-    Heads,
-    Membership,
-    Overview,
-    Picked,
-    Row,
-    gather,
-    hexadecimal,
-)
-from winnow.pipelines.query.columns import Column, read_aligned
+from winnow.pipelines.query.cluster_counts import Membership, Picked, Row, hexadecimal
+from winnow.pipelines.query.cluster_rows import OF_NEAR, read_clusters
+from winnow.pipelines.query.columns import Column
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import NOTHING, HiddenRows
 from winnow.pipelines.store.manifests import ManifestRow
-from winnow.pipelines.store.tables import ROW_GROUP_ROWS, read_batches, read_rows, read_schema
+from winnow.pipelines.store.tables import read_rows, read_schema
 from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.errors import RecipeError, StoreError
 from winnow.schemas.languages.counts import LANGUAGE_LAYER
 from winnow.schemas.records import Generation
-from winnow.schemas.rows.duplicates import ID_BYTES, KINDS, Kind, layer_of_kind, schema_of_kind
+from winnow.schemas.rows.duplicates import KINDS, Kind, layer_of_kind, schema_of_kind
 
 T = TypeVar("T")
 
 LENGTH = Column("text.length", "characters")
 LANGUAGE = Column(LANGUAGE_LAYER, "code")
-
-_OF_NEAR = pa.schema([("texts", pa.int64()), ("similarity", pa.float64()), ("by", pa.string())])
-"""Columns that some kinds, or older layers, do not have: null there."""
 
 
 @dataclass(frozen=True)
@@ -141,20 +123,6 @@ class Browser:
             self._manifests[layer] = {row.shard: row for row in rows}
         return self._manifests[layer]
 
-    def overview(self, kind: Kind, most: int) -> Overview:
-        """Counts all clusters of a kind, with the largest of them."""
-
-        def headed(shard: ManifestRow) -> Heads:
-            heads = Heads(most)
-            for start, batch in self._shard(kind, shard, hide=False):
-                heads.add(kind, batch, start, self._hidden_of(shard))
-            return heads
-
-        found = Heads(most)
-        for one in self._each(kind, headed):
-            found.absorb(one)
-        return found.overview(kind, self._describe(kind, found.largest))
-
     def membership(self, kind: Kind, place: Place) -> Membership:
         """The cluster of a row, for one kind; the row must not be forgotten.
 
@@ -182,7 +150,7 @@ class Browser:
 
         def picking(shard: ManifestRow) -> Picked:
             some = Picked(bytes.fromhex(place.id), said, most)
-            for start, batch in self._shard(said.kind, shard, hide=True):
+            for start, batch in self._shard(said.kind, shard):
                 some.add(said.kind, shard, start, batch)
             return some
 
@@ -203,33 +171,21 @@ class Browser:
         # Loaded once for all threads.
         self.hidden, self.objects(LANGUAGE.layer)
         for shard in shards:
-            self._columns(kind, shard)
+            self.columns(kind, shard)
         return each(self.store.objects, work, shards, TABLES_AT_ONCE)
 
-    def _shard(self, kind: Kind, shard: ManifestRow, *, hide: bool) -> Iterator[tuple[int, Mapping[str, pa.Array]]]:
-        """The layer's rows of a shard, beside the ids; a missing column is null."""
-        layer = layer_of_kind(kind)
-        there = self._columns(kind, shard)
-        columns = [Column(layer, name) for name in there]
-        objects = {layer: shard.object, layout.SAMPLES: shard.samples}
-        hidden = self._hidden_of(shard) if hide else None
-        start = 0
-        ids = Column(layout.SAMPLES, "id")
-        for batch in read_aligned(self.store.objects, objects, [*columns, ids], ROW_GROUP_ROWS, hidden):
-            count = len(batch[ids.name])
-            missing = {
-                f"{layer}.{one.name}": pa.nulls(count, one.type)
-                for one in _OF_NEAR
-                if f"{layer}.{one.name}" not in batch
-            }
-            yield start, {**batch, **missing}
-            start += count
+    def _shard(self, kind: Kind, shard: ManifestRow) -> Iterator[tuple[int, Mapping[str, pa.Array]]]:
+        """The layer's rows of a shard, beside the ids; forgotten rows are neutral."""
+        objects = {layer_of_kind(kind): shard.object, layout.SAMPLES: shard.samples}
+        hidden = self.hidden.get(shard.shard, NOTHING).rows
+        return read_clusters(self.store.objects, kind, objects, self.columns(kind, shard), hidden)
 
-    def _columns(self, kind: Kind, shard: ManifestRow) -> list[str]:
+    def columns(self, kind: Kind, shard: ManifestRow) -> list[str]:
+        """The columns of a kind's layer."""
         key = f"{layer_of_kind(kind)} {shard.key}"
         if key not in self._known:
             there = read_schema(self.store.objects, shard.object).names
-            lacking = sorted({*schema_of_kind(kind).names} - {*_OF_NEAR.names} - {*there})
+            lacking = sorted({*schema_of_kind(kind).names} - {*OF_NEAR.names} - {*there})
             if lacking:
                 raise StoreError(
                     f"{self.store.root}: {shard.object} lacks the column {lacking[0]} of duplicates; run 'winnow "
@@ -241,55 +197,6 @@ class Browser:
     @cached_property
     def _known(self) -> dict[str, list[str]]:
         return {}
-
-    def _hidden_of(self, shard: ManifestRow) -> NDArray[np.int64]:
-        return self.hidden.get(shard.shard, NOTHING).rows
-
-    def _describe(self, kind: Kind, heads: Sequence[Cluster]) -> tuple[Cluster, ...]:
-        if not heads:
-            return ()
-        layer = layer_of_kind(kind)
-        wanted = pa.array([bytes.fromhex(one.id) for one in heads], pa.binary(ID_BYTES))
-
-        def gathered(shard: ManifestRow) -> list[Gathered]:
-            found = [Gathered() for _ in heads]
-            parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
-            for start, batch in self._shard(kind, shard, hide=True):
-                index = pc.index_in(batch[f"{layer}.cluster"], value_set=wanted)
-                rows = np.flatnonzero(index.is_valid().to_numpy(zero_copy_only=False))
-                if len(rows):
-                    of = index.take(pa.array(rows)).to_numpy().astype(np.int64)
-                    gather(found, shard, start, rows, of, batch, layer)
-                    parts.append((rows + start, of))
-            if not parts:
-                return []
-            rows, of = (np.concatenate(part) for part in zip(*parts, strict=True))
-            for number, count in enumerate(np.bincount(of, minlength=len(heads)).tolist()):
-                if count:
-                    found[number].sources[shard.source] += count
-            self._count_languages(found, shard, rows, of)
-            return found
-
-        found = [Gathered() for _ in heads]
-        for some in self._each(kind, gathered):
-            for one, more in zip(found, some, strict=False):  # a shard without any gives nothing
-                one.absorb(more)
-        samples = self.objects(layout.SAMPLES)
-        return tuple(one.cluster(head, samples) for head, one in zip(heads, found, strict=True))
-
-    def _count_languages(
-        self, found: "Sequence[Gathered]", shard: ManifestRow, rows: NDArray[np.int64], of: NDArray[np.int64]
-    ) -> None:
-        measured = self.objects(LANGUAGE.layer).get(shard.shard)
-        if measured is None:
-            return
-        codes = pa.concat_arrays(
-            [batch[LANGUAGE.leaf] for batch in read_batches(self.store.objects, measured.object, [LANGUAGE.leaf])]
-        )
-        table = pa.table({"code": codes.take(pa.array(rows)).cast(pa.string()), "of": of})
-        for group in table.group_by(["of", "code"], use_threads=False).aggregate([([], "count_all")]).to_pylist():
-            if group["code"] is not None:
-                found[group["of"]].languages[group["code"]] += group["count_all"]
 
     def _members(self, cluster: str, rows: "Sequence[Row]") -> Iterator[Member]:
         facts: dict[tuple[str, int], tuple[str | None, str | None, int | None]] = {}

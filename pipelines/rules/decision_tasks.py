@@ -35,8 +35,8 @@ from winnow.pipelines.rules.score_overlaps import (
     votes_of_scores,
 )
 from winnow.pipelines.running.scratch_parts import put_arrays, put_part, read_arrays, read_part
-from winnow.pipelines.running.shard_list import HIDDEN, ListedShard, ShardList, put_shard_list
-from winnow.pipelines.running.shard_pass import ShardPass, tasks_for
+from winnow.pipelines.running.shard_list import ListedShard, ShardList
+from winnow.pipelines.running.shard_pass import ShardPass, listed_shards
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.hiding.scans import NOTHING
@@ -148,7 +148,8 @@ class DecisionTasks:
 
         def decide_one(shard: ShardObjects, evaluator: Evaluator) -> _OfShard:
             found = self._measured(numbers[shard.shard], shard)
-            return self._with_decisions(found, shard, evaluator, duplicates) if rules else found
+            decided = self._with_decisions(found, shard, evaluator, duplicates) if rules else found
+            return replace(decided, votes=())  # one number a row, of which only counts are needed from here on
 
         parts = list(map_shards(replace(self.pinned, shards=listed), decide_one))
         return to_json(
@@ -177,8 +178,7 @@ class DecisionTasks:
         decided = parts if why is None else []
         overlaps = merged_overlaps(one.overlaps for one in parts)
         return KeptDecisions(
-            reads=asked.reads,
-            forgotten=asked.forgotten,
+            basis=asked.basis,
             undecided=why,
             outcomes=OutcomeCounts.of(DecisionCounts.merged(one.outcomes.counts for one in decided)),
             large=chosen.large if decided else (),
@@ -246,22 +246,12 @@ class _OfShard:
 def decision_tasks(asked: Asked, scratch: ObjectStore) -> DecisionTasks:
     """Return the tasks over all shards, listed in an empty scratch folder."""
     pinned = asked.pinned.with_layers(asked.generation, asked.layers)
-    shards = []
-    for number, one in enumerate(pinned.shards):
-        read = {layer: one.objects[layer] for layer in asked.layers}
-        shards.append(ListedShard(one.shard, one.source, one.rows, read, len(one.hidden)))
-        if len(one.hidden):
-            rows = pa.RecordBatch.from_arrays([pa.array(one.hidden)], schema=HIDDEN)
-            put_part(scratch, FOLDER, "hidden", number, rows)
-    listed = put_shard_list(scratch, "rules", shards)
-    groups = tasks_for(len(shards), sum(one.rows for one in shards))
-    return DecisionTasks(
-        replace(pinned, shards=()),
-        asked.detectors,
-        asked.scores,
-        ShardList(scratch, listed, FOLDER, ListedShard, groups),
-        scratch,
-    )
+    shards = [
+        ListedShard(one.shard, one.source, one.rows, {layer: one.objects[layer] for layer in asked.layers})
+        for one in pinned.shards
+    ]
+    listed = listed_shards(scratch, FOLDER, ListedShard, shards, {one.shard: one.hidden for one in pinned.shards})
+    return DecisionTasks(replace(pinned, shards=()), asked.detectors, asked.scores, listed, scratch)
 
 
 def _first(undecided: Iterable[_Undecidable | None]) -> Undecided | None:

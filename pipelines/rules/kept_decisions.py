@@ -6,13 +6,12 @@ preset, a list of words or the store has changed, the hash is another one, so a 
 most not there, and made again.
 """
 
-from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 
 import duckdb
 import pyarrow as pa
 
+from winnow.pipelines.query.basis import basis_of, find_kept, keep
 from winnow.pipelines.rules.coverage import Detector, LanguageCoverage
 from winnow.pipelines.rules.decisions import DecisionCounts
 from winnow.pipelines.rules.evaluation import Undecided
@@ -21,11 +20,8 @@ from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.rules.representatives import Choice, LargeCluster
 from winnow.pipelines.rules.score_overlaps import ScoreOverlap
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.hiding.scans import load_hiding
-from winnow.pipelines.store.sealed import find_record, put_record
-from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import Json, fingerprint_of
-from winnow.schemas.records import Generation
+from winnow.schemas.records import Basis, Generation
 
 VERSION = 1
 """The version of everything that turns rows into a record; raise it when the same rows give another one."""
@@ -62,8 +58,7 @@ class OutcomeCounts:
 class KeptDecisions:
     """`decisions/rules/<key>.json`: what rules decide on the rows of a generation."""
 
-    reads: Mapping[str, Mapping[str, str]]  # the values of every layer that was read, by layer and key
-    forgotten: tuple[str, ...]  # the requests to forget that were known
+    basis: Basis
     undecided: Undecided | None  # why rules cannot be decided; then there are no outcomes
     outcomes: OutcomeCounts
     large: tuple[LargeCluster, ...]  # clusters above the cap that are not accepted, the largest first
@@ -92,21 +87,9 @@ class Asked:
         return tuple(sorted(set(read)))
 
     @property
-    def reads(self) -> dict[str, dict[str, str]]:
-        """The values of these layers, by layer and key."""
-        layers = self.pinned.store.generation_record(self.generation.number).layers
-        return {
-            layer: {
-                key: layers[layer].keys[key].values
-                for key in sorted(set(self.generation.layers[layer].keys.values()) & layers[layer].keys.keys())
-            }
-            for layer in self.layers
-        }
-
-    @property
-    def forgotten(self) -> tuple[str, ...]:
-        """The requests to forget."""
-        return tuple(sorted(load_hiding(self.pinned.store.objects).tombstones))
+    def basis(self) -> Basis:
+        """The rows that are read."""
+        return basis_of(self.pinned.store, self.generation, self.layers)
 
     @property
     def key(self) -> str:
@@ -122,24 +105,19 @@ class Asked:
             "size": None if pinned.size is None else pinned.size.name,
             "detectors": None if self.detectors is None else [_detector(one) for one in self.detectors],
             "scores": list(self.scores),
-            "sources": {layer: dict(self.generation.layers[layer].keys) for layer in self.layers},
-            "reads": self.reads,
-            "forgotten": list(self.forgotten),
+            "basis": self.basis.to_json(),
         }
         return fingerprint_of(settings)
 
 
 def find_decisions(asked: Asked) -> KeptDecisions | None:
     """Return the record, if it is there and whole."""
-    with suppress(StoreError):  # damaged, which the audit reports: it is made again, in its place
-        return find_record(asked.pinned.store.objects, KeptDecisions, layout.rule_decisions(asked.key))
-    return None
+    return find_kept(asked.pinned.store.objects, KeptDecisions, layout.rule_decisions(asked.key))
 
 
 def keep_decisions(asked: Asked, record: KeptDecisions) -> None:
-    """Store the record; what it says follows from its key."""
-    with suppress(OSError, StoreError):  # the store may be one that this user can only read
-        put_record(asked.pinned.store.objects, layout.rule_decisions(asked.key), record)
+    """Store the record."""
+    keep(asked.pinned.store.objects, layout.rule_decisions(asked.key), record)
 
 
 def _detector(one: Detector) -> Json:

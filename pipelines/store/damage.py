@@ -19,6 +19,7 @@ _REMEDIES = (
     (layout.POISON, "if its row kills workers again, it is recorded again"),
     (layout.WEIGHTS, "run 'winnow score RECIPE', which makes the weights again"),
     (layout.RULE_DECISIONS, "run 'winnow plan RECIPE', which decides again"),
+    (layout.CLUSTERS, "run 'winnow duplicates RECIPE', which counts again"),
     (layout.DECISIONS, "run 'winnow score RECIPE', which makes it again"),
     (layout.PLANS, "delete the folder's plan.json and run 'winnow mix RECIPE'"),
     (layout.TOMBSTONES, "run 'winnow forget' again with the same request"),

@@ -18,8 +18,9 @@ from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.publishing import publish_without_former
 from winnow.pipelines.store.sealed import find_record, unsealed
 from winnow.pipelines.store.together import delete_all
-from winnow.schemas.records import StoredWeights, WeightKeys
+from winnow.schemas.records import Basis, StoredWeights, WeightKeys
 from winnow.schemas.rows.scores import SCORES, TRACES
+from winnow.schemas.typed_json import read_value
 
 KEEP_GENERATIONS = 2
 KEEP_RUNS = 16  # run records kept per stage
@@ -140,7 +141,7 @@ def _weights(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:
 
 
 def _decisions(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:
-    """Records of how scores were decided that no layer of these generations has, and of other rows' decisions."""
+    """Records of how scores were decided that no layer of these generations has, and facts about rows that are gone."""
     used = {
         layout.decision(layer, key)
         for number in kept
@@ -151,25 +152,21 @@ def _decisions(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:
     values, forgotten = _values(store, kept), sorted(load_hiding(store.objects, fresh=True).tombstones)
 
     def is_used(path: str) -> bool:
-        if not path.startswith(layout.RULE_DECISIONS):
+        if not path.startswith((layout.RULE_DECISIONS, layout.CLUSTERS)):
             return path in used
-        return _counts_these(store, path, values, forgotten)
+        return _is_found_in(store, path, values, forgotten)
 
     return [info for info in store.objects.list(layout.DECISIONS) if not is_used(info.path)]
 
 
-def _counts_these(store: Store, path: str, values: Set[tuple[str, str, str]], forgotten: list[str]) -> bool:
-    """Whether all that rules decided on is in these values, with nothing else forgotten."""
+def _is_found_in(store: Store, path: str, values: Set[tuple[str, str, str]], forgotten: list[str]) -> bool:
+    """Whether a record was found in these values, with nothing else forgotten."""
     try:
-        record = unsealed(store.root, path, store.objects.read(path))
-    except (DamagedError, FileNotFoundError):
+        basis = read_value(Basis, unsealed(store.root, path, store.objects.read(path)).get("basis"))
+    except (DamagedError, FileNotFoundError, ValueError):  # ValueError: of another version
         return False
-    reads = record.get("reads")
-    assert isinstance(reads, Mapping)
-    read = {
-        (layer, key, value) for layer, keys in reads.items() if isinstance(keys, Mapping) for key, value in keys.items()
-    }
-    return record.get("forgotten") == forgotten and read <= values
+    read = {(layer, key, value) for layer, keys in basis.reads.items() for key, value in keys.items()}
+    return list(basis.forgotten) == forgotten and read <= values
 
 
 def _objects(store: Store, score: str, keys: Sequence[str]) -> set[str]:

@@ -31,6 +31,7 @@ PLANS = "plans/"
 WEIGHTS = "weights/"
 DECISIONS = "decisions/"
 RULE_DECISIONS = "decisions/rules/"
+CLUSTERS = "decisions/clusters/"
 PURGE = "purge.json"
 REPORT = "report.html"
 
@@ -250,3 +251,8 @@ def decision(layer: str, key: str) -> str:
 def rule_decisions(key: str) -> str:
     """The record of what rules decide on the rows of a generation."""
     return f"{RULE_DECISIONS}{key}.json"
+
+
+def clusters(key: str) -> str:
+    """The record of how many clusters of duplicates there are, and of the largest."""
+    return f"{CLUSTERS}{key}.json"

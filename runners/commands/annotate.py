@@ -22,6 +22,7 @@ def add(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Measure every shard, or a slice of them."""
     from winnow.runners.report.summarise import summarise
+    from winnow.runners.stages.rule_decisions import decisions_if_any
     from winnow.runners.stages.slices import annotate_slice, parse_slice
     from winnow.runners.stages.store_stages import annotate
     from winnow.runners.terminal.store_tables import print_layers
@@ -37,6 +38,9 @@ def run(options: argparse.Namespace) -> int:
         done = annotate_slice(recipe, parse_slice(options.tasks), open_engine(options), console)
         print_line(console, done.line(recipe))
         return 0
-    outcome = annotate(recipe, open_engine(options), console)
+    engine = open_engine(options)
+    outcome = annotate(recipe, engine, console)
+    if outcome.new:
+        decisions_if_any(recipe, outcome.store, outcome.generation, engine, console)  # kept for commands that read
     print_layers(summarise(outcome.store, outcome.generation), console)
     return 0

@@ -57,7 +57,7 @@ def card(recipe: "BoundRecipe", store: "Store") -> str:
     pinned = pinned_rules(recipe, store, generation)
     if pinned is None:
         raise WinnowError(f"{recipe.file}: a card describes what the rules keep; add rules under 'eligible' or 'keep'")
-    found = rule_decisions(recipe, store, generation, pinned)
+    found = rule_decisions(recipe, generation, pinned)
     rules = found.summary
     require_accepted(recipe, rules)
     summary = summarise(store, generation, recipe)

@@ -21,6 +21,7 @@ def add(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Search the whole store for duplicates."""
     from winnow.runners.report.summarise import summarise
+    from winnow.runners.stages.rule_decisions import decisions_if_any
     from winnow.runners.stages.store_stages import dedupe
     from winnow.runners.terminal.store_tables import print_layers
 
@@ -30,6 +31,9 @@ def run(options: argparse.Namespace) -> int:
         raise WinnowError(
             f"{options.recipe}: no 'dedupe' in the recipe; add for example 'dedupe: {{exact: {{}}, near: {{}}}}'"
         )
-    outcome = dedupe(recipe, open_engine(options), console)
+    engine = open_engine(options)
+    outcome = dedupe(recipe, engine, console)
+    if outcome.new:
+        decisions_if_any(recipe, outcome.store, outcome.generation, engine, console)  # kept for commands that read
     print_layers(summarise(outcome.store, outcome.generation), console)
     return 0

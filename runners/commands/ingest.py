@@ -24,6 +24,7 @@ def add(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Ingest all of the sources, or a slice of their tasks."""
     from winnow.runners.report.summarise import summarise
+    from winnow.runners.stages.rule_decisions import decisions_if_any
     from winnow.runners.stages.slices import ingest_slice, parse_slice
     from winnow.runners.stages.store_stages import ingest
     from winnow.runners.terminal.store_tables import print_summary
@@ -32,10 +33,13 @@ def run(options: argparse.Namespace) -> int:
     console = open_console()
     recipe = bound_recipe(options.recipe)
     if options.tasks is not None:
-        part, engine = parse_slice(options.tasks), open_engine(options)
-        done = ingest_slice(recipe, part, engine, console, replace_files=options.replace)
+        part = parse_slice(options.tasks)
+        done = ingest_slice(recipe, part, open_engine(options), console, replace_files=options.replace)
         print_line(console, done.line(recipe))
         return 0
-    outcome = ingest(recipe, open_engine(options), console, replace=options.replace)
+    engine = open_engine(options)
+    outcome = ingest(recipe, engine, console, replace=options.replace)
+    if outcome.new:
+        decisions_if_any(recipe, outcome.store, outcome.generation, engine, console)  # kept for commands that read
     print_summary(summarise(outcome.store, outcome.generation, recipe), console)
     return 0

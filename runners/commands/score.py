@@ -21,6 +21,7 @@ def add(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Score every shard, or a slice of them."""
     from winnow.runners.report.summarise import summarise
+    from winnow.runners.stages.rule_decisions import decisions_if_any
     from winnow.runners.stages.scoring import score, score_slice
     from winnow.runners.stages.slices import parse_slice
     from winnow.runners.terminal.store_tables import print_layers
@@ -32,6 +33,9 @@ def run(options: argparse.Namespace) -> int:
         done = score_slice(recipe, parse_slice(options.tasks), open_engine(options), console)
         print_line(console, done.line(recipe))
         return 0
-    outcome = score(recipe, open_engine(options), console)
+    engine = open_engine(options)
+    outcome = score(recipe, engine, console)
+    if outcome.new:
+        decisions_if_any(recipe, outcome.store, outcome.generation, engine, console)  # kept for commands that read
     print_layers(summarise(outcome.store, outcome.generation), console)
     return 0

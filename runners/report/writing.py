@@ -12,7 +12,8 @@ from winnow.pipelines.store.generations import Store
 from winnow.runners.engines.engine import Engine
 from winnow.runners.report import render_report
 from winnow.runners.report.summarise import examples_of, summarise
-from winnow.runners.stages.rule_decisions import HERE, decisions_if_any
+from winnow.runners.stages.rule_decisions import decisions_if_any
+from winnow.runners.stages.shard_passes import HERE
 from winnow.runners.terminal.duplicates.clusters import duplicates_found
 from winnow.runners.terminal.scores import overviews, scores_if_bound
 from winnow.schemas.summary import StoreSummary
@@ -32,7 +33,7 @@ def write_report(
     decisions = decisions_if_any(recipe, store, generation, engine, console)
     rules = None if decisions is None else decisions.summary_if_decided
     coverage = None if decisions is None or rules is None else decisions.coverage
-    found = duplicates_found(store, generation, recipe)
+    found = duplicates_found(store, generation, recipe, engine, console)
     text = () if recipe is None else recipe.config.text
     thresholds = () if decisions is None else tuple(decisions.thresholds(text))
     scores = overviews(read, recipe, decisions)

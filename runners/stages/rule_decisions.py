@@ -1,9 +1,6 @@
 """What a recipe's rules decide on its store: read from the record that is kept, or decided in tasks and then kept."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from rich.console import Console
 
@@ -16,21 +13,11 @@ from winnow.pipelines.rules.pinning import PinnedProgram, pin_no_rules
 from winnow.pipelines.rules.representatives import NO_DUPLICATES, Duplicates
 from winnow.pipelines.rules.score_overlaps import ScoreOverlap
 from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
-from winnow.pipelines.running.exchange import clear_scratch
-from winnow.pipelines.running.run_folder import temporary_folder
-from winnow.pipelines.running.shard_pass import ShardPass
-from winnow.pipelines.store.command_lease import writing
-from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.local import LocalStore
 from winnow.runners.engines.engine import Engine
-from winnow.runners.stages.stage_run import StageRun
-from winnow.runners.terminal.job_progress import JobProgress
+from winnow.runners.stages.shard_passes import HERE, shard_passes
 from winnow.runners.terminal.rules import pinned_if_measured
 from winnow.schemas.records import Generation
-
-HERE = Engine()
-"""The processes of this machine."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +69,6 @@ class RuleDecisions:
 
 def rule_decisions(
     recipe: BoundRecipe,
-    store: Store,
     generation: Generation,
     pinned: PinnedProgram,
     engine: Engine = HERE,
@@ -92,7 +78,6 @@ def rule_decisions(
 
     Args:
         recipe: The recipe.
-        store: The store.
         generation: The generation that the rules are pinned to.
         pinned: The recipe's rules.
         engine: Where the rows of a large store are decided.
@@ -101,7 +86,7 @@ def rule_decisions(
     asked = _asked(recipe, generation, pinned)
     kept = find_decisions(asked)
     if kept is None:
-        kept = decide_all(asked, StageRun(console or Console(stderr=True, highlight=False), engine, store))
+        kept = decide_all(asked, engine, console)
         keep_decisions(asked, kept)
     return RuleDecisions(asked, kept)
 
@@ -118,44 +103,20 @@ def decisions_if_any(
         return None
     pinned = pinned_if_measured(recipe, store, generation)
     if pinned is not None:
-        return rule_decisions(recipe, store, generation, pinned, engine, console)
+        return rule_decisions(recipe, generation, pinned, engine, console)
     if sum(entry.layer in generation.layers for entry in recipe.config.score) < 2:
         return None
     pinned = pin_no_rules(store, generation)
-    return replace(rule_decisions(recipe, store, generation, pinned, engine, console), rules=False)
+    return replace(rule_decisions(recipe, generation, pinned, engine, console), rules=False)
 
 
-def decide_all(asked: Asked, run: StageRun) -> KeptDecisions:
+def decide_all(asked: Asked, engine: Engine = HERE, console: Console | None = None) -> KeptDecisions:
     """Decide every row, in tasks."""
-    with _scratch(run) as scratch:
-        tasks = decision_tasks(asked, scratch)
+    with shard_passes(asked.pinned.store, FOLDER, engine, console) as passes:
+        tasks = decision_tasks(asked, passes.scratch)
         finding = tasks.finding
-        chosen, why = (NO_DUPLICATES, None) if finding is None else tasks.choose(_results(run, finding))
-        return tasks.merged(asked, _results(run, tasks.deciding(rules=why is None)), chosen, why)
-
-
-@contextmanager
-def _scratch(run: StageRun) -> Iterator[ObjectStore]:
-    """Where tasks leave their results: a temporary folder, or the store if workers are on other machines."""
-    if run.engine.backend.is_local:
-        with temporary_folder("rules") as folder:
-            yield LocalStore(Path(folder))
-        return
-    objects = run.store.objects
-    with writing(objects):
-        clear_scratch(objects, FOLDER)  # left by a command that was stopped
-        yield objects
-        clear_scratch(objects, FOLDER)
-
-
-def _results(run: StageRun, one: ShardPass) -> Iterator[bytes]:
-    """Run the tasks on the engine, or here if there is one only."""
-    if one.tasks == 1:
-        one.job.run_here()
-    else:
-        with JobProgress(one.scratch, FOLDER, "rules", one.job.parts).shown(run.console):
-            run.job("rules", one.job.build)
-    return one.results()
+        chosen, why = (NO_DUPLICATES, None) if finding is None else tasks.choose(passes.results(finding))
+        return tasks.merged(asked, passes.results(tasks.deciding(rules=why is None)), chosen, why)
 
 
 def _asked(recipe: BoundRecipe, generation: Generation, pinned: PinnedProgram) -> Asked:

@@ -167,7 +167,7 @@ def _rules(
             what = "the recipe has no rules" if plan.generation is not None else "nothing is ingested yet"
             raise WinnowError(f"--decisions {decisions}: there are no decisions, {what}")
         return None, None
-    found = rule_decisions(recipe, plan.store, plan.generation, pinned)
+    found = rule_decisions(recipe, plan.generation, pinned)
     if decisions is not None:
         write_dropped(pinned, Path(decisions))
         register(plan.store.objects, DECISIONS, decisions, plan.generation.number)

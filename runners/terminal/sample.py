@@ -20,11 +20,13 @@ from winnow.filters.edits import Edit
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
 from winnow.pipelines.binding.edits import BoundEdit, WhenNull, with_keys
 from winnow.pipelines.query.columns import column_of
-from winnow.pipelines.query.find_sample import Sample, Verdict, find_by_id, find_by_url, read_sample, verdict
+from winnow.pipelines.query.find_sample import Sample, Verdict, read_sample, verdict
 from winnow.pipelines.query.generation import require_latest_for
+from winnow.pipelines.query.search_tasks import Wanted, wanted_id
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
+from winnow.runners.stages.searching import find_one
 from winnow.runners.terminal.escaping import visible
 from winnow.runners.terminal.quantities import grouped
 from winnow.runners.terminal.rules import pinned_rules
@@ -86,8 +88,9 @@ def run_show(options: argparse.Namespace, console: Console) -> int:
     recipe = bind(load_recipe(options.recipe))
     store = open_store(open_location(recipe.store_address))
     generation = require_latest_for(recipe, store)
-    find, wanted = (find_by_url, options.url) if options.id is None else (find_by_id, options.id)
-    shown = view_sample(recipe, store, generation, read_sample(store, generation, find(store, generation, wanted)))
+    wanted = Wanted(url=options.url) if options.id is None else wanted_id(options.id)
+    place = find_one(store, generation, wanted)
+    shown = view_sample(recipe, store, generation, read_sample(store, generation, place))
     if options.json:
         sys.stdout.buffer.write(orjson.dumps(_json(shown, raw=options.raw)) + b"\n")
     else:

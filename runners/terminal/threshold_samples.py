@@ -35,7 +35,7 @@ def recipe_thresholds(
     pinned = pinned_rules(recipe, store, generation)
     if pinned is None:
         return []
-    return rule_decisions(recipe, store, generation, pinned).thresholds(recipe.config.text, reason)
+    return rule_decisions(recipe, generation, pinned).thresholds(recipe.config.text, reason)
 
 
 def print_thresholds(thresholds: Sequence[NearThreshold], console: Console) -> None:

@@ -146,6 +146,7 @@ KINDS = {
     "samples": Kind(of_layer("samples", "object"), "export", NOTICED),
     "layer": Kind(of_layer("text.length", "object"), "plan", NOTICED, undecided),
     "decisions of rules": Kind(first(layout.RULE_DECISIONS), "plan", CACHE),
+    "clusters": Kind(first(layout.CLUSTERS), "report", CACHE),
     "quarantine": Kind(refused("quarantine"), "report", NOTICED),
     "dropped": Kind(refused("dropped"), "audit", NOTICED),
     "statistics": Kind(of_layer("text.length", "statistics"), "stats", NOTICED, unmerged),

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from tests.pipelines.rules.counted import count_decisions
 from winnow.pipelines.binding.bound_recipe import bind
@@ -21,7 +20,6 @@ from winnow.pipelines.store.location import open_store_at
 from winnow.runners.commands.main import main
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.rule_decisions import RuleDecisions, decide_all, rule_decisions
-from winnow.runners.stages.stage_run import StageRun
 from winnow.runners.terminal.rules import pinned_rules
 from winnow.schemas.recipe import load_recipe
 
@@ -78,7 +76,7 @@ def asked(folder: Path) -> RuleDecisions:
     generation = require_latest_for(recipe, store)
     pinned = pinned_rules(recipe, store, generation)
     assert pinned is not None
-    return rule_decisions(recipe, store, generation, pinned, Engine("local", 1))
+    return rule_decisions(recipe, generation, pinned, Engine("local", 1))
 
 
 def records(folder: Path) -> set[str]:
@@ -94,11 +92,14 @@ def rewrite(folder: Path, name: str, old: str, new: str) -> None:
 
 
 def planned(capsys: pytest.CaptureFixture[str]) -> tuple[int, object, str]:
+    """What rules decide, and which duplicates there are."""
     capsys.readouterr()
     status = main(["plan", "recipe.yaml", "--json"])
     printed = capsys.readouterr()
     found = json.loads(printed.out) if printed.out else {}
-    return status, (found.get("rules"), found.get("safety")), printed.err
+    assert main(["duplicates", "recipe.yaml", "--json"]) == 0
+    kinds = json.loads(capsys.readouterr().out)["kinds"]
+    return status, (found.get("rules"), found.get("safety"), kinds), printed.err
 
 
 @pytest.mark.parametrize("shards", [1, 3, 64])
@@ -107,9 +108,9 @@ def test_what_is_kept_is_what_tasks_of_any_size_decide(
 ) -> None:
     found = asked(copy)
     assert records(copy) == {layout.rule_decisions(found.asked.key)}
+    monkeypatch.setattr(shard_pass, "ALONE_SHARDS", 0)
     monkeypatch.setattr(shard_pass, "TASK_SHARDS", shards)
-    run = StageRun(Console(quiet=True), Engine("local", 1), found.asked.pinned.store)
-    assert find_decisions(found.asked) == decide_all(found.asked, run)
+    assert find_decisions(found.asked) == decide_all(found.asked, Engine("local", 1))
 
 
 def test_what_is_kept_is_what_all_rows_come_to(copy: Path) -> None:
@@ -130,7 +131,7 @@ def test_commands_that_read_need_no_rows(copy: Path, capsys: pytest.CaptureFixtu
     before = planned(capsys)
     assert main(["stats", "recipe.yaml"]) == 0
     told = capsys.readouterr().out
-    for layer in ("text.length", "url.blocklist"):
+    for layer in ("text.length", "url.blocklist", "dedupe.exact"):
         shutil.rmtree(copy / "store/layers" / layer)
     assert planned(capsys) == before
     assert main(["stats", "recipe.yaml"]) == 0
@@ -206,7 +207,8 @@ def test_that_rules_cannot_be_decided_is_kept_too(copy: Path, capsys: pytest.Cap
     assert "recipe.yaml:10: eligible[0]: the condition of 'short' is null for the sample" in said
     shutil.rmtree(copy / "store/layers/text.length")
     rewrite(copy, "recipe.yaml", "eligible:\n", "# first\neligible:\n")
-    assert planned(capsys) == (1, (None, None), said.replace("recipe.yaml:10", "recipe.yaml:11"))
+    again = planned(capsys)
+    assert (again[0], again[2]) == (1, said.replace("recipe.yaml:10", "recipe.yaml:11"))
     assert main(["stats", "recipe.yaml"]) == 0
     assert "text.length.characters < 12" in capsys.readouterr().out
 

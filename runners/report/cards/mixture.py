@@ -21,7 +21,8 @@ from winnow.runners.engines.engine import Engine
 from winnow.runners.report.cards.markdown import table, text
 from winnow.runners.report.cards.parts import SHOWN_LANGUAGES, dropped, pretty_name, safety, size_category
 from winnow.runners.report.summarise import summarise
-from winnow.runners.stages.rule_decisions import HERE, rule_decisions
+from winnow.runners.stages.rule_decisions import rule_decisions
+from winnow.runners.stages.shard_passes import HERE
 from winnow.runners.terminal.quantities import byte_size, grouped, share
 from winnow.runners.terminal.rules import pinned_rules
 from winnow.schemas.identity import Json, fingerprint_of
@@ -65,7 +66,7 @@ def gather_facts(
     """What the rules decide, and the layers and models that the mixture depends on."""
     pinned = pinned_rules(recipe, store, generation, more=layers_read(recipe))
     assert pinned is not None  # it reads the layers of the mixture
-    found = rule_decisions(recipe, store, generation, pinned, engine, console)
+    found = rule_decisions(recipe, generation, pinned, engine, console)
     models = tuple(
         Model(bound.layer, Path(asset.name).name, asset.digest)
         for bound in recipe.operators

@@ -10,12 +10,25 @@ import orjson
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.query.basis import find_kept, keep
 from winnow.pipelines.query.cluster_counts import BIN_NAMES, Cluster, Overview
+from winnow.pipelines.query.cluster_tasks import (
+    FOLDER,
+    KEPT,
+    KeptClusters,
+    cluster_tasks,
+    clusters_basis,
+    clusters_path,
+    kept_clusters,
+)
+from winnow.pipelines.query.duplicates import Browser
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.store.generations import Store
+from winnow.runners.engines.engine import Engine
 from winnow.runners.report import DuplicatesFound
 from winnow.runners.report.duplicates import counted, outdated, similar
+from winnow.runners.stages.shard_passes import HERE, shard_passes
 from winnow.runners.terminal.duplicates.excerpts import Excerpts
 from winnow.runners.terminal.duplicates.members import run_duplicates_show
 from winnow.runners.terminal.quantities import grouped, share
@@ -85,13 +98,38 @@ def run_duplicates(
     return 0
 
 
-def overviews(excerpts: Excerpts, kinds: Sequence[Kind], most: int) -> list[Overview]:
+def overviews(
+    excerpts: Excerpts, kinds: Sequence[Kind], most: int, engine: Engine = HERE, console: Console | None = None
+) -> list[Overview]:
     """The clusters of each kind."""
-    stale = excerpts.browser.stale(excerpts.recipe)
-    return [replace(excerpts.browser.overview(kind, most), stale=stale[kind]) for kind in kinds]
+    browser = excerpts.browser
+    stale = browser.stale(excerpts.recipe)
+    return [replace(overview(browser, kind, most, engine, console), stale=stale[kind]) for kind in kinds]
 
 
-def duplicates_found(store: Store, generation: Generation, recipe: BoundRecipe | None) -> tuple[DuplicatesFound, ...]:
+def overview(
+    browser: Browser, kind: Kind, most: int, engine: Engine = HERE, console: Console | None = None
+) -> Overview:
+    """All clusters of a kind, with the largest of them: as kept in the store, else counted and kept."""
+    objects = browser.store.objects
+    basis = clusters_basis(browser, kind)
+    path = clusters_path(basis, kind)
+    kept = find_kept(objects, KeptClusters, path) if most <= KEPT else None
+    if kept is None:
+        with shard_passes(browser.store, FOLDER, engine, console) as passes:
+            kept = kept_clusters(basis, cluster_tasks(browser, kind, max(most, KEPT), passes.scratch), passes.results)
+        if most <= KEPT:
+            keep(objects, path, kept)
+    return kept.overview(browser, kind, most)
+
+
+def duplicates_found(
+    store: Store,
+    generation: Generation,
+    recipe: BoundRecipe | None,
+    engine: Engine = HERE,
+    console: Console | None = None,
+) -> tuple[DuplicatesFound, ...]:
     """The duplicates of every kind for the report, with texts as exported, or as read if there is no recipe."""
     excerpts = Excerpts.of(store, generation, recipe, raw=recipe is None)
 
@@ -105,7 +143,7 @@ def duplicates_found(store: Store, generation: Generation, recipe: BoundRecipe |
         texts = {cluster.id: tuple((place.id, text(place)) for place in cluster.examples) for cluster in one.largest}
         return DuplicatesFound(one, texts)
 
-    return tuple(map(of, overviews(excerpts, excerpts.browser.kinds, REPORTED)))
+    return tuple(map(of, overviews(excerpts, excerpts.browser.kinds, REPORTED, engine, console)))
 
 
 def beginning(text: str | None) -> str | None:

@@ -18,8 +18,10 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.dedupe.verdicts import SET_LIMIT
 from winnow.pipelines.query.cluster_counts import EXACT, Membership
 from winnow.pipelines.query.duplicates import Browser, Member, Members
-from winnow.pipelines.query.find_sample import ID_BYTES, Place, find_by_id
+from winnow.pipelines.query.find_sample import Place
+from winnow.pipelines.query.search_tasks import ID_BYTES, wanted_id
 from winnow.runners.report.duplicates import outdated, similar
+from winnow.runners.stages.searching import find_one
 from winnow.runners.terminal.duplicates.excerpts import Excerpts
 from winnow.runners.terminal.duplicates.side_by_side import Fold, Pieces, side_by_side
 from winnow.runners.terminal.duplicates.text_difference import Difference, Words, difference
@@ -110,7 +112,7 @@ def _place(browser: Browser, given: str, option: str = "") -> Place:
     if not re.fullmatch(f"[0-9a-fA-F]{{1,{2 * ID_BYTES}}}", given):
         what = f"expected 1 to {2 * ID_BYTES} hexadecimal digits, as winnow duplicates prints them"
         raise WinnowError(f"{option}{shown(given)} is not an id: {what}")
-    return find_by_id(browser.store, browser.generation, given)
+    return find_one(browser.store, browser.generation, wanted_id(given))
 
 
 def _alone(membership: Membership) -> str:

@@ -13,6 +13,7 @@ from winnow.pipelines.query.duplicates import Browser
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.memory import MemoryStore
+from winnow.runners.terminal.duplicates.clusters import overview
 from winnow.schemas.errors import StoreError
 from winnow.schemas.rows.duplicates import GROUPS, NEAR
 
@@ -72,7 +73,7 @@ def made(seed: int, *, texts: bool = True) -> tuple[Browser, list[dict[str, obje
 def test_clusters_are_counted_and_the_largest_described_as_row_by_row(seed: int) -> None:
     browser, rows = made(seed)
     for kind in ("near", "exact"):
-        found = browser.overview(kind, 6)
+        found = overview(browser, kind, 6)
         clusters: dict[object, list[dict[str, object]]] = {}
         for row in rows:
             if row["cluster"] is not None:
@@ -138,7 +139,7 @@ def browser_places(browser: Browser) -> list[Place]:
 
 def test_a_layer_from_before_texts_were_counted_is_read() -> None:
     browser, _ = made(2, texts=False)
-    found = browser.overview("near", 3)
+    found = overview(browser, "near", 3)
     assert [one.texts for one in found.largest] == [None] * 3
     assert [one.rows for one in found.largest] == sorted((one.rows for one in found.largest), reverse=True)
 
@@ -165,7 +166,7 @@ def test_an_object_that_is_cut_is_named_with_what_to_do(cut: int) -> None:
     with pytest.raises(
         StoreError, match=rf"{path} is damaged: [^\n]+; delete it; run 'winnow dedupe RECIPE', which makes it again$"
     ) as said:
-        browser.overview("near", 3)
+        overview(browser, "near", 3)
     assert "\n" not in str(said.value)
 
 
@@ -176,7 +177,7 @@ def test_an_object_that_is_gone_is_said_to_be_however_it_is_read() -> None:
     rewritten(browser.store.objects, path, None)
     gone = rf"{path} is missing; run 'winnow dedupe RECIPE', which makes it again$"
     with pytest.raises(StoreError, match=gone):
-        browser.overview("near", 3)
+        overview(browser, "near", 3)
     with pytest.raises(StoreError, match=gone):
         browser.membership("near", place)
 
@@ -186,7 +187,7 @@ def test_an_object_of_other_columns_is_refused() -> None:
     browser = Browser(*make_store(MemoryStore(uuid4().hex), {"s0": Shard("books", 2, layers)}), ())
     path = browser.objects("dedupe.exact")["s0"].object
     with pytest.raises(StoreError, match=rf"{path} lacks the column cluster of duplicates; run 'winnow audit'"):
-        browser.overview("exact", 3)
+        overview(browser, "exact", 3)
 
 
 def test_duplicates_of_a_store_that_has_grown_since_are_not_shown() -> None:

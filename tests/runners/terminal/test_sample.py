@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from winnow.pipelines.query.find_sample import find_by_id
+from winnow.pipelines.query.search_tasks import wanted_id
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.location import open_location
 from winnow.runners.commands.main import main
+from winnow.runners.stages.searching import find_one
 
 KEY = "sixteen-bytes-of-it"
 SECRET = "k4tz3n" + "-b4um"
@@ -80,7 +81,7 @@ def test_an_id_may_be_cut_short_while_it_is_one_samples(folder: Path, capsys: py
     for digits in (32, 20, 8):
         assert f"id       {found['id']}\n" in show(folder, capsys, found["id"][:digits].upper())
     store = open_store(open_location(str(folder / "store")))
-    place = find_by_id(store, store.require_latest(), found["id"])
+    place = find_one(store, store.require_latest(), wanted_id(found["id"]))
     assert (place.shard.shard, place.row) == (found["shard"], found["row"])
 
 

@@ -1,0 +1,200 @@
+"""Counts clusters of duplicates in tasks over ranges of shards, and keeps what they come to in the store.
+
+One pass counts the clusters and finds the largest, a second collects details of these few. Rows that were forgotten
+after the search still count in the recorded sizes; nothing else of them is read.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from winnow.pipelines.query.basis import basis_of
+from winnow.pipelines.query.cluster_counts import Gathered, Heads, Overview, gather
+from winnow.pipelines.query.cluster_rows import read_clusters
+from winnow.pipelines.query.duplicates import LANGUAGE, Browser
+from winnow.pipelines.running.shard_list import ListedShard, ShardList
+from winnow.pipelines.running.shard_pass import ShardPass, listed_shards
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.tables import read_batches
+from winnow.pipelines.store.together import TABLES_AT_ONCE, each
+from winnow.schemas.identity import fingerprint_of
+from winnow.schemas.records import Basis, from_json, to_json
+from winnow.schemas.rows.duplicates import ID_BYTES, Kind, layer_of_kind
+
+T = TypeVar("T")
+
+FOLDER = f"{layout.SCRATCH}clusters"
+VERSION = 1
+"""The version of everything that turns rows into a record; raise it when the same rows give another one."""
+
+KEPT = 20
+"""So many of the largest clusters are kept: what the report and `winnow duplicates` show unless more are asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterShard(ListedShard):
+    """A shard, and the columns that its layer of duplicates has."""
+
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Described:
+    """The facts of the largest clusters."""
+
+    clusters: tuple[Gathered, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptClusters:
+    """`decisions/clusters/<key>.json`: the clusters of one kind of duplicates."""
+
+    basis: Basis
+    heads: Heads
+    gathered: tuple[Gathered, ...]  # of the largest
+
+    def overview(self, browser: Browser, kind: Kind, most: int) -> Overview:
+        """What they come to, with the largest of them."""
+        samples = browser.objects(layout.SAMPLES)
+        largest = zip(self.heads.largest[:most], self.gathered[:most], strict=True)
+        return self.heads.overview(kind, tuple(one.cluster(head, samples) for head, one in largest))
+
+
+@dataclass(frozen=True)
+class ClusterTasks:
+    """What every task gets. Picklable."""
+
+    objects: ObjectStore
+    kind: Kind
+    most: int  # clusters that are described
+    shards: ShardList[ClusterShard]
+    scratch: ObjectStore
+
+    @property
+    def counting(self) -> ShardPass:
+        """The pass that counts clusters, and finds the largest."""
+        return ShardPass(self.scratch, FOLDER, f"Clusters-{self.kind}", self.shards.groups, self.count)
+
+    def describing(self, heads: Heads) -> ShardPass:
+        """The pass that collects what is shown of the largest."""
+        ids = tuple(one.id for one in heads.largest)
+        return ShardPass(self.scratch, FOLDER, f"Largest-{self.kind}", self.shards.groups, partial(self.describe, ids))
+
+    def count(self, group: int) -> bytes:
+        """Count the clusters that rows of a range of shards name."""
+
+        def counted(number: int) -> Heads:
+            heads, hidden = Heads(self.most), self.shards.hidden(number)
+            for start, batch in self._rows(number, None):
+                heads.add(self.kind, batch, start, np.zeros(0, np.int64) if hidden is None else hidden)
+            return heads
+
+        return to_json(self.counted(self._each(group, counted)))
+
+    def counted(self, parts: Iterable[Heads]) -> Heads:
+        """Add up the results of tasks."""
+        found = Heads(self.most)
+        for one in parts:
+            found.absorb(one)
+        return found
+
+    def describe(self, ids: Sequence[str], group: int) -> bytes:
+        """Collect the facts of these clusters from a range of shards."""
+        return to_json(self.described(ids, self._each(group, partial(self._facts, ids))))
+
+    def described(self, ids: Sequence[str], parts: Iterable[_Described]) -> _Described:
+        """Join the results of tasks."""
+        found = [Gathered() for _ in ids]
+        for some in parts:
+            for one, more in zip(found, some.clusters, strict=False):  # a shard without any gives nothing
+                one.absorb(more)
+        return _Described(tuple(found))
+
+    def _each(self, group: int, work: Callable[[int], T]) -> Iterator[T]:
+        return each(self.objects, work, self.shards.in_group(group), TABLES_AT_ONCE)
+
+    def _facts(self, ids: Sequence[str], number: int) -> _Described:
+        shard, layer = self.shards.all[number], layer_of_kind(self.kind)
+        wanted = pa.array([bytes.fromhex(one) for one in ids], pa.binary(ID_BYTES))
+        found = [Gathered() for _ in ids]
+        parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+        for start, batch in self._rows(number, self.shards.hidden(number)):
+            index = pc.index_in(batch[f"{layer}.cluster"], value_set=wanted)
+            rows = np.flatnonzero(index.is_valid().to_numpy(zero_copy_only=False))
+            if len(rows):
+                of = index.take(pa.array(rows)).to_numpy().astype(np.int64)
+                gather(found, shard, start, rows, of, batch, layer)
+                parts.append((rows + start, of))
+        if not parts:
+            return _Described(())
+        rows, of = (np.concatenate(part) for part in zip(*parts, strict=True))
+        for at, count in enumerate(np.bincount(of, minlength=len(ids)).tolist()):
+            if count:
+                found[at].sources[shard.source] = count
+        self._count_languages(found, shard, rows, of)
+        return _Described(tuple(found))
+
+    def _count_languages(
+        self, found: Sequence[Gathered], shard: ClusterShard, rows: NDArray[np.int64], of: NDArray[np.int64]
+    ) -> None:
+        measured = shard.objects.get(LANGUAGE.layer)
+        if measured is None:
+            return
+        codes = pa.concat_arrays(
+            [batch[LANGUAGE.leaf] for batch in read_batches(self.objects, measured, [LANGUAGE.leaf])]
+        )
+        table = pa.table({"code": codes.take(pa.array(rows)).cast(pa.string()), "of": of})
+        for group in table.group_by(["of", "code"], use_threads=False).aggregate([([], "count_all")]).to_pylist():
+            if group["code"] is not None:
+                found[group["of"]].languages[group["code"]] = group["count_all"]
+
+    def _rows(self, number: int, hidden: NDArray[np.int64] | None) -> Iterator[tuple[int, Mapping[str, pa.Array]]]:
+        shard = self.shards.all[number]
+        objects = {name: path for name, path in shard.objects.items() if name != LANGUAGE.layer}
+        return read_clusters(self.objects, self.kind, objects, shard.columns, hidden)
+
+
+def clusters_basis(browser: Browser, kind: Kind) -> Basis:
+    """The rows that are read."""
+    return basis_of(browser.store, browser.generation, _layers(browser, kind))
+
+
+def clusters_path(basis: Basis, kind: Kind) -> str:
+    """The path of what is kept of a kind's clusters; equal paths mean equal records."""
+    return layout.clusters(fingerprint_of({"version": VERSION, "kind": kind, "basis": basis.to_json()}))
+
+
+def cluster_tasks(browser: Browser, kind: Kind, most: int, scratch: ObjectStore) -> ClusterTasks:
+    """Return the tasks over all shards, listed in a scratch folder."""
+    shards = []
+    for row in browser.objects(layer_of_kind(kind)).values():
+        objects = {layer_of_kind(kind): row.object, layout.SAMPLES: row.samples}
+        if (measured := browser.objects(LANGUAGE.layer).get(row.shard)) is not None:
+            objects[LANGUAGE.layer] = measured.object
+        columns = tuple(browser.columns(kind, row))
+        shards.append(ClusterShard(row.shard, row.source, row.rows, objects, columns=columns))
+    hidden = {shard: one.rows for shard, one in browser.hidden.items()}
+    listed = listed_shards(scratch, FOLDER, ClusterShard, shards, hidden)
+    return ClusterTasks(browser.store.objects, kind, most, listed, scratch)
+
+
+def _layers(browser: Browser, kind: Kind) -> tuple[str, ...]:
+    there = (LANGUAGE.layer,) if LANGUAGE.layer in browser.generation.layers else ()
+    return (layout.SAMPLES, layer_of_kind(kind), *there)
+
+
+def kept_clusters(basis: Basis, tasks: ClusterTasks, results: Callable[[ShardPass], Iterator[bytes]]) -> KeptClusters:
+    """Run both passes."""
+    heads = tasks.counted(from_json(Heads, raw, "clusters") for raw in results(tasks.counting))
+    ids = [one.id for one in heads.largest]
+    if not ids:
+        return KeptClusters(basis, heads, ())
+    parts = (from_json(_Described, raw, "clusters") for raw in results(tasks.describing(heads)))
+    return KeptClusters(basis, heads, tasks.described(ids, parts).clusters)
