@@ -89,6 +89,10 @@ def _is_word(lead: int, second: int) -> bool:
         return second == 0xAA or second == 0xB5 or second == 0xBA
     if lead == 0xC3:
         return second != 0x97 and second != 0xB7  # × and ÷
+    if (lead == 0xD5 and 0x9A <= second <= 0x9F) or (lead == 0xD6 and (second == 0x89 or second == 0x8A)):
+        return False  # Armenian commas, stops and hyphens
+    if (lead == 0xCD and second == 0xBE) or (lead == 0xCE and second == 0x87):
+        return False  # Greek question marks and semicolons
     return 0xC4 <= lead <= 0xD6  # Latin, IPA, marks, Greek, Cyrillic, Armenian
 
 

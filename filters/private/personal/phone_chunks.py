@@ -105,6 +105,8 @@ def _other_number(text: _Bytes, starts: _Ints, ends: _Ints, first: int, last: in
         for run in range(first, last):
             if ends[run] - starts[run] > 3 or (run + 1 < last and text[ends[run]] != 46):
                 return False
+            if _value(text, starts[run], ends[run]) > 255:
+                return False
         return True
     return False
 

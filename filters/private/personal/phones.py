@@ -22,10 +22,11 @@ import numpy as np
 from winnow.filters.extras import required_package
 from winnow.filters.language.kernels.spans import Texts
 from winnow.filters.private.personal.candidates import DigitGroups
-from winnow.filters.private.personal.cues import PHONES, window
+from winnow.filters.private.personal.cues import window
 from winnow.filters.private.personal.detections import Detections
 from winnow.filters.private.personal.numbering import Plan, dialled, international, plan, plan_regions
 from winnow.filters.private.personal.phone_chunks import LEAST, MOST, Chunks, phone_chunks
+from winnow.filters.private.personal.phone_words import announced, hinted, hinted_behind
 from winnow.filters.private.personal.regions import Regions
 
 __all__ = ["KIND", "phones", "phones_ready"]
@@ -33,8 +34,11 @@ __all__ = ["KIND", "phones", "phones_ready"]
 KIND = "phone"
 
 _LEAST_UNANNOUNCED = 9  # digits where no word announces a number
+_LEAST_TOGETHER = 8  # of a hinted number without any separator
 _LEAST_PARTED = 8  # with the area code in brackets, or a hyphen or slash after it
 _MOST_RUNS = 9  # runs of digits that one number is written in
+_NEAR_HINT = 24  # characters between a hint and a number without separators
+_LOOK_BACK = 192  # bytes before and after a number that are searched for words
 _INHERITED = 6  # bytes between two numbers announced by the same word: `030 1234567 / 1234568`
 
 _LONGEST_NATIONAL = 12  # digits after the calling code
@@ -55,12 +59,12 @@ _EXTENSION = re.compile(
 _NO_PHONE_BEFORE = re.compile(
     r"(?<![^\W\d_])(?:isbn|issn|ismn|doi|pmid|rfc|ean|upc|gtin|iban|vat|ust-id\S*|siren|siret|cnpj|cpf|nif|nip|rut|"
     r"version|ver|v|rev|rs|§|art|asin|oclc|lccn|patent|bug|issue|serial|s/n|sku|model|coordinates|lat|lon|lng)"
-    r"[-\s.:#=()\w]{0,12}\Z"
+    r"(?![^\W\d_])[-\s.:#=()\w]{0,12}\Z"
 )
 _SIGNS_BEFORE = frozenset("/=&?_#@$%~\\^<,`|€£¥₹₽₺₩₴")
 _SIGNS_AFTER = frozenset("=_@\\^/")
 _UNITS_AFTER = frozenset("%$€£¥₹₽₺₩₴°′″‰")
-_AREA_ENDS = (b"-", b"/", b" / ")  # between an area code and the rest
+_AREA_ENDS = ([b"-"], [b"/"], [b" / "])  # between an area code and the rest
 _POSTCODE = (5, 4)  # of the United States, which occur in texts of all languages
 _NORTH_AMERICA = 1
 _NORTH_AMERICAN = (3, 3, 4)
@@ -113,7 +117,7 @@ class _Reader:
                 if not (plus or apart or plans) and self._buffer[starts[at] : starts[at] + 2].tobytes() != b"00":
                     break
                 followed = document == text and self._follows(behind, starts[at])
-                cued = followed or (not plus and PHONES.before(window(self._buffer, low, starts[at])))
+                cued = followed or (not plus and announced(window(self._buffer, low, starts[at], _LOOK_BACK)))
                 plus = plus or (apart and cued)
                 runs = starts[at : at + _MOST_RUNS + 1], ends[at : at + _MOST_RUNS + 1]
                 if plus or cued:
@@ -162,10 +166,13 @@ class _Reader:
         return 0
 
     def _structured(self, starts: list[int], ends: list[int], plans: tuple[Plan, ...], low: int, high: int) -> int:
-        """The number of runs of the number that all of these form, if written as only phones are; else 0."""
+        """The number of runs of the number that all of these form, if written as only phones are; else 0.
+
+        One that is written as phones and other numbers are counts if its line speaks of reaching somebody.
+        """
         digits = self._digits(starts[0], ends[-1])
         runs = len(starts)
-        if not 1 < runs <= _MOST_RUNS or not _LEAST_PARTED <= len(digits) <= MOST:
+        if runs > _MOST_RUNS or not LEAST <= len(digits) <= MOST:
             return 0
         opened = starts[0] > low and self._buffer[starts[0] - 1] == _OPENING
         if self._measured(starts[0] - opened, ends[-1], low, high):
@@ -173,17 +180,29 @@ class _Reader:
         sizes = tuple(end - start for start, end in zip(starts, ends, strict=True))
         joints = [self._buffer[end:start].tobytes() for end, start in zip(ends[:-1], starts[1:], strict=True)]
         bracket = _bracketed(opened, joints)
-        if len(digits) < _LEAST_UNANNOUNCED and not bracket and joints[0] not in _AREA_ENDS:
+        parted = len(digits) >= _LEAST_PARTED and (bracket or joints[:1] in _AREA_ENDS)
+        recognisable = runs > 1 and (len(digits) >= _LEAST_UNANNOUNCED or parted)
+        if runs > 1 and (_list_like(digits, sizes, joints) or (sizes == _POSTCODE and joints[0] == b"-")):
             return 0
-        if _list_like(digits, sizes, joints) or (sizes == _POSTCODE and joints[0] == b"-"):
-            return 0
-        if _foreign(digits, sizes):
+        if recognisable and _foreign(digits, sizes):
             believed = _fits(international(digits[2:]))
         else:
-            believed = any(_written(digits, sizes, joints, bracket, one) for one in plans)
+            believed = recognisable and any(_written(digits, sizes, joints, bracket, one) for one in plans)
+            believed = believed or (
+                any(_written(digits, sizes, joints, bracket, one, hinted=True) for one in plans)
+                and self._hinted(starts[0], ends[-1], low, high, runs)
+            )
         if not believed or _NO_PHONE_BEFORE.search(window(self._buffer, low, starts[0])[-_NO_PHONE_LOOK_BACK:]):
             return 0
         return runs
+
+    def _hinted(self, start: int, end: int, low: int, high: int, runs: int) -> bool:
+        """Whether the line of a number speaks of reaching somebody."""
+        characters = hinted(window(self._buffer, low, start, _LOOK_BACK))
+        if characters is not None and (runs > 1 or characters <= _NEAR_HINT):
+            return True
+        after = self._buffer[end : min(high, end + _LOOK_BACK)].tobytes().decode("utf-8", "ignore")
+        return hinted_behind(after.lower())
 
     def _measured(self, start: int, end: int, low: int, high: int) -> bool:
         """Whether adjacent signs make a number a price, a measure, or part of code or an address."""
@@ -222,7 +241,7 @@ def _list_like(digits: str, sizes: tuple[int, ...], joints: list[bytes]) -> bool
     """Whether runs look like a list of numbers: hours, lottery numbers, months, chapters."""
     if max(sizes) > _PAIR:
         return False
-    if len(set(joints[joints[0] in _AREA_ENDS :])) > 1 or len(set(sizes)) > 1:
+    if len(set(joints[joints[:1] in _AREA_ENDS :])) > 1 or len(set(sizes)) > 1:
         return True
     values = [int(digits[at : at + sizes[0]]) for at in range(0, len(digits), sizes[0])]
     steps = {after - before for before, after in pairwise(values)}
@@ -241,8 +260,10 @@ def _bracketed(opened: bool, joints: list[bytes]) -> bool:
     )
 
 
-def _written(digits: str, sizes: tuple[int, ...], joints: list[bytes], bracket: bool, plan: Plan) -> bool:
-    """Whether a number is valid in a country, in its usual groups, and recognisable as a phone number."""
+def _written(
+    digits: str, sizes: tuple[int, ...], joints: list[bytes], bracket: bool, plan: Plan, *, hinted: bool = False
+) -> bool:
+    """Whether a number is valid in a country, in its usual groups, and, unless hinted, recognisable as a phone."""
     found = dialled(digits, plan)
     if found is None or found[0] != plan.code or not _fits(found):
         return False
@@ -252,13 +273,20 @@ def _written(digits: str, sizes: tuple[int, ...], joints: list[bytes], bracket: 
         return False
     if sizes[0] < left:
         return False
+    if len(sizes) == 1:
+        return hinted and len(digits) >= _LEAST_TOGETHER
     groups = tuple(size for size in (sizes[0] - left, *sizes[1:]) if size)
     if plan.code == _NORTH_AMERICA:
         dashed = not joints[-1].strip(b"-\xe2\x80\x90\x91\x92\x93")
         dotted = all(joint == b"." for joint in joints)
-        return groups == _NORTH_AMERICAN and (bracket or dashed or dotted)
+        return groups == _NORTH_AMERICAN and (hinted or bracket or dashed or dotted)
     zero = digits[0] == "0"
-    if not bracket and not (zero and (trunk or not left)) and not (trunk and sum(b"-" in one for one in joints) > 1):
+    if (
+        not hinted
+        and not bracket
+        and not (zero and (trunk or not left))
+        and not (trunk and sum(b"-" in one for one in joints) > 1)
+    ):
         return False
     if groups in plan.groups:
         return True

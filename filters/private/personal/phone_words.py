@@ -1,0 +1,166 @@
+"""Words with which people announce telephone numbers, in the languages of all countries with a numbering plan.
+
+`phone_words.txt` lists them by language; all apply to every text, as pages mix languages. Its kinds:
+
+- `nouns` for telephones announce a number that follows within a few words, whatever its groups;
+- `calls` (call, ring, text) do so if only words of `fill` (`us on`) are between, and so do one of `my` and one of
+  `number` together;
+- `hints` (contact, reach, bookings) may stand anywhere in the line before the number, and `behind` after it, as in
+  `{number} numaralı telefon`. Such a line may have other numbers, so it must also be written as its country writes
+  phones, and no word of `other` (order, account) may be nearer.
+
+Languages inflect, so words are stems: `telefon` is also `telefonszámon`. Words of scripts without blanks, or with
+vowels as marks, match anywhere. All windows are bounded, so any text takes linear time.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final, Literal, TypeAlias, get_args
+
+from winnow.filters.private.personal.cues import (
+    LAST_WORD,
+    LINES,
+    LONGEST_WORD,
+    MAX_SIGNS,
+    SIGNS,
+    SPACED_SCRIPTS,
+    WORDS,
+    bounded,
+)
+
+__all__ = ["LIST", "announced", "hinted", "hinted_behind", "read_words"]
+
+LIST: Final = Path(__file__).with_name("phone_words.txt")
+
+Kind: TypeAlias = Literal["nouns", "calls", "hints", "behind", "my", "number", "fill", "other"]
+
+_WHOLE: Final = ("my", "fill")  # whose words are no stems
+_FAR_NOUN: Final = 24  # characters between a noun and its number
+_FAR_HINT: Final = 60
+_FAR_BEHIND: Final = 28
+_WORDS_BEHIND: Final = 3
+_MOST_FILLERS: Final = 5
+_SIGNS: Final = SIGNS + "’\u200e\u200f־"
+_INITIALS: Final = frozenset("tmfphdwc")  # `T: 020 …`
+_INITIAL: Final = re.compile(r"(?<![^\W_])([a-z])[.:]\s{0,2}[(+]{0,2}\Z")
+_PARTICLES: Final = 3  # letters that may be written before a word of Hebrew or Arabic
+_SENTENCES: Final = re.compile(r"[.!。۔।։]\s+(?=\S)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The words of some kinds."""
+
+    whole: frozenset[str]
+    stems: frozenset[str]
+    parts: tuple[str, ...]  # match anywhere
+
+    def has(self, word: str) -> bool:
+        """Whether a word of a script with blanks is one of these."""
+        if word in self.whole or any(word[:size] in self.stems for size in range(1, len(word) + 1)):
+            return True
+        if not "\u0590" <= word[0] <= "\u06ff":
+            return False
+        inner = (word[at:] for at in range(1, min(_PARTICLES, len(word) - 2) + 1))
+        return any(
+            one in self.whole or any(one[:size] in self.stems for size in range(2, len(one) + 1)) for one in inner
+        )
+
+    def last(self, line: str) -> int:
+        """The end of the last of these words in a line; -1 if it has none."""
+        end = max((found.end() for found in WORDS.finditer(line) if self.has(found[0])), default=-1)
+        return max(end, self.last_part(line))
+
+    def last_part(self, line: str) -> int:
+        """The end of the last of those that match anywhere; -1 if the line has none."""
+        ends = [at + len(part) for part in self.parts if (at := line.rfind(part)) >= 0 and bounded(line, at)]
+        return max(ends, default=-1)
+
+
+def read_words(text: str) -> Iterator[tuple[tuple[str, ...], Kind, tuple[str, ...]]]:
+    """The languages, kind and words of each line of a list."""
+    languages: tuple[str, ...] = ()
+    for line in text.splitlines():
+        if line.startswith("["):
+            languages = tuple(line.strip("[]").split())
+        elif line and not line.startswith("#"):
+            kind, _, words = line.partition(": ")
+            yield languages, next(one for one in get_args(Kind) if one == kind), tuple(words.split())
+
+
+@lru_cache(maxsize=16)
+def _words(*kinds: Kind) -> _Words:
+    lines = read_words(LIST.read_text(encoding="utf-8"))
+    found = {
+        word + "." * (kind in _WHOLE and not word.endswith("."))
+        for _, kind, words in lines
+        if kind in kinds
+        for word in words
+    }
+    separated = {word for word in found if word.removesuffix(".").isalpha() and word[0] < SPACED_SCRIPTS}
+    return _Words(
+        frozenset(word[:-1] for word in separated if word.endswith(".")),
+        frozenset(word for word in separated if not word.endswith(".")),
+        tuple(sorted(word.removesuffix(".").replace("·", " ") for word in found - separated)),
+    )
+
+
+def announced(text: str) -> bool:
+    """Whether a lower-case text ends with what announces a telephone number in any groups."""
+    if _directly_before(text):
+        return True
+    line = LINES.split(text[-_FAR_NOUN - LONGEST_WORD :])[-1]
+    if _words("nouns").last(line) >= max(len(line) - _FAR_NOUN, 0):
+        return True
+    initial = _INITIAL.search(text, max(0, len(text) - MAX_SIGNS))
+    return initial is not None and initial[1] in _INITIALS
+
+
+def hinted(text: str) -> int | None:
+    """The characters between a number and the word of its line that speaks of reaching somebody; None without one.
+
+    Args:
+        text: The lower-case text before the number.
+    """
+    line = _SENTENCES.split(LINES.split(text[-_FAR_HINT:])[-1])[-1]
+    hint, other = _words("hints", "calls", "nouns").last(line), _words("other").last(line)
+    if other < 0 and hint < 0:
+        hint = _words("number").last_part(line)
+    return len(line) - hint if hint > other else None
+
+
+def hinted_behind(text: str) -> bool:
+    """Whether a lower-case text begins with what follows a telephone number."""
+    line = _SENTENCES.split(LINES.split(text[:_FAR_BEHIND])[0])[0]
+    words = list(WORDS.finditer(line))[:_WORDS_BEHIND]
+    line = line[: words[-1].end()] if words else ""
+    return _words("behind").last(line) > _words("other").last(line)
+
+
+def _directly_before(text: str) -> bool:
+    """Whether a text ends with a noun or call, or a number of somebody, followed only by signs and fillers."""
+    direct, mine, numbers, fillers = _words("nouns", "calls"), _words("my"), _words("number"), _words("fill")
+    my = number = False
+    for _ in range(_MOST_FILLERS + 1):
+        left = text.rstrip(_SIGNS)
+        if len(text) - len(left) > MAX_SIGNS:
+            return False
+        last = LAST_WORD.search(left, max(0, len(left) - LONGEST_WORD))
+        if last is not None and direct.has(last[0]):
+            return True
+        if left.endswith(direct.parts) and any(
+            left.endswith(part) and bounded(left, len(left) - len(part)) for part in direct.parts
+        ):
+            return True
+        if last is None:
+            return False
+        my, number = my or mine.has(last[0]), number or numbers.has(last[0])
+        if my and number:
+            return True
+        if not (fillers.has(last[0]) or mine.has(last[0]) or numbers.has(last[0])):
+            return False
+        text = left[: last.start()]
+    return False

@@ -1,0 +1,178 @@
+"""Words that announce telephone numbers: what they announce, and how many numbers of unseen sentences are found."""
+
+import json
+import lzma
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+import phonenumbers
+import pytest
+
+import winnow.runners.demo
+from tests.filters.private.personal.reading import phones_in, spans
+from winnow.filters.private.personal.phone_words import LIST, Kind, announced, hinted, hinted_behind, read_words
+from winnow.filters.private.personal.phones import phones
+from winnow.filters.private.personal.regions import LANGUAGE_REGIONS
+
+SENTENCES = Path(__file__).with_name("phone_sentences.txt")
+DECLARATIONS = Path(winnow.runners.demo.__file__).with_name("udhr.json.xz")
+FORMATS = phonenumbers.PhoneNumberFormat
+
+
+def sentences() -> Iterator[tuple[str, str, str]]:
+    """The country, the language and the text of each sentence with `{n}`."""
+    country = language = ""
+    for line in SENTENCES.read_text(encoding="utf-8").splitlines():
+        heading = re.fullmatch(r"\[([A-Z]{2})\] ([a-z]{3})", line)
+        if heading is not None:
+            country, language = heading.groups()
+        elif "{n}" in line and not line.startswith("#"):
+            yield country, language, line
+
+
+def numbers(country: str) -> list[phonenumbers.PhoneNumber]:
+    """An example of a landline and of a mobile."""
+    kinds = (phonenumbers.PhoneNumberType.FIXED_LINE, phonenumbers.PhoneNumberType.MOBILE)
+    found = [phonenumbers.example_number_for_type(country, kind) for kind in kinds]
+    return [number for number in found if number is not None]
+
+
+def found_in(cases: list[tuple[str, str, str]]) -> list[bool]:
+    """For each language, text and number, whether the number is found in the text."""
+    rows = spans(phones, [text for _, text, _ in cases], [" ".join(LANGUAGE_REGIONS[one]) for one, _, _ in cases])
+    digits = [[re.sub(r"\D", "", one) for one in found] for found, _ in rows]
+    return [re.sub(r"\D", "", number) in found for (_, _, number), found in zip(cases, digits, strict=True)]
+
+
+def test_national_numbers_are_found_in_sentences_that_the_words_were_not_chosen_for() -> None:
+    written, together = [], []
+    for country, language, sentence in sentences():
+        for number in numbers(country):
+            national = phonenumbers.format_number(number, FORMATS.NATIONAL)
+            digits = re.sub(r"\D", "", national)
+            written.append((language, sentence.replace("{n}", national), national))
+            together.append((language, sentence.replace("{n}", digits), digits))
+    assert len({language for language, _, _ in written}) >= 50
+    assert sum(found_in(written)) >= 0.95 * len(written) > 700
+    assert sum(found_in(together)) >= 0.90 * len(together)
+
+
+def declarations() -> Iterator[tuple[str, str]]:
+    """The language and text of each paragraph of the Declaration of Human Rights."""
+    for name, said in json.loads(lzma.decompress(DECLARATIONS.read_bytes())).items():
+        language = name.partition("-")[0]
+        yield from ((language, text) for text in said["preamble"] if language in LANGUAGE_REGIONS)
+
+
+def test_digits_of_a_phone_in_a_text_of_something_else_are_none() -> None:
+    cases = []
+    for number, (language, text) in enumerate(declarations()):
+        for one in numbers(LANGUAGE_REGIONS[language][0]):
+            digits = re.sub(r"\D", "", phonenumbers.format_number(one, FORMATS.NATIONAL))
+            words = text.split(" ")
+            at = number * 7919 % (len(words) + 1)
+            cases.append((language, " ".join((*words[:at], digits, *words[at:])), digits))
+    assert len(cases) > 400
+    assert sum(found_in(cases)) <= 0.005 * len(cases)
+
+
+@pytest.mark.parametrize(
+    ("regions", "text"),
+    [
+        ("US CA", "Contact us about order 2015550123."),
+        ("US CA", "Your invoice no. 2015550123 is due."),
+        ("DE", "Ihre Kundennummer lautet 03023125123."),
+        ("DE", "Kontakt zur Rechnung 03023125123"),
+        ("FR", "Votre numéro de dossier est le 0199001234."),
+        ("ES", "Su número de cuenta es 810123456."),
+        ("PL", "Numer zamówienia 512345678"),
+        ("RU", "Номер заказа 3011234567"),
+        ("TR", "Hesap no 2123456789"),
+        ("JP", "注文番号 0312345678"),
+        ("CN", "订单号 13123456789"),
+        ("KR", "주문번호 023123456"),
+        ("EG", "رقم الحساب 0234567890"),
+        ("IN", "ऑर्डर नंबर 8123456789"),
+        ("US", "A very small village had 2015550123 stones."),
+    ],
+)
+def test_the_number_of_something_else_is_none(regions: str, text: str) -> None:
+    assert phones_in(text, regions) == []
+
+
+def test_every_language_of_a_country_with_numbers_has_words() -> None:
+    lines = list(read_words(LIST.read_text(encoding="utf-8")))
+    assert {
+        language for languages, kind, words in lines if kind in ("nouns", "calls") and words for language in languages
+    } >= (LANGUAGE_REGIONS.keys())
+    assert {kind for _, kind, _ in lines} == set(get_args(Kind))
+
+
+def test_no_word_speaks_both_of_phones_and_of_other_numbers() -> None:
+    for _, kind, words in read_words(LIST.read_text(encoding="utf-8")):
+        for word in words if kind in ("hints", "calls") else ():
+            said = word.removesuffix(".").replace("·", " ")
+            assert hinted(f"{said} ") is not None, word
+
+
+@pytest.mark.parametrize("text", ["via ", "vindt ons op ", "verkoop: bel "])
+def test_a_word_that_begins_like_the_name_of_another_number_is_a_word(text: str) -> None:
+    assert phones_in(f"{text}010 123 4567", "NL") == ["010 123 4567"]
+    assert phones_in("v. 010 123 4567", "NL") == []
+
+
+def test_what_follows_a_number_may_announce_it() -> None:
+    assert hinted_behind("までお電話ください")
+    assert hinted_behind(" numaralı telefondan")
+    assert not hinted_behind(" numaralı sipariş")
+    assert not hinted_behind("\nanrufen")
+    assert phones_in("Bizi 2123456789 numaralı hattan arayın", "TR") == ["2123456789"]
+    assert phones_in("Dosya 2123456789 numaralı sipariş", "TR") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tel. ",
+        "tel:",
+        "phone number: ",
+        "phone (day or night): ",
+        "fax no. ",
+        "telefon\n",
+        "téléphone : ",
+        "телефон для справок: ",
+        "t: ",
+        "m. +(",
+        "☎ ",
+        "電話",
+        "お電話は",
+        "전화번호는 ",
+        "โทรศัพท์ ",
+        "फ़ोन: ",
+    ],
+)
+def test_announced_in_any_groups(text: str) -> None:
+    assert announced(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "hotel ",
+        "telling ",
+        "tel 12 and ",  # a number stands between
+        "tel\nin the next line ",
+        "tel. of nobody that we have ever known ",
+        "mobile phones and their many uses: ",
+        "mobile users ",  # means other things, too, so nothing may stand between
+        "at: ",
+        "xt: ",
+        "t ",
+        "tel:\n\n\n\n\n\n\n\n\n\n",
+    ],
+)
+def test_not_announced(text: str) -> None:
+    assert not announced(text)
