@@ -26,7 +26,26 @@ TEXT = "text"
 STATUS = pa.field("status", pa.string(), nullable=False)
 """The first column of every layer: `ok`, or why the row was not measured. The stage adds it where a kernel does not."""
 
-_FOLDERS = ("text", "url", "page")
+MEDIA_IMAGE = "media.image"
+"""Read by operators that look at pictures. Their kernels get batches of `IMAGES`, a row for each picture."""
+
+IMAGES = pa.schema(
+    [
+        pa.field("mime", pa.string(), nullable=False),
+        pa.field("bytes", pa.int64(), nullable=False),
+        pa.field("height", pa.int32(), nullable=False),  # of the whole picture, upright
+        pa.field("width", pa.int32(), nullable=False),
+        pa.field("pixels", pa.large_binary(), nullable=False),  # rows of red, green and blue
+        pa.field("rows", pa.int32(), nullable=False),  # of `pixels`, which may be smaller than the picture
+        pa.field("columns", pa.int32(), nullable=False),
+    ]
+)
+"""Decoded pictures."""
+
+ITEMS = pa.field("items", pa.list_(pa.string()))
+"""The second column of a layer of pictures: for each item of the row, `ok` or why it was not measured."""
+
+_FOLDERS = ("text", "url", "page", "image")
 _NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*")
 
 Resource: TypeAlias = Literal["cpu", "model", "gpu"]
@@ -53,6 +72,10 @@ def _no_remarks(_config: Any, _assets: Assets) -> tuple[str, ...]:
     return ()
 
 
+def _every_pixel(_config: Any) -> int | None:
+    return None
+
+
 def _whatever_language(_config: Any) -> frozenset[str] | None:
     return None
 
@@ -73,10 +96,16 @@ class Operator:
     reads: Callable[[Any], tuple[str, ...]]  # dotted columns, such as `text`, `samples.url`, `text.language.label`
     writes: Callable[[Any], pa.Schema]
     load: Callable[[Any, Assets], Kernel]
-    needs: tuple[str, ...] = (TEXT,)  # columns that a row must have to be measured
+    needs: tuple[str, ...] = (TEXT,)  # columns that a row must have to be measured; of pictures, none
     assets: Callable[[Any], tuple[str, ...]] = field(default=_nothing)  # names, or paths that the config gives
     declares: tuple[AnyAsset, ...] = ()
     """The assets that its configurations may name, with where each comes from."""
+    side: Callable[[Any], int | None] = field(default=_every_pixel)
+    """For operators that look at pictures: to what their longer side is shrunk; None for every pixel.
+
+    Such an operator reads `media.image` alone and writes a row for each picture; the columns of its layer are lists,
+    aligned with the sample's media.
+    """
     resource: Resource = "cpu"
     reasons: tuple[str, ...] = ()  # its own statuses, in addition to the stage's
     detects: Callable[[Any], Mapping[str, str]] = field(default=_no_detection)
@@ -119,4 +148,5 @@ def _own_names() -> tuple[str, ...]:
         f"{folder}.{module.name}"
         for folder in _FOLDERS
         for module in pkgutil.iter_modules(import_module(f"winnow.filters.{folder}").__path__)
+        if not module.ispkg  # what operators share
     )

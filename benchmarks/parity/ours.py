@@ -13,7 +13,7 @@ from winnow.filters.edits import edited
 from winnow.filters.operators import TEXT, Kernel, Operator
 from winnow.filters.presets import Preset, find_table
 from winnow.filters.web.urls import registered_domain
-from winnow.pipelines.annotate.rows import BatchRows, layer_schema, measure
+from winnow.pipelines.annotate.rows import BatchRows, Excluded, layer_schema, measure
 from winnow.pipelines.assets import AssetFiles
 from winnow.pipelines.binding.operators import configure
 from winnow.pipelines.query.conditions import nested
@@ -102,8 +102,8 @@ class Preparation:
             missing = [name for name in (*reads, *operator.needs) if name not in columns]
             if missing:
                 raise WinnowError(f"{operator.name} reads {', '.join(missing)}, which these documents do not have")
-            schema = layer_schema(operator.writes(config))
-            found = measure(operator, kernel, schema, reads, rows, None, None, MAX_TEXT_BYTES)
+            schema = layer_schema(operator, config)
+            found = measure(operator, kernel, schema, reads, rows, Excluded(None, None), MAX_TEXT_BYTES)
             made = {f"{operator.name}.{name}": found.column(name) for name in found.schema.names}
             rows.add(made)
             columns |= made

@@ -1,4 +1,4 @@
-"""Classify 64 bytes of UTF-8 at once, one bit per byte: word bytes and word ends.
+"""Operations on bits that numba does not offer: counting them, and classifying 64 bytes of UTF-8 at once, a bit each.
 
 LLVM vectors compile to the processor's vector instructions, which numba does not produce for such loops. Positions are
 not checked. Only ASCII is classified: no bit is set for bytes of other code points.
@@ -8,7 +8,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
-__all__ = ["trailing_zeros", "word_bits"]
+__all__ = ["count_bits", "trailing_zeros", "word_bits"]
 
 _BYTES = ir.VectorType(ir.IntType(8), 64)
 _JOINING = ":;,'."
@@ -50,5 +50,15 @@ def trailing_zeros(_context, _value):  # type: ignore[no-untyped-def]
 
     def code(_context, builder, _signature, arguments):  # type: ignore[no-untyped-def]
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.uint64(types.uint64), code
+
+
+@intrinsic
+def count_bits(_context, _value):  # type: ignore[no-untyped-def]
+    """The number of bits that are set."""
+
+    def code(_context, builder, _signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.ctpop(arguments[0])
 
     return types.uint64(types.uint64), code

@@ -1,13 +1,14 @@
 """Runs one operator on one batch: rows that it cannot measure become null, with a status that says why (law 2)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.filters.operators import STATUS, TEXT, Kernel, Operator
+from winnow.filters.operators import ITEMS, MEDIA_IMAGE, STATUS, TEXT, Kernel, Operator
 from winnow.schemas.errors import StageError
 from winnow.schemas.tombstones import FORGOTTEN
 
@@ -15,9 +16,14 @@ STATUSES = ("ok", "not_selected", "no_text", "no_input", "too_large", "left_out"
 """The stage's own statuses; an operator may add others."""
 
 
-def layer_schema(written: pa.Schema) -> pa.Schema:
-    """Return the columns of an operator's layer: the status first, and every measure nullable."""
-    measures = [field.with_nullable(True) for field in written if field.name != STATUS.name]
+def layer_schema(operator: Operator, config: object) -> pa.Schema:
+    """Return the columns of an operator's layer: the status first, and every measure nullable.
+
+    The layer of an operator that looks at pictures has a list for each measure, aligned with the sample's media.
+    """
+    measures = [field.with_nullable(True) for field in operator.writes(config) if field.name != STATUS.name]
+    if MEDIA_IMAGE in operator.reads(config):
+        return pa.schema([STATUS, ITEMS, *(pa.field(field.name, pa.list_(field.type)) for field in measures)])
     return pa.schema([STATUS, *measures])
 
 
@@ -52,16 +58,23 @@ class BatchRows:
         return pa.RecordBatch.from_arrays([self._taken[name, which] for name in names], names=list(names))
 
 
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """Rows of a batch that an operator does not measure."""
+
+    selected: NDArray[np.bool_] | None  # the rows that its condition selects; None for all
+    left_out: NDArray[np.bool_] | None  # rows that have killed workers; None for none
+    forgotten: NDArray[np.bool_] | None = None  # rows that a tombstone hides; None for none
+
+
 def measure(
     operator: Operator,
     kernel: Kernel,
     schema: pa.Schema,
     names: Sequence[str],
     batch: BatchRows,
-    selected: NDArray[np.bool_] | None,
-    left_out: NDArray[np.bool_] | None,
+    excluded: Excluded,
     max_text_bytes: int,
-    forgotten: NDArray[np.bool_] | None = None,
 ) -> pa.RecordBatch:
     """Return the operator's layer for a batch.
 
@@ -71,32 +84,17 @@ def measure(
         schema: The layer's columns, from `layer_schema`.
         names: The columns that the operator reads.
         batch: The batch, with these columns and those of `needs`.
-        selected: The rows that its condition selects; None for all.
-        left_out: Rows that have killed workers; None for none.
+        excluded: The rows that are not measured.
         max_text_bytes: Longer texts are not measured.
-        forgotten: Rows that a tombstone hides; None for none.
     """
     rows = batch.count
-    codes = np.zeros(rows, np.int8)
-
-    def exclude(which: NDArray[np.bool_], status: str) -> None:
-        codes[which & (codes == 0)] = STATUSES.index(status)
-
-    if forgotten is not None:
-        exclude(forgotten, FORGOTTEN)
-    if left_out is not None:
-        exclude(left_out, "left_out")
-    if selected is not None:
-        exclude(~selected, "not_selected")
-    for name in operator.needs:
-        absent = batch[name].is_null().to_numpy(zero_copy_only=False)
-        exclude(absent, "no_text" if name == TEXT else "no_input")
+    codes = excluded_codes(operator.needs, batch, excluded)
     if TEXT in names:
         sizes = pc.fill_null(pc.binary_length(batch[TEXT]), 0).to_numpy(zero_copy_only=False)
-        exclude(sizes > max_text_bytes, "too_large")
+        codes[(codes == 0) & (sizes > max_text_bytes)] = STATUSES.index("too_large")
     chosen = np.flatnonzero(codes == 0)
     found = kernel(batch.chosen(names, chosen))
-    _check(operator, schema, found, len(chosen))
+    check_measured(operator, schema, found, len(chosen))
     if len(chosen) == rows:
         status = found.column(STATUS.name) if STATUS.name in found.schema.names else pa.array(["ok"] * rows)
         columns = [status, *(found.column(field.name) for field in list(schema)[1:])]
@@ -111,8 +109,27 @@ def measure(
     return pa.RecordBatch.from_arrays([own, *measured], schema=schema)
 
 
-def _check(operator: Operator, schema: pa.Schema, found: pa.RecordBatch, rows: int) -> None:
-    # Operators may be third-party code, and others rely on what the store holds.
+def excluded_codes(needs: Sequence[str], batch: BatchRows, excluded: Excluded) -> NDArray[np.int8]:
+    """The status of every row, as a number in `STATUSES`: 0 for those that are to be measured."""
+    codes = np.zeros(batch.count, np.int8)
+
+    def exclude(which: NDArray[np.bool_], status: str) -> None:
+        codes[which & (codes == 0)] = STATUSES.index(status)
+
+    if excluded.forgotten is not None:
+        exclude(excluded.forgotten, FORGOTTEN)
+    if excluded.left_out is not None:
+        exclude(excluded.left_out, "left_out")
+    if excluded.selected is not None:
+        exclude(~excluded.selected, "not_selected")
+    for name in needs:
+        absent = batch[name].is_null().to_numpy(zero_copy_only=False)
+        exclude(absent, "no_text" if name == TEXT else "no_input")
+    return codes
+
+
+def check_measured(operator: Operator, schema: pa.Schema, found: pa.RecordBatch, rows: int) -> None:
+    """Raise StageError unless a kernel returned the layer's columns: operators may be third-party code."""
     if found.num_rows != rows:
         raise StageError(
             f"{operator.name}: returned {found.num_rows} rows for {rows}; it must return one row per input"

@@ -1,16 +1,17 @@
 """Annotates one shard in one pass: reads its rows once, runs every operator whose layer is missing, and commits."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from winnow.filters.operators import TEXT, Kernel
-from winnow.pipelines.annotate.rows import BatchRows, measure
+from winnow.pipelines.annotate.picture_rows import measure_pictures
+from winnow.pipelines.annotate.rows import BatchRows, Excluded, measure
 from winnow.pipelines.binding.operators import BoundOperator
+from winnow.pipelines.media.pictures import Pictures, PictureSource
+from winnow.pipelines.query.columns import MEDIA
 from winnow.pipelines.query.conditions import selected_rows
 from winnow.pipelines.running.row_layers import RowLayerTask, write_layers
 from winnow.pipelines.running.shard_rows import Part, read_parts, text_of
@@ -28,6 +29,7 @@ class AnnotationContext:
 
     store: Store
     operators: tuple[BoundOperator, ...]  # in the order in which they run
+    pictures: PictureSource | None = None  # None if no operator looks at pictures
 
 
 def annotate_shard(
@@ -51,9 +53,10 @@ def annotate_shard(
         for part in parts:
             rows = BatchRows(part.columns)
             rows.add(_coalesced_text(pending, part.columns))
+            pictures = _pictures(context, pending, task.source, part)
             found: dict[str, pa.RecordBatch] = {}
             for bound in pending:
-                layer = _measured(bound, kernels[bound.layer], rows, part.left_out, part.forgotten)
+                layer = _measured(bound, kernels[bound.layer], rows, part, pictures)
                 rows.add({f"{bound.layer}.{name}": layer.column(name) for name in layer.schema.names})
                 found[bound.layer] = layer
             yield found
@@ -64,18 +67,26 @@ def annotate_shard(
 
 
 def _measured(
-    bound: BoundOperator,
-    kernel: Kernel,
-    rows: BatchRows,
-    left_out: NDArray[np.bool_] | None,
-    forgotten: NDArray[np.bool_] | None,
+    bound: BoundOperator, kernel: Kernel, rows: BatchRows, part: Part, pictures: Pictures | None
 ) -> pa.RecordBatch:
     chosen = None
     if bound.where is not None:
         read = {name: rows[name] for name in columns_read(bound.where)}
         chosen = selected_rows(bound.where, read, rows.count)
+    excluded = Excluded(chosen, part.left_out, part.forgotten)
+    if bound.reads_pictures:
+        assert pictures is not None
+        side = bound.operator.side(bound.config)
+        return measure_pictures(bound.operator, kernel, bound.schema, side, rows, pictures, excluded)
     names = bound.operator.reads(bound.config)
-    return measure(bound.operator, kernel, bound.schema, names, rows, chosen, left_out, bound.max_text_bytes, forgotten)
+    return measure(bound.operator, kernel, bound.schema, names, rows, excluded, bound.max_text_bytes)
+
+
+def _pictures(context: AnnotationContext, pending: Sequence[BoundOperator], source: str, part: Part) -> Pictures | None:
+    """The items of some rows, if an operator looks at them."""
+    if context.pictures is None or not any(bound.reads_pictures for bound in pending):
+        return None
+    return Pictures(context.pictures, source, part.columns[MEDIA.name])
 
 
 def _coalesced_text(pending: list[BoundOperator], columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:

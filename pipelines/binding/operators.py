@@ -8,12 +8,13 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from winnow.filters.operators import TEXT, Operator, Resource, find_operator, operator_names
+from winnow.filters.image.decode.stills import DECODER, DecodeLimits, require_decoders
+from winnow.filters.operators import IMAGES, MEDIA_IMAGE, TEXT, Operator, Resource, find_operator, operator_names
 from winnow.filters.presets import find_preset
 from winnow.pipelines.annotate.rows import layer_schema
 from winnow.pipelines.assets import asset_digest, asset_path, known_asset, require_file
 from winnow.pipelines.binding.duplicates import duplicate_kinds, signature_entries
-from winnow.pipelines.query.columns import Column, column_of, leaves
+from winnow.pipelines.query.columns import MEDIA, Column, column_of, leaves
 from winnow.pipelines.store import layout
 from winnow.schemas.assets import AnyAsset
 from winnow.schemas.errors import RecipeError, WinnowError
@@ -61,6 +62,7 @@ class BoundOperator:
     text: tuple[str, ...]  # the columns of the recipe's `text`, in order of preference
     assets: BoundAssets
     max_text_bytes: int
+    decoding: DecodeLimits
     columns: tuple[Column, ...]  # everything that it reads from the store
     input_schema: pa.Schema  # of the batches that its kernel gets
     path: str  # its path in the recipe
@@ -69,7 +71,12 @@ class BoundOperator:
     @property
     def schema(self) -> pa.Schema:
         """The columns of its layer."""
-        return layer_schema(self.operator.writes(self.config))
+        return layer_schema(self.operator, self.config)
+
+    @property
+    def reads_pictures(self) -> bool:
+        """Whether it looks at pictures."""
+        return MEDIA_IMAGE in self.operator.reads(self.config)
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -81,6 +88,7 @@ class BoundOperator:
         depends = self.operator.depends(self.config)
         return fingerprint_of(
             ({"depends": list(depends)} if depends else {})
+            | ({"decoder": DECODER, **asdict(self.decoding)} if self.reads_pictures else {})
             | {
                 "operator": self.operator.name,
                 "version": self.operator.version,
@@ -165,6 +173,8 @@ def check_operators(operators: Sequence[BoundOperator]) -> None:
     problems = []
     for bound in operators:
         try:
+            if bound.reads_pictures:
+                require_decoders()
             bound.operator.load(bound.config, bound.assets)(pa.RecordBatch.from_pylist([], schema=bound.input_schema))
         except WinnowError as error:
             problems.append(Problem(bound.place, bound.path, str(error)))
@@ -185,7 +195,7 @@ def store_columns(recipe: Recipe, measured: Iterable[Measurement]) -> dict[Colum
     """Return every column of the recipe's store with these measurements, samples first."""
     schemas = [(layout.SAMPLES, SAMPLES)]
     schemas += [(f"{EXTRACTED}{entry.name}", EXTRACTION) for entry in recipe.extract]
-    schemas += [(one.entry.layer, layer_schema(one.operator.writes(one.config))) for one in measured]
+    schemas += [(one.entry.layer, layer_schema(one.operator, one.config)) for one in measured]
     late = [(layer_of_kind(kind), schema_of_kind(kind)) for kind in duplicate_kinds(recipe)]
     for score in recipe.score:
         late += [(score.trace, trace_schema(score.checkpoints)), (score.layer, SCORE)]
@@ -234,6 +244,8 @@ def _bind(
     for name in operator.reads(config):
         if name == TEXT:
             names += recipe.text
+        elif name == MEDIA_IMAGE:
+            names.append(MEDIA.name)
         elif name in known:
             names.append(name)
         else:
@@ -255,8 +267,11 @@ def _bind(
         text=recipe.text,
         assets=bind_assets(recipe, partial(operator.assets, config), operator.declares, entry.place, where),
         max_text_bytes=recipe.limits.max_text_bytes,
+        decoding=DecodeLimits(recipe.limits.max_body_bytes, recipe.limits.max_image_pixels),
         columns=tuple(column for column in columns if column is not None),
-        input_schema=pa.schema([(name, _type(name, known)) for name in operator.reads(config)]),
+        input_schema=IMAGES
+        if MEDIA_IMAGE in operator.reads(config)
+        else pa.schema([(name, _type(name, known)) for name in operator.reads(config)]),
         path=where,
         place=entry.place,
     )

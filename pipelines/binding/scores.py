@@ -11,7 +11,7 @@ import pyarrow as pa
 from winnow.filters.operators import TEXT
 from winnow.pipelines.assets import asset_digest, require_file
 from winnow.pipelines.binding.operators import BoundAssets, bind_assets, plain_config
-from winnow.pipelines.query.columns import Column, column_of
+from winnow.pipelines.query.columns import MEDIA, Column, column_of
 from winnow.pipelines.store import layout
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json, fingerprint_of
@@ -25,8 +25,6 @@ from winnow.scoring.tasks.protocol import IMAGE, Measure, Method, Task, TaskKind
 
 VERSION = 1
 """The version of everything that decides the values of a trace, given the task, its weights and the rows."""
-
-MEDIA = Column(layout.SAMPLES, "media")
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,10 @@ class Column:
     def name(self) -> str:
         """The name in recipes and operators."""
         return f"{self.layer}.{self.leaf}"
+
+
+MEDIA: Final = Column("samples", "media")
+"""The items of every sample."""
 
 
 def column_of(name: str, layers: Iterable[str]) -> Column | None:

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.binding.scores import MEDIA, BoundScore, Condition
+from winnow.pipelines.binding.scores import BoundScore, Condition
 from winnow.pipelines.media.score_inputs import BYTES, ROWS, Inputs
-from winnow.pipelines.query.columns import Column, read_aligned
+from winnow.pipelines.query.columns import MEDIA, Column, read_aligned
 from winnow.pipelines.query.conditions import selected_rows
 from winnow.pipelines.query.picked_rows import read_picked
 from winnow.pipelines.running.ledger.strikes import Position, poisoned

@@ -10,8 +10,9 @@ from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.operators import BoundOperator
-from winnow.pipelines.binding.scores import MEDIA, BoundScore
+from winnow.pipelines.binding.scores import BoundScore
 from winnow.pipelines.ingest.planning.context import IngestContext
+from winnow.pipelines.query.columns import MEDIA
 from winnow.pipelines.rules.pinning import expected_keys
 from winnow.pipelines.score.stage import generation_scores
 from winnow.pipelines.store import layout

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.binding.scores import MEDIA, BoundScore, check_scores
+from winnow.pipelines.binding.scores import BoundScore, check_scores
 from winnow.pipelines.dedupe.stage import load_existing_layers
 from winnow.pipelines.forgetting.purging import finish_purge
 from winnow.pipelines.media.references import media_sources
 from winnow.pipelines.media.score_inputs import Inputs
+from winnow.pipelines.query.columns import MEDIA
 from winnow.pipelines.running.row_layers import load_layers
 from winnow.pipelines.score.keys import TraceLayer
 from winnow.pipelines.score.stage import load_trace, missing_layers, pending_traces, trace_layer

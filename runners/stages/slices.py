@@ -137,7 +137,7 @@ def annotate_slice(recipe: BoundRecipe, part: Slice, engine: Engine, console: Co
         state = sliced(whole, part)
         run = StageRun(console, engine, store, part.name)
         for one_pass in passes_of(operators):
-            measure(run, state, one_pass)
+            measure(run, recipe, state, one_pass)
     return SliceDone("annotate", part, len(state.shards), len(whole.shards), "shards")
 
 

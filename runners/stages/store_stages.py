@@ -27,6 +27,8 @@ from winnow.pipelines.ingest.planning.stage import (
     settle_changes,
 )
 from winnow.pipelines.ingest.transforms import RunExtraction, RunIngest, ingest_element
+from winnow.pipelines.media.pictures import PictureSource
+from winnow.pipelines.media.references import media_sources
 from winnow.pipelines.running.row_layers import load_layers, pending_shards
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.command_lease import one_command, writing
@@ -99,7 +101,7 @@ def dedupe(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
         load_layers(state, operators)
         missing = [bound for bound in operators if bound.layer in needed and bound.layer not in state.layers]
         for one_pass in passes_of([*missing, *(bound for bound in wanted if bound.layer not in state.layers)]):
-            measure(run, state, one_pass)
+            measure(run, recipe, state, one_pass)
         find_duplicates(run, recipe, state)
         return publish(run, recipe, state)
 
@@ -121,7 +123,7 @@ def _annotate(recipe: BoundRecipe, operators: Sequence[BoundOperator], engine: E
         finish_purge(store)
         state = current_state(recipe, store)
         for one_pass in passes_of(operators):
-            measure(run, state, one_pass)
+            measure(run, recipe, state, one_pass)
         return publish(run, recipe, state)
 
 
@@ -172,7 +174,7 @@ def extract_text(run: StageRun, context: IngestContext, held: Held, commits: dic
             )
 
 
-def measure(run: StageRun, state: StoreState, one_pass: Pass) -> None:
+def measure(run: StageRun, recipe: BoundRecipe, state: StoreState, one_pass: Pass) -> None:
     """Update the layers of a pass for the shards of the state, and add them to the state."""
     pending = pending_shards(state, one_pass.operators)
     ran = CompletedTasks()
@@ -180,13 +182,18 @@ def measure(run: StageRun, state: StoreState, one_pass: Pass) -> None:
         ran = run.tasks(
             f"annotate.{one_pass.resource}",
             {task.shard: task.to_json() for task in pending},
-            RunAnnotation(AnnotationContext(run.store, one_pass.operators)),
+            RunAnnotation(AnnotationContext(run.store, one_pass.operators, _pictures(recipe, one_pass))),
             state.held.begin({task.shard: task.missing for task in pending}),
             state.held,
         )
     if uncommitted := load_layers(state, one_pass.operators):
         raise StageError(f"annotate: shards ended without a commit of {', '.join(uncommitted)}; run again")
     record_pass(run, state, one_pass, pending, ran)
+
+
+def _pictures(recipe: BoundRecipe, one_pass: Pass) -> PictureSource | None:
+    reading = [bound for bound in one_pass.operators if bound.reads_pictures]
+    return PictureSource(media_sources(recipe.config), reading[0].decoding) if reading else None
 
 
 def current_state(recipe: BoundRecipe, store: Store) -> StoreState:

@@ -46,8 +46,12 @@ version: 1
 store: {path: store, seed: 1}
 sources:
   texts: {root: texts, files: ["*.jsonl"], class: web, key: id}
-  pages: {root: texts, files: ["*.html"], class: web}
+  pages: {root: texts, files: ["*.html", "*.png"], class: web}
 """
+_PICTURE = (  # a white square, as PNG
+    "89504e470d0a1a0a0000000d4948445200000010000000100802000000909168360000001a4944415478da63fcffff3f03298089814430aa61"
+    "54c3d0d10000556d031df787d4620000000049454e44ae426082"
+)
 
 
 _SETTINGS = (  # of operators some of whose kernels run only with them
@@ -139,6 +143,7 @@ def _write_texts() -> None:
     Path("texts").mkdir()
     Path("texts/rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     Path("texts/page.html").write_text("<!DOCTYPE html><title>A page</title><p>Its text.")
+    Path("texts/square.png").write_bytes(bytes.fromhex(_PICTURE))
 
 
 def _operators() -> list[str]:

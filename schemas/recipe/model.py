@@ -299,6 +299,7 @@ class Limits:
     max_member_bytes: Annotated[int, Between(1 << 10, 1 << 50)] = 16 << 30
     batch_bytes: Annotated[int, Between(1 << 10, 1 << 30)] = 8 << 20
     max_text_bytes: Annotated[int, Between(1 << 10, 1 << 30)] = 64 << 20
+    max_image_pixels: Annotated[int, Between(1, 1 << 30)] = 100_000_000
 
 
 class _Named(Protocol):

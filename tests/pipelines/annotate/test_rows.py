@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pytest
 
 from winnow.filters.operators import STATUS, TEXT, Kernel, Operator
-from winnow.pipelines.annotate.rows import BatchRows, layer_schema, measure
+from winnow.pipelines.annotate.rows import BatchRows, Excluded, layer_schema, measure
 from winnow.schemas.errors import StageError
 
 
@@ -52,10 +52,10 @@ def run(
     def mask(values: list[bool] | None) -> "np.ndarray[tuple[int], np.dtype[np.bool_]] | None":
         return None if values is None else np.array(values, np.bool_)
 
-    schema = layer_schema(of.writes(NoConfig()))
+    schema = layer_schema(of, NoConfig())
     columns = BatchRows({TEXT: batch.column(TEXT)})
     rows: list[dict[str, object]] = measure(
-        of, kernel, schema, (TEXT,), columns, mask(selected), mask(left_out), max_text_bytes
+        of, kernel, schema, (TEXT,), columns, Excluded(mask(selected), mask(left_out)), max_text_bytes
     ).to_pylist()
     return rows
 

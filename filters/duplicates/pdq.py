@@ -1,0 +1,161 @@
+"""PDQ, the perceptual hash of pictures: 256 bits that survive resizing and recompression, and a quality from 0 to 100.
+
+The algorithm is that of "The TMK+PDQF Video-Hashing Algorithm and the PDQ Image-Hashing Algorithm" (Facebook, 2019):
+luma, two passes of a box filter each way, 64 x 64 samples, a 16 x 16 cosine transform without its constant terms, and
+a bit for each coefficient above the median. The reference filters every pixel and then takes 64 x 64 of them. Filter
+and sampling are linear and separable, so here both are one weighted sum each way, which touches every pixel about once.
+
+Hashes below quality 50 are of flat pictures; they match strangers and should not be compared.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.schemas.kernels import kernel
+
+__all__ = ["MIN_QUALITY", "Pdq", "pdq"]
+
+MIN_QUALITY = 50  # the reference discards 49 and less
+_SIDE = 64
+_BANDS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Pdq:
+    """A hash as 32 bytes, its most significant bit first as in the reference's hexadecimal form, and its quality."""
+
+    bits: bytes
+    quality: int
+
+
+def pdq(pixels: NDArray[np.uint8]) -> Pdq:
+    """The hash of a picture.
+
+    Args:
+        pixels: Rows of red, green and blue; rows of grey without a third axis. At full size: a hash of a scaled picture
+            is another hash.
+    """
+    if not pixels.size:
+        raise ValueError(f"expected a picture with pixels, found shape {pixels.shape}")
+    height = len(pixels)
+    bits, quality = _pdq(np.ascontiguousarray(pixels).reshape(height, -1), pixels.shape[1], _cosines())
+    return Pdq(bits.tobytes(), int(quality))
+
+
+@lru_cache(maxsize=1)
+def _cosines() -> NDArray[np.float32]:
+    """The first rows of a cosine transform but for its constant one."""
+    which = np.arange(1, _BANDS + 1)[:, None] * (2 * np.arange(_SIDE)[None, :] + 1)
+    found: NDArray[np.float32] = (np.sqrt(2 / _SIDE) * np.cos(np.pi / 2 / _SIDE * which)).astype(np.float32)
+    return found
+
+
+@kernel
+def _pdq(lines, width, cosines):  # type: ignore[no-untyped-def]
+    height, length = lines.shape
+    starts, lengths, weights = _sampling(height)
+    rows = np.zeros((64, width), np.float32)
+    luma = np.empty(width, np.float32)
+    first = 0
+    for y in range(height):  # sums run along lines, so they are vectorised without changing their order
+        line = lines[y]
+        if length == width:
+            for x in range(width):
+                luma[x] = np.float32(line[x])
+        else:
+            for x in range(width):
+                luma[x] = (
+                    np.float32(0.299) * np.float32(line[3 * x])
+                    + np.float32(0.587) * np.float32(line[3 * x + 1])
+                    + np.float32(0.114) * np.float32(line[3 * x + 2])
+                )
+        while first < 64 and starts[first] + lengths[first] <= y:
+            first += 1
+        for sample in range(first, 64):
+            if starts[sample] > y:
+                break
+            weight = weights[sample, y - starts[sample]]
+            row = rows[sample]
+            for x in range(width):
+                row[x] += weight * luma[x]
+    starts, lengths, weights = _sampling(width)
+    small = np.empty((64, 64), np.float32)
+    for row in range(64):
+        for sample in range(64):
+            total = np.float32(0)
+            start = starts[sample]
+            for at in range(lengths[sample]):
+                total += weights[sample, at] * rows[row, start + at]
+            small[row, sample] = total
+    return _bits(_transformed(small, cosines)), _quality(small)
+
+
+@kernel
+def _sampling(size):  # type: ignore[no-untyped-def]
+    """For each of 64 samples, where its pixels begin, how many there are, and their weights.
+
+    A line is filtered twice by a box that is cut at its ends, then sampled.
+    """
+    window = (size + 127) // 128
+    ahead = (window + 2) // 2
+    starts = np.empty(64, np.int64)
+    lengths = np.empty(64, np.int64)
+    weights = np.zeros((64, 2 * window), np.float32)
+    for sample in range(64):
+        centre = np.int64((sample + 0.5) * size / 64)
+        low, high = max(centre + ahead - window, 0), min(centre + ahead, size)
+        start = max(low + ahead - window, 0)
+        starts[sample] = start
+        lengths[sample] = min(high - 1 + ahead, size) - start
+        for between in range(low, high):
+            begin, end = max(between + ahead - window, 0), min(between + ahead, size)
+            weight = 1 / ((high - low) * (end - begin))
+            for at in range(begin, end):
+                weights[sample, at - start] += np.float32(weight)
+    return starts, lengths, weights
+
+
+@kernel
+def _transformed(small, cosines):  # type: ignore[no-untyped-def]
+    half = np.zeros((16, 64), np.float32)
+    for band in range(16):
+        for row in range(64):
+            for column in range(64):
+                half[band, column] += cosines[band, row] * small[row, column]
+    found = np.zeros((16, 16), np.float32)
+    for band in range(16):
+        for other in range(16):
+            total = np.float32(0)
+            for column in range(64):
+                total += half[band, column] * cosines[other, column]
+            found[band, other] = total
+    return found
+
+
+@kernel
+def _bits(coefficients):  # type: ignore[no-untyped-def]
+    """A bit for each coefficient above the lower median, the last one first."""
+    median = np.sort(coefficients.ravel())[127]
+    bits = np.zeros(32, np.uint8)
+    for row in range(16):
+        for column in range(16):
+            if coefficients[row, column] > median:
+                place = 255 - (row * 16 + column)
+                bits[place >> 3] |= np.uint8(128 >> (place & 7))
+    return bits
+
+
+@kernel
+def _quality(small):  # type: ignore[no-untyped-def]
+    """How much neighbours differ, each difference as a whole percentage."""
+    total = 0
+    for row in range(64):
+        for column in range(64):
+            if row < 63:
+                total += abs(int((small[row, column] - small[row + 1, column]) * np.float32(100) / np.float32(255)))
+            if column < 63:
+                total += abs(int((small[row, column] - small[row, column + 1]) * np.float32(100) / np.float32(255)))
+    return min(total // 90, 100)

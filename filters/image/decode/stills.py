@@ -1,0 +1,226 @@
+"""Decodes a still picture under limits: what its header claims is checked before any pixel is decoded.
+
+One rule for every format: red, green and blue with 8 bits each, upright. An orientation in EXIF data is applied;
+transparent pixels are laid over white; 16 bits become 8 by dividing by 257; grey, palettes and CMYK are converted
+without colour profiles; of an animation the first frame is taken. A picture that ends early or is damaged is refused,
+where many decoders fill what they lack with grey.
+
+JPEG goes through libjpeg-turbo (simplejpeg), scaled by 1/2, 1/4 or 1/8 while decoding where a smaller picture is asked
+for; other scales decode slower than the full size. All else goes through Pillow.
+"""
+
+import io
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.filters.extras import required_package
+from winnow.filters.image.decode.headers import HeldBytes, image_size
+from winnow.filters.image.decode.orientation import exif_orientation, orientation_of, upright
+from winnow.filters.image.decode.shrink import fitted, shrink
+
+__all__ = [
+    "DAMAGED",
+    "DECODER",
+    "REASONS",
+    "TOO_LARGE",
+    "TOO_MANY_PIXELS",
+    "TRUNCATED",
+    "UNSUPPORTED",
+    "DecodeLimits",
+    "Still",
+    "UndecodableError",
+    "decode",
+    "require_decoders",
+    "scale_of",
+    "sized",
+]
+
+TOO_LARGE: Final = "too_large"
+TOO_MANY_PIXELS: Final = "too_many_pixels"
+TRUNCATED: Final = "truncated"
+DAMAGED: Final = "damaged"
+UNSUPPORTED: Final = "unsupported"
+REASONS: Final = (TOO_LARGE, TOO_MANY_PIXELS, TRUNCATED, DAMAGED, UNSUPPORTED)
+
+DECODER: Final = 1
+"""Goes up whenever a picture is decoded to other pixels, or another one is refused."""
+
+_FORMATS: Final = {  # Pillow's plug-in for each sniffed type; no other is tried
+    "image/jpeg": "JPEG",
+    "image/png": "PNG",
+    "image/webp": "WEBP",
+    "image/gif": "GIF",
+    "image/tiff": "TIFF",
+    "image/bmp": "BMP",
+    "image/avif": "AVIF",
+}
+_CUT_SHORT: Final = ("truncated", "premature", "not enough image data", "unrecognized data stream contents")
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeLimits:
+    """What a picture may cost. Nothing is allocated for one that claims more."""
+
+    max_bytes: int = 64 << 20
+    max_pixels: int = 100_000_000  # 300 MB decoded
+
+
+@dataclass(frozen=True, slots=True)
+class Still:
+    """A decoded picture.
+
+    Attributes:
+        pixels: Rows of red, green and blue, upright; perhaps scaled.
+        height: Of the whole picture, upright.
+        width: Of the whole picture, upright.
+    """
+
+    pixels: NDArray[np.uint8]
+    height: int
+    width: int
+
+
+class UndecodableError(Exception):
+    """Why a picture cannot be decoded: one of `REASONS`, and what the decoder says."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        self.detail = detail
+
+
+def decode(content: bytes, mime: str, limits: DecodeLimits, side: int | None = None) -> Still:
+    """Decodes a picture.
+
+    Args:
+        content: The whole file.
+        mime: Its sniffed type.
+        limits: What it may cost.
+        side: What the longer side will be shrunk to (`sized`), so that a larger picture may be scaled while it is
+            decoded; None for all pixels.
+
+    Raises:
+        UndecodableError: It is too large, cut short, damaged, or of a format that is not decoded.
+    """
+    if mime not in _FORMATS:
+        raise UndecodableError(UNSUPPORTED, mime)
+    if len(content) > limits.max_bytes:
+        raise UndecodableError(TOO_LARGE, f"{len(content):,} bytes of at most {limits.max_bytes:,}")
+    claimed = image_size(HeldBytes(content), mime)
+    if claimed is None:
+        raise UndecodableError(DAMAGED, "its header gives no size")
+    _check_pixels(claimed.width, claimed.height, limits)
+    if mime == "image/jpeg":
+        pixels, height, width = _jpeg(content, limits, side)
+        turned = orientation_of(content, mime)
+    else:
+        pixels, turned = _by_pillow(content, mime, limits)
+        height, width = pixels.shape[:2]
+    if turned > 4:
+        height, width = width, height
+    return Still(upright(pixels, turned), height, width)
+
+
+def require_decoders() -> None:
+    """Raise RecipeError, with the line that installs them, if the packages that decode are missing."""
+    required_package("decoding pictures", "simplejpeg", "image")
+    required_package("decoding pictures", "PIL.Image", "image")
+
+
+def _check_pixels(width: int, height: int, limits: DecodeLimits) -> None:
+    if width * height > limits.max_pixels:
+        raise UndecodableError(TOO_MANY_PIXELS, f"{width:,} x {height:,} of at most {limits.max_pixels:,} pixels")
+
+
+def _jpeg(content: bytes, limits: DecodeLimits, side: int | None) -> tuple[NDArray[np.uint8], int, int]:
+    """Pixels, perhaps scaled, and the whole picture's height and width, as stored."""
+    decoder = required_package("decoding pictures", "simplejpeg", "image")
+    try:
+        height, width, *_ = decoder.decode_jpeg_header(content, strict=True)
+        _check_pixels(width, height, limits)  # the decoder's own reading of the header is what it allocates by
+        scale = scale_of("image/jpeg", height, width, side)
+        asked = {"min_height": -(-height // scale), "min_width": -(-width // scale)} if scale > 1 else {}
+        return decoder.decode_jpeg(content, "RGB", strict=True, **asked), height, width
+    except ValueError as error:
+        if "precision" in str(error) or "Unsupported" in str(error):
+            raise UndecodableError(UNSUPPORTED, str(error)) from None
+        raise _refused(error) from None
+
+
+def scale_of(mime: str, height: int, width: int, side: int | None) -> int:
+    """By how much a picture is scaled while it is decoded for a side: 1, 2, 4 or 8.
+
+    Sides of one scale can share a decoded picture. Those of another cannot, as scaling is not the same as shrinking.
+    """
+    if side is None or mime != "image/jpeg":
+        return 1
+    return next((one for one in (8, 4, 2) if max(height, width) >= one * side), 1)
+
+
+def sized(still: Still, side: int | None) -> Still:
+    """The picture with its longer side shrunk to this; None for the picture as it was decoded."""
+    if side is None:
+        return still
+    height, width = fitted(still.height, still.width, side)
+    return Still(shrink(still.pixels, height, width), still.height, still.width)
+
+
+def _by_pillow(content: bytes, mime: str, limits: DecodeLimits) -> tuple[NDArray[np.uint8], int]:
+    """All pixels, and the orientation that they are stored in."""
+    pillow = required_package("decoding pictures", "PIL.Image", "image")
+    with _bombs_refused(pillow):
+        try:
+            with pillow.open(io.BytesIO(content), formats=(_FORMATS[mime],)) as picture:
+                width, height = picture.size
+                _check_pixels(width, height, limits)
+                picture.load()
+                return _opaque(pillow, picture), _turned(picture, content, mime)
+        except UndecodableError:
+            raise
+        except pillow.DecompressionBombError as error:
+            raise UndecodableError(TOO_MANY_PIXELS, str(error)) from None
+        except Exception as error:  # noqa: BLE001  # Pillow's plug-ins raise whatever their parsing comes upon
+            raise _refused(error) from None
+
+
+def _turned(picture: Any, content: bytes, mime: str) -> int:
+    """The orientation that the pixels are still in."""
+    if mime == "image/tiff":  # Pillow turns them upright
+        return 1
+    exif = picture.info.get("exif") if mime == "image/avif" else None  # where Pillow says what the container says
+    return orientation_of(content, mime) if exif is None else exif_orientation(exif)
+
+
+@contextmanager
+def _bombs_refused(pillow: Any) -> Iterator[None]:
+    """Pillow only warns of a picture that is up to twice as large as it allows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of odd metadata
+        warnings.simplefilter("error", pillow.DecompressionBombWarning)
+        yield
+
+
+def _refused(error: Exception) -> UndecodableError:
+    said = " ".join(str(error).split())[:200] or type(error).__name__
+    return UndecodableError(TRUNCATED if any(one in said.lower() for one in _CUT_SHORT) else DAMAGED, said)
+
+
+def _opaque(pillow: Any, picture: Any) -> NDArray[np.uint8]:
+    """Red, green and blue of whatever mode."""
+    if picture.mode.startswith("I;16"):
+        grey = (np.asarray(picture, np.uint16).astype(np.uint32) + 128) // 257
+        return np.repeat(grey.astype(np.uint8)[:, :, None], 3, axis=2)
+    if picture.mode in ("I", "F"):  # 32 bits, or any number: no scale says what is white
+        raise UndecodableError(UNSUPPORTED, f"pixels of mode {picture.mode}")
+    if picture.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in picture.info:
+        over = picture.convert("RGBA")
+        white = pillow.new("RGBA", over.size, (255, 255, 255, 255))
+        white.alpha_composite(over)
+        picture = white
+    return np.array(picture.convert("RGB"))

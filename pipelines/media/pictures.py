@@ -1,0 +1,137 @@
+"""From the references of some rows to decoded pictures, each decoded once for every operator that looks at it.
+
+A picture that cannot be had or decoded is no failure: it gets a status. Decoded pictures are held up to a number of
+bytes; beyond that they are given in several batches.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from winnow.filters.image.decode.stills import DecodeLimits, Still, UndecodableError, decode, scale_of, sized
+from winnow.filters.operators import IMAGES
+from winnow.pipelines.media.references import MediaFinder, MediaSources, Unavailable
+
+__all__ = ["NOT_AN_IMAGE", "OK", "PictureSource", "Pictures"]
+
+OK = "ok"
+NOT_AN_IMAGE = "not_an_image"
+UNAVAILABLE = "unavailable"
+
+HELD_BYTES = 64 << 20  # of decoded pixels; a larger picture is held alone
+
+
+@dataclass(frozen=True)
+class PictureSource:
+    """Where pictures are read and what one may cost. Picklable."""
+
+    media: MediaSources
+    limits: DecodeLimits
+
+
+@dataclass(slots=True)
+class _Item:
+    """What is known of an item once it has been read."""
+
+    status: str
+    still: Still | None
+
+
+class Pictures:
+    """The items of some rows of one source, decoded when they are first asked for.
+
+    Args:
+        source: Where they are read.
+        name: The source of the rows.
+        media: The items of each row.
+    """
+
+    def __init__(self, source: PictureSource, name: str, media: pa.ListArray) -> None:
+        self._source, self._name = source, name
+        self._items: Sequence[dict[str, Any]] = media.flatten().to_pylist()  # a few for each row; each reads a file
+        counts = media.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+        self.offsets: NDArray[np.int64] = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+        self.statuses: list[str | None] = [None] * len(self._items)
+        self._stills: dict[tuple[int, int], Still] = {}  # by item and scale
+        self._held = 0
+
+    def items_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The items of these rows, in order."""
+        parts = [np.arange(self.offsets[row], self.offsets[row + 1]) for row in rows.tolist()]
+        return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+    def batches(self, items: NDArray[np.int64], side: int | None) -> Iterator[tuple[NDArray[np.int64], pa.RecordBatch]]:
+        """Yields the decodable ones of these items, with `winnow.filters.operators.IMAGES`, some at a time.
+
+        Args:
+            items: Numbers of items, ascending.
+            side: The longest side that the caller wants; None for every pixel.
+        """
+        found: list[int] = []
+        stills: list[Still] = []
+        held = 0
+        with closing(MediaFinder(self._source.media, self._name)) as finder:
+            for item in items.tolist():
+                decoded = self._still(finder, item, side)
+                if decoded is None:
+                    continue
+                still = sized(decoded, side)
+                if found and held + still.pixels.nbytes > HELD_BYTES:
+                    yield np.array(found, np.int64), _batch([self._items[one] for one in found], stills)
+                    found, stills, held = [], [], 0
+                found.append(item)
+                stills.append(still)
+                held += still.pixels.nbytes
+        yield np.array(found, np.int64), _batch([self._items[one] for one in found], stills)
+
+    def _still(self, finder: MediaFinder, item: int, side: int | None) -> Still | None:
+        if self.statuses[item] not in (None, OK):
+            return None
+        medium = self._items[item]
+        scale = scale_of(medium["mime"], medium["height"] or 0, medium["width"] or 0, side)
+        if (item, scale) in self._stills:
+            return self._stills[item, scale]
+        if not medium["mime"].startswith("image/"):
+            self.statuses[item] = NOT_AN_IMAGE
+            return None
+        found = finder.find(medium)
+        if isinstance(found, Unavailable):
+            self.statuses[item] = UNAVAILABLE
+            return None
+        try:
+            still = decode(found["bytes"], medium["mime"], self._source.limits, side)
+        except UndecodableError as error:
+            self.statuses[item] = error.reason
+            return None
+        self.statuses[item] = OK
+        if self._held + still.pixels.nbytes <= HELD_BYTES:  # others are decoded again for the next operator
+            self._stills[item, scale] = still
+            self._held += still.pixels.nbytes
+        return still
+
+
+def _batch(items: Sequence[dict[str, Any]], stills: Sequence[Still]) -> pa.RecordBatch:
+    offsets = np.concatenate(([0], np.cumsum([still.pixels.nbytes for still in stills]))).astype(np.int64)
+    joined = np.empty(int(offsets[-1]), np.uint8)
+    for still, start, end in zip(stills, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+        joined[start:end] = still.pixels.reshape(-1)
+    pixels = pa.LargeBinaryArray.from_buffers(
+        pa.large_binary(), len(stills), [None, pa.py_buffer(offsets), pa.py_buffer(joined)]
+    )
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array([item["mime"] for item in items], pa.string()),
+            pa.array([item["bytes"] for item in items], pa.int64()),
+            pa.array([still.height for still in stills], pa.int32()),
+            pa.array([still.width for still in stills], pa.int32()),
+            pixels,
+            pa.array([still.pixels.shape[0] for still in stills], pa.int32()),
+            pa.array([still.pixels.shape[1] for still in stills], pa.int32()),
+        ],
+        schema=IMAGES,
+    )

@@ -1,0 +1,196 @@
+"""Decoding stills: one rule for every format and mode, upright, and nothing filled in where a file ends early."""
+
+import io
+import struct
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from tests.property_sizes import scaled
+from winnow.filters.image.decode.stills import (
+    REASONS,
+    TOO_LARGE,
+    TOO_MANY_PIXELS,
+    TRUNCATED,
+    UNSUPPORTED,
+    DecodeLimits,
+    Still,
+    UndecodableError,
+    decode,
+    sized,
+)
+
+Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")
+ImageOps = pytest.importorskip("PIL.ImageOps")
+pytest.importorskip("simplejpeg", reason="needs the extra `image`")
+
+MIMES = {
+    "JPEG": "image/jpeg",
+    "PNG": "image/png",
+    "WEBP": "image/webp",
+    "GIF": "image/gif",
+    "TIFF": "image/tiff",
+    "BMP": "image/bmp",
+    "AVIF": "image/avif",
+}
+LIMITS = DecodeLimits()
+PLAIN: Mapping[str, object] = {}
+
+
+def made(height: int = 60, width: int = 90) -> NDArray[np.uint8]:
+    """Smooth colours, so that lossy formats keep them; each corner another."""
+    y, x = np.mgrid[0:height, 0:width]
+    return np.stack([y * 255 // height, x * 255 // width, (x + y) * 127 // (height + width)], axis=2).astype(np.uint8)
+
+
+def encoded(kind: str, picture: Any = None, **options: object) -> bytes:
+    held = io.BytesIO()
+    (Image.fromarray(made()) if picture is None else picture).save(held, kind, **options)
+    return held.getvalue()
+
+
+def read(kind: str, content: bytes, side: int | None = None) -> Still:
+    return decode(content, MIMES[kind], LIMITS, side)
+
+
+def refusal(kind: str, content: bytes, limits: DecodeLimits = LIMITS) -> str:
+    with pytest.raises(UndecodableError) as caught:
+        decode(content, MIMES.get(kind, kind), limits)
+    assert caught.value.reason in REASONS
+    assert "\n" not in str(caught.value)
+    return caught.value.reason
+
+
+@pytest.mark.parametrize("kind", MIMES)
+def test_every_format_gives_its_picture(kind: str) -> None:
+    options = {"quality": 95} if kind in ("JPEG", "WEBP", "AVIF") else PLAIN
+    still = read(kind, encoded(kind, **options))
+    assert (still.height, still.width, still.pixels.shape) == (60, 90, (60, 90, 3))
+    most = 0 if kind in ("PNG", "TIFF", "BMP") else 12  # palettes and lossy formats are near
+    assert np.abs(still.pixels.astype(int) - made()).mean() <= most
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF", "AVIF"])
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_every_orientation_is_applied(kind: str, orientation: int) -> None:
+    exif = Image.Exif()
+    exif[274] = orientation
+    content = encoded(kind, exif=exif if kind == "TIFF" else exif.tobytes())
+    expected = np.array(ImageOps.exif_transpose(Image.open(io.BytesIO(content))).convert("RGB"))
+    still = read(kind, content)
+    assert still.pixels.shape == expected.shape == (still.height, still.width, 3)
+    assert np.abs(still.pixels.astype(int) - expected).mean() < 3
+
+
+@pytest.mark.parametrize("kind", MIMES)
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.95])
+def test_a_file_that_ends_early_is_refused_and_never_filled(kind: str, share: float) -> None:
+    noise = np.random.default_rng(7).integers(0, 256, (80, 80, 3), dtype=np.uint8)
+    content = encoded(kind, Image.fromarray(noise))
+    assert refusal(kind, content[: int(len(content) * share)]) in (TRUNCATED, "damaged")
+
+
+def test_a_jpeg_that_lacks_only_its_end_is_truncated() -> None:
+    assert refusal("JPEG", encoded("JPEG")[:-2]) == TRUNCATED
+
+
+@pytest.mark.parametrize(
+    ("side", "shape"), [(90, (60, 90)), (45, (30, 45)), (40, (27, 40)), (11, (7, 11)), (900, (60, 90))]
+)
+@pytest.mark.parametrize("kind", ["JPEG", "PNG"])
+def test_a_smaller_picture_has_the_asked_side_and_remembers_the_whole(
+    kind: str, side: int, shape: tuple[int, int]
+) -> None:
+    still = sized(read(kind, encoded(kind), side), side)
+    assert (*still.pixels.shape[:2], still.height, still.width) == (*shape, 60, 90)
+
+
+def test_transparent_pixels_are_white() -> None:
+    half = np.zeros((2, 2, 4), np.uint8)
+    half[0, :, 3] = 255
+    for kind in ("PNG", "WEBP"):
+        still = read(kind, encoded(kind, Image.fromarray(half), **({"lossless": True} if kind == "WEBP" else {})))
+        assert still.pixels[:, 0, 0].tolist() == [0, 255]
+    palette = Image.new("P", (2, 2), 0)
+    palette.putpalette([10, 20, 30, 40, 50, 60])
+    assert read("GIF", encoded("GIF", palette, transparency=0)).pixels[0, 0].tolist() == [255, 255, 255]
+
+
+def test_sixteen_bits_become_eight_without_clipping() -> None:
+    ramp = np.linspace(0, 65535, 256).round().astype(np.uint16)[None, :]
+    still = read("PNG", encoded("PNG", Image.fromarray(ramp)))
+    assert still.pixels[0, :, 0].tolist() == list(range(256))
+
+
+def test_cmyk_grey_and_two_colours_are_converted() -> None:
+    white = Image.new("RGB", (16, 16), "white")
+    for mode in ("CMYK", "L"):
+        assert read("JPEG", encoded("JPEG", white.convert(mode))).pixels.min() >= 250
+    assert read("TIFF", encoded("TIFF", white.convert("1"))).pixels.min() == 255
+
+
+def test_an_animation_gives_its_first_frame() -> None:
+    frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue", "green")]
+    content = encoded("GIF", frames[0], save_all=True, append_images=frames[1:], loop=0)
+    assert read("GIF", content).pixels[0, 0].tolist() == [255, 0, 0]
+
+
+def forged_png(side: int) -> bytes:
+    """A few bytes that claim a square of this side, and whose pixels are zeros."""
+
+    def chunk(name: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+
+    header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+    pixels = zlib.compress(bytes(1 << 20))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+
+
+def forged_jpeg(side: int) -> bytes:
+    content = bytearray(encoded("JPEG"))
+    at = content.index(b"\xff\xc0")
+    content[at + 5 : at + 9] = struct.pack(">HH", side, side)
+    return bytes(content)
+
+
+@pytest.mark.parametrize("content", [forged_png(20_000), forged_png(100_000), forged_jpeg(20_000), forged_jpeg(65_000)])
+def test_what_claims_too_many_pixels_is_refused_before_any_is_decoded(content: bytes) -> None:
+    kind = "PNG" if content.startswith(b"\x89PNG") else "JPEG"
+    assert refusal(kind, content) == TOO_MANY_PIXELS
+
+
+def test_a_claim_within_the_limit_that_is_not_kept_is_refused() -> None:
+    assert refusal("PNG", forged_png(3000)) in (TRUNCATED, "damaged")
+    assert refusal("JPEG", forged_jpeg(3000)) in (TRUNCATED, "damaged")
+
+
+def test_limits_hold_exactly() -> None:
+    content = encoded("PNG")
+    assert decode(content, "image/png", DecodeLimits(len(content), 60 * 90)).width == 90
+    assert refusal("PNG", content, DecodeLimits(len(content) - 1, 60 * 90)) == TOO_LARGE
+    assert refusal("PNG", content, DecodeLimits(len(content), 60 * 90 - 1)) == TOO_MANY_PIXELS
+
+
+def test_other_types_are_unsupported() -> None:
+    assert refusal("image/svg+xml", b"<svg onload='alert(1)'/>") == UNSUPPORTED
+    assert refusal("TIFF", encoded("TIFF", Image.fromarray(np.ones((4, 4), np.float32)))) == UNSUPPORTED
+
+
+@settings(max_examples=scaled(40), deadline=None)
+@given(st.sampled_from(sorted(MIMES)), st.integers(0, 2**32 - 1))
+def test_damaged_files_are_decoded_or_refused(kind: str, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    content = bytearray(encoded(kind))
+    for _ in range(random.integers(1, 20)):
+        content[random.integers(len(content))] = random.integers(256)
+    still = None
+    with suppress(UndecodableError):  # any other error fails
+        still = decode(bytes(content), MIMES[kind], DecodeLimits(1 << 20, 1 << 20))
+    assert still is None or still.pixels.shape == (still.height, still.width, 3)

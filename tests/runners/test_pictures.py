@@ -1,0 +1,91 @@
+"""Pictures from the command line: decoded once, measured as lists, judged by rules, each failure with its reason."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.faults.winnow import assert_clean, ended, run_here, tree_hash
+from tests.runners.test_annotate import table
+
+Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")
+
+RECIPE = """
+version: 1
+store: {path: store, seed: 7, shard_rows: 4}
+sources:
+  pictures: {root: pictures, files: ["*"], class: public}
+limits: {max_image_pixels: 40_000}
+annotate: [image.geometry, {image.quality: {side: 64}}, image.pdq]
+keep:
+  - {drop: list_min(image.geometry.shorter) < 50, reason: small, when_null: drop}
+  - {drop: list_max(image.quality.sharpness) < 10, reason: blurred, when_null: drop}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    noise = np.random.default_rng(7).integers(0, 256, (100, 120, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(pictures / "a.png")
+    Image.fromarray(noise).save(pictures / "b.jpg", quality=90)
+    Image.fromarray(noise[:30, :40]).save(pictures / "c.webp")
+    Image.new("RGB", (90, 90), "blue").save(pictures / "d.gif")
+    (pictures / "e.jpg").write_bytes((pictures / "b.jpg").read_bytes()[:3000])
+    Image.new("RGB", (400, 400)).save(pictures / "f.png")
+    (pictures / "g.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    exif = Image.Exif()
+    exif[274] = 6
+    Image.fromarray(noise).save(pictures / "h.jpg", exif=exif)
+    (tmp_path / "recipe.yaml").write_text(RECIPE)
+    return tmp_path
+
+
+def column(folder: Path, layer: str, name: str) -> list[object]:
+    return [None if value is None else value[0] for value in table(folder, layer)[name].to_pylist()]
+
+
+def test_each_picture_is_measured_or_says_why_not_and_rules_read_lists(folder: Path) -> None:
+    ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
+    assert column(folder, "image.quality", "items") == [
+        "ok",
+        "ok",
+        "ok",
+        "ok",
+        "truncated",
+        "too_many_pixels",
+        "unsupported",
+        "ok",
+    ]
+    assert column(folder, "image.geometry", "width") == [120, 120, 40, 90, None, None, None, 100]
+    hashed = column(folder, "image.pdq", "hash")
+    assert all(isinstance(one, bytes) and len(one) == 32 for one in (hashed[0], hashed[7]))
+    plan = ended(run_here(folder, "plan", "recipe.yaml"))
+    assert "5 of 8 samples dropped" in plan
+    assert_clean(folder)
+
+
+def test_two_workers_and_other_sets_of_operators_give_the_same_values(folder: Path) -> None:
+    ended(run_here(folder, "run", "recipe.yaml", "--workers", "2"))
+    whole = tree_hash(folder)
+    expected = column(folder, "image.quality", "sharpness")
+    other = folder / "other"
+    other.mkdir()
+    (other / "recipe.yaml").write_text(RECIPE.replace("root: pictures", "root: ../pictures"))
+    ended(run_here(other, "run", "recipe.yaml", "--workers", "1"))
+    assert tree_hash(other) == whole
+    alone = folder / "alone"
+    alone.mkdir()
+    only = RECIPE.replace("root: pictures", "root: ../pictures").split("keep:")[0]
+    (alone / "recipe.yaml").write_text(only.replace("image.geometry, ", "").replace(", image.pdq", ""))
+    ended(run_here(alone, "run", "recipe.yaml", "--workers", "1"))
+    assert column(alone, "image.quality", "sharpness") == expected
+
+
+def test_a_picture_that_changed_is_unavailable(folder: Path) -> None:
+    ended(run_here(folder, "ingest", "recipe.yaml", "--workers", "1"))
+    (folder / "pictures" / "a.png").write_bytes((folder / "pictures" / "d.gif").read_bytes())
+    (folder / "pictures" / "b.jpg").unlink()
+    ended(run_here(folder, "annotate", "recipe.yaml", "--workers", "1"))
+    assert column(folder, "image.quality", "items")[:3] == ["unavailable", "unavailable", "ok"]
