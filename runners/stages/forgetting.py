@@ -81,7 +81,7 @@ def run_purge(store: Store, keep: int, jobs: Jobs, console: Console, *, dry_run:
     say("would purge" if dry_run else "purged", f"{rows}: {objects} {'to rewrite' if dry_run else 'rewritten'}")
     if done.dropped:
         names = ", ".join(map(str, done.dropped))
-        say("would drop" if dry_run else "dropped", f"generations {names}despite --keep, as they contain such rows")
+        say("would drop" if dry_run else "dropped", f"generations {names} despite --keep, as they contain such rows")
     for path in done.removed:
         say("would remove" if dry_run else "removed", f"{path} in the store's folder")
     return done
