@@ -1,8 +1,8 @@
 """A digest of each page's canonical address: equal digests mean the same page.
 
-In addition to `winnow.filters.web.urls.canonical_url`: https becomes http, their default ports and `www.` are removed,
-so are repeated and trailing slashes, and the query is sorted and loses its tracking parameters. Most addresses are
-read in place by a kernel, the others by `canonical_url`.
+First the address is spelt as browsers spell it (`winnow.filters.web.urls.canonical_url`). Then each rule of the
+configuration that is on ignores one difference more. Most addresses are read in place by a kernel, the others by
+`canonical_url`.
 """
 
 import re
@@ -26,7 +26,7 @@ from winnow.schemas.kernels import kernel, leaf
 from winnow.schemas.recipe.checks import Matching
 
 NAME = "url.canonical"
-VERSION = 1
+VERSION = 2  # 2: parameters of one name keep their order, and `sid` counts, as it is an article's id in many systems
 URL = "samples.url"
 NOT_AN_ADDRESS = "not_an_address"
 
@@ -35,9 +35,9 @@ WRITES = pa.schema([STATUS, pa.field("digest", DIGEST)])
 TRACKING_PREFIX = "utm_"
 TRACKING = (  # click identifiers of advertisers and mailers, and the visitor's origin
     "gclid", "fbclid", "msclkid", "mc_cid", "mc_eid", "igshid", "yclid", "_ga", "ref_src",
-    "sid", "phpsessid", "jsessionid",  # sessions
 )  # fmt: skip
-_SESSION = "jsessionid"  # Java servers also write it after a semicolon in the path
+SESSIONS = ("phpsessid", "jsessionid")
+_IN_PATH = "jsessionid"  # Java servers also write it after a semicolon in the path
 
 Names: TypeAlias = tuple[Bytes, npt.NDArray[np.int64]]
 """Concatenated parameter names, and the start of each."""
@@ -46,17 +46,22 @@ _PORT = re.compile(r":(?:80|443)\Z")
 _QUERY = re.compile(r"%[0-9A-Fa-f]{2}|[^!$&(-;=?-~]")  # a lone percent sign is not an escape, and is escaped
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _PREFIX = np.frombuffer(TRACKING_PREFIX.encode(), np.uint8)
-_START = np.frombuffer(b"http://", np.uint8)
+_STARTS = np.frombuffer(b"http://https://", np.uint8)
+_HTTP, _HTTPS = len(b"http://"), len(b"https://")
 _MAX_PARAMETERS = 64  # sorted in the kernel, in quadratic time
 _NOT_PLAIN = -1
 
 
 @dataclass(frozen=True, slots=True)
 class CanonicalConfig:
-    """Which parts of an address are ignored."""
+    """Which differences between addresses are ignored."""
 
-    drop_tracking: bool = True
-    sort_query: bool = True
+    scheme: bool = True  # http or https, and their default ports
+    www: bool = True  # `www.` before a domain
+    slashes: bool = True  # at the end of a path, and several for one
+    tracking: bool = True  # parameters that only say where a visitor comes from
+    sessions: bool = True  # PHPSESSID and jsessionid
+    sort_query: bool = True  # the order of parameters of different names
     ignore: tuple[Annotated[str, Matching(r"[^=&#]+", "the name of a parameter of a query")], ...] = ()  # in any case
 
 
@@ -66,27 +71,30 @@ def canonical_url(url: str, config: CanonicalConfig) -> str | None:
     Example: `https://www.Example.com:443/a//b/?utm_source=x&b=2&a=1#top` is `http://example.com/a/b?a=1&b=2`.
     """
     spelt = urls.canonical_url(url)
-    if spelt is not None and config.drop_tracking and ";" in spelt:
+    if spelt is not None and config.sessions and ";" in spelt:
         spelt = urls.canonical_url(_without_session(spelt))  # again: a dot segment may remain
     if spelt is None:
         return None
-    authority, slash, rest = spelt.partition("://")[2].partition("/")
+    scheme, _, after = spelt.partition("://")
+    authority, slash, rest = after.partition("/")
     path, _, query = (slash + rest).partition("?")
-    authority = _PORT.sub("", authority)
-    while authority.startswith("www.") and "." in authority[4:]:
+    if config.scheme:
+        scheme, authority = "http", _PORT.sub("", authority)
+    while config.www and authority.startswith("www.") and "." in authority[4:]:
         authority = authority[4:]
-    path = re.sub("//+", "/", path).removesuffix("/") or "/"
+    if config.slashes:
+        path = re.sub("//+", "/", path).removesuffix("/") or "/"
     dropped = _dropped(config)
     kept = [one for one in _spelt_query(query).split("&") if one and not _is_dropped(one, dropped, config)]
     if config.sort_query:
-        kept.sort()
-    found = f"http://{authority}{path}{'?' if kept else ''}{'&'.join(kept)}"
+        kept.sort(key=_name)  # those of one name keep their order, which may matter
+    found = f"{scheme}://{authority}{path}{'?' if kept else ''}{'&'.join(kept)}"
     return found if len(found) <= urls.MAX_URL_CHARACTERS else None
 
 
 def _without_session(spelt: str) -> str:
     path, mark, query = spelt.partition("?")
-    return re.sub(rf"(?i);{_SESSION}(?:=[^;/]*)?(?=[;/]|\Z)", "", path) + mark + query
+    return re.sub(rf"(?i);{_IN_PATH}(?:=[^;/]*)?(?=[;/]|\Z)", "", path) + mark + query
 
 
 def _spelt_query(query: str) -> str:
@@ -102,13 +110,17 @@ def _spelt(match: re.Match[str]) -> str:
 
 
 def _dropped(config: CanonicalConfig) -> frozenset[str]:
-    ours = TRACKING if config.drop_tracking else ()
+    ours = (*(TRACKING if config.tracking else ()), *(SESSIONS if config.sessions else ()))
     return frozenset((*ours, *(_QUERY.sub(_spelt, name).lower() for name in config.ignore)))
 
 
 def _is_dropped(parameter: str, dropped: frozenset[str], config: CanonicalConfig) -> bool:
-    name = parameter.partition("=")[0].lower()
-    return name in dropped or (config.drop_tracking and name.startswith(TRACKING_PREFIX))
+    name = _name(parameter).lower()
+    return name in dropped or (config.tracking and name.startswith(TRACKING_PREFIX))
+
+
+def _name(parameter: str) -> str:
+    return parameter.partition("=")[0]
 
 
 def _names(dropped: frozenset[str]) -> Names:
@@ -144,11 +156,16 @@ def _counts(text: Bytes, start: int, end: int, tracking: bool, names: Bytes, pla
 
 @leaf  # type: ignore[untyped-decorator]
 def _is_before(text: Bytes, start: int, end: int, other: int, other_end: int) -> bool:
-    """Whether one parameter is sorted before another."""
-    for at in range(min(end - start, other_end - other)):
+    """Whether the name of one parameter is sorted before that of another."""
+    at = 0
+    while True:
+        ended = start + at == end or text[start + at] == 61
+        other_ended = other + at == other_end or text[other + at] == 61
+        if ended or other_ended:
+            return bool(ended and not other_ended)
         if text[start + at] != text[other + at]:
             return bool(text[start + at] < text[other + at])
-    return end - start < other_end - other
+        at += 1
 
 
 @leaf  # type: ignore[untyped-decorator]
@@ -206,8 +223,8 @@ def _after_www(text: Bytes, start: int, last: int) -> int:
 
 
 @leaf
-def _write_port(text, at, end, out, size):  # type: ignore[no-untyped-def]
-    """Write the port at this position, unless it is the default of http or https."""
+def _write_port(text, at, end, ignored, out, size):  # type: ignore[no-untyped-def]
+    """Write the port at this position, unless it is one of these two."""
     if at < end and text[at] == 46:
         at += 1
     if end - at < 2:
@@ -215,7 +232,7 @@ def _write_port(text, at, end, out, size):  # type: ignore[no-untyped-def]
     port = 0
     for place in range(at + 1, end):
         port = 10 * port + text[place] - 48
-    if port in (80, 443):
+    if port in ignored:
         return size
     out[size] = 58
     size += 1
@@ -229,31 +246,39 @@ def _write_port(text, at, end, out, size):  # type: ignore[no-untyped-def]
 
 @leaf
 def _write(  # type: ignore[no-untyped-def]
-    text, first, stop, classes, tracking, in_order, names, places, starts, ends, out
+    text, first, stop, classes, rules, names, places, starts, ends, out
 ):
     """Write the canonical form of a plain address; returns its length, or _NOT_PLAIN."""
     plain, _, start, last, path, query, end = scan(text, first, stop, False, classes)
     if not plain:
         return _NOT_PLAIN
+    any_scheme, any_www, any_slashes, tracking, sessions, in_order = rules
     count = _parameters(text, query + 1, end, tracking, in_order, names, places, starts, ends)
     if count == _NOT_PLAIN:
         return _NOT_PLAIN
-    size = len(_START)
-    for at in range(_after_www(text, start, last), last):
+    secure = lowered(text[start - 4]) == 115  # the `s` of `https://`
+    size = _HTTP if any_scheme or not secure else _HTTPS
+    begin = 0 if size == _HTTP else _HTTP
+    for at in range(size):
+        out[at] = _STARTS[begin + at]
+    for at in range(_after_www(text, start, last) if any_www else start, last):
         out[size] = lowered(text[at])
         size += 1
-    size = _write_port(text, last, path, out, size)
+    default = 443 if secure else 80
+    size = _write_port(text, last, path, (80, 443) if any_scheme else (default, default), out, size)
     out[size] = 47
     size += 1
     root = size
     for at in range(path, query):
         byte = text[at]
-        if byte == 59 and tracking and at + 1 < query and lowered(text[at + 1]) == 106:
+        if byte == 59 and sessions and at + 1 < query and lowered(text[at + 1]) == 106:
             return _NOT_PLAIN  # it may be a session
-        if byte != 47 or out[size - 1] != 47:
+        if at == path and byte == 47:
+            continue  # it is written
+        if byte != 47 or out[size - 1] != 47 or not any_slashes:
             out[size] = byte
             size += 1
-    if size > root and out[size - 1] == 47:
+    if size > root and any_slashes and out[size - 1] == 47:
         size -= 1
     for parameter in range(count):
         out[size] = 38 if parameter else 63
@@ -266,17 +291,14 @@ def _write(  # type: ignore[no-untyped-def]
 
 @kernel
 def _digests(  # type: ignore[no-untyped-def]
-    text, offsets, classes, tracking, in_order, names, places, most
+    text, offsets, classes, rules, names, places, most
 ):
     halves = np.zeros((len(offsets) - 1, 2), np.uint64)
     plain = np.zeros(len(offsets) - 1, np.bool_)
     out = np.empty(most + 16, np.uint8)
-    out[: len(_START)] = _START
     starts, ends = np.empty(_MAX_PARAMETERS, np.int64), np.empty(_MAX_PARAMETERS, np.int64)
     for row in range(len(offsets) - 1):
-        size = _write(
-            text, offsets[row], offsets[row + 1], classes, tracking, in_order, names, places, starts, ends, out
-        )
+        size = _write(text, offsets[row], offsets[row + 1], classes, rules, names, places, starts, ends, out)
         plain[row] = size != _NOT_PLAIN
         if plain[row]:
             halves[row, 0], halves[row, 1] = finished(uint64(0), uint64(0), out, 0, size, size)
@@ -293,8 +315,7 @@ def canonical(batch: pa.RecordBatch, config: CanonicalConfig) -> pa.RecordBatch:
         texts.buffer,
         texts.offsets,
         CLASSES,
-        config.drop_tracking,
-        config.sort_query,
+        (config.scheme, config.www, config.slashes, config.tracking, config.sessions, config.sort_query),
         names,
         places,
         urls.MAX_URL_CHARACTERS,

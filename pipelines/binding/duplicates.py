@@ -69,7 +69,7 @@ def signature_entries(recipe: Recipe) -> tuple[tuple[OperatorEntry, str], ...]:
     if config.exact is not None:
         wanted.append(("exact", {"form": config.exact.form}))
     if config.url is not None:
-        settings = asdict(config.url)
+        settings = asdict(config.url.canonical)
         wanted.append(("url", {name: value for name, value in settings.items() if value is not None}))
     if config.near is not None:
         try:

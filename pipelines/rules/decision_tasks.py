@@ -20,6 +20,7 @@ from winnow.pipelines.rules.near_thresholds import Sides, merged_sides, sides_in
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.rules.representatives import (
     NO_DUPLICATES,
+    NONE_COMPARED,
     ROW_BITS,
     Candidates,
     Duplicates,
@@ -183,6 +184,7 @@ class DecisionTasks:
             outcomes=OutcomeCounts.of(DecisionCounts.merged(one.outcomes.counts for one in decided)),
             large=chosen.large if decided else (),
             large_count=chosen.large_count if decided else 0,
+            addresses=chosen.addresses if decided else NONE_COMPARED,
             coverage=merged_languages(one.coverage for one in decided),
             overlaps=overlaps if why is None else tuple(one for one in overlaps if one.rule is None),
             thresholds=self._merged_sides([one.thresholds for one in parts]),

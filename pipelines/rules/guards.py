@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from winnow.pipelines.rules.representatives import LargeCluster
+from winnow.pipelines.rules.representatives import NONE_COMPARED, LargeCluster, UnequalTexts
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import Problem, recipe_error
 from winnow.schemas.recipe import DedupeConfig, GuardConfig
 from winnow.schemas.recipe.dedupe import AcceptedLoss
 
-LossOf: TypeAlias = Literal["source", "language", "cluster", "clusters"]
+LossOf: TypeAlias = Literal["source", "language", "cluster", "clusters", "addresses"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,7 @@ def find_alarms(
     languages: Mapping[str, Loss],
     large: Sequence[LargeCluster] = (),
     large_count: int = 0,
+    addresses: UnequalTexts = NONE_COMPARED,
 ) -> tuple[Alarm, ...]:
     """Find every loss and every cluster above its bound.
 
@@ -58,6 +59,7 @@ def find_alarms(
         languages: The loss of each language.
         large: The largest unaccepted clusters above the cap.
         large_count: The total number of such clusters.
+        addresses: What samples with equal addresses hold.
     """
     guard = config.guard
     alarms = _losses(config, "source", sources, guard.sources)
@@ -69,6 +71,13 @@ def find_alarms(
         most = large[-1].texts if large else config.near.max_cluster
         message = f"{more:,} more clusters have more than {config.near.max_cluster:,} different texts each"
         alarms.append(Alarm("clusters", "", message, most))
+    if addresses.compared >= guard.min_rows and addresses.share > guard.max_unequal:
+        message = (
+            f"{addresses.unequal:,} of {addresses.compared:,} samples ({100 * addresses.share:.1f} %) that are dropped "
+            "for an equal address hold another text than the one that stays; if they are other pages, switch off the "
+            "rule of url: {canonical: …} that makes their addresses equal"
+        )
+        alarms.append(Alarm("addresses", "", message, _rounded_up(addresses.unequal, addresses.compared)))
     return tuple(alarms)
 
 
@@ -80,15 +89,18 @@ def settings_to_accept(config: DedupeConfig, alarms: Iterable[Alarm]) -> str:
         "languages": {one.name: f"{{max_loss: {one.max_loss:g}}}" for one in guard.languages},
         "clusters": {one.name: f"{{max_cluster: {one.max_cluster}}}" for one in guard.clusters},
     }
-    parts = []
+    parts, unequal = [], guard.max_unequal
     for alarm in alarms:
         if alarm.of == "cluster":
             bounds["clusters"][alarm.name] = f"{{max_cluster: {alarm.bound}}}"
         elif alarm.of == "clusters":
             parts.append(f"near: {{max_cluster: {alarm.bound}}}")
+        elif alarm.of == "addresses":
+            unequal = alarm.bound
         else:
             bounds[f"{alarm.of}s"][alarm.name] = f"{{max_loss: {alarm.bound:g}}}"
     written = [f"max_loss: {guard.max_loss:g}"] if guard.max_loss != plain.max_loss else []
+    written += [f"max_unequal: {unequal:g}"] if unequal != plain.max_unequal else []
     written += [f"min_rows: {guard.min_rows}"] if guard.min_rows != plain.min_rows else []
     written += [
         f"{key}: {{{', '.join(f'{name}: {bound}' for name, bound in named.items())}}}"
@@ -123,5 +135,9 @@ def _losses(
                 f"the {of} {name} loses {loss.lost:,} of {loss.eligible:,} eligible samples "
                 f"({100 * loss.share:.1f} %) as duplicates"
             )
-            alarms.append(Alarm(of, name, message, -(-loss.lost * 1000 // loss.eligible) / 1000))
+            alarms.append(Alarm(of, name, message, _rounded_up(loss.lost, loss.eligible)))
     return alarms
+
+
+def _rounded_up(part: int, whole: int) -> float:
+    return -(-part * 1000 // whole) / 1000

@@ -17,13 +17,13 @@ from winnow.pipelines.rules.decisions import DecisionCounts
 from winnow.pipelines.rules.evaluation import Undecided
 from winnow.pipelines.rules.near_thresholds import Sides
 from winnow.pipelines.rules.pinning import PinnedProgram
-from winnow.pipelines.rules.representatives import Choice, LargeCluster
+from winnow.pipelines.rules.representatives import Choice, LargeCluster, UnequalTexts
 from winnow.pipelines.rules.score_overlaps import ScoreOverlap
 from winnow.pipelines.store import layout
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.records import Basis, Generation
 
-VERSION = 1
+VERSION = 2
 """The version of everything that turns rows into a record; raise it when the same rows give another one."""
 
 
@@ -63,6 +63,7 @@ class KeptDecisions:
     outcomes: OutcomeCounts
     large: tuple[LargeCluster, ...]  # clusters above the cap that are not accepted, the largest first
     large_count: int  # how many there are in all
+    addresses: UnequalTexts
     coverage: tuple[LanguageCoverage, ...]
     overlaps: tuple[ScoreOverlap, ...]
     thresholds: tuple[Sides, ...]  # in the order of the rules' conditions

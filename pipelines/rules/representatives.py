@@ -75,6 +75,26 @@ class LargeCluster:
     id: str
 
 
+@dataclass(frozen=True, slots=True)
+class UnequalTexts:
+    """How many of the rows that are replaced by one of the same address hold another text than that one.
+
+    Texts are another if they are neither equal nor near duplicates, by the kinds that the recipe searches for. Rows
+    without a text are not compared.
+    """
+
+    compared: int = 0
+    unequal: int = 0
+
+    @property
+    def share(self) -> float:
+        """The share of compared rows."""
+        return self.unequal / self.compared if self.compared else 0.0
+
+
+NONE_COMPARED = UnequalTexts()
+
+
 @dataclass(frozen=True)
 class Duplicates:
     """The rows that representatives replace: 24 bytes per row."""
@@ -83,6 +103,7 @@ class Duplicates:
     replacements: Mapping[Kind, tuple[Words, Words]] = field(default_factory=dict)  # ids of the representatives
     large: tuple[LargeCluster, ...] = ()  # not accepted; the largest first
     large_count: int = 0  # how many there are in all
+    addresses: UnequalTexts = NONE_COMPARED
     numbers: Mapping[str, int] = field(default_factory=dict)  # the numbers of shards
 
     def of(self, shard: str, rows: int) -> dict[str, NDArray[np.bool_]]:
@@ -159,7 +180,7 @@ def find_candidates(
             accepted |= _accepted(block, choice.config)
         chosen = np.flatnonzero(np.logical_or.reduce(list(there.values())) & eligible[at : at + rows])
         if len(chosen):
-            parts.append(_candidate_batch(choice, block, chosen, there, np.uint64(number << ROW_BITS | at), source))
+            parts.append(_candidate_batch(choice, block, chosen, np.uint64(number << ROW_BITS | at), source))
         at += rows
     schema = _schema(choice)
     largest = tuple(sorted(large, reverse=True)[:_MAX_HELD])
@@ -182,6 +203,7 @@ class RepresentativeChooser:
         self._large: list[LargeCluster] = []
         self._large_count = 0
         self._accepted: dict[str, int] = {}
+        self._addresses = NONE_COMPARED
         self._execute(f"CREATE TABLE candidate ({', '.join(f'{name} UBIGINT' for name in _schema(choice).names)})")
 
     def __enter__(self) -> Self:
@@ -219,7 +241,7 @@ class RepresentativeChooser:
         large = [one for one in self._large if one.texts > self._accepted.get(one.id, 0)]
         large_count = self._large_count - (len(self._large) - len(large))
         numbers = {name: number for number, name in enumerate(shards)}
-        return Duplicates(lost, replacements, tuple(large[:MAX_NAMED]), large_count, numbers)
+        return Duplicates(lost, replacements, tuple(large[:MAX_NAMED]), large_count, self._addresses, numbers)
 
     def _replaced_rows(self, kind: Kind) -> tuple[Words, Words, Words]:
         """Return the rows with a better row in their cluster, and the ids of those; remove them from the candidates."""
@@ -228,6 +250,8 @@ class RepresentativeChooser:
             f"min(rank) AS best FROM ranked WHERE {kind}_high IS NOT NULL GROUP BY ALL) "
             f"USING ({kind}_high, {kind}_low) WHERE rank > best"
         )
+        if kind == "url":
+            self._addresses = self._compared_texts()
         self._execute("DELETE FROM ranked WHERE place IN (SELECT place FROM replaced)")
         with self._one_line_errors():
             found = self._engine.sql(
@@ -237,6 +261,24 @@ class RepresentativeChooser:
         self._execute("DROP TABLE replaced")
         places, high, low = (column.to_numpy().astype(np.uint64) for column in found.columns)
         return places, high, low
+
+    def _compared_texts(self) -> UnequalTexts:
+        """Compare the texts of replaced rows with those of the rows that stay, by their other clusters."""
+        others = [kind for kind in self._choice.kinds if kind != "url"]
+        if not others:
+            return NONE_COMPARED
+        known = " OR ".join(f"(gone.{kind}_high IS NOT NULL AND stays.{kind}_high IS NOT NULL)" for kind in others)
+        equal = " OR ".join(
+            f"coalesce(gone.{kind}_high = stays.{kind}_high AND gone.{kind}_low = stays.{kind}_low, false)"
+            for kind in others
+        )
+        with self._one_line_errors():
+            found = self._engine.sql(
+                f"SELECT count(*) FILTER ({known}), count(*) FILTER (({known}) AND NOT ({equal})) FROM replaced "
+                "JOIN ranked AS gone USING (place) JOIN ranked AS stays ON stays.rank = replaced.best"
+            ).to_arrow_table()
+        compared, unequal = (int(column[0].as_py()) for column in found.columns)
+        return UnequalTexts(compared, unequal)
 
     def _execute(self, statement: str) -> None:
         with self._one_line_errors():
@@ -279,7 +321,6 @@ def _candidate_batch(
     choice: Choice,
     block: Mapping[str, pa.Array],
     chosen: Rows,
-    there: Mapping[Kind, NDArray[np.bool_]],
     first: np.uint64,
     source: str,
 ) -> pa.RecordBatch:
@@ -290,10 +331,9 @@ def _candidate_batch(
         columns.append(pa.array(keys))
     columns += [pa.array(words) for words in words_of(block["samples.id"].take(taken))]
     for kind in choice.kinds:
-        alone = ~there[kind][chosen]
-        columns += [
-            pa.array(words, mask=alone) for words in words_of(block[f"{layer_of_kind(kind)}.cluster"].take(taken))
-        ]
+        clusters = block[f"{layer_of_kind(kind)}.cluster"].take(taken)  # a row's own id if it is alone
+        missing = clusters.is_null().to_numpy(zero_copy_only=False)
+        columns += [pa.array(words, mask=missing) for words in words_of(clusters)]
     return pa.RecordBatch.from_arrays(columns, schema=_schema(choice))
 
 

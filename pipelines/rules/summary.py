@@ -122,4 +122,6 @@ def _alarms(pinned: PinnedProgram, counts: DecisionCounts, duplicates: Duplicate
             for losses, name in ((sources, outcome.source), (languages, outcome.language)):
                 losses[name] = losses.get(name, Loss(0, 0)) + loss
     languages.pop(UNKNOWN, None)  # not a language; the alarms of sources cover it
-    return find_alarms(choice.config, sources, languages, duplicates.large, duplicates.large_count)
+    return find_alarms(
+        choice.config, sources, languages, duplicates.large, duplicates.large_count, duplicates.addresses
+    )

@@ -27,12 +27,23 @@ class ExactConfig:
 
 
 @dataclass(frozen=True)
+class CanonicalConfig:
+    """Which differences between addresses are ignored."""
+
+    scheme: bool = True
+    www: bool = True
+    slashes: bool = True
+    tracking: bool = True
+    sessions: bool = True
+    sort_query: bool = True
+    ignore: Annotated[tuple[Annotated[str, PARAMETER], ...], NotEmpty()] | None = None
+
+
+@dataclass(frozen=True)
 class AddressConfig:
     """Samples with the same address, in any spelling."""
 
-    drop_tracking: bool = True
-    sort_query: bool = True
-    ignore: Annotated[tuple[Annotated[str, PARAMETER], ...], NotEmpty()] | None = None
+    canonical: CanonicalConfig = CanonicalConfig()
 
 
 @dataclass(frozen=True)
@@ -105,6 +116,7 @@ class GuardConfig:
     """The limits above which a loss is an alarm, and accepted exceptions."""
 
     max_loss: Annotated[float, Between(0, 1)] = 0.75
+    max_unequal: Annotated[float, Between(0, 1)] = 0.5
     min_rows: Annotated[int, Between(1, 1 << 40)] = 100
     sources: Annotated[tuple[AcceptedLoss, ...], ByName(SOURCE)] = ()
     languages: Annotated[tuple[AcceptedLoss, ...], ByName(LANGUAGE)] = ()

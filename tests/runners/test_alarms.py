@@ -64,6 +64,37 @@ def test_the_plan_is_printed_and_refused_until_the_recipe_accepts_the_loss(
     assert "| duplicate\\_near | duplicate.near | 45 | 46.9 % |" in capsys.readouterr().out
 
 
+def test_a_rule_that_makes_addresses_of_different_pages_equal_is_an_alarm(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pages = [
+        {"url": f"https://e.org/news?story={number}&utm_source=x", "text": " ".join(prose(number, 100))}
+        for number in range(30)
+    ]
+    copies = [{"url": f"https://www.e.org/news/?story={number}", "text": pages[number]["text"]} for number in range(25)]
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in (*pages, *copies)))
+    recipe = tmp_path / "recipe.yaml"
+    written = """\
+version: 1
+store: {path: store}
+sources: {pages: {root: pages, files: ["*.jsonl"], class: web, columns: {url: url}}}
+dedupe: {url: {}, exact: {}, guard: {min_rows: 20, max_loss: 1}}
+"""
+    recipe.write_text(written)
+    assert main(["run", str(recipe), "--workers", "1"]) == 0
+    assert main(["plan", str(recipe)]) == 0  # 25 copies at another spelling
+    recipe.write_text(written.replace("url: {},", "url: {canonical: {ignore: [story]}},"))
+    assert main(["run", str(recipe), "--workers", "1"]) == 0
+    capsys.readouterr()
+    assert main(["plan", str(recipe)]) == 1
+    said, accept = capsys.readouterr().err.splitlines()
+    assert "53 of 54 samples (98.1 %) that are dropped for an equal address hold another text" in said
+    assert accept.endswith("write under 'dedupe': guard: {max_loss: 1, max_unequal: 0.982, min_rows: 20}")
+    recipe.write_text(recipe.read_text().replace("max_loss: 1}", "max_loss: 1, max_unequal: 0.982}"))
+    assert main(["plan", str(recipe)]) == 0
+
+
 def test_another_preference_chooses_anew_and_measures_nothing(
     recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
