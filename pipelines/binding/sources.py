@@ -89,6 +89,7 @@ def bind_source(recipe: Recipe, source: SourceConfig) -> IngestSource:
         objects=open_location(address),
         format=source.format,
         columns=ColumnMapping(names.text, source.key, names.url, names.fetched_at, names.media, names.captions),
+        on_schema_mismatch=source.on_schema_mismatch,
     )
 
 

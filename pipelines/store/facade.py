@@ -1,7 +1,7 @@
 """The few object operations that the store needs, the same on a disk, in memory, on S3 and on GCS.
 
 There is no rename and no append: an object is finished elsewhere and put in one call, and the only
-condition is put-if-absent (law 5). Paths are relative to the root and use forward slashes.
+condition is put-if-absent (law 5). Paths are relative to the root, in UTF-8 (`names.py`), with forward slashes.
 """
 
 from collections.abc import Iterator

@@ -17,6 +17,7 @@ from typing import BinaryIO
 
 from winnow.pipelines.running.processes import Process
 from winnow.pipelines.store.facade import ObjectInfo
+from winnow.pipelines.store.names import file_name, object_name
 from winnow.schemas.errors import StoreError
 
 UNFINISHED = ".tmp"
@@ -125,7 +126,15 @@ class LocalStore:
         parts = path.split("/")
         if not path or path.startswith("/") or ".." in parts or "\0" in path:
             raise StoreError(f"{self.root}: not an object name: {path!r}")
-        return self.folder / path
+        return self._under(path)
+
+    def _under(self, path: str) -> Path:
+        if path.isascii():
+            return self.folder / path
+        try:
+            return self.folder / os.fsdecode(file_name(path))
+        except ValueError:
+            raise StoreError(f"{self.root}: not an object name: {path!r}") from None
 
     def _unfinished(self, content: bytes | Path) -> Path:
         unfinished = self.scratch() / f"{Process.this().prefix}{next(_serial)}"
@@ -156,13 +165,14 @@ class LocalStore:
         while folders:
             folder = folders.pop()
             try:
-                entries = list(os.scandir(self.folder / folder))
+                entries = list(os.scandir(self._under(folder)))
             except (FileNotFoundError, NotADirectoryError):
                 continue
             for entry in entries:
                 if not folder and entry.name == UNFINISHED:
                     continue
-                path = f"{folder}/{entry.name}" if folder else entry.name
+                name = entry.name if entry.name.isascii() else object_name(os.fsencode(entry.name))
+                path = f"{folder}/{name}" if folder else name
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(path)
                     continue

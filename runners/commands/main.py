@@ -78,6 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.parser.refuse(options.command, rest)
     logging.basicConfig(level=logging.WARNING if options.debug else logging.CRITICAL)  # hides what libraries log
     try:
+        _require_utf8(own)
         command: Callable[[argparse.Namespace], int] = import_module(
             f"winnow.runners.commands.{options.command.replace('-', '_')}"
         ).run
@@ -101,6 +102,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("winnow: interrupted; committed work is kept, run the same command again to continue", file=sys.stderr)
         return INTERRUPTED
+
+
+def _require_utf8(arguments: Sequence[str]) -> None:
+    """Refuse names that no record of a store can hold; files below a source's root may have any name."""
+    for what, text in (*(("argument", text) for text in arguments), ("the current folder", os.getcwd())):
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            raise WinnowError(
+                f"{what} {os.fsencode(text)!r}: not UTF-8, as names in a store's records are; rename the file or folder"
+            ) from None
 
 
 def _run(command: Callable[[argparse.Namespace], int], options: argparse.Namespace) -> int:

@@ -19,11 +19,13 @@ from winnow.pipelines.forgetting.purging import finish_purge
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext
 from winnow.pipelines.ingest.planning.stage import (
     SourcePlan,
+    check_columns,
     freeze_plans,
     mend_splits,
     pending_extractions,
     pending_tasks,
     plan_sources,
+    require_samples,
     settle_changes,
 )
 from winnow.pipelines.ingest.transforms import RunExtraction, RunIngest, ingest_element
@@ -61,6 +63,8 @@ def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bo
         held = Held.of(store)
         plans = plan_sources(context, patterns)
         plans = [settle_changes(context, held, plan, replace_files=replace) for plan in plans]
+        for note in check_columns(context, plans):
+            console.print(f"note    {note}", markup=False, soft_wrap=True)
         freeze_plans(context, plans)
         ran = read_tasks(run, context, held, plans)
         while mended := {plan.name: better for plan in plans if (better := mend_splits(context, held, plan))}:
@@ -70,6 +74,8 @@ def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bo
             freeze_plans(context, mended.values())
             ran += read_tasks(run, context, held, plans)
         commits = {plan.name: all_committed(held, plan) for plan in plans}
+        for plan in plans:
+            require_samples(context, plan, commits[plan.name])
         extract_text(run, context, held, commits)
         layers = {bound.layer: committed_texts(context, held, bound, commits) for bound in context.extractors}
         record_ingest(run, ran, commits, layers)

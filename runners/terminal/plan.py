@@ -19,7 +19,7 @@ from winnow.pipelines.binding.scores import check_scores
 from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.forgetting.outputs import DECISIONS, register
 from winnow.pipelines.ingest.planning.context import IngestContext
-from winnow.pipelines.ingest.planning.stage import SourcePlan, plan_sources
+from winnow.pipelines.ingest.planning.stage import SourcePlan, check_columns, plan_sources
 from winnow.pipelines.query.generation import read_as
 from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.summary import RulesSummary
@@ -83,11 +83,13 @@ def show_plan(
         workers: The number of workers to estimate the time for.
 
     Raises:
+        SourceError: New files do not fit the columns that the recipe names.
         RecipeError: Duplicates raise an alarm that the recipe does not accept; the plan is printed first.
     """
     known = read_rates(rates)
     recipe.require_rules()  # reports invalid rules even without a store
     plan = _plan(recipe)
+    of_columns = check_columns(plan.context, [source for source, _ in plan.sources])
     layers = plan.generation.layers if plan.generation is not None else {}
     operators = recipe.operators
     untried = [bound for bound in operators if bound.layer not in layers]
@@ -97,7 +99,7 @@ def show_plan(
     scores = planned_scores(recipe, plan.store, plan.generation, plan.context, operators)
     check_scores(tuple(one.bound for one in scores if not one.is_current))
     notes = [*preset_notes(recipe.config), *operator_remarks(operators)]
-    notes += _unlisted_sources(recipe, plan)
+    notes += [*of_columns, *_unlisted_sources(recipe, plan)]
     left = estimate(recipe, _store_before(plan), operators, scores, known)
     if not as_json:
         _print_plan(plan, scores, notes, _estimate(plan, left, known), console)

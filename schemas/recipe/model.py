@@ -140,6 +140,7 @@ class SourceConfig:
     licence: Annotated[str, NotEmpty()] = "unknown"
     key: Annotated[str, NotEmpty()] | None = None
     columns: ColumnNames = ColumnNames()
+    on_schema_mismatch: Literal["error", "quarantine"] = "error"
     accept_status: Annotated[tuple[Annotated[int, Between(100, 599)], ...], NotEmpty()] = (200, 203)
 
     def __post_init__(self) -> None:

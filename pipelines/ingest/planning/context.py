@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -54,6 +54,7 @@ class IngestSource:
     objects: ObjectStore
     format: str
     columns: ColumnMapping
+    on_schema_mismatch: Literal["error", "quarantine"] = "error"  # not in the key: what is read has the same rows
 
     def key(self, limits: ReadLimits) -> str:
         """The key of this source's samples: covers whatever changes its rows, but neither its root nor its patterns."""

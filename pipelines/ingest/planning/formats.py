@@ -46,8 +46,8 @@ def compression_of(path: str) -> str:
     return found[1].lower() if found else ""
 
 
-def container_reader(format_name: str, path: str, columns: ColumnMapping) -> Reader:
-    """Creates the reader of a file."""
+def container_reader(format_name: str, path: str, columns: ColumnMapping, *, checked: bool = True) -> Reader:
+    """Creates the reader of a file; `checked` refuses a table of another schema, instead of quarantining its rows."""
     kind = kind_of(format_name, path)
     if kind == "warc":
         return read_warc
@@ -56,5 +56,5 @@ def container_reader(format_name: str, path: str, columns: ColumnMapping) -> Rea
     if kind == "jsonl":
         return JsonlReader(columns)
     if kind == "parquet":
-        return ParquetReader(columns)
+        return ParquetReader(columns, checked)
     return FilesReader()

@@ -11,19 +11,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, islice
-from typing import BinaryIO, Final, cast
+from typing import BinaryIO, Final, TypeVar, cast
 
 from winnow.pipelines.ingest.archives.inflate import codec_of
 from winnow.pipelines.ingest.files import read_range
 from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.formats import compression_of, container_reader, kind_of
-from winnow.pipelines.ingest.records import Covered, Event, FilePart, ReadLimits, Record
+from winnow.pipelines.ingest.records import FilePart, ReadLimits, Record
 from winnow.pipelines.ingest.rows import Row, row_of, text_bytes
 from winnow.pipelines.ingest.tables.lines import next_member
 from winnow.pipelines.ingest.tables.parquet import row_groups
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.together import each
 from winnow.schemas.errors import SourceError
+
+T = TypeVar("T")
 
 WINDOW_BYTES: Final = 1 << 20
 FEWEST_WINDOWS, MOST_WINDOWS = 8, 64
@@ -114,7 +116,7 @@ class _Sampler:
         has_members = False
         try:
             with closing(self._source.objects.open(info.path)) as opened:
-                stream = _section(opened, 0, info.size)
+                stream = section(opened, 0, info.size)
                 if kind == "parquet":
                     density = self._of_table(stream, info, place)
                 elif kind == "file":
@@ -151,7 +153,7 @@ class _Sampler:
         if start == 0 and info.path in self._beginnings:
             return self._beginnings[info.path]
         size = min(info.size - start, WINDOW_BYTES)
-        density = self._of_part(_section(stream, start, start + size), FilePart(info.path, size, 0, size))
+        density = self._of_part(section(stream, start, start + size), FilePart(info.path, size, 0, size))
         if start == 0:
             self._beginnings[info.path] = density
         return density
@@ -165,7 +167,7 @@ class _Sampler:
         count = text = held = 0
         rows: list[Row] = []
         reader = container_reader(self._source.format, part.path, self._source.columns)
-        for event in _until_enough(islice(reader(stream, part, _LIMITS), most)):
+        for event in until_enough(islice(reader(stream, part, _LIMITS), most)):
             if not isinstance(event, Record):
                 continue
             if event.names is not None:  # the medium, a file beside the table, need not be opened for this
@@ -186,14 +188,16 @@ class _EnoughError(Exception):
     """More of a file was asked for than a window may read: a record is huge, or nothing is what it seems."""
 
 
-def _until_enough(events: Iterator[Event | Covered]) -> Iterator[Event | Covered]:
+def until_enough(events: Iterator[T]) -> Iterator[T]:
+    """What is read from a section until more of it was asked for than may be."""
     try:
         yield from events
     except _EnoughError:
         return
 
 
-def _section(stream: BinaryIO, start: int, end: int) -> BinaryIO:
+def section(stream: BinaryIO, start: int, end: int) -> BinaryIO:
+    """A stretch of a file as a file of its own, to be read by `until_enough`."""
     return cast(BinaryIO, _Section(stream, start, end))
 
 

@@ -8,7 +8,7 @@ the record's metadata, so nothing in the source is lost.
 import difflib
 import math
 import posixpath
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias
 
 from winnow.pipelines.ingest.records import Dropped, Event, ReadLimits, Record, Span, Unreadable
 from winnow.pipelines.ingest.tables.values import Binary
-from winnow.schemas.errors import SourceError
+from winnow.pipelines.store.names import object_name
 from winnow.schemas.identity import Json
 
 Role: TypeAlias = Literal["text", "key", "url", "fetched_at", "media", "captions"]
@@ -27,7 +27,7 @@ NON_FINITE_NUMBERS: Final = "non_finite_numbers"  # metadata: NaN, Infinity and 
 
 @dataclass(frozen=True, slots=True)
 class ColumnMapping:
-    """Names of the source's columns. Only the default `url`, and `text` where media is set, may be missing."""
+    """Names of the source's columns."""
 
     text: str = "text"
     key: str | None = None  # None means the ordinal in the file
@@ -48,11 +48,70 @@ class ColumnMapping:
         ]
         return [(role, column) for role, column in named if column is not None]
 
-    def may_be_absent(self, role: Role) -> bool:
-        """Whether a table without this role's column still has the declared shape."""
-        if role == "text":
-            return self.media is not None
-        return role == "url" and self.url == ColumnMapping().url
+    def is_required(self, role: Role) -> bool:
+        """Whether rows without this role's column are quarantined; those of another column read as null."""
+        return role == "key" or (role == "text" and self.media is None)
+
+    def is_default(self, role: Role) -> bool:
+        """Whether the column may be one that nobody named, and nobody misses."""
+        return (role == "url" and self.url == ColumnMapping().url) or (role == "text" and self.media is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of a file's rows, and how those that the recipe names fit: "", what is wrong with it, or absent."""
+
+    names: tuple[str, ...]
+    states: Mapping[Role, str]
+
+    def state(self, role: Role) -> str | None:
+        """How the column of this role fits; None if it is absent."""
+        return self.states.get(role)
+
+    def misfit(self, mapping: ColumnMapping) -> str:
+        """Why every row of the file would be quarantined; empty if there is no such reason."""
+        for role, column in mapping.roles():
+            state = self.state(role)
+            if state is None and (mapping.is_required(role) or (role == "media" and self.state("text") is None)):
+                return _no_such_column(column, self.names)
+            if state and role not in ("url", "fetched_at") and not mapping.is_default(role):
+                return f"column {column!r} {state}"
+        return ""
+
+
+def columns_of_rows(rows: Sequence[Mapping[str, Json]], mapping: ColumnMapping) -> Columns | None:
+    """The columns of rows; None if there are none."""
+    if not rows:
+        return None
+    states: dict[Role, str] = {}
+    for role, column in mapping.roles():
+        found = [value for row in rows if (value := find(row, column)) is not ABSENT]
+        if not found:
+            continue
+        wrong = [value for value in found if value is not None and not _fits(role, value)]
+        all_wrong = bool(wrong) and len(wrong) == sum(value is not None for value in found)
+        states[role] = f"holds {_kind(wrong[0])}, expected {EXPECTED[role]}" if all_wrong else ""
+    return Columns(tuple(dict.fromkeys(name for row in rows for name in row)), states)
+
+
+EXPECTED: Final[Mapping[Role, str]] = {
+    "text": "a string",
+    "key": "a string or an integer",
+    "url": "a string",
+    "fetched_at": "a timestamp, a string or a number",
+    "media": "the path of a file",
+    "captions": "a string or a list of strings",
+}
+
+
+def _fits(role: Role, value: Json) -> bool:
+    if role == "key":
+        return _key(value) is not None
+    if role == "fetched_at":
+        return moment(value) is not None
+    if role == "captions" and isinstance(value, list):
+        return all(isinstance(one, str) for one in value)
+    return isinstance(value, str | Binary)
 
 
 class _Absent(Enum):
@@ -161,7 +220,11 @@ def _medium_event(
 ) -> Event:
     """The event of a row that names a file; its text is the row's text and captions."""
     span, key = record.span, record.key
-    if not isinstance(named, str):
+    if isinstance(named, Binary):
+        named = object_name(named.raw)
+    elif isinstance(named, str):
+        named = object_name(named.encode())
+    else:
         detail = f"column {mapping.media!r} holds {_kind(named)}, expected the path of a file"
         return Unreadable(span, "wrong_type", detail[:200], key)
     record.names = beside(path, named)
@@ -210,13 +273,12 @@ def moment(value: Found) -> datetime | None:
     return None
 
 
-def no_such_column(path: str, column: str, columns: Iterable[str]) -> SourceError:
-    """The error for a configured column that is missing from the file's schema."""
-    present = list(columns)
+def _no_such_column(column: str, present: Sequence[str]) -> str:
+    """What to say of a configured column that a file lacks."""
     near = difflib.get_close_matches(column, present, n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
     listed = ", ".join(present[:20]) + (f" and {len(present) - 20} more" if len(present) > 20 else "")
-    return SourceError(f"{path}: no column {column!r}{hint}; the columns are: {listed or 'none'}")
+    return f"no column {column!r}{hint}; the columns are: {listed or 'none'}"
 
 
 def _key(value: Json) -> str | None:

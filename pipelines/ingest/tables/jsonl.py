@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import BinaryIO, Final
 
 import orjson
@@ -43,55 +44,80 @@ class JsonlReader:
 
     def __call__(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event | Covered]:
         """Events in file order whose ranges tile the lines that begin in the part."""
-        refuse_changed(stream, part)
-        head = read_range(stream, 0, 8)
-        for magic, name in _FOREIGN.items():
-            if head.startswith(magic):
-                raise SourceError(
-                    f"{part.path}: the file is {name}, expected JSON lines, plain or compressed with gzip or zstd; "
-                    "convert it or remove it from the source"
-                )
-        codec = codec_of(head)
-        if codec is None:
-            yield from self._plain(stream, part, limits)
-        else:
-            yield from self._compressed(stream, part, codec, limits)
-
-    def _plain(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
-        start = _first_line(stream, part)
-        if start is None:
-            return
-        for line in split_lines(_blocks(stream, start, part.size), start, limits.max_body_bytes):
-            if line.offset >= part.end:
-                return
-            yield self._event(line, Span(line.offset, line.length), "jsonl", limits, part.path)
-
-    def _compressed(
-        self, stream: BinaryIO, part: FilePart, codec: Codec, limits: ReadLimits
-    ) -> Iterator[Event | Covered]:
-        for found in compressed_lines(stream, part, codec, limits):
-            if isinstance(found, Covered):
-                yield found
-            elif isinstance(found, Damage):
-                yield Unreadable(Span(found.offset, found.length), found.reason, found.detail)
-            elif found.cut:
-                yield Unreadable(found.span, "truncated", "the stream ends inside the line")
+        for found in _read(stream, part, limits):
+            if isinstance(found, _Row):
+                yield row_event(found.values, found.span, found.container, self.mapping, limits, part.path)
             else:
-                yield self._event(found.line, found.span, f"jsonl.{codec}", limits, part.path)
+                yield found
 
-    def _event(self, line: Line, span: Span, container: str, limits: ReadLimits, path: str) -> Event:
-        content = line.content
-        if content is None:
-            detail = f"a line of {line.length} bytes, the limit is {limits.max_body_bytes} bytes"
-            return Unreadable(span, "too_large", detail)
-        if line.offset == 0:
-            content = content.removeprefix(_BOM)
-        if not content or content.isspace():
-            return Dropped(span, "empty")
-        parsed = parse_row(content)
-        if isinstance(parsed, Fault):
-            return Unreadable(span, parsed.reason, parsed.detail)
-        return row_event(parsed, span, container, self.mapping, limits, path)
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A line that is an object."""
+
+    values: dict[str, Json]
+    span: Span
+    container: str
+
+
+def first_rows(stream: BinaryIO, part: FilePart, limits: ReadLimits, most: int) -> Iterator[dict[str, Json]]:
+    """The rows among so many of a part's first lines."""
+    return (found.values for found in islice(_read(stream, part, limits), most) if isinstance(found, _Row))
+
+
+def _read(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[_Row | Dropped | Unreadable | Covered]:
+    refuse_changed(stream, part)
+    head = read_range(stream, 0, 8)
+    for magic, name in _FOREIGN.items():
+        if head.startswith(magic):
+            raise SourceError(
+                f"{part.path}: the file is {name}, expected JSON lines, plain or compressed with gzip or zstd; "
+                "convert it or remove it from the source"
+            )
+    codec = codec_of(head)
+    if codec is None:
+        yield from _plain(stream, part, limits)
+    else:
+        yield from _compressed(stream, part, codec, limits)
+
+
+def _plain(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[_Row | Dropped | Unreadable]:
+    start = _first_line(stream, part)
+    if start is None:
+        return
+    for line in split_lines(_blocks(stream, start, part.size), start, limits.max_body_bytes):
+        if line.offset >= part.end:
+            return
+        yield _row(line, Span(line.offset, line.length), "jsonl", limits)
+
+
+def _compressed(
+    stream: BinaryIO, part: FilePart, codec: Codec, limits: ReadLimits
+) -> Iterator[_Row | Dropped | Unreadable | Covered]:
+    for found in compressed_lines(stream, part, codec, limits):
+        if isinstance(found, Covered):
+            yield found
+        elif isinstance(found, Damage):
+            yield Unreadable(Span(found.offset, found.length), found.reason, found.detail)
+        elif found.cut:
+            yield Unreadable(found.span, "truncated", "the stream ends inside the line")
+        else:
+            yield _row(found.line, found.span, f"jsonl.{codec}", limits)
+
+
+def _row(line: Line, span: Span, container: str, limits: ReadLimits) -> _Row | Dropped | Unreadable:
+    content = line.content
+    if content is None:
+        detail = f"a line of {line.length} bytes, the limit is {limits.max_body_bytes} bytes"
+        return Unreadable(span, "too_large", detail)
+    if line.offset == 0:
+        content = content.removeprefix(_BOM)
+    if not content or content.isspace():
+        return Dropped(span, "empty")
+    parsed = parse_row(content)
+    if isinstance(parsed, Fault):
+        return Unreadable(span, parsed.reason, parsed.detail)
+    return _Row(parsed, span, container)
 
 
 @dataclass(frozen=True, slots=True)

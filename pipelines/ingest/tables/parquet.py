@@ -16,7 +16,7 @@ import pyarrow.types as pt
 
 from winnow.pipelines.ingest.files import holds_start, read_range, refuse_changed
 from winnow.pipelines.ingest.records import Event, FilePart, ReadLimits, Record, Span, Unreadable
-from winnow.pipelines.ingest.tables.columns import NON_FINITE_NUMBERS, ColumnMapping, Role, no_such_column, row_event
+from winnow.pipelines.ingest.tables.columns import EXPECTED, NON_FINITE_NUMBERS, ColumnMapping, Columns, Role, row_event
 from winnow.pipelines.ingest.tables.footer import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, Footer, RowGroup, parse_footer
 from winnow.pipelines.ingest.tables.pages import walk_pages
 from winnow.pipelines.ingest.tables.thrift import BadThriftError
@@ -40,6 +40,7 @@ class ParquetReader:
     """Yields one event per row."""
 
     mapping: ColumnMapping = field(default_factory=ColumnMapping)
+    checked: bool = True  # whether a table that lacks a column is an error; else its rows are quarantined
 
     def __call__(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
         """Yields events in row order; their ranges tile the row groups that the part owns."""
@@ -49,7 +50,8 @@ class ParquetReader:
             if holds_start(part):
                 yield Unreadable(Span(0, part.size), "corrupt_table", table)
             return
-        check_schema(part.path, table.schema, self.mapping)
+        if self.checked and (misfit := columns_of_schema(table.schema, self.mapping).misfit(self.mapping)):
+            raise SourceError(f"{part.path}: {misfit}")
         first = 0
         for index, group in enumerate(table.footer.groups):
             anchor = min(max(0, group.start), part.size - 1)  # kept inside the file, whatever the footer says
@@ -95,17 +97,20 @@ def row_groups(stream: BinaryIO, size: int, limits: ReadLimits) -> list[RowGroup
     return [] if isinstance(table, str) else table.footer.groups
 
 
-def check_schema(path: str, schema: pa.Schema, mapping: ColumnMapping) -> None:
-    """Refuses a table in which a configured column is missing or has the wrong type."""
+def table_columns(stream: BinaryIO, size: int, mapping: ColumnMapping, limits: ReadLimits) -> Columns | None:
+    """The columns of a table; None if its footer cannot be read."""
+    table = _open(stream, FilePart("", size, 0, size), limits)
+    return None if isinstance(table, str) else columns_of_schema(table.schema, mapping)
+
+
+def columns_of_schema(schema: pa.Schema, mapping: ColumnMapping) -> Columns:
+    """The columns of a schema."""
+    states: dict[Role, str] = {}
     for role, column in mapping.roles():
         kind = _column_type(schema, column)
-        if kind is None:
-            if mapping.may_be_absent(role):
-                continue
-            raise no_such_column(path, column, schema.names)
-        expected = _expected(role, plain_type(kind))
-        if expected and not mapping.may_be_absent(role):
-            raise SourceError(f"{path}: column {column!r} is {kind}, expected {expected} for {role!r}")
+        if kind is not None:
+            states[role] = "" if _fits_role(role, plain_type(kind)) else f"is {kind}, expected {EXPECTED[role]}"
+    return Columns(tuple(schema.names), states)
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,17 +308,15 @@ def _column_type(schema: pa.Schema, column: str) -> pa.DataType | None:
     return kind
 
 
-def _expected(role: Role, kind: pa.DataType) -> str:
-    """The type that a role expects, or "" if `kind` fits; a column of nulls fits any."""
-    if pt.is_null(kind) or is_textual(kind) or (role == "key" and pt.is_integer(kind)):
-        return ""
+def _fits_role(role: Role, kind: pa.DataType) -> bool:
+    """Whether values of a type may be what a role says; a column of nulls may be anything."""
+    if pt.is_null(kind) or is_textual(kind):
+        return True
     if role == "fetched_at":
-        fits = pt.is_timestamp(kind) or pt.is_date(kind) or pt.is_integer(kind) or pt.is_floating(kind)
-        return "" if fits else "a timestamp, a string or a number"
+        return bool(pt.is_timestamp(kind) or pt.is_date(kind) or pt.is_integer(kind) or pt.is_floating(kind))
     if role == "captions":
-        listed = pt.is_list(kind) or pt.is_large_list(kind)
-        return "" if listed and is_textual(kind.value_type) else "a string or a list of strings"
-    return "a string or an integer" if role == "key" else "a string"
+        return bool((pt.is_list(kind) or pt.is_large_list(kind)) and is_textual(kind.value_type))
+    return role == "key" and bool(pt.is_integer(kind))
 
 
 def _fits(value: Json, budget: int) -> bool:

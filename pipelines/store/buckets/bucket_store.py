@@ -22,6 +22,7 @@ from winnow.pipelines.running.run_folder import run_folder
 from winnow.pipelines.store.buckets.ranged import RangedReader, buffered
 from winnow.pipelines.store.buckets.trying import Trying
 from winnow.pipelines.store.facade import ObjectInfo
+from winnow.pipelines.store.names import file_name, object_name
 from winnow.schemas.errors import StoreError
 
 MOST_BYTES = 64 << 20
@@ -210,7 +211,7 @@ class BucketStore(ABC):
             found, after = self._ask(prefix, lambda _: request())  # noqa: B023  # called before the next one is made
             for info in found:
                 if not info.path.endswith("/"):  # a placeholder for a folder, made by bucket browsers
-                    yield replace(info, path=info.path[len(self.prefix) :])
+                    yield replace(info, path=object_name(info.path[len(self.prefix) :].encode()))
             if after is None:
                 return
 
@@ -296,7 +297,14 @@ class BucketStore(ABC):
     def _key(self, path: str) -> str:
         if not path or path.startswith("/") or ".." in path.split("/") or "\0" in path:
             raise StoreError(f"{self.root}: not an object name: {path!r}")
-        return self.prefix + path
+        if path.isascii():
+            return self.prefix + path
+        try:
+            return self.prefix + file_name(path).decode()
+        except UnicodeDecodeError:  # a store or source that was on a disk when the name was recorded
+            raise FileNotFoundError(f"{self.root}: no object can have the name {path!r}") from None
+        except ValueError:
+            raise StoreError(f"{self.root}: not an object name: {path!r}") from None
 
 
 class Clients:

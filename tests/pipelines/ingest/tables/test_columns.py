@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 import pytest
 
 from winnow.pipelines.ingest.records import Dropped, ReadLimits, Record, Span, Unreadable
-from winnow.pipelines.ingest.tables.columns import ColumnMapping, find, moment, no_such_column, row_event
+from winnow.pipelines.ingest.tables.columns import ColumnMapping, columns_of_rows, find, moment, row_event
 from winnow.schemas.identity import Json
 
 SPAN = Span(0, 1, "rows")
@@ -66,10 +66,37 @@ def test_the_limit_counts_bytes_of_the_text() -> None:
     assert isinstance(event({"text": "é" * 51}, limit=100), Unreadable)
 
 
-def test_the_error_for_a_missing_column_names_the_nearest() -> None:
-    assert str(no_such_column("a.parquet", "txt", ["id", "text"])) == (
-        "a.parquet: no column 'txt' (did you mean 'text'?); the columns are: id, text"
-    )
+@pytest.mark.parametrize(
+    ("rows", "mapping", "misfit"),
+    [
+        ([{"text": "a"}, {"x": 1}], ColumnMapping(), ""),
+        ([{"text": None}], ColumnMapping(), ""),
+        ([{"text": 1}, {"text": None}], ColumnMapping(), "column 'text' holds a number, expected a string"),
+        (
+            [{"id": 1, "text": "a"}],
+            ColumnMapping("txt"),
+            "no column 'txt' (did you mean 'text'?); the columns are: id, text",
+        ),
+        (
+            [{"text": "a", "id": 1.5}],
+            ColumnMapping(key="id"),
+            "column 'id' holds a number, expected a string or an integer",
+        ),
+        ([{"text": "a"}], ColumnMapping(key="id"), "no column 'id'; the columns are: text"),
+        ([{"text": "a", "url": 1}], ColumnMapping(fetched_at="t"), ""),
+        ([{"text": "a"}], ColumnMapping(media="image"), ""),
+        ([{"image": "a.png"}], ColumnMapping(media="image"), ""),
+        ([{"label": "a"}], ColumnMapping(media="image"), "no column 'image'; the columns are: label"),
+        ([{"image": "a", "says": 5}], ColumnMapping(media="image", captions="says"), "column 'says' holds a number"),
+    ],
+)
+def test_rows_fit_unless_all_of_them_would_be_quarantined(
+    rows: list[dict[str, Json]], mapping: ColumnMapping, misfit: str
+) -> None:
+    columns = columns_of_rows(rows, mapping)
+    assert columns is not None
+    assert columns.misfit(mapping).startswith(misfit)
+    assert bool(columns.misfit(mapping)) == bool(misfit)
 
 
 STRINGS = "expected a string or a list of strings"

@@ -102,15 +102,16 @@ def test_text_above_the_limit_is_quarantined_alone() -> None:
             ColumnMapping(),
             "no column 'text' (did you mean 'txt'?); the columns are: txt, id",
         ),
-        ({"text": [1]}, ColumnMapping(), "column 'text' is int64, expected a string for 'text'"),
+        ({"text": [1]}, ColumnMapping(), "column 'text' is int64, expected a string"),
         ({"text": ["a"]}, ColumnMapping(key="id"), "no column 'id'; the columns are: text"),
         (
             {"text": ["a"], "id": [1.5]},
             ColumnMapping(key="id"),
             "column 'id' is double, expected a string or an integer",
         ),
-        ({"text": ["a"], "m": [{"u": "x"}]}, ColumnMapping(url="m.v"), "no column 'm.v'"),
-        ({"text": ["a"], "t": [[1]]}, ColumnMapping(fetched_at="t"), "expected a timestamp, a string or a number"),
+        ({"text": ["a"], "m": [{"u": "x"}]}, ColumnMapping(key="m.v"), "no column 'm.v'"),
+        ({"label": ["a"]}, ColumnMapping(media="image"), "no column 'image'; the columns are: label"),
+        ({"image": [1]}, ColumnMapping(media="image"), "column 'image' is int64, expected the path of a file"),
     ],
 )
 def test_a_wrong_schema_is_one_clear_line(columns: dict[str, object], mapping: ColumnMapping, message: str) -> None:
@@ -119,6 +120,20 @@ def test_a_wrong_schema_is_one_clear_line(columns: dict[str, object], mapping: C
     assert str(caught.value).startswith("books/a.parquet: ")
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_wrong_schema_may_be_read_as_rows_that_are_quarantined() -> None:
+    for columns, reason in (({"txt": ["a", "b"]}, "missing_text"), ({"text": [1, 2]}, "wrong_type")):
+        assert reasons(read(ParquetReader(checked=False), parquet(columns))) == [reason, reason]
+
+
+@pytest.mark.parametrize("columns", [{"text": ["a"]}, {"text": ["a"], "link": [5], "when": [[1]]}])
+def test_other_columns_read_as_null_where_they_are_absent_or_of_another_type(columns: dict[str, object]) -> None:
+    mapping = ColumnMapping(url="link", fetched_at="when")
+    (record,) = read(ParquetReader(mapping), parquet(columns))
+    assert isinstance(record, Record)
+    assert (record.url, record.fetched_at) == (None, None)
+    assert record.metadata == {name: values[0] for name, values in columns.items() if name != "text"}  # type: ignore[index]
 
 
 def test_the_default_url_column_may_be_absent_or_of_another_type() -> None:

@@ -1,0 +1,118 @@
+"""Compares the columns of new lines and tables with those that the recipe names, before anything is read.
+
+Of a table its footer is read, of lines the first: what they lack would be found hours later, one file at a run.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Final
+
+from winnow.pipelines.ingest.planning.context import IngestSource
+from winnow.pipelines.ingest.planning.formats import kind_of
+from winnow.pipelines.ingest.planning.sampling import section, until_enough
+from winnow.pipelines.ingest.records import FilePart, ReadLimits
+from winnow.pipelines.ingest.tables.columns import Columns, Role, columns_of_rows
+from winnow.pipelines.ingest.tables.jsonl import first_rows
+from winnow.pipelines.ingest.tables.parquet import table_columns
+from winnow.pipelines.store.facade import ObjectInfo
+from winnow.pipelines.store.together import each
+from winnow.schemas.errors import SourceError
+
+FIRST_BYTES: Final = 256 << 10
+FIRST_ROWS: Final = 256
+MOST_LISTED: Final = 50
+MOST_NAMED: Final = 20  # columns
+_LIMITS: Final = ReadLimits(max_body_bytes=FIRST_BYTES, max_member_bytes=64 << 20)
+_SETTING: Final[dict[Role, str]] = {"key": "key"}  # others are under `columns`
+
+
+@dataclass(frozen=True, slots=True)
+class NewFiles:
+    """The files of a source that no task reads yet."""
+
+    source: IngestSource
+    files: Sequence[ObjectInfo]
+    are_all: bool  # no other files of the source have been planned
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A file with rows: its columns, and what prevents its rows from being read."""
+
+    path: str
+    columns: Columns
+    misfit: str
+
+
+def check_shapes(new: Sequence[NewFiles]) -> list[str]:
+    """Looks at the new files of sources, and returns what a user should know of them.
+
+    Raises:
+        SourceError: Files do not fit what the recipe says of their columns: all of them, one line each.
+    """
+    problems: list[str] = []
+    notes: list[str] = []
+    for one in new:
+        source, name = one.source, one.source.rows.name
+        shapes = look_at_shapes(source, one.files)
+        misfits = [shape for shape in shapes if shape.misfit]
+        lacking = nowhere(source, shapes) if one.are_all else {}
+        required = [text for role, text in lacking.items() if source.columns.is_required(role)]
+        if required and len(misfits) == len(shapes):
+            problems += required
+        elif misfits and source.on_schema_mismatch == "error":
+            problems += [f"source {name!r}: {shape.path}: {shape.misfit}" for shape in misfits[:MOST_LISTED]]
+            problems += [f"source {name!r}: and {len(misfits) - MOST_LISTED} more"] * (len(misfits) > MOST_LISTED)
+            problems.append(
+                f"source {name!r}: {len(misfits)} of {len(shapes)} new files do not fit its columns; correct "
+                "'columns' or 'key', leave the files out of 'files', or set 'on_schema_mismatch: quarantine'"
+            )
+        elif misfits:
+            more = f" and {len(misfits) - 1} more" if len(misfits) > 1 else ""
+            notes.append(f"source {name}: {misfits[0].path}{more}: quarantined, as {misfits[0].misfit}")
+        notes += [f"{text}; it reads as null" for role, text in lacking.items() if not source.columns.is_required(role)]
+    if problems:
+        raise SourceError("\n".join(problems))
+    return notes
+
+
+def look_at_shapes(source: IngestSource, files: Sequence[ObjectInfo]) -> list[Shape]:
+    """The shapes of these files, without those that hold no rows or whose rows cannot be seen."""
+    rows = [info for info in files if info.size and kind_of(source.format, info.path) in ("jsonl", "parquet")]
+    return [shape for shape in each(source.objects, lambda info: _look(source, info), rows) if shape is not None]
+
+
+def nowhere(source: IngestSource, shapes: Sequence[Shape]) -> dict[Role, str]:
+    """The columns that the recipe names and no file has, each with what the files have instead."""
+    found: dict[Role, str] = {}
+    seen = [shape.columns for shape in shapes if shape.columns.names]
+    for role, column in source.columns.roles():
+        if not seen or source.columns.is_default(role) or any(one.state(role) is not None for one in seen):
+            continue
+        counts = Counter(name for one in seen for name in one.names)
+        names = sorted(counts, key=lambda name: (-counts[name], name))
+        listed = ", ".join(names[:MOST_NAMED]) + (
+            f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        )
+        setting = _SETTING.get(role, f"columns.{role}")
+        found[role] = f"{setting}: {column!r} is in no row of {source.rows.name}; the files have: {listed}"
+    return found
+
+
+def _look(source: IngestSource, info: ObjectInfo) -> Shape | None:
+    try:
+        with closing(source.objects.open(info.path)) as stream:
+            if kind_of(source.format, info.path) == "parquet":
+                columns = table_columns(stream, info.size, source.columns, _LIMITS)
+            else:
+                size = min(info.size, FIRST_BYTES)
+                part = FilePart(info.path, size, 0, size)
+                rows = first_rows(section(stream, 0, size), part, _LIMITS, FIRST_ROWS)
+                columns = columns_of_rows(list(until_enough(rows)), source.columns)
+    except FileNotFoundError:  # its task will say so
+        return None
+    except SourceError as error:
+        return Shape(info.path, Columns((), {}), str(error).removeprefix(f"{info.path}: "))
+    return None if columns is None else Shape(info.path, columns, columns.misfit(source.columns))

@@ -1,0 +1,37 @@
+"""The names of objects as text, also of files whose names are not UTF-8: reversible, the same on a disk and in buckets.
+
+Names go into rows, ids, plans and records, all of which are UTF-8. A byte that is not is written as U+FFFD and two
+hexadecimal digits: the file `caf\\xe9.txt` is the object `caf\\ufffdE9.txt`. No two files share a name, since a U+FFFD
+of the file's own is written so too, as its three bytes. All other names are as they are.
+"""
+
+import re
+from typing import Final
+
+_ESCAPE: Final = "\ufffd"
+_ODD: Final = re.compile("[\udc80-\udcff\ufffd]")
+_ESCAPED: Final = re.compile(rb"\xef\xbf\xbd([0-9A-F]{2})")
+
+
+def object_name(raw: bytes) -> str:
+    """The name of the object that a file with this path is."""
+    text = raw.decode("utf-8", "surrogateescape")
+    return text if text.isascii() else _ODD.sub(_escaped, text)
+
+
+def file_name(name: str) -> bytes:
+    """The path of the file that an object with this name is.
+
+    Raises:
+        ValueError: No file has this name as an object.
+    """
+    raw = name.encode("utf-8")
+    if _ESCAPE in name:
+        raw = _ESCAPED.sub(lambda found: bytes.fromhex(found[1].decode("ascii")), raw)
+        if object_name(raw) != name:
+            raise ValueError(f"{name!r} is the name of no object")
+    return raw
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return "".join(f"{_ESCAPE}{byte:02X}" for byte in found.group().encode("utf-8", "surrogateescape"))

@@ -1,0 +1,151 @@
+"""Files whose columns are not those of the recipe: listed all at once, before anything is read, or quarantined."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from rich.console import Console
+
+from tests.pipelines.ingest.made_archives import Capture, pieces
+from winnow.pipelines.binding.bound_recipe import bind
+from winnow.runners.commands.main import main
+from winnow.runners.engines.engine import Engine
+from winnow.runners.stages.slices import Slice, ingest_slice
+from winnow.runners.stages.store_stages import ingest
+from winnow.schemas.errors import SourceError
+from winnow.schemas.recipe import load_recipe
+
+RECIPE = "version: 1\nstore: {{path: store}}\nsources:\n  books: {{root: data, class: web, {0}}}\n"
+QUIET = Console(quiet=True)
+ONE = Engine("local", 1)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    data = tmp_path / "data"
+    data.mkdir()
+    pq.write_table(pa.table({"text": ["one"], "id": ["a"]}), data / "good.parquet")
+    pq.write_table(pa.table({"txt": ["one"], "id": ["a"]}), data / "bad1.parquet")
+    pq.write_table(pa.table({"text": [1, 2], "id": ["a", "b"]}), data / "bad2.parquet")
+    (data / "good.jsonl").write_text('{"text": "two"}\n{"x": 1}\n')
+    (data / "bad.jsonl").write_text('{"content": "three", "meta": {}}\n')
+    (data / "bad.jsonl.gz").write_bytes(gzip.compress(b'{"text": 5}\n' * 20_000))
+    (data / "junk.jsonl").write_text("no JSON\n")
+    return tmp_path
+
+
+def write(folder: Path, source: str) -> None:
+    (folder / "recipe.yaml").write_text(RECIPE.format(source))
+
+
+def ingested(folder: Path, source: str) -> tuple[int, dict[str, int]]:
+    """How many rows are kept, and what is quarantined."""
+    write(folder, source)
+    outcome = ingest(bind(load_recipe(folder / "recipe.yaml")), ONE, QUIET)
+    (commit,) = outcome.store.tasks(outcome.generation)
+    return commit.kept, commit.quarantined_by_reason
+
+
+def refusal(folder: Path, source: str) -> list[str]:
+    """The lines of the error, the same from every command that would read."""
+    write(folder, source)
+    recipe = bind(load_recipe(folder / "recipe.yaml"))
+    with pytest.raises(SourceError) as caught:
+        ingest(recipe, ONE, QUIET)
+    with pytest.raises(SourceError) as again:
+        ingest_slice(recipe, Slice(1, 2), ONE, QUIET)
+    assert str(again.value) == str(caught.value)
+    return str(caught.value).splitlines()
+
+
+def test_all_files_that_do_not_fit_are_listed_at_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = refusal(folder, 'files: ["*"]')
+    assert lines == [
+        "source 'books': bad.jsonl: no column 'text'; the columns are: content, meta",
+        "source 'books': bad.jsonl.gz: column 'text' holds a number, expected a string",
+        "source 'books': bad1.parquet: no column 'text' (did you mean 'txt'?); the columns are: txt, id",
+        "source 'books': bad2.parquet: column 'text' is int64, expected a string",
+        "source 'books': 4 of 6 new files do not fit its columns; correct 'columns' or 'key', leave the files out of "
+        "'files', or set 'on_schema_mismatch: quarantine'",
+    ]
+    assert main(["plan", "recipe.yaml"]) == 1
+    assert capsys.readouterr().err.splitlines() == [f"winnow: {line}" for line in lines]
+
+
+def test_their_rows_are_quarantined_if_the_recipe_says_so(folder: Path) -> None:
+    with pytest.raises(SourceError):
+        ingested(folder, 'files: ["*"]')
+    kept, quarantined = ingested(folder, 'files: ["*"], on_schema_mismatch: quarantine')
+    assert kept == 2
+    assert quarantined == {"missing_text": 3, "wrong_type": 20_002, "bad_json": 1}
+
+
+@pytest.mark.parametrize("also", ["", ", on_schema_mismatch: quarantine"])
+def test_a_column_that_no_file_has_is_named_with_those_that_they_have(folder: Path, also: str) -> None:
+    (line,) = refusal(folder, f'files: ["good*", "bad.jsonl"], columns: {{text: body}}{also}')
+    assert line == "columns.text: 'body' is in no row of books; the files have: text, content, id, meta, x"
+    (line,) = refusal(folder, f'files: ["good*"], key: uid{also}')
+    assert line == "key: 'uid' is in no row of books; the files have: text, id, x"
+
+
+def test_other_columns_that_no_file_has_are_noted_and_read_as_null(folder: Path) -> None:
+    write(folder, 'files: ["good*"], columns: {url: link, fetched_at: when}')
+    console = Console(record=True, width=200, file=(folder / "printed").open("w"))
+    ingest(bind(load_recipe(folder / "recipe.yaml")), ONE, console)
+    notes = [line for line in console.export_text().splitlines() if line.startswith("note")]
+    assert notes == [
+        "note    columns.url: 'link' is in no row of books; the files have: text, id, x; it reads as null",
+        "note    columns.fetched_at: 'when' is in no row of books; the files have: text, id, x; it reads as null",
+    ]
+
+
+def test_only_new_files_are_looked_at(folder: Path) -> None:
+    assert ingested(folder, 'files: ["good*"]')[0] == 2
+    with pytest.raises(SourceError, match=r"1 of 1 new files do not fit"):
+        ingested(folder, 'files: ["good*", "bad1*"]')
+    (folder / "data/good.jsonl").touch()
+    assert ingested(folder, 'files: ["good*"]')[0] == 2
+
+
+def test_a_long_list_is_cut(folder: Path) -> None:
+    for number in range(60):
+        (folder / f"data/new{number:02}.jsonl").write_text('{"content": "x"}\n')
+    lines = refusal(folder, 'files: ["new*", "good.jsonl"]')
+    assert len(lines) == 52
+    assert lines[50:] == [
+        "source 'books': and 10 more",
+        "source 'books': 60 of 61 new files do not fit its columns; correct 'columns' or 'key', leave the files out of "
+        "'files', or set 'on_schema_mismatch: quarantine'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.jsonl", b"no JSON\n" * 3, "(bad_json 3), so nothing is published: a.jsonl at 0: Expecting value"),
+        (
+            "a.warc",
+            b"".join(pieces([Capture("https://e.org/a")], "warc")).replace(b"\r\n", b"\n"),
+            "(bad_header 1), so nothing is published: a.warc at 0: its lines end with LF alone",
+        ),
+        (
+            "a.jsonl",
+            b" " * (300 << 10) + json.dumps({"content": "late"}).encode() + b"\n",
+            "(missing_text 1), so nothing is published: a.jsonl at 0: no column 'text'",
+        ),
+    ],
+)
+def test_a_source_of_which_nothing_could_be_read_stops_the_command(
+    folder: Path, name: str, content: bytes, message: str
+) -> None:
+    (folder / "data" / name).write_bytes(content)
+    for _ in range(2):  # what was read is not read again, and not published either
+        with pytest.raises(SourceError) as caught:
+            ingested(folder, f"files: [{name}]")
+        assert str(caught.value).startswith("source 'books': every record is quarantined ")
+        assert message in str(caught.value)
+    assert list((folder / "store").glob("generations/*")) == []
