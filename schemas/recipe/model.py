@@ -140,8 +140,8 @@ class SourceConfig:
     licence: Annotated[str, NotEmpty()] = "unknown"
     key: Annotated[str, NotEmpty()] | None = None
     columns: ColumnNames = ColumnNames()
-    on_schema_mismatch: Literal["error", "quarantine"] = "error"
     accept_status: Annotated[tuple[Annotated[int, Between(100, 599)], ...], NotEmpty()] = (200, 203)
+    on_schema_mismatch: Literal["error", "quarantine"] = "error"
 
     def __post_init__(self) -> None:
         if self.format not in _RECORDS_WITH_KEYS:

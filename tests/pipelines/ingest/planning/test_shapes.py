@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -42,7 +43,7 @@ def write(folder: Path, source: str) -> None:
     (folder / "recipe.yaml").write_text(RECIPE.format(source))
 
 
-def ingested(folder: Path, source: str) -> tuple[int, dict[str, int]]:
+def ingested(folder: Path, source: str) -> tuple[int, Mapping[str, int]]:
     """How many rows are kept, and what is quarantined."""
     write(folder, source)
     outcome = ingest(bind(load_recipe(folder / "recipe.yaml")), ONE, QUIET)
