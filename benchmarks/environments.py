@@ -86,6 +86,11 @@ ENVIRONMENTS = {
             ),
         ),
         Environment(
+            "images",
+            "pdqhash",  # built by pip: it needs a C++ compiler
+            (("pdqhash==0.2.8", "faiss-cpu==1.15.1", "pillow==12.3.0", "simplejpeg==1.9.0", "scikit-image==0.26.0"),),
+        ),
+        Environment(
             "presidio",
             "presidio_analyzer",
             (("presidio-analyzer==2.2.366", "tldextract", "phonenumbers==9.0.43", "pyarrow"),),

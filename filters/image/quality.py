@@ -5,6 +5,7 @@ Sharpness is the variance of the Laplacian ("Diatom autofocusing in brightfield 
 equal to that of OpenCV's `Laplacian`; it depends on the scale of a picture.
 """
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
@@ -39,26 +40,34 @@ class QualityConfig:
 
 def quality(batch: pa.RecordBatch, _config: QualityConfig) -> pa.RecordBatch:
     """The layer of `winnow.filters.operators.IMAGES`."""
-    rows = []
-    for pixels in pixels_of(batch):
-        counts, total, squares = _luma(pixels)
-        count = pixels.shape[0] * pixels.shape[1]
-        levels = np.arange(256)
-        mean = int((counts * levels).sum()) / count
-        spread = int((counts * levels * levels).sum()) / count - mean * mean
-        shares = counts[counts > 0] / count
-        rows.append(
-            (
-                squares / count - (total / count) ** 2,
-                mean,
-                max(spread, 0.0) ** 0.5,
-                round(max(0.0, float(-(shares * np.log2(shares)).sum())), 6),  # logarithms differ by machine
-                int(counts[:6].sum()) / count,
-                int(counts[250:].sum()) / count,
-            )
-        )
-    columns = zip(*rows, strict=True) if rows else ((),) * len(WRITES)
-    return pa.RecordBatch.from_arrays([pa.array(column, pa.float64()) for column in columns], schema=WRITES)
+    found = np.empty((batch.num_rows, len(WRITES)), np.float64)
+    for number, pixels in enumerate(pixels_of(batch)):  # a picture each
+        _measure(pixels, found[number])
+    columns = [pa.array(np.ascontiguousarray(found[:, number])) for number in range(len(WRITES))]
+    return pa.RecordBatch.from_arrays(columns, schema=WRITES)
+
+
+@kernel
+def _measure(pixels, found):  # type: ignore[no-untyped-def]
+    counts, total, squares = _luma(pixels)
+    count = pixels.shape[0] * pixels.shape[1]
+    levels = level_squares = dark = bright = 0
+    entropy = 0.0
+    for level in range(256):
+        here = counts[level]
+        levels += here * level
+        level_squares += here * level * level
+        dark += here if level <= 5 else 0
+        bright += here if level >= 250 else 0
+        if here:
+            entropy -= here / count * math.log2(here / count)
+    mean, bend = levels / count, total / count
+    found[0] = squares / count - bend * bend
+    found[1] = mean
+    found[2] = math.sqrt(max(level_squares / count - mean * mean, 0.0))
+    found[3] = max(round(entropy, 6), 0.0)  # logarithms differ by machine
+    found[4] = dark / count
+    found[5] = bright / count
 
 
 @kernel
@@ -67,7 +76,7 @@ def _luma(pixels):  # type: ignore[no-untyped-def]
     height, width, _ = pixels.shape
     lines = pixels.reshape(height, 3 * width)  # flat lines are vectorised; a third axis is not
     grey = np.empty((height, width + 2), np.uint8)  # mirrored at the left and the right
-    counts = np.zeros(256, np.int64)
+    counts = np.zeros((4, 256), np.int64)  # four in turn, as runs of one level would wait for one another
     total = squares = np.int64(0)
     for y in range(height):
         line, levels = lines[y], grey[y]
@@ -78,8 +87,14 @@ def _luma(pixels):  # type: ignore[no-untyped-def]
                 + np.int32(line[3 * x + 2]) * np.int32(3735)
                 + np.int32(16384)
             ) >> np.int32(15)
-        for x in range(width):
-            counts[levels[x + 1]] += 1
+        whole = width & ~3
+        for x in range(1, whole + 1, 4):
+            counts[0, levels[x]] += 1
+            counts[1, levels[x + 1]] += 1
+            counts[2, levels[x + 2]] += 1
+            counts[3, levels[x + 3]] += 1
+        for x in range(whole + 1, width + 1):
+            counts[0, levels[x]] += 1
         levels[0], levels[width + 1] = levels[min(2, width)], levels[max(width - 1, 1)]
     for y in range(height):
         above, here, below = grey[abs(y - 1) % height], grey[y], grey[y + 1 if y + 1 < height else max(height - 2, 0)]
@@ -93,7 +108,7 @@ def _luma(pixels):  # type: ignore[no-untyped-def]
             )
             total += bend
             squares += bend * bend
-    return counts, total, squares
+    return counts.sum(axis=0), total, squares
 
 
 def _load(config: QualityConfig, _assets: Assets) -> Kernel:

@@ -4,6 +4,7 @@ A picture that cannot be had or decoded is no failure: it gets a status. Decoded
 bytes; beyond that they are given in several batches.
 """
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from winnow.filters.image.decode.stills import DecodeLimits, Still, UndecodableE
 from winnow.filters.operators import IMAGES
 from winnow.pipelines.media.references import MediaFinder, MediaSources, Unavailable
 
-__all__ = ["NOT_AN_IMAGE", "OK", "PictureSource", "Pictures"]
+__all__ = ["NOT_AN_IMAGE", "OK", "PictureSource", "Pictures", "batch_of"]
 
 OK = "ok"
 NOT_AN_IMAGE = "not_an_image"
@@ -58,7 +59,8 @@ class Pictures:
         self.offsets: NDArray[np.int64] = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
         self.statuses: list[str | None] = [None] * len(self._items)
         self._stills: dict[tuple[int, int], Still] = {}  # by item and scale
-        self._held = 0
+        self._room = decoding_room()  # what was decoded for other rows is over
+        self._used = 0
 
     def items_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """The items of these rows, in order."""
@@ -82,12 +84,17 @@ class Pictures:
                     continue
                 still = sized(decoded, side)
                 if found and held + still.pixels.nbytes > HELD_BYTES:
-                    yield np.array(found, np.int64), _batch([self._items[one] for one in found], stills)
+                    yield self._given(found, stills)
                     found, stills, held = [], [], 0
                 found.append(item)
                 stills.append(still)
                 held += still.pixels.nbytes
-        yield np.array(found, np.int64), _batch([self._items[one] for one in found], stills)
+        yield self._given(found, stills)
+
+    def _given(self, items: Sequence[int], stills: Sequence[Still]) -> tuple[NDArray[np.int64], pa.RecordBatch]:
+        given = [self._items[item] for item in items]
+        batch = batch_of([one["mime"] for one in given], [one["bytes"] for one in given], stills)
+        return np.array(items, np.int64), batch
 
     def _still(self, finder: MediaFinder, item: int, side: int | None) -> Still | None:
         if self.statuses[item] not in (None, OK):
@@ -104,34 +111,75 @@ class Pictures:
             self.statuses[item] = UNAVAILABLE
             return None
         try:
-            still = decode(found["bytes"], medium["mime"], self._source.limits, side)
+            still = decode(found["bytes"], medium["mime"], self._source.limits, side, self._room[self._used :])
         except UndecodableError as error:
             self.statuses[item] = error.reason
             return None
         self.statuses[item] = OK
-        if self._held + still.pixels.nbytes <= HELD_BYTES:  # others are decoded again for the next operator
+        size = still.pixels.nbytes
+        if self._used + size <= HELD_BYTES:  # others are decoded again for the next operator
+            still = placed(still, self._room[self._used : self._used + size])
             self._stills[item, scale] = still
-            self._held += still.pixels.nbytes
+            self._used += size
         return still
 
 
-def _batch(items: Sequence[dict[str, Any]], stills: Sequence[Still]) -> pa.RecordBatch:
+def batch_of(mimes: Sequence[str], sizes: Sequence[int], stills: Sequence[Still]) -> pa.RecordBatch:
+    """Decoded pictures as `winnow.filters.operators.IMAGES`.
+
+    Args:
+        mimes: Their types.
+        sizes: The bytes of their files.
+        stills: The pictures.
+    """
     offsets = np.concatenate(([0], np.cumsum([still.pixels.nbytes for still in stills]))).astype(np.int64)
-    joined = np.empty(int(offsets[-1]), np.uint8)
-    for still, start, end in zip(stills, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
-        joined[start:end] = still.pixels.reshape(-1)
+    joined = _joined(stills, offsets)
     pixels = pa.LargeBinaryArray.from_buffers(
         pa.large_binary(), len(stills), [None, pa.py_buffer(offsets), pa.py_buffer(joined)]
     )
-    return pa.RecordBatch.from_arrays(
-        [
-            pa.array([item["mime"] for item in items], pa.string()),
-            pa.array([item["bytes"] for item in items], pa.int64()),
-            pa.array([still.height for still in stills], pa.int32()),
-            pa.array([still.width for still in stills], pa.int32()),
-            pixels,
-            pa.array([still.pixels.shape[0] for still in stills], pa.int32()),
-            pa.array([still.pixels.shape[1] for still in stills], pa.int32()),
-        ],
-        schema=IMAGES,
+    numbers = (
+        [still.height for still in stills],
+        [still.width for still in stills],
+        [still.pixels.shape[0] for still in stills],
+        [still.pixels.shape[1] for still in stills],
     )
+    height, width, rows, columns = (pa.array(one, pa.int32()) for one in numbers)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(mimes, pa.string()), pa.array(sizes, pa.int64()), height, width, pixels, rows, columns], schema=IMAGES
+    )
+
+
+def _joined(stills: Sequence[Still], offsets: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """The pixels of all pictures behind one another: where they are, if they lie so already."""
+    if not stills:
+        return np.empty(0, np.uint8)
+    starts = np.array([still.pixels.ctypes.data for still in stills])
+    room = stills[0].pixels.base
+    if isinstance(room, np.ndarray) and np.array_equal(starts - starts[0], offsets[:-1]):
+        begin = int(starts[0]) - room.ctypes.data
+        flat = room.reshape(-1)
+        if begin + int(offsets[-1]) <= flat.nbytes:
+            return flat[begin : begin + int(offsets[-1])]
+    joined = np.empty(int(offsets[-1]), np.uint8)
+    for still, start, end in zip(stills, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+        joined[start:end] = still.pixels.reshape(-1)
+    return joined
+
+
+def placed(still: Still, room: NDArray[np.uint8]) -> Still:
+    """A picture in this memory, where it may lie already."""
+    held = room.reshape(still.pixels.shape)
+    if held.ctypes.data != still.pixels.ctypes.data:
+        held[:] = still.pixels
+    return Still(held, still.height, still.width)
+
+
+_held = threading.local()
+
+
+def decoding_room() -> NDArray[np.uint8]:
+    """This thread's memory for decoded pictures, kept for the next batch: new pages cost as much as decoding."""
+    if not hasattr(_held, "room"):
+        _held.room = np.empty(HELD_BYTES, np.uint8)
+    found: NDArray[np.uint8] = _held.room
+    return found

@@ -95,7 +95,9 @@ class UndecodableError(Exception):
         self.detail = detail
 
 
-def decode(content: bytes, mime: str, limits: DecodeLimits, side: int | None = None) -> Still:
+def decode(
+    content: bytes, mime: str, limits: DecodeLimits, side: int | None = None, room: NDArray[np.uint8] | None = None
+) -> Still:
     """Decodes a picture.
 
     Args:
@@ -104,6 +106,7 @@ def decode(content: bytes, mime: str, limits: DecodeLimits, side: int | None = N
         limits: What it may cost.
         side: What the longer side will be shrunk to (`sized`), so that a larger picture may be scaled while it is
             decoded; None for all pixels.
+        room: Bytes to decode to where a picture fits and needs no turning: new memory costs as much as some decoding.
 
     Raises:
         UndecodableError: It is too large, cut short, damaged, or of a format that is not decoded.
@@ -117,7 +120,7 @@ def decode(content: bytes, mime: str, limits: DecodeLimits, side: int | None = N
         raise UndecodableError(DAMAGED, "its header gives no size")
     _check_pixels(claimed.width, claimed.height, limits)
     if mime == "image/jpeg":
-        pixels, height, width = _jpeg(content, limits, side)
+        pixels, height, width = _jpeg(content, limits, side, room)
         turned = orientation_of(content, mime)
     else:
         pixels, turned = _by_pillow(content, mime, limits)
@@ -138,14 +141,20 @@ def _check_pixels(width: int, height: int, limits: DecodeLimits) -> None:
         raise UndecodableError(TOO_MANY_PIXELS, f"{width:,} x {height:,} of at most {limits.max_pixels:,} pixels")
 
 
-def _jpeg(content: bytes, limits: DecodeLimits, side: int | None) -> tuple[NDArray[np.uint8], int, int]:
+def _jpeg(
+    content: bytes, limits: DecodeLimits, side: int | None, room: NDArray[np.uint8] | None
+) -> tuple[NDArray[np.uint8], int, int]:
     """Pixels, perhaps scaled, and the whole picture's height and width, as stored."""
     decoder = required_package("decoding pictures", "simplejpeg", "image")
     try:
         height, width, *_ = decoder.decode_jpeg_header(content, strict=True)
         _check_pixels(width, height, limits)  # the decoder's own reading of the header is what it allocates by
         scale = scale_of("image/jpeg", height, width, side)
-        asked = {"min_height": -(-height // scale), "min_width": -(-width // scale)} if scale > 1 else {}
+        asked: dict[str, Any] = {}
+        if scale > 1:
+            asked |= {"min_height": -(-height // scale), "min_width": -(-width // scale)}
+        if room is not None and room.nbytes >= 3 * height * width:
+            asked["buffer"] = room
         return decoder.decode_jpeg(content, "RGB", strict=True, **asked), height, width
     except ValueError as error:
         if "precision" in str(error) or "Unsupported" in str(error):

@@ -1,0 +1,207 @@
+"""Pictures: decoding, PDQ hashes, probing and the join of hashes, against what Python people use for them.
+
+    python -m benchmarks.images [--quick] [--json]
+
+Photographs of 640 pixels, the same files for all; each case in a process of its own, one thread, CPU seconds of the
+work alone, since every case decodes or draws its input first. The bare loop is simplejpeg and winnow's own hash, the
+fastest that we know, without limits, statuses or columns; winnow's probe makes three layers. FAISS compares every
+query with all hashes; it is given a tenth of them as queries, and its time is that for all.
+"""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import orjson
+
+from benchmarks.environments import peer_python
+from benchmarks.inputs.photographs import cached_photographs
+from benchmarks.reporting import QUICK_TOLERANCE, Limit, benchmark_arguments, machine
+
+PICTURES, QUICK_PICTURES = 500, 150
+HASHES, MANY_HASHES = 100_000, 1_000_000
+JOIN_LIMIT = 15.0  # CPU seconds for a million hashes
+ROUNDS = 3
+
+COMMON = """
+import sys, time
+from pathlib import Path
+import numpy as np
+def contents():
+    return [path.read_bytes() for path in sorted(Path(sys.argv[1]).glob("*.jpg"))]
+def best(call, rounds=int(sys.argv[2])):
+    taken = []
+    for _ in range(rounds):
+        start = time.process_time()
+        call()
+        taken.append(time.process_time() - start)
+    return sorted(taken)[len(taken) // 2]
+"""
+
+CODE = {
+    "decode, winnow": """
+from winnow.filters.image.decode.stills import DecodeLimits, decode, sized
+files, limits = contents(), DecodeLimits()
+sized(decode(files[0], "image/jpeg", limits, 256), 256)
+print(best(lambda: [sized(decode(file, "image/jpeg", limits, 256), 256) for file in files]))
+""",
+    "decode, pillow": """
+import io
+from PIL import Image
+files = contents()
+def small(file):
+    with Image.open(io.BytesIO(file)) as picture:
+        scale = 256 / max(picture.size)
+        picture.draft("RGB", (256, 256))
+        size = tuple(max(1, round(side * 256 / max(picture.size))) for side in picture.size)
+        return np.asarray(picture.convert("RGB").resize(size, Image.Resampling.BICUBIC))
+print(best(lambda: [small(file) for file in files]))
+""",
+    "pdq, winnow": """
+import simplejpeg
+from winnow.filters.duplicates.pdq import pdq
+decoded = [simplejpeg.decode_jpeg(file) for file in contents()]
+found = [pdq(one) for one in decoded]
+Path(sys.argv[3]).write_text("".join(f"{one.bits.hex()} {one.quality}\\n" for one in found))
+print(best(lambda: [pdq(one) for one in decoded]))
+""",
+    "pdq, pdqhash": """
+import pdqhash, simplejpeg
+decoded = [simplejpeg.decode_jpeg(file) for file in contents()]
+found = [pdqhash.compute(one) for one in decoded]
+lines = [f"{np.packbits(bits).tobytes().hex()} {int(quality)}\\n" for bits, quality in found]
+Path(sys.argv[3]).write_text("".join(lines))
+print(best(lambda: [pdqhash.compute(one) for one in decoded], 1))
+""",
+    "probe, winnow": """
+from winnow.filters.image.geometry import OPERATOR as GEOMETRY
+from winnow.filters.image.pdq import OPERATOR as PDQ
+from winnow.filters.image.quality import OPERATOR as QUALITY
+from winnow.filters.image.decode.stills import DecodeLimits, decode
+from winnow.pipelines.binding.operators import BoundAssets
+from winnow.pipelines.media.pictures import batch_of, decoding_room, placed
+files, limits, room = contents(), DecodeLimits(), decoding_room()
+kernels = [one.load(one.config(), BoundAssets(())) for one in (GEOMETRY, QUALITY, PDQ)]
+def probe(files):
+    for at in range(0, len(files), 32):
+        some = files[at : at + 32]
+        stills, used = [], 0
+        for file in some:
+            still = decode(file, "image/jpeg", limits, None, room[used:])
+            stills.append(placed(still, room[used : used + still.pixels.nbytes]))
+            used += still.pixels.nbytes
+        batch = batch_of(["image/jpeg"] * len(some), [len(file) for file in some], stills)
+        for kernel in kernels:
+            kernel(batch)
+probe(files[:1])
+print(best(lambda: probe(files)))
+""",
+    "probe, bare": """
+import simplejpeg
+from winnow.filters.duplicates.pdq import pdq
+files = contents()
+pdq(simplejpeg.decode_jpeg(files[0]))
+print(best(lambda: [pdq(simplejpeg.decode_jpeg(file)) for file in files]))
+""",
+    "join, winnow": """
+from winnow.filters.duplicates.hamming import radius_pairs
+hashes = np.load(sys.argv[3])
+list(radius_pairs(hashes[:100]))
+print(best(lambda: print(sum(len(some.first) for some in radius_pairs(hashes)), file=sys.stderr), 1))
+""",
+    "join, faiss": """
+import faiss
+faiss.omp_set_num_threads(1)
+hashes = np.load(sys.argv[3]).view(np.uint8).reshape(-1, 32)
+index = faiss.IndexBinaryFlat(256)
+index.add(hashes)
+print(best(lambda: index.range_search(hashes[: len(hashes) // 10], 32), 1) * 10)
+""",
+}
+FLOORS = {"pillow": 3.0, "pdqhash": 30.0, "bare": 0.8, "faiss": 30.0}
+CASES = (("decode", "pillow"), ("pdq", "pdqhash"), ("probe", "bare"), ("join", "faiss"))
+IN_OUR_PYTHON = {"winnow", "bare"}
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A case and its peer, in CPU seconds."""
+
+    case: str
+    peer: str
+    count: int
+    ours: float
+    theirs: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times as fast as the peer."""
+        return self.theirs / self.ours
+
+
+def main() -> int:
+    """Every case, then the join of a million hashes."""
+    arguments = benchmark_arguments(__doc__ or "").parse_args()
+    count = QUICK_PICTURES if arguments.quick else PICTURES
+    rounds = 1 if arguments.quick else ROUNDS
+    folder = cached_photographs(count)
+    found = []
+    for case, peer in CASES:
+        argument = {who: str(folder.parent / f"images-{case}-{who}") for who in ("winnow", peer)}
+        amount = count
+        if case == "join":
+            amount = HASHES
+            argument = dict.fromkeys(argument, _hashes(str(folder.parent / "images-hashes.npy"), HASHES))
+        ours, theirs = (_seconds(f"{case}, {who}", who, str(folder), rounds, argument[who]) for who in ("winnow", peer))
+        if case == "pdq":
+            _require_equal_hashes(argument["winnow"], argument[peer])
+        found.append(Compared(case, peer, amount, ours, theirs))
+    many = _hashes(str(folder.parent / "images-many-hashes.npy"), MANY_HASHES)
+    join = Limit("join of 1 M hashes", _seconds("join, winnow", "winnow", str(folder), 1, many), JOIN_LIMIT, "CPU s")
+    print(f"{'case':<10}{'peer':<10}{'number':>10}{'ours, ms each':>16}{'theirs':>10}{'ratio':>9}{'promised':>10}")
+    for one in found:
+        each = (f"{1000 * seconds / one.count:.4f}" for seconds in (one.ours, one.theirs))
+        print(f"{one.case:<10}{one.peer:<10}{one.count:>10,}{next(each):>16}{next(each):>10}", end="")
+        print(f"{one.ratio:>9.2f}{FLOORS[one.peer]:>10g}")
+    print(f"{join.what}: {join.value:.2f} of {join.allowed:g} {join.unit}, {'kept' if join.kept else 'EXCEEDED'}")
+    if arguments.json:
+        ratios = {f"{one.case}, {one.peer}": round(one.ratio, 3) for one in found}
+        print(orjson.dumps({"name": "images", "ratios": ratios, "limit": join, "machine": machine()}).decode())
+    least = 1 - QUICK_TOLERANCE if arguments.quick else 1
+    return 0 if join.kept and all(one.ratio >= least * FLOORS[one.peer] for one in found) else 1
+
+
+def _seconds(case: str, who: str, folder: str, rounds: int, argument: str) -> float:
+    python = sys.executable if who in IN_OUR_PYTHON else str(peer_python("images"))
+    command = [python, "-c", COMMON + CODE[case], folder, str(rounds), argument]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{done.stderr}benchmarks: {case} failed")
+    return float(done.stdout.split()[-1])
+
+
+def _hashes(path: str, count: int) -> str:
+    """Random hashes, and changed copies of a hundredth of them."""
+    import numpy as np
+
+    random = np.random.default_rng(7)
+    hashes = random.integers(0, 2**64, (count, 4), dtype=np.uint64)
+    for copy in hashes[-(count // 100) :]:
+        copy[:] = hashes[int(random.integers(count // 2))]
+        for bit in random.permutation(256)[: random.integers(0, 40)].tolist():
+            copy[bit >> 6] ^= np.uint64(1) << np.uint64(bit & 63)
+    np.save(path, hashes)
+    return path
+
+
+def _require_equal_hashes(ours: str, theirs: str) -> None:
+    """The hashes of every picture of quality 50 or more, and the quality of all, must be those of the reference."""
+    with open(ours) as one, open(theirs) as other:
+        for mine, reference in zip(one, other, strict=True):
+            bits, quality = reference.split()
+            if mine.split()[1] != quality or (int(quality) >= 50 and mine.split()[0] != bits):
+                raise SystemExit(f"benchmarks: a hash differs from the reference: {mine.strip()} {reference.strip()}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
