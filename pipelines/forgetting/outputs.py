@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from winnow.pipelines.export.places.existing import replaced_folder, unfinished_folder
+from winnow.pipelines.export.places.existing import absolute_folder, replaced_folder, unfinished_folder
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.content import read_content
 from winnow.pipelines.store.facade import ObjectStore
@@ -47,7 +47,7 @@ class AffectedOutput:
 
 def register(objects: ObjectStore, kind: str, path: str | Path, generation: int) -> bool:
     """Registers an output; False if the store cannot be written to."""
-    address = str(path) if "://" in str(path) else os.path.abspath(path)
+    address = str(path) if "://" in str(path) else str(absolute_folder(path))
     raw = to_json(Output(kind, address, generation))
     try:
         objects.put_if_absent(layout.output(content_name(raw)), raw)

@@ -19,15 +19,24 @@ _PIECE = 1 << 20
 _COMPILED = "__pycache__"  # left by importing a Python file of an export
 
 
+def absolute_folder(path: str | Path) -> Path:
+    """The folder as an absolute path; a `..` behind a link is the parent of where the link leads, as for the system."""
+    parts = Path(path).parts
+    if ".." not in parts:
+        return Path(os.path.abspath(path))
+    resolved = len(parts) - parts[::-1].index("..")
+    return Path(os.path.realpath(Path(*parts[:resolved])), *parts[resolved:])
+
+
 def unfinished_folder(target: str | Path) -> Path:
     """The folder of the unfinished work on an export, beside its own."""
-    absolute = Path(os.path.abspath(target))
+    absolute = absolute_folder(target)
     return absolute.parent / f".{absolute.name}.winnow-unfinished"
 
 
 def replaced_folder(target: str | Path) -> Path:
     """Where an export is kept briefly while another replaces it."""
-    absolute = Path(os.path.abspath(target))
+    absolute = absolute_folder(target)
     return absolute.parent / f".{absolute.name}.winnow-replaced"
 
 

@@ -26,6 +26,7 @@ from winnow.pipelines.export.places.destination import disk_errors, in_use_error
 from winnow.pipelines.export.places.disk_work import COMMITS, FILES, SCRATCH, DiskWork, ScratchDisk
 from winnow.pipelines.export.places.existing import (
     WantedExport,
+    absolute_folder,
     file_above,
     first_few,
     foreign_files,
@@ -57,7 +58,7 @@ class ExportFolder:
 
     def __init__(self, path: str | Path, identity: str, wanted: Outline | None = None) -> None:
         """`identity`: what to write; unfinished work of another is discarded. `wanted`: the same, for messages."""
-        absolute = Path(os.path.abspath(path))
+        absolute = absolute_folder(path)
         if absolute.name == "":
             raise ExportError(f"{path}: is the root of the disk; name a folder")
         self.path = Path(path)

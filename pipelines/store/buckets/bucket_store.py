@@ -156,7 +156,10 @@ class BucketStore(ABC):
             raise StoreError(
                 f"{address}: {name!r} is not a bucket name; expected {cls.names_said}: {cls.scheme}://BUCKET/PREFIX"
             )
-        prefix = "/".join(part for part in path.split("/") if part)
+        parts = [part for part in path.split("/") if part]
+        if not {".", ".."}.isdisjoint(parts):
+            raise StoreError(f"{address}: '.' and '..' have no meaning in an address; write the prefix without them")
+        prefix = "/".join(parts)
         return cls(name, f"{prefix}/" if prefix else "")
 
     @property

@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.pipelines.export.drawn_stores import tree
+from tests.pipelines.export.made_exports import ONE, make, without_marks
+from winnow.pipelines.export.places.existing import absolute_folder, unfinished_folder
 from winnow.pipelines.export.stage import bind_exports
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe import load_recipe
@@ -39,6 +42,28 @@ def test_one_folder_in_another(tmp_path: Path, one: str, other: str) -> None:
 def test_the_stores_folder(tmp_path: Path, path: str) -> None:
     with pytest.raises(RecipeError, match=r"overlaps the store, store; choose another folder"):
         bind(tmp_path, f"parquet: {{path: {path}}}")
+
+
+@pytest.mark.parametrize("path", ["../out", "../../out/hf", "sub/../../out", "{absolute}/out"])
+def test_a_folder_outside_that_of_the_recipe(tmp_path: Path, path: str) -> None:
+    recipe = tmp_path / "projects/one"
+    recipe.mkdir(parents=True)
+    assert bind(recipe, f"parquet: {{path: {path.format(absolute=tmp_path)}}}") == 1
+
+
+def test_a_parent_is_that_of_where_a_link_leads(tmp_path: Path) -> None:
+    recipe = tmp_path / "recipe"
+    (tmp_path / "disk/sub").mkdir(parents=True)
+    recipe.mkdir()
+    (recipe / "link").symlink_to(tmp_path / "disk/sub")
+    (recipe / "own").symlink_to(recipe / "store/sub")
+    assert absolute_folder(recipe / "link/../out") == tmp_path / "disk/out"
+    assert unfinished_folder(recipe / "link/../out") == tmp_path / "disk/.out.winnow-unfinished"
+    assert make(recipe / "link/../out", "one", ONE)
+    assert without_marks(tree(tmp_path / "disk/out")) == ONE
+    assert not (recipe / "out").exists()
+    with pytest.raises(RecipeError, match=r"overlaps the store, store; choose another folder"):
+        bind(recipe, "parquet: {path: own/../out}")
 
 
 def test_addresses(tmp_path: Path) -> None:

@@ -47,6 +47,11 @@ def test_a_name_that_no_bucket_can_have(address: str) -> None:
     assert "is not a bucket name; expected 3 to 63 of" in said_of(address)
 
 
+@pytest.mark.parametrize("address", ["s3://abc/x/../y", "gs://abc/..", "s3://abc/./x"])
+def test_an_address_has_no_parent(address: str) -> None:
+    assert "'.' and '..' have no meaning in an address" in said_of(address)
+
+
 def test_a_scheme_that_there_is_no_store_for() -> None:
     assert "ftp:// is not supported; expected a folder, s3://BUCKET/PREFIX or gs://BUCKET/PREFIX" in said_of(
         "ftp://x/y"
