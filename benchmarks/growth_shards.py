@@ -1,6 +1,6 @@
 """Stores of more and more tiny shards: what each command's bookkeeping costs a shard.
 
-    python -m benchmarks.growth_shards [--quick] [--json] [--callers]
+    python -m benchmarks.growth_shards [--quick] [--json] [--callers] [--minutes M]
 
 Stores of 1,000, 4,000 and 16,000 shards of four rows each (`benchmarks.inputs.tiny_shards`), on a disk and behind an
 S3 server on loopback. Each command runs once, in a process of its own in which its requests are counted
@@ -9,7 +9,8 @@ were not the driver's. Wanted, a shard: at most 3 requests of the driver's for a
 a command that reads, or has nothing to do. `audit` reads every file, so its limit is files. `--quick` has 250 and
 1,000 shards, and fewer commands on S3.
 
-Slopes are between the smallest and the largest store. `--callers` adds where most requests come from.
+Slopes are between the smallest and the largest store. `--callers` adds where most requests come from. A store whose
+commands would end after `--minutes` is left out, by what the one before it took; the two smallest always run.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -31,6 +33,8 @@ from benchmarks.reporting import GIB, Limit, benchmark_arguments, machine, measu
 
 SIZES, QUICK_SIZES = (1_000, 4_000, 16_000), (250, 1_000)
 LAST_ID = "ID"  # stands for the id of a sample in the last shard
+ALWAYS = 2  # sizes that run however long they take: a slope needs two
+MINUTES = 120
 ON_PAPER = 100_000  # shards, for the arithmetic
 
 WRITING, READING, FILES = 3.0, 0.1, 20.0  # requests of a shard that are allowed
@@ -98,9 +102,18 @@ class Slope:
         )
 
 
-def growth(sizes: Sequence[int], on_disk: Sequence[Case], on_s3: Sequence[Case]) -> Iterator[Run]:
-    """Runs the cases of each place, on stores of these sizes."""
-    for shards in sizes:
+def growth(
+    sizes: Sequence[int], on_disk: Sequence[Case], on_s3: Sequence[Case], seconds: float = float("inf")
+) -> Iterator[Run]:
+    """Runs the cases of each place, on stores of these sizes, as far as they end within some time."""
+    ends = time.monotonic() + seconds
+    began, before = time.monotonic(), 0
+    for number, shards in enumerate(sizes):
+        took = time.monotonic() - began
+        if number >= ALWAYS and (more := took * shards / before) > ends - time.monotonic():
+            print(f"{shards:,} shards are left out: they would take about {more / 60:.0f} minutes; see --minutes")
+            return
+        began, before = time.monotonic(), shards
         for place, chosen in (("disk", on_disk), ("s3", on_s3)):
             with _store(shards, place) as store:
                 for case in chosen:
@@ -171,7 +184,7 @@ def main() -> int:
         f"{'workers':>9}{'wall s':>8}{'peak GiB':>10}"
     )
     runs = []
-    for run in growth(sizes, CASES, on_s3):
+    for run in growth(sizes, CASES, on_s3, 60 * options.minutes):
         runs.append(run)
         _print(run)
         if options.callers:
@@ -211,6 +224,13 @@ def _print(run: Run) -> None:
 def _arguments() -> argparse.ArgumentParser:
     parser = benchmark_arguments(str(__doc__))
     parser.add_argument("--callers", action="store_true", help="say where most of each command's requests come from")
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=MINUTES,
+        metavar="M",
+        help="leave out stores that take longer (default: %(default)s)",
+    )
     return parser
 
 

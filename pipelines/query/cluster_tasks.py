@@ -18,6 +18,7 @@ from winnow.pipelines.query.basis import basis_of
 from winnow.pipelines.query.cluster_counts import Gathered, Heads, Overview, gather
 from winnow.pipelines.query.cluster_rows import read_clusters
 from winnow.pipelines.query.duplicates import LANGUAGE, Browser
+from winnow.pipelines.running.job_steps import JobSteps
 from winnow.pipelines.running.shard_list import ListedShard, ShardList
 from winnow.pipelines.running.shard_pass import ShardPass, listed_shards
 from winnow.pipelines.store import layout
@@ -30,7 +31,6 @@ from winnow.schemas.rows.duplicates import ID_BYTES, Kind, layer_of_kind
 
 T = TypeVar("T")
 
-FOLDER = f"{layout.SCRATCH}clusters"
 VERSION = 1
 """The version of everything that turns rows into a record; raise it when the same rows give another one."""
 
@@ -75,17 +75,17 @@ class ClusterTasks:
     kind: Kind
     most: int  # clusters that are described
     shards: ShardList[ClusterShard]
-    scratch: ObjectStore
+    steps: JobSteps
 
     @property
     def counting(self) -> ShardPass:
         """The pass that counts clusters, and finds the largest."""
-        return ShardPass(self.scratch, FOLDER, f"Clusters-{self.kind}", self.shards.groups, self.count)
+        return ShardPass(self.steps, f"Clusters-{self.kind}", self.shards.groups, self.count)
 
     def describing(self, heads: Heads) -> ShardPass:
         """The pass that collects what is shown of the largest."""
         ids = tuple(one.id for one in heads.largest)
-        return ShardPass(self.scratch, FOLDER, f"Largest-{self.kind}", self.shards.groups, partial(self.describe, ids))
+        return ShardPass(self.steps, f"Largest-{self.kind}", self.shards.groups, partial(self.describe, ids))
 
     def count(self, group: int) -> bytes:
         """Count the clusters that rows of a range of shards name."""
@@ -171,8 +171,8 @@ def clusters_path(basis: Basis, kind: Kind) -> str:
     return layout.clusters(fingerprint_of({"version": VERSION, "kind": kind, "basis": basis.to_json()}))
 
 
-def cluster_tasks(browser: Browser, kind: Kind, most: int, scratch: ObjectStore) -> ClusterTasks:
-    """Return the tasks over all shards, listed in a scratch folder."""
+def cluster_tasks(browser: Browser, kind: Kind, most: int, steps: JobSteps) -> ClusterTasks:
+    """Return the tasks over all shards, listed in the passes' folder."""
     shards = []
     for row in browser.objects(layer_of_kind(kind)).values():
         objects = {layer_of_kind(kind): row.object, layout.SAMPLES: row.samples}
@@ -181,8 +181,8 @@ def cluster_tasks(browser: Browser, kind: Kind, most: int, scratch: ObjectStore)
         columns = tuple(browser.columns(kind, row))
         shards.append(ClusterShard(row.shard, row.source, row.rows, objects, columns=columns))
     hidden = {shard: one.rows for shard, one in browser.hidden.items()}
-    listed = listed_shards(scratch, FOLDER, ClusterShard, shards, hidden)
-    return ClusterTasks(browser.store.objects, kind, most, listed, scratch)
+    listed = listed_shards(steps, ClusterShard, shards, hidden)
+    return ClusterTasks(browser.store.objects, kind, most, listed, steps)
 
 
 def _layers(browser: Browser, kind: Kind) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.query.find_sample import Place
+from winnow.pipelines.running.job_steps import JobSteps
 from winnow.pipelines.running.shard_list import ListedShard, ShardList
 from winnow.pipelines.running.shard_pass import ShardPass, listed_shards
 from winnow.pipelines.store import layout
@@ -22,7 +23,6 @@ from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.errors import StoreError, WinnowError
 from winnow.schemas.records import Generation, from_json, to_json
 
-FOLDER = f"{layout.SCRATCH}search"
 ID_BYTES = 16
 SHOWN = 5
 """How many samples an error lists if several match."""
@@ -97,12 +97,12 @@ class SearchTasks:
     objects: ObjectStore
     wanted: Wanted
     shards: ShardList[ListedShard]
-    scratch: ObjectStore
+    steps: JobSteps
 
     @property
     def searching(self) -> ShardPass:
         """The pass over all shards."""
-        return ShardPass(self.scratch, FOLDER, "Search", self.shards.groups, self.search)
+        return ShardPass(self.steps, "Search", self.shards.groups, self.search)
 
     def search(self, group: int) -> bytes:
         """Search a range of shards, until there is enough; little is read after that, on a disk nothing."""
@@ -137,12 +137,12 @@ class SearchTasks:
         return Found(tuple(rows), forgotten)
 
 
-def search_tasks(store: Store, generation: Generation, wanted: Wanted, scratch: ObjectStore) -> SearchTasks:
-    """Return the tasks over all shards of a generation, listed in a scratch folder."""
+def search_tasks(store: Store, generation: Generation, wanted: Wanted, steps: JobSteps) -> SearchTasks:
+    """Return the tasks over all shards of a generation, listed in the passes' folder."""
     rows = store.manifest(generation, layout.SAMPLES)
     shards = [ListedShard(row.shard, row.source, row.rows, {layout.SAMPLES: row.object}) for row in rows]
     hidden = {shard: one.rows for shard, one in hidden_rows(store, generation).items()}
-    return SearchTasks(store.objects, wanted, listed_shards(scratch, FOLDER, ListedShard, shards, hidden), scratch)
+    return SearchTasks(store.objects, wanted, listed_shards(steps, ListedShard, shards, hidden), steps)
 
 
 def the_one(store: Store, generation: Generation, wanted: Wanted, found: Found) -> Place:

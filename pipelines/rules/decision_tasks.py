@@ -35,15 +35,13 @@ from winnow.pipelines.rules.score_overlaps import (
     overlaps_with_rules,
     votes_of_scores,
 )
+from winnow.pipelines.running.job_steps import JobSteps
 from winnow.pipelines.running.scratch_parts import put_arrays, put_part, read_arrays, read_part
 from winnow.pipelines.running.shard_list import ListedShard, ShardList
 from winnow.pipelines.running.shard_pass import ShardPass, listed_shards
-from winnow.pipelines.store import layout
-from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.hiding.scans import NOTHING
 from winnow.schemas.records import from_json, to_json
 
-FOLDER = f"{layout.SCRATCH}rules"
 _CANDIDATES, _REPLACED = "candidates", "replaced"
 
 
@@ -84,18 +82,18 @@ class DecisionTasks:
     detectors: tuple[Detector, ...] | None  # None if nothing is to be detected
     scores: tuple[str, ...]
     shards: ShardList[ListedShard]
-    scratch: ObjectStore
+    steps: JobSteps
 
     @property
     def finding(self) -> ShardPass | None:
         """The pass that finds candidates; None if no duplicates are dropped."""
         if self.pinned.program.choice is None:
             return None
-        return ShardPass(self.scratch, FOLDER, "Candidates", self.shards.groups, self.find)
+        return ShardPass(self.steps, "Candidates", self.shards.groups, self.find)
 
     def deciding(self, *, rules: bool) -> ShardPass:
         """The pass that decides, after representatives were chosen; without rules it only measures."""
-        return ShardPass(self.scratch, FOLDER, "Decisions", self.shards.groups, partial(self.decide, rules=rules))
+        return ShardPass(self.steps, "Decisions", self.shards.groups, partial(self.decide, rules=rules))
 
     def find(self, group: int) -> bytes:
         """Find the candidates of a range of shards, and store their table."""
@@ -116,7 +114,7 @@ class DecisionTasks:
                 return to_json(_Found(one))
             found.append(one)
         merged = Candidates.merged(found)
-        put_part(self.scratch, FOLDER, _CANDIDATES, group, merged.table.to_batches()[0])
+        put_part(self.steps.objects, self.steps.scratch, _CANDIDATES, group, merged.table.to_batches()[0])
         return to_json(_Found(None, merged.large, merged.large_count, merged.accepted))
 
     def choose(self, results: Iterable[bytes]) -> "tuple[Duplicates, Undecided | None]":
@@ -129,7 +127,7 @@ class DecisionTasks:
             return NO_DUPLICATES, undecided
         with RepresentativeChooser(choice) as chooser:
             for group, one in enumerate(parts):
-                table = pa.Table.from_batches([read_part(self.scratch, FOLDER, _CANDIDATES, group)])
+                table = pa.Table.from_batches([read_part(self.steps.objects, self.steps.scratch, _CANDIDATES, group)])
                 chooser.add(Candidates(table, one.large, one.large_count, one.accepted))
             chosen = chooser.chosen([one.shard for one in self.shards.all])
         for group in range(self.shards.groups):
@@ -139,7 +137,7 @@ class DecisionTasks:
                 kind: pa.array(rows[slice(*np.searchsorted(rows, bounds).tolist())])
                 for kind, rows in chosen.lost.items()
             }
-            put_arrays(self.scratch, FOLDER, _REPLACED, group, replaced)
+            put_arrays(self.steps.objects, self.steps.scratch, _REPLACED, group, replaced)
         return chosen, None
 
     def decide(self, group: int, *, rules: bool = True) -> bytes:
@@ -227,7 +225,7 @@ class DecisionTasks:
     def _duplicates(self, group: int, numbers: Mapping[str, int]) -> Duplicates:
         if self.pinned.program.choice is None:
             return NO_DUPLICATES
-        replaced = read_arrays(self.scratch, FOLDER, _REPLACED, group)
+        replaced = read_arrays(self.steps.objects, self.steps.scratch, _REPLACED, group)
         lost = {kind: replaced[kind].to_numpy() for kind in self.pinned.program.choice.kinds}
         return Duplicates(lost, numbers=numbers)
 
@@ -245,15 +243,15 @@ class _OfShard:
     undecided: _Undecidable | None = None
 
 
-def decision_tasks(asked: Asked, scratch: ObjectStore) -> DecisionTasks:
-    """Return the tasks over all shards, listed in an empty scratch folder."""
+def decision_tasks(asked: Asked, steps: JobSteps) -> DecisionTasks:
+    """Return the tasks over all shards, listed in the passes' folder."""
     pinned = asked.pinned.with_layers(asked.generation, asked.layers)
     shards = [
         ListedShard(one.shard, one.source, one.rows, {layer: one.objects[layer] for layer in asked.layers})
         for one in pinned.shards
     ]
-    listed = listed_shards(scratch, FOLDER, ListedShard, shards, {one.shard: one.hidden for one in pinned.shards})
-    return DecisionTasks(replace(pinned, shards=()), asked.detectors, asked.scores, listed, scratch)
+    listed = listed_shards(steps, ListedShard, shards, {one.shard: one.hidden for one in pinned.shards})
+    return DecisionTasks(replace(pinned, shards=()), asked.detectors, asked.scores, listed, steps)
 
 
 def _first(undecided: Iterable[_Undecidable | None]) -> Undecided | None:

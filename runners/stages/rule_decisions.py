@@ -6,7 +6,7 @@ from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.rules.coverage import SafetyCoverage, coverage_of, detectors_of
-from winnow.pipelines.rules.decision_tasks import FOLDER, decision_tasks
+from winnow.pipelines.rules.decision_tasks import decision_tasks
 from winnow.pipelines.rules.kept_decisions import Asked, KeptDecisions, find_decisions, keep_decisions
 from winnow.pipelines.rules.near_thresholds import NearThreshold, counted_thresholds, near_thresholds
 from winnow.pipelines.rules.pinning import PinnedProgram, pin_no_rules
@@ -112,8 +112,8 @@ def decisions_if_any(
 
 def decide_all(asked: Asked, engine: Engine = HERE, console: Console | None = None) -> KeptDecisions:
     """Decide every row, in tasks."""
-    with shard_passes(asked.pinned.store, FOLDER, engine, console) as passes:
-        tasks = decision_tasks(asked, passes.scratch)
+    with shard_passes(asked.pinned.store, "rules", engine, console) as passes:
+        tasks = decision_tasks(asked, passes.steps)
         finding = tasks.finding
         chosen, why = (NO_DUPLICATES, None) if finding is None else tasks.choose(passes.results(finding))
         return tasks.merged(asked, passes.results(tasks.deciding(rules=why is None)), chosen, why)

@@ -13,7 +13,6 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.query.basis import find_kept, keep
 from winnow.pipelines.query.cluster_counts import BIN_NAMES, Cluster, Overview
 from winnow.pipelines.query.cluster_tasks import (
-    FOLDER,
     KEPT,
     KeptClusters,
     cluster_tasks,
@@ -116,8 +115,8 @@ def overview(
     path = clusters_path(basis, kind)
     kept = find_kept(objects, KeptClusters, path) if most <= KEPT else None
     if kept is None:
-        with shard_passes(browser.store, FOLDER, engine, console) as passes:
-            kept = kept_clusters(basis, cluster_tasks(browser, kind, max(most, KEPT), passes.scratch), passes.results)
+        with shard_passes(browser.store, "clusters", engine, console) as passes:
+            kept = kept_clusters(basis, cluster_tasks(browser, kind, max(most, KEPT), passes.steps), passes.results)
         if most <= KEPT:
             keep(objects, path, kept)
     return kept.overview(browser, kind, most)
