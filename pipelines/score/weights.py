@@ -107,7 +107,7 @@ def _trajectory_settings(bound: BoundScore, state: StoreState) -> dict[str, Json
     return settings | {
         "train": _training_settings(bound, plan.training),
         "method": bound.method,
-        "temperature": plan.temperature,
+        "temperature": asdict(plan)["temperature"],
         "checkpoints": plan.checkpoints,
         "parameters": list(bound.entry.parameters),
         "rows": _training_rows(bound, bound.trajectory_rows, state),

@@ -57,7 +57,11 @@ def add_fit(parts: "Commands") -> None:
         "--seed", type=int, default=0, metavar="N", help="seed of the bootstrap and the tests (default: 0)"
     )
     fit.add_argument(
-        "--min-seeds", type=int, default=2, metavar="N", help="seeds required per family (default: %(default)s)"
+        "--min-seeds",
+        type=int,
+        default=1,
+        metavar="N",
+        help="seeds required per family (default: %(default)s; one seed is warned of)",
     )
     fit.add_argument("--output", metavar="LAW.json", help="write the law to this file")
     fit.add_argument("--plot", metavar="FILE.svg", help=f"plot losses against p with the fitted law, {_PLOT}")

@@ -1,7 +1,8 @@
 """Build frozen dataclasses from located YAML, for the recipe and every operator's config.
 
 A config is a frozen dataclass; its annotations define the allowed values. Supported types: `bool`, `int`, `float`,
-`str`, `Literal`, `X | None`, `tuple[X, ...]`, nested dataclasses, unions of them (distinguished by their keys),
+`str`, `Literal`, `X | None`, `tuple[X, ...]`, nested dataclasses, unions of them (distinguished by their keys)
+and scalars,
 `Annotated[X, check, …]`, and dataclasses by name, as a mapping with `Annotated[tuple[X, ...], ByName(…)]` or as a list
 with `Listed(…)`. A whole number whose name ends in `_bytes` may be written as a size (`256 MiB`). A `ValueError` from
 `__post_init__` is reported at the mapping's line.
@@ -187,8 +188,8 @@ def _unchecked(base: object, node: Node, where: str, problems: Problems) -> obje
         if len(inner) != 1:
             raise TypeError(f"{where}: a config's unions are X | None")
         return build_value(inner[0], node, where, problems)
-    if origin in (Union, types.UnionType) and isinstance(node, MapNode):
-        return _dataclass(_best_match(arguments, node), node, where, problems, {})
+    if origin in (Union, types.UnionType) and isinstance(node, MapNode) and _mapped(arguments):
+        return _dataclass(_best_match(_mapped(arguments), node), node, where, problems, {})
     if origin is tuple and isinstance(node, ListNode):
         return _tuple(arguments, node, where, problems)
     if dataclasses.is_dataclass(base) and isinstance(node, MapNode):
@@ -200,6 +201,11 @@ def _unchecked(base: object, node: Node, where: str, problems: Problems) -> obje
             return value
     problems.add(node.place, where, f"expected {_in_words(base, where)}, found {kind_of(node)}{_hint(base, node)}")
     return _FAILED
+
+
+def _mapped(kinds: tuple[object, ...]) -> tuple[object, ...]:
+    """The kinds of a union that are written as a mapping."""
+    return tuple(kind for kind in kinds if dataclasses.is_dataclass(kind))
 
 
 def _best_match(kinds: tuple[object, ...], node: MapNode) -> type:

@@ -16,6 +16,28 @@ _ACCELERATOR = Matching(
 )
 _GLOB = Matching(r"[^\x00-\x20\x7f]{1,200}", "a glob over names of parameters, such as head.*")
 
+
+@dataclass(frozen=True)
+class RelativeTemperature:
+    """A temperature in units of the standard deviation of a batch's scores, so that it suits features of any norm."""
+
+    relative: Annotated[float, Between(1e-6, 1e6)]
+
+
+Temperature: TypeAlias = float | RelativeTemperature
+
+
+@dataclass(frozen=True)
+class _Temperature:
+    """A number above zero, or one of a batch's standard deviations."""
+
+    expects: str = "a number from 1e-06 to 1_000_000.0, or {relative: such a number}"
+
+    def complaint(self, value: object) -> str | None:
+        """Name the bounds if a number is outside them."""
+        return Between(1e-6, 1e6).complaint(value)
+
+
 Weighing: TypeAlias = Literal["uniform", "mimic", "grand", "rho"]
 Binarise: TypeAlias = Literal["threshold", "kmeans", "gmm", "top"]
 
@@ -71,7 +93,7 @@ class TrajectoryConfig:
     weights: Annotated[tuple[Annotated[str, _FILE], ...], NotEmpty()] | None = None
     checkpoints: Annotated[int, Between(1, 64)] = 3
     method: Weighing | None = None  # None: mimic, or uniform if the reference begins at the trajectory's end
-    temperature: Annotated[float, Between(1e-6, 1e6)] = 1.0  # the paper's, on images
+    temperature: Annotated[Temperature, _Temperature()] = 1.0  # the paper's, on images
     train_on: Annotated[str, NotEmpty()] | None = None  # None for the scored samples
     training: TrainingConfig = TrainingConfig()
 
@@ -89,7 +111,7 @@ class FilterConfig:
     of: Literal["mimic", "rho"] = "mimic"
     binarise: Binarise = "gmm"
     batch: Annotated[int, Between(2, 1 << 20)] = 32  # of the threshold 1/batch; the paper's
-    temperature: Annotated[float, Between(1e-6, 1e6)] = 1.0
+    temperature: Annotated[Temperature, _Temperature()] = 1.0
     top: Annotated[float, Between(0.000001, 0.999999)] = 0.4  # the paper's largest share on DataComp
     aggregate: Literal["majority", "label_model"] = "majority"
     # a column, such as text.language.code, each of whose values is fitted separately

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.identity import digest
+from winnow.schemas.recipe.score import RelativeTemperature, Temperature
+from winnow.scoring.selection.in_batch import scale_of
 from winnow.scoring.tasks.protocol import Checkpoint, Floats, Method, TrainingSettings, Weights
 
 Integers = NDArray[np.int64]
@@ -67,9 +69,14 @@ def schedule_of(count: int, settings: TrainingSettings, reference: Weights | Non
     for name in ("epochs", "batch", "keep"):
         if getattr(settings, name) < 1:
             raise ScoreError(f"{name} {getattr(settings, name)}: expected at least 1")
-    for name in ("learning_rate", "temperature"):
-        if not 0 < getattr(settings, name) < np.inf:
-            raise ScoreError(f"{name} {getattr(settings, name)}: expected a number above 0")
+    given = settings.temperature
+    positive = {
+        "learning_rate": settings.learning_rate,
+        "temperature": given.relative if isinstance(given, RelativeTemperature) else given,
+    }
+    for name, value in positive.items():
+        if not 0 < value < np.inf:
+            raise ScoreError(f"{name} {value}: expected a number above 0")
     if not 0 <= settings.weight_decay < np.inf:
         raise ScoreError(f"weight_decay {settings.weight_decay}: expected 0 or more")
     if reference is None and settings.method in ("mimic", "rho"):
@@ -87,18 +94,18 @@ def generator(*parts: str | int) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=int.from_bytes(digest(*parts), "little")))
 
 
-def in_batch(method: Method, values: Floats, temperature: float) -> Floats:
+def in_batch(method: Method, values: Floats, temperature: Temperature) -> Floats:
     """The weight of each sample of a batch; they sum to 1.
 
     Args:
         method: Defines the values: scores, gradient norms, losses above the reference's; unused for `uniform`.
         values: One per sample.
-        temperature: Used only for scores, as in the paper.
+        temperature: Used only for scores, as in the paper; a relative one is in units of their standard deviation.
     """
     if method == "uniform":
         return np.full(len(values), 1 / len(values))
     if method == "mimic":
-        values = values / temperature
+        values = values / scale_of(values, temperature)
     raised: Floats = np.exp(values - values.max())
     raised /= raised.sum()
     return raised

@@ -14,15 +14,14 @@ from typing import Final
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.law import ScalingLaw
 from winnow.schemas.recipe.mix import MAX_EPOCHS, FamilyLevel, StageConfig, Unit
-from winnow.scoring.mixture.by_law import ByLaw, fallback, foreign_families, no_common_families
+from winnow.scoring.mixture.by_law import ByLaw, fallback, foreign_families, no_common_families, probes
 from winnow.scoring.mixture.cells import NOT_SAID, Absent, Cell, Node, cell_tree, leaves, listed
 from winnow.scoring.mixture.filling import EXACT
-from winnow.scoring.mixture.levels import Level, by_method, ordered, spread, weighted_tree
+from winnow.scoring.mixture.levels import Level, amounts_at, by_method, ordered, spread, weighted_tree
 from winnow.scoring.mixture.narrowing import narrowed, of_stage, refused
 
 __all__ = ["Allocation", "Cell", "allocate"]
 
-_FAMILIES: Final = 2  # the index of their level
 _NOTED: Final = 4  # most strata or nodes named in a note
 
 
@@ -66,12 +65,12 @@ def allocate(
     numbers, notes = narrowed(cells, stage, unit, absent)
     families = stage.families or FamilyLevel()
 
-    def build_tree(epochs: float) -> tuple[Node, tuple[Level, ...]]:
+    def build_tree(epochs: float) -> tuple[Node, tuple[Level, ...], int]:
         level: Level = by_method(families) if families.law is None else fallback(families, epochs)
-        keys, levels = ordered(stage, level, cells)
-        return weighted_tree(cell_tree(cells, numbers, keys), levels, cells, stage.bands, epochs), levels
+        keys, levels, place = ordered(stage, level, cells)
+        return weighted_tree(cell_tree(cells, numbers, keys), levels, cells, stage.bands, epochs), levels, place
 
-    root, levels = build_tree(max_epochs)
+    root, levels, of_families = build_tree(max_epochs)
     written = budget is not None
     if budget is None:
         if root.capacity == 0:
@@ -85,13 +84,15 @@ def allocate(
         raise _too_large(budget, root, max_epochs, stage, unit, lambda epochs: build_tree(epochs)[0].capacity)
     by_law: ByLaw | None = None
     if families.law is not None:
-        by_law = _by_law(law, families, cells, root, levels, stage, budget)
-        levels = tuple(by_law if place == _FAMILIES else level for place, level in enumerate(levels))
+        by_law = _by_law(law, families, cells, root, levels[of_families], of_families, stage, budget)
+        for within in (False, True):
+            by_law.settle(list(amounts_at(of_families, root, levels, budget, within=within)), within=within)
+        levels = tuple(by_law if place == of_families else level for place, level in enumerate(levels))
     asked, target = [0] * len(cells), [0] * len(cells)
     spread(root, levels, budget, asked, within=False)
     spread(root, levels, budget, target, within=True)
     if by_law is not None:
-        notes += _of_law(by_law, cells, numbers, target, unit)
+        notes += _of_law(by_law, cells, numbers, target, unit, stage.place.file)
     notes += _moved_notes(cells, asked, target, unit)
     if not written:
         notes += _repeat_notes(root, levels if by_law is None else None, target, budget, max_epochs, unit)
@@ -127,17 +128,18 @@ def _by_law(
     families: FamilyLevel,
     cells: Sequence[Cell],
     root: Node,
-    levels: Sequence[Level],
+    fallback_level: Level,
+    depth: int,
     stage: StageConfig,
     budget: int,
 ) -> ByLaw:
     if law is None:
         raise ValueError(f"the law {families.law} is not given")
-    names = _names(root, _FAMILIES)
+    names = _names(root, depth)
     if not set(names) & set(law.names):
         codes = {cells[number].stratum.language for number in root.cells}
         raise refused(stage, "mix.families.law", no_common_families(law, families, names, codes))
-    return ByLaw(law, families, levels[_FAMILIES], cells, budget, f"{stage.place}: mix.families.law: {of_stage(stage)}")
+    return ByLaw(law, families, fallback_level, budget, f"{stage.place}: mix.families.law: {of_stage(stage)}")
 
 
 def _names(root: Node, depth: int) -> list[str]:
@@ -183,7 +185,7 @@ def _unimax(stage: StageConfig) -> list[float]:
 
 
 def _of_law(
-    by_law: ByLaw, cells: Sequence[Cell], numbers: Sequence[int], target: Sequence[int], unit: Unit
+    by_law: ByLaw, cells: Sequence[Cell], numbers: Sequence[int], target: Sequence[int], unit: Unit, recipe: str
 ) -> list[str]:
     """Notes on families without an exponent, and the law's warnings."""
     notes = []
@@ -195,11 +197,12 @@ def _of_law(
             unfitted[family] = unfitted.get(family, 0) + target[number]
     if unfitted:
         got = listed([f"{name} {units:,}" for name, units in sorted(unfitted.items())], 12)
-        strangers = f"; {strange}" if (strange := foreign_families(by_law.law, by_law.config)) else ""
-        notes.append(f"no fitted exponent, shares by {by_law.config.unfitted} instead, in {unit}: {got}{strangers}")
+        strange = foreign_families(by_law.law, by_law.config)
+        more = f"; {strange}" if strange else probes(by_law.law, by_law.config, sorted(unfitted), recipe)
+        notes.append(f"no fitted exponent, shares by {by_law.config.unfitted} instead, in {unit}: {got}{more}")
     if unit != "tokens":
         notes.append(f"the law counts D in tokens, this mixture in {unit}: D is assumed to be {by_law.budget:,}")
-    return notes + [f"law: {line} (in {listed(nodes, _NOTED)})" for line, nodes in by_law.warnings.items()]
+    return notes + [f"law: {line}" for line in by_law.warnings]
 
 
 def _moved_notes(cells: Sequence[Cell], asked: Sequence[int], target: Sequence[int], unit: Unit) -> list[str]:

@@ -1,43 +1,43 @@
 """The level of families by the scaling law, with a fallback method for families that the law lacks.
 
-It is `sampling.by_law` in whole units and within what earlier stages left. The law's D is the whole budget, not one
-source's part.
+The law's D is the whole budget, and its p a family's share of the whole mixture. So all nodes that are divided into
+families (sources with a share of their own, or the whole mixture) are solved at once, in whole units and within what
+earlier stages left.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Final, TypeAlias, get_args
+from typing import Final, get_args
+
+import numpy as np
 
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.languages import grouping
 from winnow.schemas.law import ScalingLaw
 from winnow.schemas.problems import shown
 from winnow.schemas.recipe.mix import FamiliesBy, FamilyLevel
-from winnow.scoring.mixture.cells import Cell, Node, listed
+from winnow.scoring.mixture.cells import Node, listed
 from winnow.scoring.mixture.filling import distributed, quantised
 from winnow.scoring.mixture.levels import Level, Proportional, Tempered, UniMax
 from winnow.scoring.sampling import TEMPERATURE
-from winnow.scoring.scaling_law.mixing import Question, family_ratios
+from winnow.scoring.scaling_law.mixing import Question, ratios_across_sources
 
 _DIGITS: Final = 8
 """Of the law's shares: its file writes no more, and the solver's last digits are floats'."""
 
-_Parts: TypeAlias = tuple[list[int], tuple[str, ...]]
-
 
 @dataclass
 class ByLaw:
-    """The law's optimum."""
+    """The law's optimum over all nodes whose families it shares: the p of the law is of the whole mixture."""
 
     law: ScalingLaw
     config: FamilyLevel
     fallback: Level
-    cells: Sequence[Cell]
     budget: int
     where: str  # the setting, for messages
-    solved: dict[tuple[tuple[str, ...], int, int], _Parts] = field(default_factory=dict)  # without bounds
-    warnings: dict[str, list[str]] = field(default_factory=dict)  # of the law, and the nodes that it gave them for
+    warnings: tuple[str, ...] = ()  # of the law, about the shares within what is available
+    _settled: dict[tuple[tuple[str, ...], bool], list[int]] = field(default_factory=dict)
 
     def weigh(self, children: Sequence[Node]) -> list[int]:
         """The fallback's weights: the law has none that are independent of the amount."""
@@ -48,63 +48,74 @@ class ByLaw:
         return child.capacity
 
     def share(self, node: Node, amount: int, *, within: bool) -> list[int]:
-        """The shares of least loss for families that the law knows, in the room left by the fallback."""
-        found = self.fallback.share(node, amount, within=within)
-        known = [place for place, child in enumerate(node.children) if child.name in self.law.names]
-        room = sum(found[place] for place in known)
-        if room == 0 or len(known) == 1:  # the room is what the fallback gives it
-            return found
-        children = [node.children[place] for place in known]
-        problem = node.path, room, amount
-        if problem not in self.solved:
-            self.solved[problem] = self._optimum(children, room, amount, None)
-        parts, warnings = self.solved[problem]
-        if within and any(part > child.capacity for part, child in zip(parts, children, strict=True)):
-            parts, warnings = self._optimum(children, room, amount, [child.capacity for child in children])
-        if within:
-            of = self.cells[node.cells[0]].stratum
-            for line in warnings:
-                self.warnings.setdefault(line, []).append(f"{of.source_class} / {of.source}")
-        for place, part in zip(known, parts, strict=True):
-            found[place] = part
+        """The node's part of what `settle` found for all nodes."""
+        found = self._settled[node.path, within]
+        assert sum(found) == amount
         return found
 
-    def _optimum(self, children: Sequence[Node], room: int, amount: int, most: Sequence[int] | None) -> _Parts:
-        """Each child's part of the room, and the law's warnings."""
-        if most is not None and room == sum(most):
-            return list(most), ()
-        open_ = [place for place in range(len(children)) if most is None or most[place]]
-        named = [children[place] for place in open_]
-        narrowed = replace(
+    def settle(self, nodes: Sequence[tuple[Node, int]], *, within: bool) -> None:
+        """Share the amounts of all nodes among their families, at once.
+
+        Families that the law lacks get what the fallback gives them in each node; the law shares out the rest.
+        """
+        rooms: list[tuple[Node, list[int], int]] = []
+        for node, amount in nodes:
+            found = self.fallback.share(node, amount, within=within)
+            self._settled[node.path, within] = found
+            if (room := sum(found[place] for place in self._known(node))) > 0:
+                rooms.append((node, found, room))
+        most = [[self._limit(child, room, within) for child in node.children] for node, _, room in rooms]
+        there = {
+            node.children[place].name
+            for (node, _, _), limits in zip(rooms, most, strict=True)
+            for place in self._known(node)
+            if limits[place]
+        }
+        # Draws give the uncertainty of shares, which is not needed here and takes long.
+        law = replace(
             self.law,
-            # Draws give the uncertainty of shares, which is not needed here and takes long.
-            families=tuple(
-                replace(family, draws=()) for family in self.law.families if self._is_of(family.family, named)
-            ),
+            families=tuple(replace(one, draws=()) for one in self.law.families if one.family in there),
         )
-        question = Question(
-            self.config.objective,
-            self.config.n,
-            float(self.budget),
-            room / amount,
-            None if most is None else {children[place].name: most[place] / amount for place in open_},
-            {child.name: child.units / amount for child in named} if self.config.repeats else None,
-        )
+        if not rooms:
+            return
+        column = {name: number for number, name in enumerate(law.names)}
+        caps, unique = np.zeros((2, len(rooms), len(column)))
+        for number, ((node, _, _), limits) in enumerate(zip(rooms, most, strict=True)):
+            for place in self._known(node):
+                if limits[place]:
+                    child = node.children[place]
+                    caps[number, column[child.name]] = limits[place]
+                    unique[number, column[child.name]] = child.units
+        of = np.array([room for _, _, room in rooms], np.float64)
+        question = Question(self.config.objective, self.config.n, float(self.budget))
         try:
-            ratios = family_ratios(narrowed, question)
+            shares, warnings = ratios_across_sources(
+                law,
+                question,
+                of / self.budget,
+                caps / self.budget,
+                unique / self.budget if self.config.repeats else None,
+            )
         except WinnowError as error:
             raise RecipeError(f"{self.where}{error}") from None
-        by_name = dict(zip(ratios.families, ratios.shares, strict=True))
-        weights = quantised([Decimal(repr(by_name[child.name])) for child in named], _DIGITS)
-        parts = [0] * len(children)
-        bounds = None if most is None else [most[place] for place in open_]
-        for place, part in zip(open_, distributed(weights, room, bounds), strict=True):
-            parts[place] = part
-        return parts, ratios.warnings[:-1]  # the last says that there are no draws
+        if within:
+            self.warnings = warnings
+        for (node, found, room), limits, given in zip(rooms, most, shares, strict=True):
+            open_ = [place for place in self._known(node) if limits[place]]
+            weights = quantised(
+                [Decimal(repr(float(given[column[node.children[one].name]]))) for one in open_], _DIGITS
+            )
+            parts = dict(zip(open_, distributed(weights, room, [limits[one] for one in open_]), strict=True))
+            for place in self._known(node):
+                found[place] = parts.get(place, 0)
+
+    def _known(self, node: Node) -> list[int]:
+        """The places of the children that the law knows."""
+        return [place for place, child in enumerate(node.children) if child.name in self.law.names]
 
     @staticmethod
-    def _is_of(family: str, children: Sequence[Node]) -> bool:
-        return any(child.name == family for child in children)
+    def _limit(child: Node, room: int, within: bool) -> int:
+        return min(child.capacity, room) if within else room
 
 
 def fallback(config: FamilyLevel, max_epochs: float) -> Level:
@@ -131,6 +142,22 @@ def no_common_families(law: ScalingLaw, config: FamilyLevel, names: Sequence[str
     return (
         f"{shown(config.law or '', 200)} is of {listed(law.names)}, and knows none of the mixture's families "
         f"(by: {config.by}): {listed(names)}; {what}"
+    )
+
+
+def probes(law: ScalingLaw, config: FamilyLevel, unfitted: Sequence[str], recipe: str) -> str:
+    """The runs that would give families an exponent; empty if none of them has text of one family."""
+    groups = set(grouping(config.by).groups())
+    missing = [name for name in unfitted if name in groups]
+    if not missing:
+        return ""
+    beside = [name for name in law.names if name in groups][:1]  # a mixture has two families at least
+    full = law.mode == "full"
+    sizes = ", three models and three tokens" if full else ""
+    return (
+        f"; to measure them: winnow law probe {recipe} --grid grid.yaml --output more.csv, with families: "
+        f"[{listed([*beside, *missing], 12)}] and grouping: {config.by}{sizes} in grid.yaml; then winnow law fit "
+        f"runs.csv more.csv{'' if full else ' --mode gamma'} --output {config.law}"
     )
 
 

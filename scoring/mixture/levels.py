@@ -6,7 +6,7 @@ what may be used: anything excluded by a share of 0 or a band does not count, an
 often as they are repeated.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from typing import Protocol
@@ -134,23 +134,36 @@ def by_method(level: FamilyLevel | LanguageLevel) -> Level:
     return by_shares(level.weights)
 
 
-def ordered(stage: StageConfig, families: Level, cells: Sequence[Cell]) -> tuple[tuple[Key, ...], tuple[Level, ...]]:
-    """Each level's key and how it shares, from outermost to innermost."""
+def ordered(
+    stage: StageConfig, families: Level, cells: Sequence[Cell]
+) -> tuple[tuple[Key, ...], tuple[Level, ...], int]:
+    """Each level's key and how it shares, from outermost to innermost; and the place of the level of families.
+
+    A law is of the whole mixture. So it is bound by shares of classes and sources only where the recipe sets them;
+    otherwise sources are inside families, and each family is taken from wherever it is available.
+    """
     outer: list[tuple[Key, Level]] = [
         (lambda stratum: stratum.source_class, by_shares(stage.classes)),
         (lambda stratum: stratum.source, by_shares(stage.sources)),
     ]
+    written = [stage.classes is not None, stage.sources is not None]
     if stage.classes is None:  # shares of sources are of the whole
         outer.reverse()
+        written.reverse()
+    free: list[tuple[Key, Level]] = []
+    if stage.families is not None and stage.families.law is not None:
+        free = [level for level, own in zip(outer, written, strict=True) if not own]
+        outer = [level for level, own in zip(outer, written, strict=True) if own]
     languages = Proportional() if stage.languages is None else by_method(stage.languages)
     bands = Proportional() if stage.bands is None else Banded(stage.bands, cells)
     inner: list[tuple[Key, Level]] = [
         (lambda stratum: stratum.family, families),
+        *free,
         (lambda stratum: stratum.language, languages),
         (lambda stratum: stratum.band, bands),
     ]
     keys, levels = zip(*outer, *inner, strict=True)
-    return keys, levels
+    return keys, levels, len(outer)
 
 
 def weighted_tree(
@@ -183,3 +196,17 @@ def spread(node: Node, levels: Sequence[Level], amount: int, into: list[int], *,
         level, *inner = levels
         for child, part in zip(node.children, level.share(node, amount, within=within), strict=True):
             spread(child, inner, part, into, within=within)
+
+
+def amounts_at(
+    depth: int, node: Node, levels: Sequence[Level], amount: int, *, within: bool
+) -> Iterator[tuple[Node, int]]:
+    """The nodes at a depth that get anything, and what they get."""
+    if not amount:
+        return
+    if not depth:
+        yield node, amount
+        return
+    level, *inner = levels
+    for child, part in zip(node.children, level.share(node, amount, within=within), strict=True):
+        yield from amounts_at(depth - 1, child, inner, part, within=within)

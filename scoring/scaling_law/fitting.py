@@ -32,7 +32,7 @@ from winnow.scoring.scaling_law.models import (
     share_model,
     uncentred,
 )
-from winnow.scoring.scaling_law.required_runs import missing_runs, require_determined
+from winnow.scoring.scaling_law.required_runs import missing_runs, noise_unknown, require_determined
 from winnow.scoring.scaling_law.resampling import few_runs_factor, run_freedom, signs, wild
 from winnow.scoring.scaling_law.runs import RunTable
 from winnow.scoring.scaling_law.solving import Optimum, fitted, huber, refitted, spanned
@@ -61,7 +61,7 @@ class FitConfig:
     resamples: int = 1000
     confidence: float = 0.95
     seed: int = 0
-    min_seeds: int = 2
+    min_seeds: int = 1
 
     def __post_init__(self) -> None:
         delta = LEAST_DELTA if self.huber_delta is None else self.huber_delta
@@ -126,7 +126,7 @@ class LawFit:
             for fit in self.families
             if fit.draws_astray > 0.025
         ]
-        return tuple(found)
+        return tuple(line for line in (*found, noise_unknown(self.table)) if line)
 
 
 def fit_law(table: RunTable, config: FitConfig | None = None) -> LawFit:

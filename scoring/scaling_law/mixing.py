@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.law import ScalingLaw
 from winnow.schemas.problems import shown
+from winnow.scoring.scaling_law.across import shares_across_sources
 from winnow.scoring.scaling_law.predicting import distances, drawn_exponents, drawn_scales, exponents, scales
 from winnow.scoring.scaling_law.ratios import objective, optimal_shares, optimal_shares_with_repeats
 from winnow.scoring.scaling_law.repeats import R_STAR, effective_tokens
@@ -105,6 +106,26 @@ def family_ratios(law: ScalingLaw, question: Question) -> Ratios:
         float(gain_high),
         warnings,
     )
+
+
+def ratios_across_sources(
+    law: ScalingLaw, question: Question, rooms: Floats, most: Floats, unique: Floats | None
+) -> tuple[Floats, tuple[str, ...]]:
+    """What each source gives of each family (sources × families), and warnings about the families' whole shares.
+
+    Args:
+        law: The law, of the families that some source has.
+        question: The objective; the shares that each source has take the place of its total, caps and unique tokens.
+        rooms: Each source's part of the whole mixture.
+        most: The largest share that each source can give of each family.
+        unique: What each source has of each family without repeats; None: repeats are free.
+
+    Raises:
+        WinnowError: The question is not compatible with the law.
+    """
+    k, gammas = _problem(law, question)
+    shares = shares_across_sources(k, gammas, rooms, most, unique, question.r_star)
+    return shares, distances(law, question.n, question.d, shares.sum(axis=0))
 
 
 def sensitivity(law: ScalingLaw, question: Question) -> tuple[Sensitivity, ...]:

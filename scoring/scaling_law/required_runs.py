@@ -13,7 +13,7 @@ MOST_CELLS = 200  # pairs of N and D, each a parameter of the first stage
 LEAST_SIZES = 3  # values of N, and of D; fewer cannot separate floor, scale and exponent
 
 
-def require_determined(table: RunTable, mode: Mode, min_seeds: int = 2) -> None:
+def require_determined(table: RunTable, mode: Mode, min_seeds: int = 1) -> None:
     """Require a table that determines every parameter.
 
     Raises:
@@ -29,7 +29,19 @@ def require_determined(table: RunTable, mode: Mode, min_seeds: int = 2) -> None:
         raise SourceError("\n".join(f"{table.name}: {lack}" for lack in lacks[:20]))
 
 
-def missing_runs(rows: RunTable, mode: Mode, min_seeds: int = 2) -> list[str]:
+def noise_unknown(table: RunTable) -> str:
+    """The warning about families whose runs have one seed; empty if there are none."""
+    single = [family for family in table.families if len(np.unique(table.of(family).seed)) == 1]
+    if not single:
+        return ""
+    named = "every family" if len(single) == len(table.families) > 1 else ", ".join(single[:6])
+    return (
+        f"{named}: all runs have one seed, so the noise of training cannot be told from an error of the law; the "
+        "intervals rest on the residuals alone; add runs with another seed"
+    )
+
+
+def missing_runs(rows: RunTable, mode: Mode, min_seeds: int = 1) -> list[str]:
     """The problems with one family's rows; empty if there are none."""
     family = rows.families[int(rows.family[0])]
     found = []
@@ -44,8 +56,8 @@ def missing_runs(rows: RunTable, mode: Mode, min_seeds: int = 2) -> list[str]:
         )
     if len(np.unique(rows.seed)) < min_seeds:
         found.append(
-            f"{family}: every run has {_values('seed', rows.seed)}; add runs with another seed to measure noise, or "
-            f"accept one seed with --min-seeds 1"
+            f"{family}: {_values('seed', rows.seed)}, and --min-seeds {min_seeds} are required; add runs with another "
+            "seed, or require fewer"
         )
     if mode == "full":
         found += _missing_sizes(rows, family, cells)

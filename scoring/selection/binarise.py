@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.schemas.errors import RecipeError
+from winnow.schemas.recipe.score import RelativeTemperature, Temperature
 from winnow.schemas.uint128 import Words
 from winnow.scoring.mixture.cuts import ordered_key, value_of_key
 from winnow.scoring.selection.clusters import Cluster, Gaussians, two_gaussians, two_means
@@ -35,7 +36,7 @@ class BinariseRule:
     """How scores become votes."""
 
     rule: RuleName = "gmm"
-    temperature: float = 1.0  # threshold: of the softmax; the paper's, on images
+    temperature: Temperature = 1.0  # threshold: of the softmax; the paper's, on images
     batch: int = 32  # threshold: if batches are not given; the paper's
     share: float = 0.3  # top: the paper's filters of DataComp keep 0.3 to 0.4
     monotone: bool = True  # gmm: a higher score never has a lower keep probability
@@ -44,8 +45,9 @@ class BinariseRule:
     def __post_init__(self) -> None:
         if self.rule not in get_args(RuleName):
             raise RecipeError(f"unknown rule {self.rule!r}; expected one of {', '.join(get_args(RuleName))}")
-        if not 0 < self.temperature < float("inf"):
-            raise RecipeError(f"temperature {self.temperature}: expected a number above zero")
+        given = self.temperature
+        if not 0 < (given.relative if isinstance(given, RelativeTemperature) else given) < float("inf"):
+            raise RecipeError(f"temperature {given}: expected a number above zero")
         if self.batch < LEAST_BATCH:
             raise RecipeError(f"batch {self.batch}: expected {LEAST_BATCH} rows or more")
         if not 0 <= self.share <= 1:

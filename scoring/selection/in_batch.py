@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.schemas.recipe.score import RelativeTemperature, Temperature
 from winnow.scoring.selection.ranks import BATCHES, Floats, Ids, Integers, hashed
 
 LEAST_BATCH: Final = 2
@@ -50,17 +51,33 @@ def members(batches: Integers) -> list[Integers]:
     return [rows[first[sizes == size][:, np.newaxis] + np.arange(size)] for size in np.unique(sizes).tolist()]
 
 
-def above_uniform(scores: Floats, of: list[Integers], temperature: float) -> NDArray[np.int8]:
+def scale_of(scores: Floats, temperature: Temperature) -> Floats:
+    """τ of each batch (on the last axis), which divides its scores.
+
+    Args:
+        scores: The scores; -inf for none.
+        temperature: The same τ for all batches, or one in units of the standard deviation of each batch's scores.
+    """
+    if not isinstance(temperature, RelativeTemperature):
+        return np.full((*scores.shape[:-1], 1), temperature)
+    scored = ~np.isneginf(scores)
+    count = np.maximum(scored.sum(axis=-1, keepdims=True), 1)
+    middle = np.where(scored, scores, 0.0).sum(axis=-1, keepdims=True) / count
+    deviation = np.sqrt(np.where(scored, (scores - middle) ** 2, 0.0).sum(axis=-1, keepdims=True) / count)
+    return np.where(deviation > 0, temperature.relative * deviation, 1.0)  # equal scores: any τ gives even weights
+
+
+def above_uniform(scores: Floats, of: list[Integers], temperature: Temperature) -> NDArray[np.int8]:
     """1 where a row's weight is above 1/b, 0 where it is not, -1 where it has none; b counts rows with a score.
 
     Args:
         scores: The scores at one checkpoint.
         of: The rows of each batch (`members`).
-        temperature: τ.
+        temperature: τ, or what `scale_of` makes it of.
     """
     found = np.full(len(scores), -1, np.int8)
     for rows, values, ordered, size in _scored(scores, of):
-        weight = _exponentials(ordered, ordered, temperature)
+        weight = _exponentials(ordered, ordered, scale_of(ordered, temperature))
         above = weight * size > weight.sum(axis=1, keepdims=True)
         # Weights increase with scores, so rows are compared with the lowest score above 1/b.
         least = np.where(above, ordered, np.inf).min(axis=1, keepdims=True)
@@ -79,8 +96,8 @@ def _scored(scores: Floats, of: list[Integers]) -> Iterator[tuple[Integers, Floa
         yield rows[some], values[some], ordered[some], size[some]
 
 
-def _exponentials(values: Floats, ordered: Floats, temperature: float) -> Floats:
+def _exponentials(values: Floats, ordered: Floats, scale: Floats) -> Floats:
     """exp((m - maximum of the batch) / τ)."""
     with np.errstate(over="ignore"):  # for scores so far apart that the lower one has no weight
-        found: Floats = np.exp((values - ordered[:, -1:]) / temperature)
+        found: Floats = np.exp((values - ordered[:, -1:]) / scale)
     return found

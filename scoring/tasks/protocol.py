@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.schemas.assets import AnyAsset
+from winnow.schemas.recipe.score import Temperature
 
 Weights: TypeAlias = Mapping[str, NDArray[Any]]
 """Arrays of floating-point numbers by the names of parameters."""
@@ -75,7 +76,7 @@ class TrainingSettings:
     batch: int = 32  # the paper's
     learning_rate: float = 1e-4  # the paper's
     weight_decay: float = 1e-5  # the paper's
-    temperature: float = 1.0  # the paper's, on images
+    temperature: Temperature = 1.0  # the paper's, on images
     seed: int = 0
     parameters: tuple[str, ...] = ("*",)  # globs of the parameters with weighted gradients, the paper's mimic layer
     keep: int = 1  # the number of checkpoints, evenly spaced; the last step is always one

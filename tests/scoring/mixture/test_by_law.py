@@ -1,5 +1,6 @@
 """The level of families by the law: `sampling.by_law` in whole units."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -11,8 +12,9 @@ from tests.scoring.mixture.stages import cell, families, stage
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.law import ScalingLaw
 from winnow.schemas.recipe import StageConfig
-from winnow.scoring.mixture.allocation import allocate
+from winnow.scoring.mixture.allocation import Cell, allocate
 from winnow.scoring.sampling import Inventory, Mixture, by_law
+from winnow.scoring.scaling_law.mixing import Question, family_ratios
 
 LAW = law()
 KNOWN = {"germanic": 6_000_000, "indic": 1_000_000, "slavic": 3_000_000}
@@ -92,15 +94,82 @@ def test_what_the_law_does_not_know_is_noted_with_what_it_got() -> None:
     assert found.notes[0] == (
         "no fitted exponent, shares by proportional instead, in tokens: turkic 20,000, unclassified 10,000"
     )
-    assert found.notes[1] == (
-        "law: every family: D 1.03e+06 is 971 times below the smallest fitted value (1e+09) (in web / crawl)"
-    )
+    assert found.notes[1] == ("law: every family: D 1.03e+06 is 971 times below the smallest fitted value (1e+09)")
 
 
 def test_a_source_of_families_that_the_law_lacks_gets_the_fallback_alone() -> None:
     cells = [*families(KNOWN), cell("/code/unclassified/zxx", 500), cell("/code/uralic/fin", 1500)]
     text = "{families: {law: law.json, unfitted: proportional}, sources: {crawl: 0.9, code: 0.1}}"
     assert allocate(cells, stage(text), 10_000, 4.0, LAW, "samples").target[3:] == (250, 750)
+
+
+GAMMAS = {"Germanic": 0.08, "Indic": 0.15, "Slavic": 0.10}
+TWO_SOURCES = [
+    *(cell(f"/crawl/{name}/{name}", 10**9) for name in GAMMAS),
+    cell("/books/Germanic/deu", 10**9),
+]
+
+
+def of_three() -> ScalingLaw:
+    """A law of exponents alone."""
+    plain = law("gamma")
+    return replace(plain, families=tuple(replace(one, family=one.family.capitalize()) for one in plain.families))
+
+
+def total_of(shares: dict[str, float]) -> float:
+    return float(sum(share ** -GAMMAS[name] for name, share in shares.items()))
+
+
+def shares_of(cells: Sequence[Cell], target: Sequence[int]) -> dict[str, float]:
+    found = dict.fromkeys(GAMMAS, 0.0)
+    for one, units in zip(cells, target, strict=True):
+        found[one.stratum.family] += units / sum(target)
+    return found
+
+
+def test_the_share_of_a_law_is_of_the_whole_mixture_and_not_of_one_source() -> None:
+    text = "{families: {law: law.json}, sources: {crawl: 0.6, books: 0.4}}"
+    found = allocate(TWO_SOURCES, stage(text), 10**8, 4.0, of_three(), "samples")
+    shares = shares_of(TWO_SOURCES, found.target)
+    assert [shares[name] for name in GAMMAS] == pytest.approx([0.40, 0.36, 0.24], abs=0.005)
+    assert total_of(shares) <= 3.3952
+    assert sum(found.target[:3]) == 6 * 10**7
+    assert found.target == found.asked
+
+
+def test_where_every_source_has_everything_the_shares_are_those_of_winnow_law_ratios() -> None:
+    cells = [cell(f"/{source}/{name}/{name}", 10**12) for source in ("crawl", "books", "wiki") for name in GAMMAS]
+    text = "{families: {law: law.json}, sources: {crawl: 0.6, books: 0.3, wiki: 0.1}}"
+    shares = shares_of(cells, allocate(cells, stage(text), 10**9, 4.0, of_three(), "tokens").target)
+    wanted = family_ratios(of_three(), Question())
+    assert [shares[name] for name in wanted.families] == pytest.approx(list(wanted.shares), abs=1e-6)
+
+
+def test_without_shares_of_sources_families_are_taken_from_wherever_they_are() -> None:
+    cells = [cell("/crawl/Germanic/deu", 10**9), cell("/indic/Indic/hin", 10**6), cell("/slavic/Slavic/rus", 10**6)]
+    found = allocate(cells, stage("{families: {law: law.json}}"), 10**6, 4.0, of_three(), "samples")
+    wanted = dict(zip(*(lambda one: (one.families, one.shares))(family_ratios(of_three(), Question())), strict=True))
+    assert shares_of(cells, found.target) == pytest.approx(wanted, abs=1e-5)
+
+
+def test_warnings_are_about_shares_of_the_whole_mixture() -> None:
+    """In books Germanic has everything and in the crawl nothing; of the whole it has what the law wants."""
+    text = "{families: {law: law.json}, sources: {crawl: 0.6, books: 0.4}}"
+    notes = allocate(TWO_SOURCES, stage(text), 10**8, 4.0, of_three(), "tokens").notes
+    assert not any("law: " in note and " p " in note for note in notes)
+    little = "{families: {law: law.json}, sources: {crawl: 0.05, books: 0.95}}"
+    notes = allocate(TWO_SOURCES, stage(little), 10**8, 4.0, of_three(), "tokens").notes
+    assert [note.split(" p ")[0] for note in notes if " p " in note] == ["law: Indic:", "law: Slavic:"]
+    assert all(note.endswith("times below the smallest fitted value (0.1)") for note in notes if " p " in note)
+
+
+def test_families_without_an_exponent_are_told_the_runs_that_give_one() -> None:
+    cells = [cell("//Germanic/deu_Latn", 1000), cell("//Turkic/tur_Latn", 1000), cell("//unclassified/zxx", 10)]
+    note = allocate(cells, lawful(", by: group"), 1000, 4.0, of_three(), "tokens").notes[0]
+    assert note.endswith(
+        "; to measure them: winnow law probe recipe.yaml --grid grid.yaml --output more.csv, with families: [Germanic, "
+        "Turkic] and grouping: group in grid.yaml; then winnow law fit runs.csv more.csv --mode gamma --output law.json"
+    )
 
 
 def of_groups() -> ScalingLaw:
