@@ -16,7 +16,7 @@ from benchmarks.mimic.embeddings import Embedded, Features
 from benchmarks.mimic.images import Labels
 from winnow.scoring.linear.head import BIAS, WEIGHT, HeadScorer
 from winnow.scoring.linear.training import train_head
-from winnow.scoring.selection import Aggregation, BinariseRule, Kept, aggregate, binarise, estimate_quality, retained
+from winnow.scoring.selection import Aggregation, BinariseRule, Kept, aggregate, binarise, kept_share, retained
 from winnow.scoring.selection.binarise import RuleName
 from winnow.scoring.tasks.protocol import Floats, Method, TrainingSettings, Weights
 
@@ -124,7 +124,7 @@ def detect(trace: Trace, wrong: Mask, source: Source, rule: RuleName, how: Aggre
         # The rule takes a softmax over each batch, which gives weights back from their logarithms.
         values = np.log(np.maximum(trace.weights, np.finfo(np.float64).tiny))
     kept = aggregate(binarise(values, BinariseRule(rule), batches=trace.batches).kept, how)
-    return Detection(f1(retained(kept) == 0, wrong), estimate_quality(kept.fit).share, kept)
+    return Detection(f1(retained(kept) == 0, wrong), kept_share(kept.fit), kept)
 
 
 def f1(held: Mask, wrong: Mask) -> float:

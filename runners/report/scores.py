@@ -1,7 +1,7 @@
 """The section on scores: the quality of the data, the cuts, the highest and lowest samples, and the overlap of drops
 with rules and other scores."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from winnow.pipelines.score.deciding.records import Distribution
 from winnow.pipelines.score.overview import DropOverlap, FitOverview, ScoredSample, ScoreOverview
@@ -15,6 +15,7 @@ from winnow.scoring.selection import KEEP_AT, Quality
 from winnow.scoring.selection.binarise import Step
 from winnow.scoring.selection.clusters import Cluster
 from winnow.scoring.selection.describe import QUANTILES
+from winnow.scoring.selection.quality import Method
 
 SHOWN_FITS = 30
 """How many values of the grouping column are shown, those of the most samples first."""
@@ -26,9 +27,15 @@ NOTES = {
     "one_component": "one Gaussian took all samples: no votes",
     "not_converged": "did not converge",
 }
+WITHOUT_INTERVAL: Mapping[Method, str] = {
+    "overlap": "unknown, as the scores of good and bad samples overlap too much",
+    "kept": "not estimated, as only two Gaussians (binarise: gmm) model good and bad samples",
+}
+"""Why there is no estimate of the share of good samples."""
+
 _EXPLAINED = (
-    "The quality is the share of samples that the filter keeps, with a 95 % interval. The interval covers only chance, "
-    "not whether the score prefers the right samples."
+    "The quality is the share of good samples, if their scores and those of bad ones are two Gaussians, with a 95 % "
+    "interval. The interval covers only chance, not whether the score prefers the right samples."
 )
 
 
@@ -80,15 +87,16 @@ def _score(one: ScoreOverview) -> list[Html]:
 
 
 def _quality(one: ScoreOverview, fits: Sequence[FitOverview]) -> Html:
-    headers = [Header(one.by or "samples"), Header("votes by"), Header("decided", True), Header("quality", True)]
-    headers += [Header("from", True), Header("to", True), Header("interval")]
+    headers = [Header(one.by or "samples"), Header("votes by"), Header("decided", True), Header("kept", True)]
+    headers += [Header("quality", True), Header("from", True), Header("to", True), Header("note")]
     rows = [
         [
             crawled(fit.name or "all"),
             plain("label model" if fit.how == "label_model" else "majority"),
             plain(grouped(fit.quality.rows)),
+            plain(f"{fit.quality.kept:.1%}" if fit.quality.rows else ""),
             *(plain(text) for text in quality(fit.quality)),
-            plain(fit.quality.method if fit.quality.rows else "no votes"),
+            plain(WITHOUT_INTERVAL.get(fit.quality.method, "") if fit.quality.rows else "no votes"),
         ]
         for fit in fits
     ]
@@ -212,8 +220,8 @@ def median(found: Distribution) -> float | None:
 
 
 def quality(found: Quality) -> tuple[str, str, str]:
-    """The share and both ends of its interval; empty if no sample has a vote."""
-    if not found.rows:
+    """The share of good samples and both ends of its interval; empty if there is no estimate."""
+    if not found.rows or found.method != "clusters":
         return "", "", ""
     return f"{found.share:.1%}", f"{found.low:.1%}", f"{found.high:.1%}"
 

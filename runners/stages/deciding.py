@@ -22,10 +22,11 @@ from winnow.pipelines.score.weights import forgotten_in
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.lease import require_lease
 from winnow.pipelines.store.state import StoreState
-from winnow.runners.report.scores import NOTES
+from winnow.runners.report.scores import NOTES, WITHOUT_INTERVAL
 from winnow.runners.stages.stage_run import StageRun
 from winnow.runners.terminal.job_progress import JobProgress
 from winnow.schemas.errors import StageError
+from winnow.scoring.selection import Quality
 
 DEFAULT_SIZES = Sizes()
 SHOWN = 6  # fits in the terminal; the report shows all
@@ -104,13 +105,17 @@ def _print_result(run: StageRun, bound: BoundScore, record: DecisionRecord, seco
         quality = one.quality
         said = f"no votes: {_no_votes_reason(one)}"
         if quality is not None:
-            said = (
-                f"{quality.rows:,} samples; worth keeping {quality.share:.1%} ({quality.low:.1%} to "
-                f"{quality.high:.1%}, {quality.method}); {seconds:.1f} s"
-            )
+            said = f"{quality.rows:,} samples; keeps {quality.kept:.1%}; {_worth_keeping(quality)}; {seconds:.1f} s"
         run.console.print(f"{layer}{of}  {said}", markup=False, soft_wrap=True)
     if (rest := len(largest) - SHOWN) > 0:
         run.console.print(f"{layer}  {rest} more values of {by}: winnow report")
+
+
+def _worth_keeping(quality: Quality) -> str:
+    """The estimated share of good samples, or why there is none."""
+    if quality.method == "clusters":
+        return f"worth keeping {quality.share:.1%} ({quality.low:.1%} to {quality.high:.1%})"
+    return f"worth keeping: {WITHOUT_INTERVAL[quality.method]}"
 
 
 def _no_votes_reason(group: DecidedGroup) -> str:

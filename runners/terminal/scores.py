@@ -55,7 +55,7 @@ def overviews(
 def print_scores(found: Sequence[ScoreOverview], console: Console) -> None:
     """Print one line per score and fit: how many samples are scored, and the quality."""
     rows = [_row(one, fit) for one in found for fit in one.fits]
-    headers = ("score", "fitted by", "scored", "share", "quality", "from", "to", "median score")
+    headers = ("score", "fitted by", "scored", "share", "kept", "quality", "from", "to", "median score")
     print_grid(console, Grid("Scores", headers, rows, frozenset({0, 1})))
 
 
@@ -66,6 +66,7 @@ def _row(one: ScoreOverview, fit: FitOverview) -> tuple[str, ...]:
         "" if one.by is None else f"{one.by} {fit.name}",
         grouped(fit.quality.rows if one.by is not None else one.scored),
         share(one.scored, one.rows) if one.by is None else "",
+        f"{fit.quality.kept:.1%}" if fit.quality.rows else "",
         *quality(fit.quality),
         "" if middle is None or one.by is not None else f"{middle:.4g}",
     )
@@ -91,10 +92,11 @@ def _json(one: ScoreOverview) -> dict[str, Json]:
                 "by": fit.name,
                 "votes": fit.how,
                 "rows": fit.quality.rows,
-                "quality": fit.quality.share if fit.quality.rows else None,
+                "kept": fit.quality.kept if fit.quality.rows else None,
+                "quality": fit.quality.share if fit.quality.method == "clusters" else None,
                 "low": fit.quality.low,
                 "high": fit.quality.high,
-                "interval": fit.quality.method,
+                "estimate": fit.quality.method,
             }
             for fit in one.fits
         ],

@@ -114,8 +114,13 @@ class FilterConfig:
     temperature: Annotated[Temperature, _Temperature()] = 1.0
     top: Annotated[float, Between(0.000001, 0.999999)] = 0.4  # the paper's largest share on DataComp
     aggregate: Literal["majority", "label_model"] = "majority"
+    constrained: bool = True  # label_model: no checkpoint counts as worse than chance
     # a column, such as text.language.code, each of whose values is fitted separately
     by: Annotated[str, NotEmpty()] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.constrained and self.aggregate != "label_model":
+            raise ValueError("'constrained: false' needs 'aggregate: label_model', whose fit it sets")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from winnow.scoring.selection.histograms import ScoreHistogram
 from winnow.scoring.selection.in_batch import batches_of
 from winnow.scoring.selection.label_model import Aggregation, Kept, LabelModel, aggregate
 from winnow.scoring.selection.overlap import Overlap, overlap
-from winnow.scoring.selection.quality import KEEP_AT, Quality, estimate_quality, pearson, retained
+from winnow.scoring.selection.quality import KEEP_AT, Quality, estimate_quality, kept_share, pearson, retained
 from winnow.scoring.selection.ranks import Ids, ranked
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "binarise",
     "estimate_quality",
     "extremes",
+    "kept_share",
     "overlap",
     "pearson",
     "ranked",

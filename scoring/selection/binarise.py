@@ -65,6 +65,7 @@ class Step:
     highest_dropped: float | None
     clusters: tuple[Cluster, Cluster] | None = None  # the lower and the upper; for kmeans and gmm
     note: Note = ""
+    share_error: float | None = None  # gmm: the standard error of the log odds of the upper cluster's share
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ class Cut:
     clusters: tuple[Cluster, Cluster] | None = None
     lowest: float | None = None  # the lowest score that is kept; None if none is
     tie: int | None = None  # top: of rows with that score, those with smaller hashes are kept; None: all
+    share_error: float | None = None  # gmm: the standard error of the log odds of the upper cluster's share
 
     @property
     def votes(self) -> bool:
@@ -172,7 +174,8 @@ def fit_cut(scores: ScoreHistogram, rule: BinariseRule) -> tuple[Cut, Gaussians 
     if mixture is None:
         return Cut("one_component"), None
     note: Note = "" if mixture.converged else "not_converged"
-    return Cut(note, mixture.clusters(), _lowest_likely(mixture, scores)), mixture
+    error = mixture.share_error(values, counts)
+    return Cut(note, mixture.clusters(), _lowest_likely(mixture, scores), share_error=error), mixture
 
 
 def _lowest_likely(mixture: Gaussians, scores: ScoreHistogram) -> float | None:
@@ -232,4 +235,5 @@ def step_of(scores: Floats, votes: NDArray[np.int8], cut: Cut) -> Step:
         float(dropped.max()) + 0.0 if len(dropped) else None,
         cut.clusters,
         cut.note,
+        cut.share_error,
     )

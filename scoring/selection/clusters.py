@@ -18,6 +18,7 @@ sampling error."""
 VARIANCE_FLOOR: Final = 1e-6  # of the variance of all rows; keeps the density of repeated scores finite
 _TOLERANCE: Final = 1e-10  # of the mean log likelihood, per iteration
 _MAX_ITERATIONS: Final = 5000
+_SINGULAR: Final = 1e-10  # relative to the information's largest eigenvalue, with scaled parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,32 @@ class Gaussians:
         odds = ((x - self.lower.mean) ** 2 * low - (x - self.upper.mean) ** 2 * high) / 2
         odds += math.log(self.upper.share / self.lower.share * self.lower.deviation / self.upper.deviation)
         return _logistic(odds)
+
+    def share_error(self, values: Floats, counts: Integers) -> float | None:
+        """The standard error of the log odds of the upper share; None if the values do not determine it.
+
+        From the observed information about all five parameters (the sum of outer products of the values' scores). So
+        it includes how uncertain both clusters, and with them the cut, are.
+
+        Args:
+            values: The fitted values, in their original scale.
+            counts: The count of each value.
+        """
+        x = (np.ldexp(values, -self.exponent) - self.least) / self.span
+        apart = [(x - one.mean) / one.deviation for one in (self.lower, self.upper)]
+        upper = self.posterior(values, monotone=False)
+        scores = [upper - self.upper.share]
+        for away, belongs in zip(apart, (1 - upper, upper), strict=True):
+            scores += [belongs * away, belongs * (away**2 - 1)]
+        columns = np.stack(scores)
+        information = np.einsum("ap,bp->ab", columns * counts, columns)  # without BLAS, which depends on its threads
+        scale = np.sqrt(np.diag(information))
+        if not (scale > 0).all():
+            return None
+        information /= scale[:, np.newaxis] * scale
+        if np.linalg.eigvalsh(information)[0] < _SINGULAR:
+            return None
+        return math.sqrt(float(np.linalg.inv(information)[0, 0])) / float(scale[0])
 
     def _value(self, x: float) -> float:
         return float(np.ldexp(x, self.exponent))

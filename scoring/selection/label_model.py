@@ -2,9 +2,11 @@
 
 The label model has two classes, good and bad, and gives each checkpoint a sensitivity (it keeps a good row) and a
 specificity (it drops a bad one); given the class, votes are independent (Dawid and Skene 1979; the data programming of
-Ratner et al. 2016). The classes are identified by requiring every checkpoint to be no worse than chance. EM starts
-from the share of votes, which treats all checkpoints alike, and reads patterns of votes with their counts instead of
-rows.
+Ratner et al. 2016). By default every checkpoint is required to be no worse than chance: one that votes against the
+others is set to chance, so its votes count for nothing. Unconstrained, the likelihood is maximised freely, and such a
+checkpoint counts in reverse; the classes are then named so that the mean checkpoint is no worse than chance. EM starts
+from the share of votes, which treats all checkpoints alike, and unconstrained also from the votes of single
+checkpoints; it reads patterns of votes with their counts instead of rows.
 
 Errors of checkpoints of one trajectory are correlated, which the model ignores, so it is overconfident. Abstentions
 are treated as independent of the class.
@@ -29,6 +31,8 @@ EDGE: Final = 1e-6
 """The distance of every rate from 0 and 1, so that no observed vote is impossible."""
 _TOLERANCE: Final = 1e-10  # of every rate, per iteration
 _MAX_ITERATIONS: Final = 5000
+_STARTS: Final = 8  # checkpoints from whose votes an unconstrained fit starts
+_SURE: Final = 0.9  # how likely such a start believes the votes
 _CODED: Final = 20  # checkpoints whose votes are coded in one number: 3 ** 20 < 2 ** 32
 
 
@@ -80,13 +84,14 @@ class Kept:
     fit: PatternFit
 
 
-def aggregate(votes: NDArray[np.int8], how: Aggregation = "label_model") -> Kept:
+def aggregate(votes: NDArray[np.int8], how: Aggregation = "label_model", *, constrained: bool = True) -> Kept:
     """The probability that each row should be kept.
 
     Args:
         votes: Rows × checkpoints: 1 keeps, 0 drops, -1 abstains (`Votes.kept`).
         how: `majority`: the share of votes that keep. `label_model`: the posterior of the generative model; with fewer
             than three voting checkpoints it is undetermined, and the majority is used.
+        constrained: Whether the label model requires every checkpoint to be no worse than chance.
 
     Returns:
         The probabilities, independent of the order of rows.
@@ -96,7 +101,7 @@ def aggregate(votes: NDArray[np.int8], how: Aggregation = "label_model") -> Kept
     if votes.size and not -1 <= votes.min() <= votes.max() <= 1:
         raise ValueError("votes are 1, 0 or -1")
     patterns, row = patterns_of(votes)
-    fit = fit_patterns(patterns, how)
+    fit = fit_patterns(patterns, how, constrained=constrained)
     return Kept(fit.probability[row], fit)
 
 
@@ -131,13 +136,13 @@ def pattern_places(votes: NDArray[np.int8], first: Integers) -> Integers:
     return place
 
 
-def fit_patterns(patterns: Patterns, how: Aggregation) -> PatternFit:
+def fit_patterns(patterns: Patterns, how: Aggregation, *, constrained: bool = True) -> PatternFit:
     """The keep probability of each pattern; see `aggregate`."""
     if how not in get_args(Aggregation):
         raise RecipeError(f"unknown aggregation {how!r}; expected one of {', '.join(get_args(Aggregation))}")
     if how == "majority" or int((patterns.votes >= 0).any(axis=0).sum()) < LEAST_CHECKPOINTS:
         return PatternFit(patterns, majority(patterns.votes), "majority")
-    model = fit_label_model(patterns)
+    model = fit_label_model(patterns, constrained=constrained)
     return PatternFit(patterns, model.posterior, "label_model", model)
 
 
@@ -194,21 +199,30 @@ class KeepRule:
         return found
 
 
-def fit_label_model(patterns: Patterns) -> LabelModel:
-    """Fit by EM from the share of votes; patterns without votes and checkpoints that never vote are ignored."""
+def fit_label_model(patterns: Patterns, *, constrained: bool = True) -> LabelModel:
+    """Fit by EM; patterns without votes and checkpoints that never vote are ignored.
+
+    Args:
+        patterns: The votes.
+        constrained: Require every checkpoint to be no worse than chance. Otherwise the likeliest fit of several starts
+            is used; of two that differ only in the names of the classes, the one whose mean checkpoint is better than
+            chance.
+    """
     there: NDArray[np.bool_] = patterns.votes >= 0
     voted, heard = np.flatnonzero(there.any(axis=1)), np.flatnonzero(there.any(axis=0))
     votes = patterns.votes[voted][:, heard].T
     keeps, drops = ((votes == vote).astype(np.float64, order="C") for vote in (1, 0))
     ballot = _Ballot(keeps, drops, patterns.counts[voted].astype(np.float64))
-    posterior: Floats = ballot.keeps.sum(axis=0) / (ballot.keeps + ballot.drops).sum(axis=0)
-    rates = _maximised(ballot, posterior)
-    iteration, converged = 0, False
-    while iteration < _MAX_ITERATIONS and not converged:
-        before, rates = rates, _maximised(ballot, _expected(ballot, rates)[0])
-        converged = bool(np.abs(rates - before).max() <= _TOLERANCE)
-        iteration += 1
-    likelihood = _expected(ballot, rates)[1]
+    share: Floats = ballot.keeps.sum(axis=0) / (ballot.keeps + ballot.drops).sum(axis=0)
+    starts = [share]
+    if not constrained:
+        starts += [_SURE * keeps + (1 - _SURE) * drops + (1 - keeps - drops) / 2
+                   for keeps, drops in zip(ballot.keeps[:_STARTS], ballot.drops[:_STARTS], strict=True)]  # fmt: skip
+    found = [_converged(ballot, start, constrained=constrained) for start in starts]
+    rates, likelihood, iteration, converged = max(found, key=lambda one: one[1])  # the first of equally likely ones
+    sides = rates[1:].reshape(2, -1)
+    if not constrained and float(sides.sum(axis=0).mean()) < 1:
+        rates = np.concatenate([[1 - rates[0]], 1 - sides[1], 1 - sides[0]])
     of_all = np.full((2, there.shape[1]), np.nan)
     of_all[:, heard] = rates[1:].reshape(2, -1)
     model = LabelModel(float(rates[0]), of_all[0], of_all[1], np.zeros(0), likelihood, iteration, converged)
@@ -250,8 +264,19 @@ def _expected(ballot: _Ballot, rates: Floats) -> tuple[Floats, float]:
     return posterior, float((ballot.weight * np.logaddexp(good, bad)).sum())
 
 
-def _maximised(ballot: _Ballot, posterior: Floats) -> Floats:
-    """The best rates for which no checkpoint is worse than chance."""
+def _converged(ballot: _Ballot, start: Floats, *, constrained: bool) -> tuple[Floats, float, int, bool]:
+    """The rates that EM reaches from a posterior, their log likelihood, its iterations, and whether it converged."""
+    rates = _maximised(ballot, start, constrained=constrained)
+    iteration, converged = 0, False
+    while iteration < _MAX_ITERATIONS and not converged:
+        before, rates = rates, _maximised(ballot, _expected(ballot, rates)[0], constrained=constrained)
+        converged = bool(np.abs(rates - before).max() <= _TOLERANCE)
+        iteration += 1
+    return rates, _expected(ballot, rates)[1], iteration, converged
+
+
+def _maximised(ballot: _Ballot, posterior: Floats, *, constrained: bool) -> Floats:
+    """The best rates; constrained, those for which no checkpoint is worse than chance."""
     good = ballot.weight * posterior
     bad = ballot.weight - good
     good_kept, good_dropped, bad_kept, bad_dropped = (
@@ -262,8 +287,9 @@ def _maximised(ballot: _Ballot, posterior: Floats) -> Floats:
     sensitivity, specificity = chance.copy(), 1 - chance
     np.divide(good_kept, good_kept + good_dropped, out=sensitivity, where=good_kept + good_dropped > 0)
     np.divide(bad_dropped, bad_kept + bad_dropped, out=specificity, where=bad_kept + bad_dropped > 0)
-    worse = sensitivity + specificity < 1  # the best admissible rates are then those of chance
-    sensitivity[worse], specificity[worse] = chance[worse], 1 - chance[worse]
+    if constrained:
+        worse = sensitivity + specificity < 1  # the best admissible rates are then those of chance
+        sensitivity[worse], specificity[worse] = chance[worse], 1 - chance[worse]
     balance = float(good.sum()) / float(ballot.weight.sum())
     rates: Floats = np.clip(np.concatenate([[balance], sensitivity, specificity]), EDGE, 1 - EDGE)
     return rates

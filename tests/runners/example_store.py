@@ -129,7 +129,7 @@ SCORE_OVERVIEW = ScoreOverview(
         FitOverview(
             "",
             "majority",
-            Quality(0.75, 0.7225, 0.776, 1000, "wilson"),
+            Quality(0.75, 0.7225, 0.776, 1000, "clusters", 0.761),
             (
                 Step(
                     1000, 1000, 750, 0.25, -0.125, (clusters.Cluster(-0.5, 0.1, 0.25), clusters.Cluster(0.5, 0.2, 0.75))

@@ -217,9 +217,10 @@ class Voting:
                 known = merged.get(found.group)
                 merged[found.group] = found if known is None else known.plus(found)
         decided, keeps = [], []
+        settings = self.decision.bound.entry.filter
         for group in sorted(merged):
             one = merged[group]
-            fit = fit_patterns(one.votes.patterns, self.decision.bound.entry.filter.aggregate)
+            fit = fit_patterns(one.votes.patterns, settings.aggregate, constrained=settings.constrained)
             decided.append(_decided(fitted[group], one, fit))
             keeps.append(ScoreHistogram.of(fit.probability, fit.patterns.counts << one.votes.least))
         raw = canonical_json([asdict(one) for one in decided]).encode()
@@ -281,8 +282,7 @@ class _GroupVotes:
 
 
 def _decided(group: FittedGroup, found: _GroupVotes, fit: PatternFit) -> DecidedGroup:
-    quality = estimate_quality(fit)
-    return DecidedGroup(
+    decided = DecidedGroup(
         name=group.name,
         cuts=group.cuts,
         scored=group.scored,
@@ -292,8 +292,11 @@ def _decided(group: FittedGroup, found: _GroupVotes, fit: PatternFit) -> Decided
         highest_dropped=_finite(found.highest_dropped),
         how=fit.how,
         rates=None if fit.model is None else fit.model.rates,
-        quality=replace(quality, rows=found.rows) if found.rows else None,
+        quality=None,
     )
+    if not found.rows:
+        return decided
+    return replace(decided, quality=replace(estimate_quality(fit, decided.steps), rows=found.rows))
 
 
 def _finite(values: Floats) -> tuple[float | None, ...]:

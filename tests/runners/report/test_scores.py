@@ -48,7 +48,7 @@ def test_without_scores_there_is_no_section() -> None:
 def test_a_score_its_quality_and_what_each_checkpoint_found() -> None:
     found = rows(SCORE_OVERVIEW)
     assert ["mimic", "next_byte", "kmeans", "1,234", "1,000", "81.0 %", "0.3", "250"] in found
-    assert ["all", "majority", "1,000", "75.0%", "72.2%", "77.6%", "wilson"] in found
+    assert ["all", "majority", "1,000", "76.1%", "75.0%", "72.2%", "77.6%", ""] in found
     clusters = ["-0.5 ± 0.1 (25%)", "0.5 ± 0.2 (75%)"]
     assert ["all", "1", "1,000", "1,000", "750 · 75.0 %", "0.25", "-0.125", *clusters, ""] in found
     assert ["all", "2", "0", "0", "", "", "", "", "", "nothing was scored"] in found
@@ -72,7 +72,7 @@ def test_what_is_beyond_the_edges_and_what_is_not_there_is_said() -> None:
 def test_many_values_that_are_fitted_by_are_cut_the_largest_first() -> None:
     fit = SCORE_OVERVIEW.fits[0]
     fits = tuple(
-        replace(fit, name=f"l{number:02}", quality=Quality(0.5, 0.4, 0.6, number + 1, "wilson"))
+        replace(fit, name=f"l{number:02}", quality=Quality(0.5, 0.4, 0.6, number + 1, "clusters", 0.5))
         for number in range(SHOWN_FITS + 2)
     )
     found = rows(replace(SCORE_OVERVIEW, by="text.language.code", fits=fits))

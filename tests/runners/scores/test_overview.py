@@ -17,7 +17,6 @@ from winnow.runners.report.writing import write_report
 from winnow.runners.stages.rule_decisions import decisions_if_any
 from winnow.runners.terminal.scores import overviews, scores_if_bound
 from winnow.schemas.recipe import Recipe, load_recipe
-from winnow.scoring.selection.quality import wilson
 
 WHERE = "    where: samples.source.name = 'web'\n"
 OTHER = """
@@ -72,9 +71,10 @@ def test_every_row_is_counted_and_the_quality_is_the_share_that_is_kept(folder: 
     for one in (mimic, strict):
         keep = [value for value in column(recipe, f"score.{one.name}", "keep") if isinstance(value, float)]
         (fit,) = one.fits
-        assert fit.quality == wilson(sum(value >= 0.5 for value in keep), len(keep))
+        assert fit.quality.kept == sum(value >= 0.5 for value in keep) / len(keep)
+        assert (fit.quality.rows, fit.quality.method == "clusters") == (len(keep), one is mimic)
         assert one.dropped == sum(value < 0.5 for value in keep)
-    assert strict.fits[0].quality.share == pytest.approx(0.2)
+    assert strict.fits[0].quality.kept == pytest.approx(0.2)
 
 
 def test_distributions_hold_every_score_of_every_checkpoint(folder: Path) -> None:
@@ -185,7 +185,7 @@ def test_values_that_are_fitted_by_have_a_quality_each(folder: Path, capsys: pyt
     recipe = write(folder, TRAINED + "    filter: {binarise: top, top: 0.25, by: samples.source.name}\n")
     scored(recipe)
     (mimic,) = found(recipe)
-    fits = {fit.name: (fit.quality.share, fit.quality.rows) for fit in mimic.fits}
+    fits = {fit.name: (fit.quality.kept, fit.quality.rows) for fit in mimic.fits}
     assert set(fits) == {"books", "web"}
     assert {name: rows for name, (_, rows) in fits.items()} == {"books": 40, "web": CLEAN + BROKEN}
     assert mimic.by == "samples.source.name"

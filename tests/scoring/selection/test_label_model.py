@@ -156,6 +156,48 @@ def test_a_checkpoint_that_votes_against_the_others_counts_as_chance() -> None:
     assert model.balance == pytest.approx(0.6, abs=0.03)
 
 
+def test_unconstrained_a_checkpoint_that_votes_against_the_others_counts_in_reverse() -> None:
+    votes, good = sampled_votes(20_000, 0.6, [0.9, 0.85, 0.8, 0.2], [0.9, 0.85, 0.8, 0.1])
+    free, clamped = (aggregate(votes, constrained=constrained) for constrained in (False, True))
+    assert free.fit.model is not None
+    assert clamped.fit.model is not None
+    assert free.fit.model.sensitivity == pytest.approx([0.9, 0.85, 0.8, 0.2], abs=0.02)
+    assert free.fit.model.specificity == pytest.approx([0.9, 0.85, 0.8, 0.1], abs=0.02)
+    assert free.fit.model.log_likelihood > clamped.fit.model.log_likelihood + 1000
+    right = [((one.probability >= 0.5) == good).mean() for one in (free, clamped)]
+    assert right[0] > right[1] + 0.01
+
+
+def test_unconstrained_classes_are_named_by_the_mean_checkpoint() -> None:
+    votes, _ = sampled_votes(5000, 0.6, [0.9, 0.85, 0.3], [0.9, 0.85, 0.2])
+    model = aggregate(votes, constrained=False).fit.model
+    assert model is not None
+    assert float((model.sensitivity + model.specificity).mean()) >= 1
+    assert model.balance == pytest.approx(0.6, abs=0.05)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_unconstrained_rates_that_a_search_finds_are_likelier(seed: int) -> None:
+    """At sizes where the clamp costs likelihood: one of four checkpoints votes against the others."""
+    optimize = pytest.importorskip("scipy.optimize")
+    votes, _ = sampled_votes(400, 0.6, [0.9, 0.8, 0.75, 0.25], [0.85, 0.8, 0.7, 0.2], seed=seed)
+    model, patterns = aggregate(votes, constrained=False).fit.model, patterns_of(votes)[0]
+    clamped = aggregate(votes).fit.model
+    assert model is not None
+    assert clamped is not None
+    counts, random, best = patterns.counts.astype(np.float64), np.random.default_rng(seed), -math.inf
+
+    def lost(odds: NDArray[np.float64]) -> float:
+        rates = np.clip(1 / (1 + np.exp(-odds)), EDGE, 1 - EDGE)
+        return -float(_log_likelihood(patterns.votes, counts, rates[np.newaxis])[0])
+
+    for _ in range(8):
+        found = optimize.minimize(lost, random.normal(0, 1.5, 9), method="L-BFGS-B", bounds=[(-13.8, 13.8)] * 9)
+        best = max(best, -found.fun)
+    assert model.log_likelihood >= best - 1e-3
+    assert clamped.log_likelihood < best - 5
+
+
 def test_fewer_than_three_checkpoints_fall_back_to_the_majority() -> None:
     votes = np.array([[1, 0, -1], [0, 0, -1], [1, 1, -1]], np.int8)
     kept = aggregate(votes, "label_model")

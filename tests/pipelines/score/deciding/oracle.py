@@ -40,7 +40,7 @@ def decided(scores: Floats, ids: Ids, groups: Sequence[str | None] | None, confi
         which = np.flatnonzero(names == name)
         own = ids[0][which], ids[1][which]
         votes = binarise(scores[which], rule, ids=own)
-        kept = aggregate(votes.kept, config.aggregate)
+        kept = aggregate(votes.kept, config.aggregate, constrained=config.constrained)
         found.keep[which] = kept.probability
         found.votes[which] = (votes.kept == 1).sum(axis=1)
         found.checkpoints[which] = (votes.kept >= 0).sum(axis=1)
@@ -48,5 +48,5 @@ def decided(scores: Floats, ids: Ids, groups: Sequence[str | None] | None, confi
         orders = ranked(mean[which], own, seed), by_chance[np.isfinite(mean[which][by_chance])]
         for column, order in zip((found.rank, found.random), orders, strict=True):
             column[which[order]] = (np.arange(len(order)) + 0.5) / max(len(order), 1)
-        found.steps[name], found.quality[name] = votes.detail, estimate_quality(kept.fit)
+        found.steps[name], found.quality[name] = votes.detail, estimate_quality(kept.fit, votes.detail)
     return found

@@ -32,6 +32,7 @@ BY = "samples.domain"
 FILTERS = [
     FilterConfig(),
     FilterConfig(aggregate="label_model"),
+    FilterConfig(aggregate="label_model", constrained=False),
     FilterConfig(binarise="kmeans", by=BY),
     FilterConfig(binarise="top", top=0.4),
     FilterConfig(binarise="top", top=0.3, by=BY, aggregate="label_model"),
