@@ -136,3 +136,26 @@ def test_a_config_that_the_builder_does_not_understand_is_the_programmers_error(
 )
 def test_sizes(text: str, size: int | None) -> None:
     assert parse_size(text) == size
+
+
+@dataclass(frozen=True)
+class Relative:
+    relative: float
+
+
+@dataclass(frozen=True)
+class Either:
+    temperature: float | Relative = 1.0
+
+
+def test_a_union_of_a_number_and_a_mapping_takes_both() -> None:
+    found = [build_config(Either, options(f"{{temperature: {text}}}"), "score") for text in ("2", "{relative: 0.5}")]
+    assert found == [Either(2.0), Either(Relative(0.5))]
+    for text, what in (
+        ("x", "r.yaml:1: score.temperature: expected a number or a mapping, found the text 'x'"),
+        ("[1]", "r.yaml:1: score.temperature: expected a number or a mapping, found a list"),
+        ("{relativ: 1}", "r.yaml:1: score.temperature: unknown key 'relativ' (did you mean 'relative'?)"),
+    ):
+        with pytest.raises(RecipeError) as caught:
+            build_config(Either, options(f"{{temperature: {text}}}"), "score")
+        assert str(caught.value) == what

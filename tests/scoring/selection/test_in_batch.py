@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.scoring.selection.rows import ids_of, shuffled, tables
+from winnow.schemas.recipe.score import RelativeTemperature
 from winnow.scoring.selection.in_batch import above_uniform, batches_of, members
 from winnow.scoring.selection.ranks import Floats, Ids, Integers
 
@@ -88,3 +89,15 @@ def test_votes_are_what_the_definition_says_row_by_row(
         else:
             weight = 1 / math.fsum(math.exp((m - score) / temperature) for m in peers)
             assert found[row] == (weight > 1 / len(peers)) or math.isclose(weight * len(peers), 1, rel_tol=1e-12)
+
+
+def test_a_relative_temperature_sees_neither_scale_nor_missing_scores() -> None:
+    scores = np.random.default_rng(0).normal(size=40)
+    scores[::7] = math.nan
+    of = members(np.arange(40) // 8)
+    found = above_uniform(scores, of, RelativeTemperature(0.5))
+    assert np.array_equal(above_uniform(1000 * scores, of, RelativeTemperature(0.5)), found)
+    for rows in of[0]:
+        one = scores[rows]
+        tau = 0.5 * float(np.nanstd(one))
+        assert np.array_equal(above_uniform(one, [np.arange(8)[np.newaxis]], tau), found[rows])

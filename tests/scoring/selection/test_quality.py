@@ -42,7 +42,8 @@ def correlated(rows: int, apart: float, balance: float, seed: int) -> Floats:
     """Scores at three checkpoints that are correlated by .9 given the class, whose means lie apart."""
     random = np.random.default_rng(seed)
     good = random.random((rows, 1)) < balance
-    return apart * good + 0.9**0.5 * random.normal(size=(rows, 1)) + 0.1**0.5 * random.normal(size=(rows, 3))
+    scores: Floats = apart * good + 0.9**0.5 * random.normal(size=(rows, 1)) + 0.1**0.5 * random.normal(size=(rows, 3))
+    return scores
 
 
 def qualities(scores: Floats) -> list[Quality]:
