@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.property_sizes import scaled
 from tests.scoring.laws import law
 from tests.scoring.mixture.stages import cell, families, stage
 from winnow.schemas.errors import RecipeError
@@ -214,3 +215,42 @@ def test_a_law_that_cannot_answer_is_one_clear_line() -> None:
         allocate(families(KNOWN), lawful(", objective: uniform, n: 5e8"), 1_000, 4.0, law("gamma"), "tokens")
     with pytest.raises(ValueError, match=r"the law law\.json is not given"):
         allocate(families(KNOWN), lawful(), 1_000, 4.0, None, "tokens")
+
+
+mixed = st.lists(
+    st.tuples(
+        st.sampled_from(["web/crawl", "web/forum", "books/shelf"]),
+        st.sampled_from([*KNOWN, "turkic"]),
+        st.integers(1, 10**6),
+        st.integers(0, 10**6),
+    ),
+    min_size=1,
+    max_size=12,
+    unique_by=lambda row: row[:2],
+).map(lambda rows: [cell(f"{a}/{b}/{b}", units, seen) for a, b, units, seen in rows])
+
+
+@settings(deadline=None, max_examples=scaled(25))
+@given(mixed, st.sampled_from(["", "sources", "classes"]), st.booleans(), st.floats(0.001, 1))
+def test_any_mixture_by_a_law_sums_keeps_its_caps_and_knows_no_order(
+    cells: list[Cell], level: str, repeats: bool, part: float
+) -> None:
+    if not {one.stratum.family for one in cells} & set(KNOWN):
+        return
+    names = sorted({one.stratum.source if level == "sources" else one.stratum.source_class for one in cells})
+    shares = ", ".join(f"{name}: {share}" for name, share in zip(names, SHARES[len(names)], strict=True))
+    text = (
+        f"{{families: {{law: law.json, repeats: {str(repeats).lower()}}}{f', {level}: {{{shares}}}' if level else ''}}}"
+    )
+    room = sum(max(4 * one.available.units - one.exposed, 0) for one in cells)
+    if (budget := int(part * room)) == 0:
+        return
+    found = allocate(cells, stage(text), budget, 4.0, LAW, "tokens")
+    assert sum(found.target) == sum(found.asked) == budget
+    for one, units in zip(cells, found.target, strict=True):
+        assert 0 <= units <= max(4 * one.available.units - one.exposed, 0)
+    turned = allocate(cells[::-1], stage(text), budget, 4.0, LAW, "tokens")
+    assert (turned.target[::-1], turned.asked[::-1], turned.notes) == (found.target, found.asked, found.notes)
+
+
+SHARES = {1: ["1.0"], 2: ["0.7", "0.3"], 3: ["0.5", "0.3", "0.2"]}
