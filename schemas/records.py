@@ -69,7 +69,6 @@ class LayerPart:
     layer: str
     key: str
     object: ObjectRecord
-    statistics: str  # path of the shard's statistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +78,7 @@ class LayersCommit:
     shard: str
     source: str
     samples: str  # the object whose rows these are aligned with
+    statistics: str  # path of the statistics of all of them
     layers: tuple[LayerPart, ...]
     fingerprint: str
 
@@ -96,7 +96,7 @@ class ShardRecord:
 
     shard: str
     object: ObjectRecord
-    statistics: str
+    statistics: str  # path of the statistics of the samples and the layers
     layers: tuple[LayerPart, ...] = ()  # of extractors; only in the task's commit, a generation lists them by layer
 
 

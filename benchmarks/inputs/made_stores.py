@@ -87,8 +87,8 @@ def _make_store(recipe: Recipe, rows: int, keys: Mapping[str, str], layer_makers
         tasks.append(
             TaskCommit(task, keys[layout.SAMPLES], "crawl", (), (samples,), None, None, count, count, {}, {}, 1, "none")
         )
-        parts = tuple(LayerPart(layer, keys[layer], written[layer], "stats/none.json") for layer in layers)
-        commit = LayersCommit(shard, "crawl", samples.object.path, parts, "none")
+        parts = tuple(LayerPart(layer, keys[layer], written[layer]) for layer in layers)
+        commit = LayersCommit(shard, "crawl", samples.object.path, "stats/none.json", parts, "none")
         for layer, row in rows_of_commit(commit).items():
             layers[layer].append(row)
     contents = Contents({"crawl": keys[layout.SAMPLES]}, tasks, layers, {}, {})

@@ -25,15 +25,15 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import committed_tasks, load_task_commits
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store, create_or_open
-from winnow.pipelines.store.layers import LayerWriter
+from winnow.pipelines.store.layers import LayerWriter, WrittenLayer, commit_layers, put_statistics
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.sealed import put_record_if_absent, read_record
 from winnow.pipelines.store.tables import read_table
 from winnow.schemas.identity import digest, sample_id
 from winnow.schemas.recipe import load_recipe
-from winnow.schemas.records import LayerPart, LayersCommit, LayerSet, TaskCommit
+from winnow.schemas.records import LayerPart, LayersCommit, LayerSet, ShardRecord, TaskCommit
 from winnow.schemas.rows.samples import SAMPLES
-from winnow.schemas.statistics import SAMPLES_STATISTICS
+from winnow.schemas.statistics import SAMPLES_STATISTICS, by_layer_from_json
 
 SEEDS = 8
 ROWS = 4  # of a shard
@@ -186,19 +186,24 @@ def _copy(store: Store, seed: _Seed, task: str, path: str) -> None:
     with LayerWriter(store, SAMPLES, SAMPLES_STATISTICS) as writer:
         for batch in _own(seed.samples, path).to_batches():
             writer.write(batch)
-        written, statistics = writer.finish(layout.SAMPLES, seed.task.key, shard)
+        samples = writer.finish(layout.SAMPLES, seed.task.key, shard)
 
-    def copied(parts: Sequence[LayerPart]) -> tuple[LayerPart, ...]:
-        return tuple(_linked(seed.store, store.objects, part, before.shard, shard) for part in parts)
+    def copied(parts: Sequence[LayerPart], statistics: str) -> list[WrittenLayer]:
+        counted = by_layer_from_json(seed.store.read(statistics), [part.layer for part in parts])
+        return [
+            WrittenLayer(_linked(seed.store, store.objects, part, before.shard, shard), counted[part.layer])
+            for part in parts
+        ]
 
     for commit in seed.layers:
         layers = {part.layer: part.key for part in commit.layers}
-        name = layout.set_name(layers)
-        put_record_if_absent(store.objects, layout.layer_set(name), LayerSet(layers))
-        own = replace(commit, shard=shard, layers=copied(commit.layers), samples=written.path)
-        put_record_if_absent(store.objects, layout.layer_commit(name, shard), own)
-    texts = copied(before.layers)
-    shards = (replace(before, shard=shard, object=written, statistics=statistics, layers=texts),)
+        put_record_if_absent(store.objects, layout.layer_set(layout.set_name(layers)), LayerSet(layers))
+        made = copied(commit.layers, commit.statistics)
+        commit_layers(store, shard, commit.source, samples.part.object.path, made)
+    texts = copied(before.layers, before.statistics)
+    statistics = put_statistics(store, shard, [samples, *texts])
+    parts = tuple(one.part for one in texts)
+    shards = (ShardRecord(shard, samples.part.object, statistics, parts),)
     inputs = tuple(replace(part, path=path) for part in seed.task.inputs)
     committed = replace(seed.task, task=task, inputs=inputs, shards=shards)
     put_record_if_absent(store.objects, layout.task_commit(seed.task.key, task), committed)
@@ -220,8 +225,7 @@ def _own(samples: pa.Table, path: str) -> pa.Table:
 
 def _linked(seed: LocalStore, objects: ObjectStore, part: LayerPart, before: str, shard: str) -> LayerPart:
     """The same rows, under the names of another shard."""
-    made = replace(part.object, path=_link(seed, objects, part.object.path, before, shard))
-    return replace(part, object=made, statistics=_link(seed, objects, part.statistics, before, shard))
+    return replace(part, object=replace(part.object, path=_link(seed, objects, part.object.path, before, shard)))
 
 
 def _link(seed: LocalStore, objects: ObjectStore, path: str, before: str, shard: str) -> str:

@@ -12,8 +12,7 @@ from winnow.pipelines.query.columns import Column
 from winnow.pipelines.running.scratch_parts import read_part
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.layers import LayerWriter
-from winnow.schemas.records import LayerPart
+from winnow.pipelines.store.layers import LayerWriter, WrittenLayer
 from winnow.schemas.rows.duplicates import ID_BYTES, OK, UNMATCHED, Kind, layer_of_kind, schema_of_kind
 from winnow.schemas.statistics import layer_spec
 
@@ -34,7 +33,7 @@ class WriteTask(TaskLine):
     missing: Mapping[str, str]  # the key of each missing layer, by layer
 
 
-def write_duplicates(search: Search, kind: Kind, shard: int, key: GlobalKey) -> LayerPart:
+def write_duplicates(search: Search, kind: Kind, shard: int, key: GlobalKey) -> WrittenLayer:
     """Write one shard of a layer of duplicates."""
     one = search.covered[shard]
     layer, schema, statuses = layer_of_kind(kind), schema_of_kind(kind), search.kinds[kind]
@@ -45,7 +44,7 @@ def write_duplicates(search: Search, kind: Kind, shard: int, key: GlobalKey) -> 
             first, last = np.searchsorted(rows, (at, at + len(batch["samples.id"])))
             part = found.slice(first, last - first)
             writer.write(_layer_rows(schema, batch[f"{statuses}.status"], batch["samples.id"], part, at))
-        return writer.part(layer, key.covered, one.shard, under=key.settings)
+        return writer.finish(layer, key.covered, one.shard, under=key.settings)
 
 
 def _layer_rows(schema: pa.Schema, statuses: pa.Array, ids: pa.Array, found: pa.RecordBatch, at: int) -> pa.RecordBatch:

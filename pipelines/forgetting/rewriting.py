@@ -13,7 +13,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.neutral import neutral_stream
 from winnow.pipelines.store.hiding.scans import HiddenRows, load_hiding
-from winnow.pipelines.store.layers import LayerWriter
+from winnow.pipelines.store.layers import LayerWriter, put_statistics
 from winnow.pipelines.store.manifests import ManifestRow
 from winnow.pipelines.store.tables import put_table, read_batches, read_schema
 from winnow.schemas.records import GenerationRecord, ObjectRecord, TaskCommit
@@ -86,10 +86,12 @@ class RewritingContext:
         with LayerWriter(self.store, schema, layer_spec(layer, schema)) as writer:
             for batch in neutral_stream(layer, read_batches(objects, row.object), rows):
                 writer.write(batch)
-            made, statistics = writer.finish(layer, row.key, row.shard)
+            written = writer.finish(layer, row.key, row.shard)
+        made = written.part.object
         if made.values == row.values:
-            return ObjectRecord(row.object, row.rows, row.bytes, row.values), row.statistics
-        return made, statistics
+            made = ObjectRecord(row.object, row.rows, row.bytes, row.values)
+        # Of its own: the statistics of before lie in one file with those of layers that had such content.
+        return made, put_statistics(self.store, row.shard, [written])
 
 
 class Rewriting:

@@ -118,7 +118,7 @@ def extract_shard(context: IngestContext, task: ExtractionTask, beat: Heartbeats
                         writer.write(neutral(bound.layer, extract(bound, some, pages), is_neutral(some)))
                         rows += last - first
                         beat(rows, rows, 0)
-            written = writer.part(task.layer, task.key, task.shard)
+            written = writer.finish(task.layer, task.key, task.shard)
         commit_layers(context.store, task.shard, task.source, task.samples, [written])
     finally:
         marker.clear()

@@ -11,7 +11,7 @@ from winnow.pipelines.ingest.rows import Row, page_batch, sample_batch, text_byt
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.hiding.matching import Matcher
 from winnow.pipelines.store.hiding.neutral import neutral
-from winnow.pipelines.store.layers import LayerWriter
+from winnow.pipelines.store.layers import LayerWriter, put_statistics
 from winnow.schemas.records import ShardRecord
 from winnow.schemas.rows.extraction import EXTRACTION, PAGES
 from winnow.schemas.rows.samples import SAMPLES
@@ -100,12 +100,14 @@ class ShardWriter:
         self._flush()
         assert self._samples is not None
         shard = f"{self._task}-{len(self.shards):04d}"
-        written, statistics = self._samples.finish(layout.SAMPLES, self._key, shard)
-        layers = tuple(
-            writer.part(bound.layer, bound.key(self._key), shard)
+        samples = self._samples.finish(layout.SAMPLES, self._key, shard)
+        layers = [
+            writer.finish(bound.layer, bound.key(self._key), shard)
             for bound, writer in zip(self._context.extractors, self._layers, strict=True)
-        )
-        self.shards.append(ShardRecord(shard, written, statistics, layers))
+        ]
+        statistics = put_statistics(self._context.store, shard, [samples, *layers])
+        parts = tuple(one.part for one in layers)
+        self.shards.append(ShardRecord(shard, samples.part.object, statistics, parts))
         self._samples = None
         self._layers = []
         self._shard_rows = 0

@@ -6,6 +6,7 @@ store has grown. What is kept is found by the key and the values of its objects,
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import TypeAlias
 
 from winnow.pipelines.store import layout
@@ -16,11 +17,18 @@ from winnow.pipelines.store.hiding.neutral import neutral_stream
 from winnow.pipelines.store.hiding.scans import NOTHING, HiddenRows
 from winnow.pipelines.store.manifests import ManifestRow
 from winnow.pipelines.store.tables import read_batches, read_schema
-from winnow.pipelines.store.together import AT_ONCE, each
+from winnow.pipelines.store.together import each
 from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import content_name
 from winnow.schemas.records import Generation, values_hash
-from winnow.schemas.statistics import ShardStatistics, layer_spec, merge_in_order
+from winnow.schemas.statistics import (
+    OrderedMerge,
+    ShardStatistics,
+    by_layer_from_json,
+    by_layer_to_json,
+    layer_spec,
+    merge_in_order,
+)
 
 Hidden: TypeAlias = Mapping[str, HiddenRows]
 """The forgotten rows of each shard that has some."""
@@ -44,46 +52,83 @@ def statistics_by_key(
     for key in sorted(by_key, key=named.__getitem__):
         rows = by_key[key]
         if any(len(hidden.get(row.shard, NOTHING).pending) for row in rows):
-            yield named[key], _merged(store, layer, rows, hidden)
+            counted = each(store.objects, partial(_counted, store, generation, layer, hidden), rows, 1)
+            yield named[key], merge_in_order(counted)
         else:
-            yield named[key], _kept(store, layer, key, rows)
+            yield named[key], _kept(store, generation, layer, key, rows)
 
 
-def _kept(store: Store, layer: str, key: str, rows: list[ManifestRow]) -> ShardStatistics:
+def _kept(store: Store, generation: Generation, layer: str, key: str, rows: list[ManifestRow]) -> ShardStatistics:
     """What was merged before; merged and stored if that is not there."""
-    prefix = layout.merged_statistics(layer, key, values_hash({row.shard: row.values for row in rows}))
-    for info in store.objects.list(prefix):
+    for info in store.objects.list(_prefix(layer, key, rows)):
         with suppress(DamagedError, MissingError):
             return ShardStatistics.from_json(read_content(store.objects, info.path))
-    merged = _merged(store, layer, rows, {})
-    raw = merged.to_json()
-    with suppress(OSError, StoreError):  # the store may be one that this user can only read
-        store.objects.put(f"{prefix}{content_name(raw)}.json", raw)
-    return merged
+    together = _stored_together(store, generation, rows)
+    merges = {one: OrderedMerge() for one, _ in together}
+    by_shard = (dict(zip(merges, found, strict=True)) for found in zip(*together.values(), strict=True))
+    for counted in each(store.objects, partial(_stored, store, generation), by_shard):
+        for name, found in counted.items():
+            merges[name].add(found)
+    merged = {name: merge.finish() for name, merge in merges.items()}
+    for (name, named), same in together.items():
+        raw = merged[name].to_json()
+        with suppress(OSError, StoreError):  # the store may be one that this user can only read
+            store.objects.put(f"{_prefix(name, named, same)}{content_name(raw)}.json", raw)
+    return merged[layer]
 
 
-def _merged(store: Store, layer: str, rows: Iterable[ManifestRow], hidden: Hidden) -> ShardStatistics:
-    at_once = 1 if any(len(one.pending) for one in hidden.values()) else AT_ONCE  # whole shards may have to be read
-    return merge_in_order(each(store.objects, lambda row: _counted(store, layer, row, hidden), rows, at_once))
+def _prefix(layer: str, key: str, rows: Iterable[ManifestRow]) -> str:
+    return layout.merged_statistics(layer, key, values_hash({row.shard: row.values for row in rows}))
 
 
-def _counted(store: Store, layer: str, row: ManifestRow, hidden: Hidden) -> ShardStatistics:
+def _stored_together(
+    store: Store, generation: Generation, rows: list[ManifestRow]
+) -> dict[tuple[str, str], list[ManifestRow]]:
+    """The objects of all layers, by layer and key, whose statistics lie in the same files as those of these objects.
+
+    All of them are merged when one is asked for, so that each file is read once.
+    """
+    wanted = [(row.shard, row.statistics) for row in rows]
+    found: dict[tuple[str, str], list[ManifestRow]] = {}
+    for layer in generation.layers:
+        by_key: dict[str, list[ManifestRow]] = {}
+        for row in store.manifest(generation, layer):
+            by_key.setdefault(row.key, []).append(row)
+        for key, same in by_key.items():
+            if [(row.shard, row.statistics) for row in same] == wanted:
+                found[layer, key] = same
+    return found
+
+
+def _counted(store: Store, generation: Generation, layer: str, hidden: Hidden, row: ManifestRow) -> ShardStatistics:
     """What was counted when the shard was written; counted again while forgotten rows are only hidden in it."""
     pending = hidden.get(row.shard, NOTHING).pending
     if not len(pending):
-        return _stored(store, layer, row)
+        return _stored(store, generation, {layer: row})[layer]
     batches = neutral_stream(layer, read_batches(store.objects, row.object), pending)
     return ShardStatistics.of(layer_spec(layer, read_schema(store.objects, row.object)), batches)
 
 
-def _stored(store: Store, layer: str, row: ManifestRow) -> ShardStatistics:
-    """What was counted when the shard was written; counted and stored again if that is lost or damaged."""
+def _stored(store: Store, generation: Generation, rows: Mapping[str, ManifestRow]) -> dict[str, ShardStatistics]:
+    """What was counted when a shard was written, by layer, from one file; counted again if that is lost or damaged."""
+    ((shard, path),) = {(row.shard, row.statistics) for row in rows.values()}
     try:
-        raw = read_content(store.objects, row.statistics)
+        raw = read_content(store.objects, path)
     except (DamagedError, MissingError):
-        batches = read_batches(store.objects, row.object)
-        raw = ShardStatistics.of(layer_spec(layer, read_schema(store.objects, row.object)), batches).to_json()
-        if content_name(raw) == name_content(row.statistics):
+        raw = _counted_again(store, generation, shard, path)
+        if content_name(raw) == name_content(path):
             with suppress(OSError, StoreError):  # the store may be one that this user can only read
-                store.objects.put(row.statistics, raw)
-    return ShardStatistics.from_json(raw)
+                store.objects.put(path, raw)
+    return by_layer_from_json(raw, rows)
+
+
+def _counted_again(store: Store, generation: Generation, shard: str, path: str) -> bytes:
+    """The statistics of every object of a shard whose statistics lay in a file."""
+    record = store.generation_record(generation.number)
+    counted: dict[str, ShardStatistics] = {}
+    for layer in record.layers:
+        for row in store.every_row(record, layer):
+            if (row.shard, row.statistics) == (shard, path):
+                spec = layer_spec(layer, read_schema(store.objects, row.object))
+                counted[layer] = ShardStatistics.of(spec, read_batches(store.objects, row.object))
+    return by_layer_to_json(counted)

@@ -71,7 +71,7 @@ def write_layers(
                     writers[layer].write(rows)
                 done += max(rows.num_rows for rows in made.values())
                 beat(done, done, 0)
-        written = [writer.part(layer, task.missing[layer], task.shard) for layer, writer in writers.items()]
+        written = [writer.finish(layer, task.missing[layer], task.shard) for layer, writer in writers.items()]
     commit_layers(store, task.shard, task.source, task.objects[layout.SAMPLES], written)
 
 

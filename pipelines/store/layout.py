@@ -79,9 +79,9 @@ def range_object(kind: str, task: str, content: str) -> str:
     return f"{kind}/{task}.{content}.parquet"
 
 
-def statistics_object(layer: str, shard: str, content: str) -> str:
-    """The statistics of one shard of a layer."""
-    return f"{STATISTICS}{layer}/{shard}.{content}.json"
+def statistics_object(shard: str, content: str) -> str:
+    """The statistics of what a task wrote of a shard, by layer."""
+    return f"{STATISTICS}shards/{shard}.{content}.json"
 
 
 MERGED_VERSION = 1

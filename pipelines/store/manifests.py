@@ -65,20 +65,21 @@ class ManifestRow:
 
 def rows_of_commit(commit: LayersCommit) -> dict[str, ManifestRow]:
     """The rows of all layers that a task committed for a shard, by layer."""
-    return {
-        part.layer: _row_of_part(part, commit.source, commit.shard, commit.samples, commit.fingerprint)
-        for part in commit.layers
-    }
+    place = commit.source, commit.shard, commit.samples, commit.statistics, commit.fingerprint
+    return {part.layer: _row_of_part(part, *place) for part in commit.layers}
 
 
 def rows_of_texts(task: TaskCommit) -> Iterator[tuple[str, ManifestRow]]:
     """The rows of the layers that an ingest task extracted, each with its layer."""
     for shard in task.shards:
         for part in shard.layers:
-            yield part.layer, _row_of_part(part, task.source, shard.shard, shard.object.path, task.fingerprint)
+            samples, statistics = shard.object.path, shard.statistics
+            yield part.layer, _row_of_part(part, task.source, shard.shard, samples, statistics, task.fingerprint)
 
 
-def _row_of_part(part: LayerPart, source: str, shard: str, samples: str, fingerprint: str) -> ManifestRow:
+def _row_of_part(
+    part: LayerPart, source: str, shard: str, samples: str, statistics: str, fingerprint: str
+) -> ManifestRow:
     made = part.object
     return ManifestRow(
         source=source,
@@ -90,7 +91,7 @@ def _row_of_part(part: LayerPart, source: str, shard: str, samples: str, fingerp
         bytes=made.bytes,
         values=made.values,
         samples=samples,
-        statistics=part.statistics,
+        statistics=statistics,
         fingerprint=fingerprint,
     )
 

@@ -6,9 +6,10 @@
 The bytes depend only on the rows, not on batches or the order or grouping of merges.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+import msgspec
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -191,20 +192,52 @@ class ShardStatistics:
         return found
 
 
-def merge_in_order(shards: Iterable[ShardStatistics], values: int = STORE_VALUES) -> ShardStatistics:
-    """Merge the statistics of a store's shards, given in the order of their names, in bounded memory.
+def by_layer_to_json(found: Mapping[str, ShardStatistics]) -> bytes:
+    """The canonical bytes of a shard's statistics of several layers."""
+    parts = (orjson.dumps(layer) + b":" + one.to_json() for layer, one in sorted(found.items()))
+    return b"{" + b",".join(parts) + b"}"
+
+
+def by_layer_from_json(raw: bytes, layers: Iterable[str]) -> dict[str, ShardStatistics]:
+    """The statistics of these layers, from the bytes of all; StoreError if the bytes are invalid or lack one."""
+    try:
+        parts = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+        return {layer: ShardStatistics.from_json(bytes(parts[layer])) for layer in layers}
+    except (msgspec.DecodeError, KeyError) as error:
+        raise StoreError(f"statistics: {error}; recompute them") from error
+
+
+class OrderedMerge:
+    """Merges the statistics of a store's shards, given in the order of their names, in bounded memory.
 
     Beyond `values` distinct values in a categorical column the rarest are counted as `other`, so only these counts
     depend on the order.
     """
-    merged = ShardStatistics(StatisticsSpec(()))
-    merged._seal()
+
+    def __init__(self, values: int = STORE_VALUES) -> None:
+        self._merged = ShardStatistics(StatisticsSpec(()))
+        self._merged._seal()
+        self._values = values
+
+    def add(self, shard: ShardStatistics) -> None:
+        """Merge the next shard."""
+        self._merged.absorb(shard)
+        columns = self._merged.columns.values()
+        if any(column.top is not None and len(column.top.counts) > 2 * self._values for column in columns):
+            self._merged.cap_values(self._values)
+
+    def finish(self) -> ShardStatistics:
+        """The merged statistics, after the last shard."""
+        self._merged.cap_values(self._values)
+        return self._merged
+
+
+def merge_in_order(shards: Iterable[ShardStatistics], values: int = STORE_VALUES) -> ShardStatistics:
+    """Merge the statistics of shards with an `OrderedMerge`."""
+    merged = OrderedMerge(values)
     for shard in shards:
-        merged.absorb(shard)
-        if any(column.top is not None and len(column.top.counts) > 2 * values for column in merged.columns.values()):
-            merged.cap_values(values)
-    merged.cap_values(values)
-    return merged
+        merged.add(shard)
+    return merged.finish()
 
 
 def _leaf(batch: pa.RecordBatch, path: tuple[str, ...]) -> pa.Array | None:

@@ -53,7 +53,7 @@ class Writing:
                     votes = voter.votes(shard, rows, numbers)
                     ranks = [_fractions(places, order, shard, rows, numbers) for order in ("score", "random")]
                     writer.write(_rows(rows, votes, keeps.probability(votes, numbers), *ranks))
-                written = writer.part(layer, self.key.covered, one.shard, under=self.key.settings)
+                written = writer.finish(layer, self.key.covered, one.shard, under=self.key.settings)
             commit_layers(decision.store, one.shard, one.source, one.objects[layout.SAMPLES], [written])
         yield shard_group
 

@@ -13,7 +13,7 @@ def commit_of(
     layer: str, key: str, shard: str, made: ObjectRecord, samples: str, source: str = "crawl"
 ) -> LayersCommit:
     """The commit of a task that wrote one layer of a shard."""
-    return LayersCommit(shard, source, samples, (LayerPart(layer, key, made, "stats/none.json"),), "env")
+    return LayersCommit(shard, source, samples, "stats/none.json", (LayerPart(layer, key, made),), "env")
 
 
 def publish_commits(

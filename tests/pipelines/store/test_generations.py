@@ -24,7 +24,7 @@ def made(store: Store, task: str, values: list[int], key: str = "k1") -> TaskCom
     table = pa.table({"id": pa.array(values, pa.int64())})
     shard = f"{task}-0000"
     written = put_table(store.objects, table, lambda content: layout.samples_object(shard, content))
-    statistics = layout.statistics_object(layout.SAMPLES, shard, "0")
+    statistics = layout.statistics_object(shard, "0")
     store.objects.put(statistics, b"{}")
     record = ShardRecord(shard, written, statistics)
     commit = TaskCommit(task, key, "crawl", (), (record,), None, None, len(values), len(values), {}, {}, 9, "env")
@@ -40,7 +40,7 @@ def layer_of(store: Store, task: TaskCommit, values: list[int], key: str) -> Lay
         store.objects, table, lambda content: layout.layer_object("extract.fast", key, shard.shard, content)
     )
     commit = commit_of("extract.fast", key, shard.shard, written, shard.object.path)
-    store.objects.put(commit.layers[0].statistics, b"{}")
+    store.objects.put(commit.statistics, b"{}")
     name = layout.set_name({"extract.fast": key})
     put_record_if_absent(store.objects, layout.layer_set(name), LayerSet({"extract.fast": key}))
     put_record_if_absent(store.objects, layout.layer_commit(name, shard.shard), commit)

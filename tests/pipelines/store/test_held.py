@@ -11,10 +11,11 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.command_lease import writing
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.held import Held
-from winnow.pipelines.store.layers import commit_layers
+from winnow.pipelines.store.layers import WrittenLayer, commit_layers
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.pipelines.store.sealed import put_record_if_absent, read_record
 from winnow.schemas.records import LayerPart, LayersCommit, ObjectRecord, ShardRecord, StoreRecord, TaskCommit
+from winnow.schemas.statistics import ShardStatistics, StatisticsSpec
 
 RECORD = StoreRecord("s", 7, 65_536, 256 << 20, 16_384, 64 << 20, 64 << 20)
 KEYS = {"a": "key-a", "b": "key-b"}
@@ -37,17 +38,16 @@ def store(request: pytest.FixtureRequest) -> Store:
     return create_or_open(Counting(request.node.name), RECORD)
 
 
-def part(store: Store, layer: str, key: str, shard: str) -> LayerPart:
+def written(store: Store, layer: str, key: str, shard: str) -> WrittenLayer:
     path = layout.layer_object(layer, key, shard, "0")
     store.objects.put(path, b"rows")
-    return LayerPart(layer, key, ObjectRecord(path, 1, 4, "values"), "stats/none.json")
+    return WrittenLayer(LayerPart(layer, key, ObjectRecord(path, 1, 4, "values")), ShardStatistics(StatisticsSpec(())))
 
 
 def write(store: Store, missing: Mapping[str, Mapping[str, str]], samples: Mapping[str, str] = SAMPLES) -> None:
     """What tasks do that write these layers of shards."""
     for shard, layers in missing.items():
-        parts = [part(store, layer, key, shard) for layer, key in layers.items()]
-        commit_layers(store, shard, "crawl", samples[shard], parts)
+        commit_layers(store, shard, "crawl", samples[shard], [written(store, *one, shard) for one in layers.items()])
 
 
 def held_now(store: Store) -> Held:
@@ -145,7 +145,7 @@ def test_commits_are_found_again_whose_set_was_lost(store: Store) -> None:
 
 def test_texts_of_an_ingest_task_are_in_its_commit(store: Store) -> None:
     samples = ObjectRecord(SAMPLES["one"], 1, 4, "values")
-    shard = ShardRecord("one", samples, "stats/none.json", (part(store, "a", "key-a", "one"),))
+    shard = ShardRecord("one", samples, "stats/none.json", (written(store, "a", "key-a", "one").part,))
     task = TaskCommit("task", "key", "crawl", (), (shard,), None, None, 1, 1, {}, {}, 9, "env")
     put_record_if_absent(store.objects, layout.task_commit("key", "task"), task)
     held = held_now(store)

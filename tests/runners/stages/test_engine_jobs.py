@@ -23,7 +23,7 @@ from winnow.pipelines.running.job_tasks import HERE, Jobs
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.damage import remedy
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.layers import LayerWriter
+from winnow.pipelines.store.layers import LayerWriter, put_statistics
 from winnow.pipelines.store.location import open_store_at
 from winnow.pipelines.store.publishing import publish_rewritten
 from winnow.pipelines.store.tables import read_table
@@ -176,8 +176,9 @@ def test_rows_that_share_an_id_or_have_another_source_are_found(
     with LayerWriter(store, SAMPLES, SAMPLES_STATISTICS) as writer:
         for batch in table.combine_chunks().to_batches():
             writer.write(batch)
-        made, statistics = writer.finish(layout.SAMPLES, task.key, taking.shard)
-    shard = replace(taking, object=made, statistics=statistics)
+        written = writer.finish(layout.SAMPLES, task.key, taking.shard)
+    statistics = put_statistics(store, taking.shard, [written])
+    shard = replace(taking, object=written.part.object, statistics=statistics)
     changed = replace(task, shards=tuple(shard if one == taking else one for one in task.shards))
     publish_rewritten(store, [changed if one == task else one for one in tasks], [])
     found = {name: audited(folder, jobs) for name, jobs in IN_THIS_PROCESS.items()}

@@ -86,7 +86,7 @@ def traced(
         status = pa.array(np.where(there, "ok", "no_input").tolist(), pa.string())
         trace = pa.Table.from_arrays([status, *values, *empty], schema=schema)
         made = put_table(objects, trace, partial(layout.layer_object, bound.entry.trace, "k", name))
-        commits.append(LayersCommit(name, "web", put.path, (LayerPart(bound.entry.trace, "k", made, ""),), ""))
+        commits.append(LayersCommit(name, "web", put.path, "", (LayerPart(bound.entry.trace, "k", made),), ""))
     rows, rows_of = len(scores), [rows_of_commit(commit)[bound.entry.trace] for commit in commits]
     task = TaskCommit("t", "k", "web", (), tuple(shards), None, None, rows, rows, {}, {}, 0, "")
     return Traced(Store(objects, RECORD), StoreState(Held(objects, None), [task], {bound.entry.trace: rows_of}), bound)

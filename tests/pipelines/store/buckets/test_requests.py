@@ -26,7 +26,7 @@ SHARDS = [f"shard-{number}" for number in range(20)]
 
 def put_commit(objects: ObjectStore, shard: str, rows: int = 1) -> None:
     made = ObjectRecord(path=f"layers/a/k/{shard}.c.parquet", rows=rows, bytes=9, values="v")
-    commit = LayersCommit(shard, "s", "x", (LayerPart("a", "k", made, "y"),), "f")
+    commit = LayersCommit(shard, "s", "x", "y", (LayerPart("a", "k", made),), "f")
     put_record(objects, layout.layer_commit("a-set", shard), commit)
 
 
