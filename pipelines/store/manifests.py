@@ -3,6 +3,7 @@
 They are named by their content, so a manifest that did not change is neither written nor read again.
 """
 
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 
@@ -146,6 +147,8 @@ def _key_record(rows: list[ManifestRow]) -> KeyRecord:
 def read_manifest(objects: ObjectStore, path: str) -> list[ManifestRow]:
     """Every object that a manifest lists."""
     columns = read_table(objects, path).to_pydict()
+    for name in ("source", "key", "shard", "samples", "statistics", "fingerprint"):  # the same in many rows, or layers
+        columns[name] = list(map(sys.intern, columns[name]))
     return [ManifestRow(*row) for row in zip(*(columns[one.name] for one in fields(ManifestRow)), strict=True)]
 
 
