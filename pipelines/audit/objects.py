@@ -21,7 +21,7 @@ from winnow.pipelines.running.job_tasks import OPENING_BYTES, TaskFolder, TaskKi
 from winnow.pipelines.running.ledger.intake import require_tasks
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.damage import DamagedError, MissingError, damaged, missing
+from winnow.pipelines.store.damage import DamagedError, MissingError, damaged
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.neutral import neutral_stream
 from winnow.pipelines.store.manifests import ManifestRow
@@ -63,7 +63,7 @@ class ObjectsContext:
 
     def check(self, number: int, task: ObjectsTask) -> Generator[AddressedBlock, None, ObjectsFound]:
         """Reads objects whole, which checks every byte against their names; sends the ids of samples."""
-        objects, found = self.store.objects, ObjectsFound()
+        found = ObjectsFound()
         packer = BlockPacker(f"objects-{number}")
         for row, identified in zip(task.rows, task.identified, strict=True):
             for batch in _read(self.store, row, found):
@@ -73,8 +73,6 @@ class ObjectsContext:
                     for partition, part in split_by_partition(ids, place, self.partitions):
                         yield from packer.add(partition, part)
             found.unsent |= identified and row.object in found.values
-            if not objects.exists(row.statistics):
-                found.problems.append(str(missing(objects.root, row.statistics)))
             purged = np.array(task.purged.get(row.samples, ()), np.int64)
             if len(purged) and not _is_neutral(self.store, task.layer, row, purged):
                 found.filled.append(row.object)

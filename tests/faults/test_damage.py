@@ -149,7 +149,7 @@ KINDS = {
     "clusters": Kind(first(layout.CLUSTERS), "report", CACHE),
     "quarantine": Kind(refused("quarantine"), "report", NOTICED),
     "dropped": Kind(refused("dropped"), "audit", NOTICED),
-    "statistics": Kind(of_layer("text.length", "statistics"), "stats", NOTICED, unmerged),
+    "statistics": Kind(of_layer("text.length", "statistics"), "stats", CACHE, unmerged),
     "merged statistics": Kind(merged, "stats", CACHE),
     "intake": Kind(lambda store: layout.intake("lines", 1), "ingest", NOTICED),
     "commit of a task": Kind(committed("samples"), "ingest", AGAIN),
@@ -319,7 +319,7 @@ def test_the_audit_names_every_damaged_file(whole: Whole, tmp_path: Path, change
     assert "is damaged: " in said
 
 
-TOGETHER = ("layer", "quarantine", "dropped", "statistics", "intake", "draw")
+TOGETHER = ("layer", "quarantine", "dropped", "intake", "draw")
 """Of these, the audit notices all at once; at the others it stops."""
 
 
