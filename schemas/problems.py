@@ -71,6 +71,12 @@ def shown(text: str, limit: int = 60) -> str:
     return repr(text if len(text) <= limit else text[:limit] + "…")
 
 
+def one_line(text: str, limit: int = 200) -> str:
+    """A name from a file or of one, unquoted; escaped where it would break a message's line or hide in it."""
+    cut = text if len(text) <= limit else text[:limit] + "…"
+    return cut if cut.isprintable() else repr(cut)[1:-1]
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name closest to a misspelt one."""
     if len(name) > 100:  # too long for a misspelt setting, and the comparison is quadratic

@@ -89,8 +89,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except WinnowError as error:
         if options.debug:
             raise
+        from winnow.runners.terminal.escaping import visible
+
         for line in str(error).splitlines():
-            print(f"winnow: {line}", file=sys.stderr)
+            print(f"winnow: {visible(line)}", file=sys.stderr)  # it may quote a crawl
         return 1
     except BrokenPipeError:  # the reader of our output closed it, as `head` does
         return 0

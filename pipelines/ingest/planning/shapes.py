@@ -13,17 +13,17 @@ from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.formats import kind_of
 from winnow.pipelines.ingest.planning.sampling import section, until_enough
 from winnow.pipelines.ingest.records import FilePart, ReadLimits
-from winnow.pipelines.ingest.tables.columns import Columns, Role, columns_of_rows
+from winnow.pipelines.ingest.tables.columns import Columns, Role, columns_of_rows, listed_columns
 from winnow.pipelines.ingest.tables.jsonl import first_rows
 from winnow.pipelines.ingest.tables.parquet import table_columns
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.together import each
 from winnow.schemas.errors import SourceError
+from winnow.schemas.problems import one_line
 
 FIRST_BYTES: Final = 256 << 10
 FIRST_ROWS: Final = 256
 MOST_LISTED: Final = 50
-MOST_NAMED: Final = 20  # columns
 _LIMITS: Final = ReadLimits(max_body_bytes=FIRST_BYTES, max_member_bytes=64 << 20)
 _SETTING: Final[dict[Role, str]] = {"key": "key"}  # others are under `columns`
 
@@ -63,7 +63,7 @@ def check_shapes(new: Sequence[NewFiles]) -> list[str]:
         if required and len(misfits) == len(shapes):
             problems += required
         elif misfits and source.on_schema_mismatch == "error":
-            problems += [f"source {name!r}: {shape.path}: {shape.misfit}" for shape in misfits[:MOST_LISTED]]
+            problems += [f"source {name!r}: {one_line(shape.path)}: {shape.misfit}" for shape in misfits[:MOST_LISTED]]
             problems += [f"source {name!r}: and {len(misfits) - MOST_LISTED} more"] * (len(misfits) > MOST_LISTED)
             problems.append(
                 f"source {name!r}: {len(misfits)} of {len(shapes)} new files do not fit its columns; correct "
@@ -71,7 +71,7 @@ def check_shapes(new: Sequence[NewFiles]) -> list[str]:
             )
         elif misfits:
             more = f" and {len(misfits) - 1} more" if len(misfits) > 1 else ""
-            notes.append(f"source {name}: {misfits[0].path}{more}: quarantined, as {misfits[0].misfit}")
+            notes.append(f"source {name}: {one_line(misfits[0].path)}{more}: quarantined, as {misfits[0].misfit}")
         notes += [f"{text}; it reads as null" for role, text in lacking.items() if not source.columns.is_required(role)]
     if problems:
         raise SourceError("\n".join(problems))
@@ -93,9 +93,7 @@ def nowhere(source: IngestSource, shapes: Sequence[Shape]) -> dict[Role, str]:
             continue
         counts = Counter(name for one in seen for name in one.names)
         names = sorted(counts, key=lambda name: (-counts[name], name))
-        listed = ", ".join(names[:MOST_NAMED]) + (
-            f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-        )
+        listed = listed_columns(names)
         setting = _SETTING.get(role, f"columns.{role}")
         found[role] = f"{setting}: {column!r} is in no row of {source.rows.name}; the files have: {listed}"
     return found

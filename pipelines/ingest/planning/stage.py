@@ -32,6 +32,7 @@ from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import SourceError, StoreError
+from winnow.schemas.problems import one_line
 from winnow.schemas.records import InputRecord, TaskCommit
 
 MOST_LOOKED_AT = 64  # files, to say what a source holds
@@ -104,7 +105,7 @@ def _first_detail(context: IngestContext, commits: Sequence[TaskCommit]) -> str:
         if commit.quarantine is not None:
             for batch in read_batches(context.store.objects, commit.quarantine.path):
                 for row in batch.slice(0, 1).to_pylist():
-                    return f"{row['path']} at {row['offset']}: {row['detail'] or row['reason']}"
+                    return f"{one_line(row['path'])} at {row['offset']}: {row['detail'] or row['reason']}"
     return "the quarantine says why"
 
 

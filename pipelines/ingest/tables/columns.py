@@ -18,9 +18,11 @@ from winnow.pipelines.ingest.records import Dropped, Event, ReadLimits, Record, 
 from winnow.pipelines.ingest.tables.values import Binary
 from winnow.pipelines.store.names import object_name
 from winnow.schemas.identity import Json
+from winnow.schemas.problems import one_line
 
 Role: TypeAlias = Literal["text", "key", "url", "fetched_at", "media", "captions"]
 
+MOST_NAMED: Final = 20
 REPLACED_SURROGATES: Final = "replaced_surrogates"  # metadata: lone surrogates that became U+FFFD in this row
 NON_FINITE_NUMBERS: Final = "non_finite_numbers"  # metadata: NaN, Infinity and overflows that became null
 
@@ -277,8 +279,13 @@ def _no_such_column(column: str, present: Sequence[str]) -> str:
     """What to say of a configured column that a file lacks."""
     near = difflib.get_close_matches(column, present, n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
-    listed = ", ".join(present[:20]) + (f" and {len(present) - 20} more" if len(present) > 20 else "")
-    return f"no column {column!r}{hint}; the columns are: {listed or 'none'}"
+    return f"no column {column!r}{hint}; the columns are: {listed_columns(present)}"
+
+
+def listed_columns(names: Sequence[str]) -> str:
+    """The first names of a file's columns, on one line."""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return (", ".join(one_line(name, 60) for name in names[:MOST_NAMED]) or "none") + more
 
 
 def _key(value: Json) -> str | None:

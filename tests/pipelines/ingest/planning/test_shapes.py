@@ -112,6 +112,17 @@ def test_only_new_files_are_looked_at(folder: Path) -> None:
     assert ingested(folder, 'files: ["good*"]')[0] == 2
 
 
+def test_names_from_files_neither_break_a_line_nor_hide_in_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "data/new\nline\x1b[31m.jsonl").write_text('{"a\\nb\\u001b[31m": "x"}\n')
+    write(folder, 'files: ["new*", "good*"]')
+    assert main(["plan", "recipe.yaml"]) == 1
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == (
+        r"winnow: source 'books': new\nline\x1b[31m.jsonl: no column 'text'; the columns are: a\nb\x1b[31m"
+    )
+    assert second.startswith("winnow: source 'books': 1 of 3 new files do not fit its columns; ")
+
+
 def test_a_long_list_is_cut(folder: Path) -> None:
     for number in range(60):
         (folder / f"data/new{number:02}.jsonl").write_text('{"content": "x"}\n')
