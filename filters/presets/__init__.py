@@ -20,8 +20,10 @@ from winnow.schemas.problems import Place, nearest
 from winnow.schemas.recipe import Rule
 from winnow.schemas.thresholds import ThresholdTable
 
-__all__ = ["Preset", "find_preset", "find_table", "preset_names", "preset_rule", "table_names"]
+__all__ = ["ENGLISH", "Preset", "find_preset", "find_table", "preset_names", "preset_rule", "table_names"]
 
+
+ENGLISH = ("eng",)
 
 BUILT_IN = Place("preset", 0)
 """Where the rules of presets are: in no recipe. Spelt out, each has the place where a recipe names the preset."""
@@ -41,6 +43,7 @@ class Preset:
     operators: Mapping[str, Mapping[str, Json]]  # by name: the settings that differ from the operator's defaults
     rules: tuple[Rule, ...]
     notes: tuple[str, ...] = field(default=())  # notes for users, such as clamped published values
+    languages: tuple[str, ...] | None = None  # ISO 639-3, if it judges all texts as if they were in these languages
 
 
 def _families() -> list[ModuleType]:

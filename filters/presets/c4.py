@@ -1,6 +1,6 @@
 """C4: the paper's thresholds as applied by datatrove, and those of the builder of the published data set."""
 
-from winnow.filters.presets import Preset, preset_rule
+from winnow.filters.presets import ENGLISH, Preset, preset_rule
 
 _PAGES = (
     preset_rule("lorem_ipsum", "text.c4.has_lorem_ipsum"),
@@ -14,6 +14,7 @@ PRESETS = (
     Preset(
         name="c4@paper",
         summary="C4QualityFilter of datatrove 0.10.1 with its defaults: 3 words per line, 5 sentences per page",
+        languages=ENGLISH,
         operators={"text.c4": {}},
         rules=(*_PAGES, preset_rule("too_few_sentences", "text.c4.sentences < 5")),
         notes=(
@@ -28,6 +29,7 @@ PRESETS = (
     Preset(
         name="c4@fineweb",
         summary="C4 as FineWeb runs it: c4@paper without the rule on end marks",
+        languages=ENGLISH,
         operators={"text.c4": {"require_end_mark": False}},
         rules=(*_PAGES, preset_rule("too_few_sentences", "text.c4.sentences < 5")),
         notes=(_EDITS, _WORDS),
@@ -35,6 +37,7 @@ PRESETS = (
     Preset(
         name="c4@tfds",
         summary="clean_page of tensorflow_datasets/text/c4_utils.py: 5 words per line, 3 sentences per page",
+        languages=ENGLISH,
         operators={
             "text.c4": {"min_line_words": 5, "count_words": "after_citations", "end_marks": '.?!"'},
         },

@@ -1,11 +1,12 @@
 """FineWeb's own page rules, which follow Gopher's and C4's in its pipeline."""
 
-from winnow.filters.presets import Preset, preset_rule
+from winnow.filters.presets import ENGLISH, Preset, preset_rule
 
 PRESETS = (
     Preset(
         name="fineweb",
         summary="FineWebQualityFilter of datatrove 0.10.1 with its defaults",
+        languages=ENGLISH,
         operators={"text.fineweb": {}},
         rules=(
             preset_rule("no_lines", "text.fineweb.lines = 0"),

@@ -3,7 +3,7 @@
 Rules are in the order of each implementation, so that the first reason here is the reason there.
 """
 
-from winnow.filters.presets import Preset, preset_rule
+from winnow.filters.presets import ENGLISH, Preset, preset_rule
 from winnow.schemas.recipe import Rule
 
 _G = "text.gopher"
@@ -120,6 +120,7 @@ PRESETS = (
     Preset(
         name="gopher@datatrove",
         summary="GopherRepetitionFilter and then GopherQualityFilter of datatrove 0.10.1 with their defaults",
+        languages=ENGLISH,
         operators={_G: {"style": "datatrove"}},
         rules=_datatrove(),
         notes=("FineWeb runs the repetition filter first; in the other order only the first reason differs",),
@@ -127,6 +128,7 @@ PRESETS = (
     Preset(
         name="gopher@dolma",
         summary="the tagger gopher_v2 of dolma 1.2.1 and the limits of dolma's Creative Commons recipe (CCCC, 2025)",
+        languages=ENGLISH,
         operators={_G: {"style": "dolma"}},
         rules=_dolma(),
         notes=(*_DOLMA_NOTES, "for the Dolma 1.5 and 1.7 corpora see gopher@dolma-v1"),
@@ -134,6 +136,7 @@ PRESETS = (
     Preset(
         name="gopher@dolma-v1",
         summary="the tagger gopher_v1 of dolma 1.2.1 and the limits of the recipes for Dolma 1.5 and 1.7",
+        languages=ENGLISH,
         operators={_G: {"style": "dolma_v1"}},
         rules=_dolma(),
         notes=(
@@ -145,6 +148,7 @@ PRESETS = (
     Preset(
         name="gopher@paper",
         summary="the rules of Rae et al. 2021, A1.1, with the thresholds of Table A1",
+        languages=ENGLISH,
         operators={_G: {"style": "paper"}},
         rules=_paper(),
         notes=(

@@ -1,6 +1,6 @@
 """RefinedWeb's page and line rules, as DCLM restates them (mlfoundations/dclm, baselines_configs/refinedweb.yaml)."""
 
-from winnow.filters.presets import Preset, preset_rule
+from winnow.filters.presets import ENGLISH, Preset, preset_rule
 
 _R = "text.refinedweb"
 
@@ -8,6 +8,7 @@ PRESETS = (
     Preset(
         name="refinedweb",
         summary="DCLM's refinedweb.yaml: page and line rules, without those on URLs, languages and repetition",
+        languages=ENGLISH,
         operators={_R: {}},
         rules=(
             preset_rule("too_few_words", f"{_R}.words < 50"),

@@ -12,6 +12,7 @@ from winnow.pipelines.binding.duplicates import duplicate_kinds
 from winnow.pipelines.binding.operators import configure
 from winnow.schemas.conditions import columns_read
 from winnow.schemas.errors import RecipeError
+from winnow.schemas.languages import language_name
 from winnow.schemas.problems import Problems, shown, suggestion
 from winnow.schemas.recipe import PresetRules, Recipe, Rule, RuleOverride
 from winnow.schemas.recipe.nodes import MapNode
@@ -176,6 +177,26 @@ def preset_notes(recipe: Recipe) -> list[str]:
             if isinstance(entry, PresetRules):
                 notes += [f"{entry.place}: {phase}[{number}]: {note}" for note in _differences(recipe, entry)]
     return notes
+
+
+def language_remarks(recipe: Recipe) -> list[str]:
+    """Return a line for each preset whose rules were made for some languages and judge all."""
+    remarks = []
+    for phase, entries in (("eligible", recipe.eligible), ("keep", recipe.keep)):
+        for number, entry in enumerate(entries):
+            languages = find_preset(entry.preset).languages if isinstance(entry, PresetRules) else None
+            if isinstance(entry, PresetRules) and languages is not None:
+                named = made_for(entry.preset, languages)
+                remarks.append(
+                    f"{entry.place}: {phase}[{number}]: {named}; the preset multilingual has thresholds for every "
+                    "language"
+                )
+    return remarks
+
+
+def made_for(preset: str, languages: Iterable[str]) -> str:
+    """Return the statement that a preset was made for some languages."""
+    return f"{preset} was made for {', '.join(map(language_name, languages))}"
 
 
 def _differences(recipe: Recipe, entry: PresetRules) -> list[str]:

@@ -1,7 +1,7 @@
 """Binds a recipe's rules: expands presets, checks every column, and collects what the rules read."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -13,8 +13,8 @@ from winnow.pipelines.binding.threshold_tables import ThresholdTables
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.rules.representatives import Choice
 from winnow.schemas.conditions import ConditionError, columns_read, is_text
-from winnow.schemas.problems import Problem, Problems, recipe_error, shown, suggestion
-from winnow.schemas.recipe import Recipe
+from winnow.schemas.problems import Place, Problem, Problems, recipe_error, shown, suggestion
+from winnow.schemas.recipe import LossAlarms, Recipe
 from winnow.schemas.rows.duplicates import CHOSEN_IN
 from winnow.schemas.rows.extraction import EXTRACTED
 from winnow.schemas.rules import ColumnInfo, Phase, check_rules
@@ -38,6 +38,7 @@ class RuleProgram:
     languages: tuple[Column, ...] = ()  # the columns that can give a sample's language, the best first
     size: Column | None = None  # the column with a text's bytes, if there is one
     choice: Choice | None = None  # how representatives are chosen, if duplicates are dropped
+    loss_alarms: LossAlarms = field(default_factory=LossAlarms)
 
     @property
     def duplicate_columns(self) -> tuple[str, ...]:
@@ -93,6 +94,7 @@ def rule_program(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> RulePr
     if choice is not None:
         known |= dict.fromkeys(choice.names, ColumnInfo(nullable=False, type=pa.bool_(), phase="keep"))
     problems = _add_table_columns(rules, tables, known)
+    problems += _unknown_expected(recipe, rules)
     named = []
     for one in rules:
         unmeasured = _unmeasured(one, known, recipe, tables)
@@ -105,7 +107,13 @@ def rule_program(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> RulePr
         raise recipe_error(problems)
     wanted = _table_columns_read(rules)
     program = _program(rules, by_name, [tables.table(name, wanted[name]) for name in tables.names if name in wanted])
-    return replace(program, languages=_languages(recipe, by_name), size=_size(by_name, known), choice=choice)
+    return replace(
+        program,
+        languages=_languages(recipe, by_name),
+        size=_size(by_name, known),
+        choice=choice,
+        loss_alarms=recipe.loss_alarms,
+    )
 
 
 def _bind_choice(recipe: Recipe, known: Mapping[str, ColumnInfo], columns: Mapping[str, Column]) -> Choice | None:
@@ -197,6 +205,20 @@ def _unmeasured(
             entry = f"{name}: {{preset: {one.preset}}}" if one.preset else name
             complaints.append(f"{name} is not measured; add `{entry}` to 'annotate'")
     return [Problem(one.rule.place, one.path, complaint) for complaint in complaints]
+
+
+def _unknown_expected(recipe: Recipe, rules: Sequence[ProgramRule]) -> list[Problem]:
+    """Return a problem for each expected loss to a rule that does not exist."""
+    reasons = sorted({one.rule.reason for one in rules if one.phase in PHASES})
+    return [
+        Problem(
+            Place(recipe.file, 0),
+            "loss_alarms.expected",
+            f"no rule has the reason {shown(name)}{suggestion(name, reasons)}",
+        )
+        for name in recipe.loss_alarms.expected
+        if name not in reasons
+    ]
 
 
 def _columns(one: ProgramRule) -> tuple[str, ...]:

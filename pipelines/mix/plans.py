@@ -24,7 +24,7 @@ from winnow.pipelines.store.sealed import find_record, put_record_if_absent
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.law import ScalingLaw
 from winnow.schemas.mixture import SCHEMA, MixturePlan
-from winnow.schemas.recipe import FamilyLevel, Recipe, resolved_yaml, settings_of
+from winnow.schemas.recipe import FamilyLevel, LossAlarms, Recipe, resolved_yaml, settings_of
 from winnow.schemas.records import Generation
 from winnow.schemas.rows.duplicates import layer_of_kind
 
@@ -124,9 +124,20 @@ def make_plan(
         kept=inventory.kept,
         left_out=dict(sorted(left_out.items())),
         outputs=outputs if validation is None else (*outputs, validation),
+        notes=_language_notes(inventory),
         asked=settings_of(expand_presets(_without_locations(recipe.config, laws.digests))),
     )
     return NewPlan(plan, inventory.rules, stages, inventory)
+
+
+def _language_notes(inventory: Inventory) -> tuple[str, ...]:
+    """Return a note on strata of samples in no known language."""
+    kept = {one.language: 0 for one in inventory.rules.groups if one.language in inventory.rules.undetermined}
+    for group in inventory.rules.groups:
+        if group.language in kept:
+            kept[group.language] += group.kept.rows
+    named = ", ".join(f"{name} {rows:,}" for name, rows in sorted(kept.items()) if rows)
+    return (f"strata of samples in no known language: {named}",) if named else ()
 
 
 def put_plan(store: Store, planned: NewPlan) -> PlanRecord:
@@ -179,12 +190,14 @@ def _without_locations(recipe: Recipe, laws: Mapping[str, str]) -> Recipe:
     """Return the recipe without paths, and with the values of variables in place of their names.
 
     The request covers the content of files instead: threshold tables, and the digests of laws and of the tokenizer.
+    Alarms decide nothing.
     """
     config = require_mix(recipe)
     return replace(
         recipe,
         store=replace(recipe.store, path="store"),
         sources=tuple(replace(source, root="root") for source in recipe.sources),
+        loss_alarms=LossAlarms(),
         thresholds=tuple(replace(one, file=None if one.file is None else "file") for one in recipe.thresholds),
         mix=replace(
             config,

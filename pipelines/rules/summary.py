@@ -6,6 +6,14 @@ from dataclasses import asdict, dataclass, field
 from winnow.pipelines.rules.deciding import UNKNOWN
 from winnow.pipelines.rules.decisions import DecisionCounts, Tally, bits_of
 from winnow.pipelines.rules.guards import Alarm, Loss, find_alarms
+from winnow.pipelines.rules.losses import (
+    OutsideLanguages,
+    RuleLoss,
+    count_undetermined,
+    find_losses,
+    find_outside_languages,
+    undetermined_message,
+)
 from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.rules.representatives import NO_DUPLICATES, Duplicates
 from winnow.schemas.identity import Json
@@ -50,6 +58,17 @@ class RulesSummary:
     groups: tuple[GroupEffect, ...]  # in order of source and language
     forgotten: Tally = field(default_factory=Tally)  # before any rule: rows = kept + forgotten + dropped by rules
     alarms: tuple[Alarm, ...] = ()  # for duplicates; a plan with alarms is refused
+    losses: tuple[
+        RuleLoss, ...
+    ] = ()  # of languages and sources to one rule each, the largest first; nothing is refused
+    outside: tuple[OutsideLanguages, ...] = ()  # presets, and the samples in languages that they were not made for
+    undetermined: Mapping[str, int] = field(default_factory=dict)  # samples in no known language, such as und_Latn
+
+    @property
+    def language_notes(self) -> tuple[str, ...]:
+        """Lines on presets that were made for other languages, and on samples in no known language."""
+        outside = (one.message for one in self.outside)
+        return (*outside, *([undetermined_message(self.undetermined)] if self.undetermined else []))
 
     def to_json(self) -> dict[str, Json]:
         """Return plain values for `--json`."""
@@ -105,6 +124,9 @@ def summarise_rules(
         ),
         forgotten=dropped[-1],
         alarms=_alarms(pinned, counts, duplicates),
+        losses=find_losses(rules, counts, pinned.program.loss_alarms),
+        outside=find_outside_languages(rules, counts),
+        undetermined=count_undetermined(counts),
     )
 
 

@@ -23,14 +23,17 @@ def run(options: argparse.Namespace) -> int:
     from winnow.pipelines.forgetting.outputs import REPORT, register
     from winnow.pipelines.store import layout
     from winnow.runners.report.writing import write_report
-    from winnow.runners.terminal.rules import require_writable
+    from winnow.runners.terminal.rules import print_losses, require_writable
 
     recipe, store = open_place(options.place)
     target = Path(options.output) if options.output else None
     if target is not None:
         require_writable("--output", target)
-    write_report(store, target, recipe)
+    _, rules = write_report(store, target, recipe)
+    console = open_console()
+    if rules is not None:
+        print_losses(rules, console)
     if target is not None:
         register(store.objects, REPORT, target, store.require_record().number)
-    open_console().print(f"report  {target or f'{store.root}/{layout.REPORT}'}", soft_wrap=True)
+    console.print(f"report  {target or f'{store.root}/{layout.REPORT}'}", soft_wrap=True)
     return 0

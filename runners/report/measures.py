@@ -46,6 +46,11 @@ def measured_languages(summary: StoreSummary, _: Examples) -> Block | None:
             table("Languages", headers, rows),
         ),
     ]
+    mismatches = counted.mismatches
+    if mismatches:
+        title = "Guesses that the script of the letters rules out; these documents are in no known language"
+        lines = [[crawled(code), plain(grouped(count))] for code, count in by_count(mismatches)]
+        parts.append(table(title, [Header("language and script of the text"), Header("documents", True)], lines))
     if counted.other:
         parts.append(element("p", plain(f"{grouped(counted.other)} documents are in other languages."), class_="note"))
     return Block("measured-languages", f"Languages ({LANGUAGE_LAYER})", join(parts))
@@ -90,9 +95,14 @@ def decisions(_: StoreSummary, examples: Examples) -> Block | None:
         element("p", element("strong", plain("Alarm: ")), crawled(alarm.message), class_="alarm")
         for alarm in found.alarms
     ]
+    losses = [
+        element("p", element("strong", plain("Loss: ")), crawled(loss.message), class_="alarm") for loss in found.losses
+    ]
     parts = [
         element("p", plain(kept)),
         *alarms,
+        *losses,
+        *(element("p", crawled(line), class_="note") for line in found.language_notes),
         table("What the rules drop", headers, lost),
         element("p", plain(note), class_="note"),
         element("h3", plain("Largest groups by source and language")),

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from winnow.filters.operators import STATUS, Operator, find_operator, operator_names
 from winnow.filters.presets import Preset, find_preset, preset_names
+from winnow.schemas.languages import language_name
 from winnow.schemas.recipe.build import expected, settings
 
 
@@ -30,7 +31,10 @@ def print_operators(names: Sequence[str], console: Console, *, as_json: bool) ->
     width = max(len(operator.name) for operator in found)
     for operator in found:
         console.print(f"{operator.name:<{width}}  {operator.resource:<5}  {operator.summary}", markup=False)
-    console.print(f"\npresets  {', '.join(preset_names())}", markup=False)
+    english = [name for name in preset_names() if find_preset(name).languages is not None]
+    rest = [name for name in preset_names() if name not in english]
+    console.print(f"\npresets  {', '.join(rest)}", markup=False)
+    console.print(f"made for English  {', '.join(english)}", markup=False)
     console.print("winnow operators NAME shows columns and settings, or the rules of a preset", markup=False)
     return 0
 
@@ -70,6 +74,9 @@ def _print_preset(preset: Preset, console: Console) -> None:
 
     line(f"{preset.name}  preset")
     line(f"  {preset.summary}")
+    if preset.languages is not None:
+        names = ", ".join(map(language_name, preset.languages))
+        line(f"  made for {names}; other languages are judged as if they were that: see the preset multilingual")
     for name, given in preset.operators.items():
         line(f"  measures {name}{f' {json.dumps(dict(given))}' if given else ''}")
     for rule in preset.rules:
@@ -85,6 +92,7 @@ def _described_preset(preset: Preset) -> dict[str, object]:
         "operators": {name: dict(given) for name, given in preset.operators.items()},
         "rules": [{"reason": one.reason, "drop": one.drop, "when_null": one.when_null} for one in preset.rules],
         "notes": list(preset.notes),
+        "languages": None if preset.languages is None else list(preset.languages),
     }
 
 

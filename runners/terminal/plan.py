@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.operators import check_operators, operator_remarks
-from winnow.pipelines.binding.rule_presets import preset_notes
+from winnow.pipelines.binding.rule_presets import language_remarks, preset_notes
 from winnow.pipelines.binding.scores import check_scores
 from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.forgetting.outputs import DECISIONS, register
@@ -100,6 +100,8 @@ def show_plan(
     check_scores(tuple(one.bound for one in scores if not one.is_current))
     notes = [*preset_notes(recipe.config), *operator_remarks(operators)]
     notes += [*of_columns, *_unlisted_sources(recipe, plan)]
+    if plan.generation is None:  # later, the languages of the samples say whether it matters
+        notes += language_remarks(recipe.config)
     left = estimate(recipe, _store_before(plan), operators, scores, known)
     if not as_json:
         _print_plan(plan, scores, notes, _estimate(plan, left, known), console)

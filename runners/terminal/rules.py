@@ -20,12 +20,13 @@ from winnow.pipelines.rules.summary import GroupEffect, RulesSummary
 from winnow.pipelines.score.stage import generation_scores
 from winnow.pipelines.store.generations import Store
 from winnow.runners.terminal.quantities import byte_size, grouped, share
-from winnow.runners.terminal.tables import Grid, print_grid
+from winnow.runners.terminal.tables import Grid, print_grid, print_line
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.records import Generation
 from winnow.schemas.tombstones import FORGOTTEN
 
 SHOWN_GROUPS = 30
+SHOWN_LOSSES = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +115,28 @@ def duplicate_drops(
 
 
 def print_effects(summary: RulesSummary, console: Console) -> None:
-    """Print what each rule drops, and the alarms."""
+    """Print what each rule drops, losses that look like mistakes, and the alarms."""
     print_grid(console, _rules(summary))
+    print_losses(summary, console)
     print_alarms(summary, console)
 
 
 def print_rules(summary: RulesSummary, console: Console) -> None:
-    """Print what each rule drops, what is kept by source and language, and the alarms."""
+    """Print what each rule drops, what is kept by source and language, losses, and the alarms."""
     print_grid(console, _rules(summary))
     print_grid(console, _groups(summary))
+    print_losses(summary, console)
     print_alarms(summary, console)
+
+
+def print_losses(summary: RulesSummary, console: Console) -> None:
+    """Print a line per language or source that one rule drops almost whole, the largest first, and possible reasons."""
+    for loss in summary.losses[:SHOWN_LOSSES]:
+        print_line(console, f"LOSS  {loss.message}", "bold yellow")
+    if (more := len(summary.losses) - SHOWN_LOSSES) > 0:
+        print_line(console, f"LOSS  {more:,} more losses of a language or a source to one rule: winnow report")
+    for line in summary.language_notes:
+        print_line(console, f"note  {line}")
 
 
 def print_alarms(summary: RulesSummary, console: Console) -> None:

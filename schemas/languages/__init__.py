@@ -26,6 +26,7 @@ __all__ = [
     "Table",
     "grouping",
     "language",
+    "language_name",
     "read_label",
     "same_language",
     "scheme_of",
@@ -38,3 +39,16 @@ def language(code: str) -> Language | None:
     """The language of an ISO 639-3 code; a retired code gives its successor."""
     known = table()
     return known.languages.get(known.retired.get(code, code))
+
+
+_SAME_SCRIPT = {"Hani": ("Hans", "Hant"), "Hang": ("Kore",)}
+
+
+def language_name(code: str) -> str:
+    """The English name for a code such as `jpn_Jpan` or `jpn`, with the script if it is not the usual one."""
+    label, _, script = code.partition("_")
+    known = language(label) or language(table().by_two_letters.get(label, ""))
+    if known is None:
+        return code
+    usual = not script or known.script is None or known.script in (script, *_SAME_SCRIPT.get(script, ()))
+    return known.name if usual else f"{known.name} in {script}"

@@ -18,15 +18,18 @@ class LanguageCounts:
     groups: dict[str, int]
     families: dict[str, int]
     other: int  # in languages that are not listed individually
+    mismatches: dict[str, int]  # guesses in a script that the language is not written in, such as `jpn_Latn`
 
 
 def language_counts(summary: StoreSummary) -> LanguageCounts | None:
     """The counts of the language layer; None if no language was identified."""
     layer = summary.layer(LANGUAGE_LAYER)
     column = layer.column("code") if layer is not None else None
+    mismatch = layer.column("mismatch") if layer is not None else None
     if column is None or not column.top:
         return None
     codes = {value.value: value.count for value in column.top}
+    refused = {} if mismatch is None else {value.value: value.count for value in mismatch.top}
     groups: dict[str, int] = {}
     families: dict[str, int] = {}
     for code, count in codes.items():
@@ -35,4 +38,4 @@ def language_counts(summary: StoreSummary) -> LanguageCounts | None:
         family = (known.family if known else None) or UNCLASSIFIED
         groups[group] = groups.get(group, 0) + count
         families[family] = families.get(family, 0) + count
-    return LanguageCounts(column.values, codes, groups, families, column.other)
+    return LanguageCounts(column.values, codes, groups, families, column.other, refused)

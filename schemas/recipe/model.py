@@ -292,6 +292,15 @@ class ThresholdEntry:
 
 
 @dataclass(frozen=True)
+class LossAlarms:
+    """Which losses of a language or a source to one rule are printed as alarms; they stop nothing."""
+
+    max_loss: Annotated[float, Between(0, 1)] = 0.9
+    min_rows: Annotated[int, Between(1, 1 << 40)] = 20
+    expected: tuple[Annotated[str, REASON], ...] = ()
+
+
+@dataclass(frozen=True)
 class Limits:
     """Limits on what a reader loads into memory or traverses."""
 
@@ -336,6 +345,7 @@ class Recipe:
     dedupe: DedupeConfig | None = None
     score: Annotated[tuple[ScoreEntry, ...], ByName(SCORE)] = ()
     keep: Annotated[tuple[Rule | PresetRules, ...], UniqueReasons()] = ()
+    loss_alarms: LossAlarms = LossAlarms()
     edits: Annotated[tuple[EditEntry, ...], Listed(EDITED), EachOnce()] = ()
     mix: MixConfig | None = None
     export: Annotated[tuple[ExportEntry, ...], Listed(FORMAT), OwnFolders()] = ()

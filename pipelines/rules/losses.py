@@ -1,0 +1,144 @@
+"""Losses that look like mistakes: a language or a source that one rule drops almost whole, and rules made for another
+language.
+
+A rule that fits one language may empty another, and the totals do not show it: Gopher's English stop words drop every
+Japanese page. Nothing stops for such a loss, as it may be meant; it is printed with the rules' effects, loudest first.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from winnow.filters.presets import find_preset
+from winnow.pipelines.binding.rule_presets import ProgramRule, made_for
+from winnow.pipelines.rules.decisions import DecisionCounts, bits_of
+from winnow.schemas.languages import NO_LANGUAGE, UNKNOWN, language_name
+from winnow.schemas.recipe import LossAlarms
+
+LossOf: TypeAlias = Literal["language", "source"]
+
+_NO_LANGUAGES = (UNKNOWN, NO_LANGUAGE, "unknown")
+_SHOWN_LANGUAGES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class RuleLoss:
+    """What one rule takes of a language or a source: samples for which it fires, whether it is the first or not."""
+
+    list: str  # eligible or keep
+    reason: str
+    of: LossOf
+    name: str  # as in plans: deu_Latn, or the source
+    rows: int  # all but forgotten ones
+    lost: int
+
+    @property
+    def message(self) -> str:
+        """One line, such as `gopher_enough_stop_words drops 100 % of Japanese (49)`."""
+        whom = language_name(self.name) if self.of == "language" else f"the source {self.name}"
+        counts = f"{self.rows:,}" if self.lost == self.rows else f"{self.lost:,} of {self.rows:,}"
+        return f"{self.reason} drops {100 * self.lost // self.rows} % of {whom} ({counts})"
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideLanguages:
+    """The samples that a preset judges although it was made for other languages."""
+
+    preset: str
+    made_for: tuple[str, ...]  # ISO 639-3
+    samples: int  # of all languages, known or not
+    languages: Mapping[str, int]  # samples in other languages, the largest first
+    lost: int  # those for which a rule of the preset fires
+
+    @property
+    def message(self) -> str:
+        """One line that names the largest languages."""
+        shown = [f"{language_name(code)} {rows:,}" for code, rows in list(self.languages.items())[:_SHOWN_LANGUAGES]]
+        more = len(self.languages) - len(shown)
+        named = ", ".join([*shown, f"{more} more"] if more else shown)
+        return (
+            f"{made_for(self.preset, self.made_for)}, but {sum(self.languages.values()):,} of {self.samples:,} samples "
+            f"are in other languages ({named}), and its rules fire for {self.lost:,} of them; the preset multilingual "
+            "has thresholds for every language"
+        )
+
+
+def find_losses(rules: Sequence[ProgramRule], counts: DecisionCounts, bounds: LossAlarms) -> tuple[RuleLoss, ...]:
+    """Find every loss of a language or a source to one rule above the bounds, the largest first.
+
+    Duplicates have bounds of their own. Samples without a language are counted by source alone.
+    """
+    judged = {
+        number: one
+        for number, one in enumerate(rules)
+        if one.phase != "dedupe" and one.rule.reason not in bounds.expected
+    }
+    rows: dict[tuple[LossOf, str], int] = {}
+    lost: dict[tuple[LossOf, str, int], int] = {}
+    for outcome, tally in counts:
+        if outcome.fired >> len(rules):
+            continue  # forgotten
+        groups: list[tuple[LossOf, str]] = [("source", outcome.source)]
+        if is_language(outcome.language):
+            groups.append(("language", outcome.language))
+        for of, name in groups:
+            rows[of, name] = rows.get((of, name), 0) + tally.rows
+            for number in bits_of(outcome.fired):
+                lost[of, name, number] = lost.get((of, name, number), 0) + tally.rows
+    found = [
+        RuleLoss(judged[number].phase, judged[number].rule.reason, of, name, rows[of, name], many)
+        for (of, name, number), many in lost.items()
+        if number in judged and rows[of, name] >= bounds.min_rows and many > bounds.max_loss * rows[of, name]
+    ]
+    return tuple(sorted(found, key=_loudest_first))
+
+
+def _loudest_first(loss: RuleLoss) -> tuple[int, int, str, str, str, str]:
+    return -loss.lost, loss.rows, loss.of, loss.name, loss.list, loss.reason
+
+
+def find_outside_languages(rules: Sequence[ProgramRule], counts: DecisionCounts) -> tuple[OutsideLanguages, ...]:
+    """Find the samples in languages that presets of the rules were not made for, if there are any."""
+    masks: dict[str, int] = {}
+    for number, one in enumerate(rules):
+        if one.preset is not None and find_preset(one.preset).languages is not None:
+            masks[one.preset] = masks.get(one.preset, 0) | 1 << number
+    found = []
+    for preset, mask in masks.items():
+        own = find_preset(preset).languages or ()
+        samples = lost = 0
+        others: dict[str, int] = {}
+        for outcome, tally in counts:
+            if outcome.fired >> len(rules):
+                continue  # forgotten
+            samples += tally.rows
+            if is_language(outcome.language) and outcome.language.partition("_")[0] not in own:
+                others[outcome.language] = others.get(outcome.language, 0) + tally.rows
+                lost += tally.rows if outcome.fired & mask else 0
+        if others:
+            largest = dict(sorted(others.items(), key=lambda item: (-item[1], item[0])))
+            found.append(OutsideLanguages(preset, tuple(own), samples, largest, lost))
+    return tuple(found)
+
+
+def count_undetermined(counts: DecisionCounts) -> dict[str, int]:
+    """Count the samples in no known language, by what stands in its place, such as `und_Latn`; the largest first."""
+    found: dict[str, int] = {}
+    for outcome, tally in counts:
+        if outcome.language.partition("_")[0] == UNKNOWN:
+            found[outcome.language] = found.get(outcome.language, 0) + tally.rows
+    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+
+def undetermined_message(counts: Mapping[str, int]) -> str:
+    """One line on samples in no known language."""
+    named = ", ".join(f"{code} {rows:,}" for code, rows in counts.items())
+    return (
+        f"{sum(counts.values()):,} samples are in no known language: {named}; where the script of their letters ruled "
+        "out what the model took them for, text.language.mismatch holds its guess"
+    )
+
+
+def is_language(code: str) -> bool:
+    """Whether a group of samples is in a known language."""
+    return code.partition("_")[0] not in _NO_LANGUAGES
