@@ -29,7 +29,14 @@ from winnow.filters.language.thresholds.fineweb2 import ALIASES, KEY
 from winnow.filters.language.thresholds.multilingual import stop_words_of
 from winnow.filters.language.words import Table, lines, segment
 from winnow.filters.language.words.indic import INDIC
-from winnow.filters.language.words.packages import PACKAGES, Segmenter, TooLongError, package_segmenter
+from winnow.filters.language.words.packages import (
+    PACKAGES,
+    SPACY,
+    Package,
+    Segmenter,
+    TooLongError,
+    package_segmenter,
+)
 from winnow.filters.language.words.scripts import segmentation_of
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
 from winnow.schemas.recipe.checks import Between
@@ -252,6 +259,25 @@ def _load(config: Config, _assets: Assets) -> Kernel:
     return lambda batch: _Batch(config, batch).measure()
 
 
+def _packages(config: Config) -> list[Package]:
+    """The packages that a configuration uses if they are installed."""
+    return [one for name, one in PACKAGES.items() if config.packages == "all" or not name.startswith(SPACY)]
+
+
+def _installed(config: Config) -> tuple[str, ...]:
+    """The packages that words come from: texts are measured again when one is installed or another version is."""
+    return tuple(sorted({found for one in _packages(config) if (found := one.found()) is not None}))
+
+
+def _remarks(config: Config, _assets: Assets) -> tuple[str, ...]:
+    missing = [one for one in _packages(config) if one.found() is None]
+    if not missing:
+        return ()
+    named = ", ".join(dict.fromkeys(one.install for one in missing))
+    reasons = ", ".join(dict.fromkeys(one.reason for one in missing))
+    return (f"not installed: {named}; texts in the languages that need them have no words (status {reasons})",)
+
+
 OPERATOR = Operator(
     name="text.fineweb2",
     version=2,
@@ -261,4 +287,6 @@ OPERATOR = Operator(
     writes=lambda _config: _SCHEMA,
     load=_load,
     reasons=_REASONS,
+    depends=_installed,
+    remarks=_remarks,
 )

@@ -16,7 +16,7 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TypeAlias
 
-__all__ = ["PACKAGES", "Package", "Segmenter", "TooLongError", "package_segmenter"]
+__all__ = ["PACKAGES", "SPACY", "Package", "Segmenter", "TooLongError", "package_segmenter"]
 
 Segmenter: TypeAlias = Callable[[str], list[str]]
 """Splits a text into words; blank words are dropped later."""
@@ -191,6 +191,9 @@ def _spacy(language: str) -> Segmenter:
     return words
 
 
+SPACY = "spacy_"
+"""The beginning of the names of packages that have a substitute."""
+
 # Languages whose spaCy rules are regular expressions that no compiled style can express.
 _SPACY_ALONE = ("el", "fr", "hu", "id", "lb", "ms", "sl", "tr")
 
@@ -206,7 +209,7 @@ PACKAGES: Mapping[str, Package] = {
         "sudachipy==0.7.0 sudachidict_core==20261015", "Apache-2.0", ("sudachipy", "sudachidict_core"), _sudachipy
     ),
     **{
-        f"spacy_{language}": Package("spacy==3.8.18", "MIT", ("spacy",), partial(_spacy, language))
+        f"{SPACY}{language}": Package("spacy==3.8.18", "MIT", ("spacy",), partial(_spacy, language))
         for language in _SPACY_ALONE
     },
 }

@@ -5,6 +5,7 @@ import lzma
 import random
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import winnow.filters.text.fineweb2 as fineweb2_module
 from benchmarks.environments import PEERS
 from tests.property_sizes import scaled
 from winnow.filters.language.thresholds.fineweb2 import fineweb2_published, fineweb2_stop_words
-from winnow.filters.language.words.packages import Segmenter
+from winnow.filters.language.words.packages import PACKAGES, Segmenter
 from winnow.filters.operators import Assets, Operator, find_operator
 from winnow.filters.presets import find_preset, find_table
 from winnow.filters.text.fineweb2 import OPERATOR, Config
@@ -307,6 +308,19 @@ def test_a_missing_package_is_named_and_nothing_takes_its_place(monkeypatch: pyt
     assert [row["words"] for row in rows] == [None, None, 3]
     (french,) = measured([("Tous les hommes", "fra_Latn")], packages="all")
     assert french["status"] == "needs_spacy"
+
+
+def test_installing_a_package_makes_another_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = Config()
+    before = OPERATOR.depends(config)
+    assert any(found.startswith("jieba ") for found in before)
+    assert not any(found.startswith("spacy ") for found in before)
+    jieba = replace(PACKAGES["jieba"], distributions=("no-such-package",))
+    monkeypatch.setattr(fineweb2_module, "PACKAGES", {**PACKAGES, "jieba": jieba})
+    assert set(before) - set(OPERATOR.depends(config)) == {"jieba 0.42.1"}
+    (remark,) = OPERATOR.remarks(config, NoAssets())
+    assert "jieba==0.42.1" in remark
+    assert "needs_jieba" in remark
 
 
 def test_a_package_fails_at_a_text_and_not_at_its_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
