@@ -114,7 +114,9 @@ class DecisionTasks:
                 return to_json(_Found(one))
             found.append(one)
         merged = Candidates.merged(found)
-        put_part(self.steps.objects, self.steps.scratch, _CANDIDATES, group, merged.table.to_batches()[0])
+        columns = [column.chunk(0) for column in merged.table.columns]  # an empty table has no batches
+        batch = pa.RecordBatch.from_arrays(columns, schema=merged.table.schema)
+        put_part(self.steps.objects, self.steps.scratch, _CANDIDATES, group, batch)
         return to_json(_Found(None, merged.large, merged.large_count, merged.accepted))
 
     def choose(self, results: Iterable[bytes]) -> "tuple[Duplicates, Undecided | None]":
