@@ -59,10 +59,12 @@ WHOLE = {name: held(read(b"".join(members))) for name, members in FILES.items()}
 
 
 def check(raw: bytes, packing: str, damaged: set[int]) -> list[Event]:
-    """The three promises, for a file in which only these records were touched."""
+    """The four promises, for a file in which only these records were touched."""
     events = read(raw, limits=ReadLimits(max_body_bytes=1 << 20))
     assert_tiles(raw, events)
     assert audit(raw, events) == []
+    responses = [event for event in events if isinstance(event, Record) and event.metadata["warc_type"] == "response"]
+    assert all("http_status" in event.metadata for event in responses)
     found = held(events)
     for ordinal in set(range(12)) - damaged:
         assert WHOLE[packing][ordinal] in found
