@@ -156,7 +156,7 @@ def probes(law: ScalingLaw, config: FamilyLevel, unfitted: Sequence[str], recipe
     sizes = ", three models and three tokens" if full else ""
     return (
         f"; to measure them: winnow law probe {recipe} --grid grid.yaml --output more.csv, with families: "
-        f"[{listed([*beside, *missing], 12)}] and grouping: {config.by}{sizes} in grid.yaml; then winnow law fit "
+        f"[{listed([*beside, *missing], 40)}] and grouping: {config.by}{sizes} in grid.yaml; then winnow law fit "
         f"runs.csv more.csv{'' if full else ' --mode gamma'} --output {config.law}"
     )
 
