@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 import pyarrow as pa
 
+from winnow.schemas.condition_growth import growth_complaint
 from winnow.schemas.identity import Json
 from winnow.schemas.problems import UNSTORABLE, nearest, shown
 
@@ -93,10 +94,13 @@ def columns_read(condition: str) -> tuple[str, ...]:
     # follows inside the brackets, or `a -- b` would.
     _parsed(f"SELECT {condition}", condition, 7)
     columns: dict[str, None] = {}
-    for node in _expressions(_parsed(f"SELECT ({condition})", condition, 8)):
+    tree = _parsed(f"SELECT ({condition})", condition, 8)
+    for node in _expressions(tree):
         _refuse(node)
         if node["class"] == "COLUMN_REF":
             columns[".".join(cast(list[str], node["column_names"]))] = None
+    if (complaint := growth_complaint(tree)) is not None:
+        raise ConditionError(complaint)
     return tuple(columns)
 
 
