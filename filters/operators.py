@@ -45,6 +45,9 @@ IMAGES = pa.schema(
 ITEMS = pa.field("items", pa.list_(pa.string()))
 """The second column of a layer of pictures: for each item of the row, `ok` or why it was not measured."""
 
+MAX_KERNEL_BYTES = 512 << 20
+"""The memory that a kernel may take for one text."""
+
 _FOLDERS = ("text", "url", "page", "image")
 _NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*")
 
@@ -106,6 +109,9 @@ class Operator:
     Such an operator reads `media.image` alone and writes a row for each picture; the columns of its layer are lists,
     aligned with the sample's media.
     """
+    memory: int = 1
+    """The bytes of memory that its kernel takes at worst for each byte of a text. Texts for which that is more than
+    `MAX_KERNEL_BYTES` are not measured (`too_large`)."""
     resource: Resource = "cpu"
     reasons: tuple[str, ...] = ()  # its own statuses, in addition to the stage's
     detects: Callable[[Any], Mapping[str, str]] = field(default=_no_detection)

@@ -271,4 +271,5 @@ OPERATOR = Operator(
     reads=lambda _config: (TEXT,),
     writes=lambda _config: _SCHEMA,
     load=_load,
+    memory=28,
 )

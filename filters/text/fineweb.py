@@ -151,4 +151,5 @@ OPERATOR = Operator(
     reads=lambda _config: (TEXT,),
     writes=lambda _config: _SCHEMA,
     load=_load,
+    memory=16,
 )

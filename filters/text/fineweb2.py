@@ -286,6 +286,7 @@ OPERATOR = Operator(
     reads=lambda _config: (TEXT, KEY),
     writes=lambda _config: _SCHEMA,
     load=_load,
+    memory=40,
     reasons=_REASONS,
     depends=_installed,
     remarks=_remarks,

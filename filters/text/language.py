@@ -246,6 +246,7 @@ OPERATOR = Operator(
     reads=lambda config: (TEXT, *config.columns),
     writes=lambda config: pa.schema(_fields(config)),
     load=_load,
+    memory=4,
     assets=lambda config: (config.model,),
     declares=(LID_176,),
     reasons=(NO_LETTERS,),

@@ -182,6 +182,7 @@ OPERATOR = Operator(
     reads=_reads,
     writes=lambda _config: _SCHEMA,
     load=_load,
+    memory=56,
     reasons=(_TOO_MANY,),
     detects=_detects,
     kinds=lambda config: config.kinds,

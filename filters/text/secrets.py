@@ -97,6 +97,7 @@ OPERATOR = Operator(
     reads=lambda _config: (TEXT,),
     writes=lambda _config: _SCHEMA,
     load=_load,
+    memory=8,
     reasons=(_TOO_MANY,),
     detects=lambda _config: {"credentials": "secrets.credential"},  # the other columns count subsets
     kinds=lambda _config: kinds(),

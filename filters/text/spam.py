@@ -94,6 +94,7 @@ OPERATOR = Operator(
     reads=lambda _config: (TEXT, _LANGUAGE),
     writes=lambda _config: _SCHEMA,
     load=_load,
+    memory=12,
     reasons=("no_language", "no_detector"),
     detects=lambda _config: {"gambling_terms": "spam.gambling", "sexual_terms": "sexual.spam"},
     languages=lambda _config: lexicon().languages,

@@ -149,6 +149,7 @@ OPERATOR = Operator(
     reads=lambda _config: (TEXT, LANGUAGE),
     writes=lambda _config: WRITES,
     load=_load,
+    memory=4,
     assets=lambda _config: (NAME,),
     declares=(MODEL,),
     resource="model",

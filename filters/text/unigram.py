@@ -236,5 +236,6 @@ OPERATOR = Operator(
     reads=_reads,
     writes=lambda _config: WRITES,
     load=_load,
+    memory=80,
     reasons=(UNKNOWN_LANGUAGE, NO_TOKENIZER, NO_WORDS),
 )

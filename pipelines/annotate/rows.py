@@ -93,7 +93,14 @@ def measure(
         sizes = pc.fill_null(pc.binary_length(batch[TEXT]), 0).to_numpy(zero_copy_only=False)
         codes[(codes == 0) & (sizes > max_text_bytes)] = STATUSES.index("too_large")
     chosen = np.flatnonzero(codes == 0)
-    found = kernel(batch.chosen(names, chosen))
+    given = batch.chosen(names, chosen)
+    try:
+        found = kernel(given)
+    except MemoryError:
+        raise StageError(
+            f"{operator.name}: out of memory with {given.nbytes / (1 << 20):,.1f} MiB of rows; use fewer --workers or "
+            "give them more memory, or lower limits.batch_bytes or limits.max_text_bytes in the recipe"
+        ) from None
     check_measured(operator, schema, found, len(chosen))
     if len(chosen) == rows:
         status = found.column(STATUS.name) if STATUS.name in found.schema.names else pa.array(["ok"] * rows)

@@ -9,7 +9,16 @@ from typing import Any, cast
 import pyarrow as pa
 
 from winnow.filters.image.decode.stills import DECODER, DecodeLimits, require_decoders
-from winnow.filters.operators import IMAGES, MEDIA_IMAGE, TEXT, Operator, Resource, find_operator, operator_names
+from winnow.filters.operators import (
+    IMAGES,
+    MAX_KERNEL_BYTES,
+    MEDIA_IMAGE,
+    TEXT,
+    Operator,
+    Resource,
+    find_operator,
+    operator_names,
+)
 from winnow.filters.presets import find_preset
 from winnow.pipelines.annotate.rows import layer_schema
 from winnow.pipelines.assets import asset_digest, asset_path, known_asset, require_file
@@ -266,7 +275,7 @@ def _bind(
         where=entry.where,
         text=recipe.text,
         assets=bind_assets(recipe, partial(operator.assets, config), operator.declares, entry.place, where),
-        max_text_bytes=recipe.limits.max_text_bytes,
+        max_text_bytes=min(recipe.limits.max_text_bytes, MAX_KERNEL_BYTES // operator.memory),
         decoding=DecodeLimits(recipe.limits.max_body_bytes, recipe.limits.max_image_pixels),
         columns=tuple(column for column in columns if column is not None),
         input_schema=IMAGES

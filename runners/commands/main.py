@@ -94,6 +94,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for line in str(error).splitlines():
             print(f"winnow: {visible(line)}", file=sys.stderr)  # it may quote a crawl
         return 1
+    except MemoryError:
+        if options.debug:
+            raise
+        print(
+            "winnow: out of memory; give the process more, use fewer --workers, or lower limits.batch_bytes and "
+            "limits.max_text_bytes in the recipe",
+            file=sys.stderr,
+        )
+        return 1
     except BrokenPipeError:  # the reader of our output closed it, as `head` does
         return 0
     except OSError as error:

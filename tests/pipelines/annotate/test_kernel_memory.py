@@ -1,0 +1,92 @@
+"""What operators take of memory for one long text: never more than they say, and what happens if there is less."""
+
+import subprocess
+import sys
+
+import pyarrow as pa
+import pytest
+
+from tests.pipelines.annotate.test_rows import LENGTH, run, texts
+from winnow.filters.operators import MAX_KERNEL_BYTES, find_operator, operator_names
+from winnow.schemas.errors import StageError
+
+MEASURE = """
+import resource, sys
+import pyarrow as pa
+from winnow.filters.operators import find_operator
+from winnow.pipelines.assets.cached import AssetFiles
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+name, size, piece = sys.argv[1], int(sys.argv[2]), sys.argv[3].replace("NEWLINE", chr(10))
+operator = find_operator(name)
+config = operator.config()
+kernel = operator.load(config, AssetFiles())
+
+def measured(text):
+    columns = {"text": pa.array([text], pa.large_string()), "text.language.code": pa.array(["eng_Latn"])}
+    columns["samples.domain"] = pa.array(["e.org"])
+    batch = pa.RecordBatch.from_pydict({column: columns[column] for column in operator.reads(config)})
+    before = peak()
+    kernel(batch)
+    return peak() - before
+
+measured(piece * 8)  # compiles, and reads tables
+words = "".join(f"{number:x} " for number in range(1 << 20)) if piece == "WORDS" else piece
+text = (words * (size // len(words) + 1))[:size]
+assert measured(text) <= operator.memory * size + (24 << 20), f"more than {operator.memory} bytes a byte"
+"""
+
+WORST = {
+    "text.pii": "1 2 3 4 5 6 7 ",
+    "text.gopher": "a b cNEWLINE",
+    "text.fineweb2": "a b cNEWLINE",
+    "text.unigram": "WORDS",
+    "text.c4": "{ lorem ipsum [1]. ",
+    "text.refinedweb": "a bNEWLINENEWLINE",
+    "text.fineweb": "a bNEWLINENEWLINE",
+    "text.spam": "ass casino ",
+    "text.secrets": "key=ab12cd34ef56 ",
+    "text.toxicity": "ass casino ",
+    "text.language": "a bNEWLINENEWLINE",
+    "text.digest": "\uff21 ",
+    "text.minhash": "a ",
+    "text.madlad": "{ lorem ipsum [1]. ",
+    "text.wordlist": "ass ",
+    "text.length": "a",
+}
+
+
+def child(name: str, size: int) -> str:
+    command = [sys.executable, "-c", MEASURE, name, str(size), WORST[name]]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stderr
+
+
+@pytest.mark.parametrize("name", ["text.gopher", "text.pii"])
+def test_a_kernel_takes_no_more_memory_than_its_operator_says(name: str) -> None:
+    assert child(name, 3 << 20) == ""
+
+
+@pytest.mark.large
+@pytest.mark.parametrize("name", WORST)
+def test_the_longest_text_that_is_measured_fits(name: str) -> None:
+    assert child(name, min(64 << 20, MAX_KERNEL_BYTES // find_operator(name).memory)) == ""
+
+
+def test_every_operator_that_needs_no_model_is_tried() -> None:
+    needs_a_model = {"text.classifier", "text.names", "text.perplexity", "text.safety_model"}
+    assert {name for name in operator_names() if name.startswith("text.")} - needs_a_model - {"text.shouting"} == set(
+        WORST
+    )
+
+
+def test_a_kernel_without_memory_is_one_line() -> None:
+    def greedy(_batch: pa.RecordBatch) -> pa.RecordBatch:
+        raise MemoryError
+
+    with pytest.raises(
+        StageError, match=r"text.length: out of memory with .* MiB of rows; use fewer --workers"
+    ) as raised:
+        run(texts("a"), kernel=greedy, of=LENGTH)
+    assert "\n" not in str(raised.value)
