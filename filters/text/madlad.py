@@ -348,6 +348,7 @@ OPERATOR = Operator(
     reads=lambda _config: (TEXT,),
     writes=lambda _config: _SCHEMA,
     load=_load,
+    memory=4,
     assets=_lists,
     declares=(LID_176,),
 )

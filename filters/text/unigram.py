@@ -236,6 +236,6 @@ OPERATOR = Operator(
     reads=_reads,
     writes=lambda _config: WRITES,
     load=_load,
-    memory=80,
+    memory=160,
     reasons=(UNKNOWN_LANGUAGE, NO_TOKENIZER, NO_WORDS),
 )
