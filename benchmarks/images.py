@@ -93,7 +93,7 @@ def probe(files):
         batch = batch_of(["image/jpeg"] * len(some), [len(file) for file in some], stills)
         for kernel in kernels:
             kernel(batch)
-probe(files[:1])
+probe(files)
 print(best(lambda: probe(files)))
 """,
     "probe, bare": """

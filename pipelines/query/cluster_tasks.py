@@ -7,7 +7,7 @@ after the search still count in the recorded sizes; nothing else of them is read
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,6 @@ from winnow.pipelines.query.basis import basis_of
 from winnow.pipelines.query.cluster_counts import Gathered, Heads, Overview, gather
 from winnow.pipelines.query.cluster_rows import read_clusters
 from winnow.pipelines.query.duplicates import LANGUAGE, Browser
-from winnow.pipelines.running.job_steps import JobSteps
 from winnow.pipelines.running.shard_list import ListedShard, ShardList
 from winnow.pipelines.running.shard_pass import ShardPass, listed_shards
 from winnow.pipelines.store import layout
@@ -28,6 +27,9 @@ from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.identity import fingerprint_of
 from winnow.schemas.records import Basis, from_json, to_json
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind, layer_of_kind
+
+if TYPE_CHECKING:
+    from winnow.pipelines.running.job_steps import JobSteps
 
 T = TypeVar("T")
 
@@ -75,7 +77,7 @@ class ClusterTasks:
     kind: Kind
     most: int  # clusters that are described
     shards: ShardList[ClusterShard]
-    steps: JobSteps
+    steps: "JobSteps"
 
     @property
     def counting(self) -> ShardPass:
@@ -171,7 +173,7 @@ def clusters_path(basis: Basis, kind: Kind) -> str:
     return layout.clusters(fingerprint_of({"version": VERSION, "kind": kind, "basis": basis.to_json()}))
 
 
-def cluster_tasks(browser: Browser, kind: Kind, most: int, steps: JobSteps) -> ClusterTasks:
+def cluster_tasks(browser: Browser, kind: Kind, most: int, steps: "JobSteps") -> ClusterTasks:
     """Return the tasks over all shards, listed in the passes' folder."""
     shards = []
     for row in browser.objects(layer_of_kind(kind)).values():

@@ -5,6 +5,7 @@ In every shard only the column of ids or URLs is read.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,6 @@ import pyarrow.compute as pc
 
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.query.find_sample import Place
-from winnow.pipelines.running.job_steps import JobSteps
 from winnow.pipelines.running.shard_list import ListedShard, ShardList
 from winnow.pipelines.running.shard_pass import ShardPass, listed_shards
 from winnow.pipelines.store import layout
@@ -22,6 +22,9 @@ from winnow.pipelines.store.tables import read_batches, read_rows
 from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.errors import StoreError, WinnowError
 from winnow.schemas.records import Generation, from_json, to_json
+
+if TYPE_CHECKING:
+    from winnow.pipelines.running.job_steps import JobSteps
 
 ID_BYTES = 16
 SHOWN = 5
@@ -97,7 +100,7 @@ class SearchTasks:
     objects: ObjectStore
     wanted: Wanted
     shards: ShardList[ListedShard]
-    steps: JobSteps
+    steps: "JobSteps"
 
     @property
     def searching(self) -> ShardPass:
@@ -137,7 +140,7 @@ class SearchTasks:
         return Found(tuple(rows), forgotten)
 
 
-def search_tasks(store: Store, generation: Generation, wanted: Wanted, steps: JobSteps) -> SearchTasks:
+def search_tasks(store: Store, generation: Generation, wanted: Wanted, steps: "JobSteps") -> SearchTasks:
     """Return the tasks over all shards of a generation, listed in the passes' folder."""
     rows = store.manifest(generation, layout.SAMPLES)
     shards = [ListedShard(row.shard, row.source, row.rows, {layout.SAMPLES: row.object}) for row in rows]

@@ -6,6 +6,7 @@ With duplicates there are two passes: one finds the rows that may represent thei
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -35,12 +36,14 @@ from winnow.pipelines.rules.score_overlaps import (
     overlaps_with_rules,
     votes_of_scores,
 )
-from winnow.pipelines.running.job_steps import JobSteps
 from winnow.pipelines.running.scratch_parts import put_arrays, put_part, read_arrays, read_part
 from winnow.pipelines.running.shard_list import ListedShard, ShardList
 from winnow.pipelines.running.shard_pass import ShardPass, listed_shards
 from winnow.pipelines.store.hiding.scans import NOTHING
 from winnow.schemas.records import from_json, to_json
+
+if TYPE_CHECKING:
+    from winnow.pipelines.running.job_steps import JobSteps
 
 _CANDIDATES, _REPLACED = "candidates", "replaced"
 
@@ -82,7 +85,7 @@ class DecisionTasks:
     detectors: tuple[Detector, ...] | None  # None if nothing is to be detected
     scores: tuple[str, ...]
     shards: ShardList[ListedShard]
-    steps: JobSteps
+    steps: "JobSteps"
 
     @property
     def finding(self) -> ShardPass | None:
@@ -245,7 +248,7 @@ class _OfShard:
     undecided: _Undecidable | None = None
 
 
-def decision_tasks(asked: Asked, steps: JobSteps) -> DecisionTasks:
+def decision_tasks(asked: Asked, steps: "JobSteps") -> DecisionTasks:
     """Return the tasks over all shards, listed in the passes' folder."""
     pinned = asked.pinned.with_layers(asked.generation, asked.layers)
     shards = [

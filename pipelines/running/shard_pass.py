@@ -2,16 +2,19 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.pipelines.running.job_steps import JobSteps
-from winnow.pipelines.running.linear_jobs import StoringJob
 from winnow.pipelines.running.scratch_parts import put_part
 from winnow.pipelines.running.shard_list import HIDDEN, Listed, ShardList
 from winnow.schemas.identity import canonical_json, content_name
+
+if TYPE_CHECKING:
+    from winnow.pipelines.running.job_steps import JobSteps
+    from winnow.pipelines.running.linear_jobs import StoringJob
 
 ALONE_SHARDS, ALONE_ROWS = 256, 1 << 24
 """What one process gets through sooner than workers start: it is one task."""
@@ -25,14 +28,16 @@ MOST_TASKS = 1024
 class ShardPass:
     """Numbered tasks, each of which leaves its result in a scratch folder. Picklable, and tasks may run twice."""
 
-    steps: JobSteps
+    steps: "JobSteps"
     name: str
     tasks: int
     work: Callable[[int], bytes]
 
     @property
-    def job(self) -> StoringJob:
+    def job(self) -> "StoringJob":
         """The job that runs the tasks."""
+        from winnow.pipelines.running.linear_jobs import StoringJob  # a kept result is read without Beam
+
         return StoringJob(self.steps, self.name, self.tasks, self._store)
 
     def results(self) -> Iterator[bytes]:
@@ -48,7 +53,7 @@ class ShardPass:
 
 
 def listed_shards(
-    steps: JobSteps, kind: type[Listed], shards: list[Listed], hidden: Mapping[str, NDArray[np.int64]]
+    steps: "JobSteps", kind: type[Listed], shards: list[Listed], hidden: Mapping[str, NDArray[np.int64]]
 ) -> ShardList[Listed]:
     """List the shards of a pass in its folder, with as many groups as it has tasks.
 

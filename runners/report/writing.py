@@ -1,6 +1,7 @@
 """The report of a store, gathered, drawn and put where it was asked for."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -9,21 +10,22 @@ from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.runners.engines.engine import Engine
 from winnow.runners.report import render_report
 from winnow.runners.report.summarise import examples_of, summarise
 from winnow.runners.stages.rule_decisions import decisions_if_any
-from winnow.runners.stages.shard_passes import HERE
 from winnow.runners.terminal.duplicates.clusters import duplicates_found
 from winnow.runners.terminal.scores import overviews, scores_if_bound
 from winnow.schemas.summary import StoreSummary
+
+if TYPE_CHECKING:
+    from winnow.runners.engines.engine import Engine
 
 
 def write_report(
     store: Store,
     target: Path | None,
     recipe: BoundRecipe | None,
-    engine: Engine = HERE,
+    engine: "Engine | None" = None,
     console: Console | None = None,
 ) -> tuple[StoreSummary, RulesSummary | None]:
     """Make the page and put it where it was asked for, or into the store; returns what is on it to show it as well."""

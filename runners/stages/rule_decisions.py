@@ -1,6 +1,7 @@
 """What a recipe's rules decide on its store: read from the record that is kept, or decided in tasks and then kept."""
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -14,10 +15,12 @@ from winnow.pipelines.rules.representatives import NO_DUPLICATES, Duplicates
 from winnow.pipelines.rules.score_overlaps import ScoreOverlap
 from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
 from winnow.pipelines.store.generations import Store
-from winnow.runners.engines.engine import Engine
-from winnow.runners.stages.shard_passes import HERE, shard_passes
+from winnow.runners.stages.shard_passes import shard_passes
 from winnow.runners.terminal.rules import pinned_if_measured
 from winnow.schemas.records import Generation
+
+if TYPE_CHECKING:
+    from winnow.runners.engines.engine import Engine
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ def rule_decisions(
     recipe: BoundRecipe,
     generation: Generation,
     pinned: PinnedProgram,
-    engine: Engine = HERE,
+    engine: "Engine | None" = None,
     console: Console | None = None,
 ) -> RuleDecisions:
     """What a recipe's rules decide: as kept in the store, else decided and kept.
@@ -95,7 +98,7 @@ def decisions_if_any(
     recipe: BoundRecipe | None,
     store: Store,
     generation: Generation,
-    engine: Engine = HERE,
+    engine: "Engine | None" = None,
     console: Console | None = None,
 ) -> RuleDecisions | None:
     """What the rules decide, and how scores compare; None if there is nothing of both, or it is not measured yet."""
@@ -110,7 +113,7 @@ def decisions_if_any(
     return replace(rule_decisions(recipe, generation, pinned, engine, console), rules=False)
 
 
-def decide_all(asked: Asked, engine: Engine = HERE, console: Console | None = None) -> KeptDecisions:
+def decide_all(asked: Asked, engine: "Engine | None" = None, console: Console | None = None) -> KeptDecisions:
     """Decide every row, in tasks."""
     with shard_passes(asked.pinned.store, "rules", engine, console) as passes:
         tasks = decision_tasks(asked, passes.steps)

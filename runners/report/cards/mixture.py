@@ -7,6 +7,7 @@ where it was made.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import orjson
 from rich.console import Console
@@ -17,12 +18,10 @@ from winnow.pipelines.mix.plans import layers_read
 from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store.generations import Store
-from winnow.runners.engines.engine import Engine
 from winnow.runners.report.cards.markdown import table, text
 from winnow.runners.report.cards.parts import SHOWN_LANGUAGES, dropped, pretty_name, safety, size_category
 from winnow.runners.report.summarise import summarise
 from winnow.runners.stages.rule_decisions import rule_decisions
-from winnow.runners.stages.shard_passes import HERE
 from winnow.runners.terminal.quantities import byte_size, grouped, share
 from winnow.runners.terminal.rules import pinned_rules
 from winnow.schemas.identity import Json, fingerprint_of
@@ -32,6 +31,9 @@ from winnow.schemas.recipe import EditEntry, resolved_yaml
 from winnow.schemas.records import Generation
 from winnow.schemas.summary import StoreSummary
 from winnow.schemas.version import winnow_version
+
+if TYPE_CHECKING:
+    from winnow.runners.engines.engine import Engine
 
 README, CARD = "README.md", "card.json"
 SHOWN_STRATA = 200
@@ -61,7 +63,11 @@ class MixtureFacts:
 
 
 def gather_facts(
-    recipe: BoundRecipe, store: Store, generation: Generation, engine: Engine = HERE, console: Console | None = None
+    recipe: BoundRecipe,
+    store: Store,
+    generation: Generation,
+    engine: "Engine | None" = None,
+    console: Console | None = None,
 ) -> MixtureFacts:
     """What the rules decide, and the layers and models that the mixture depends on."""
     pinned = pinned_rules(recipe, store, generation, more=layers_read(recipe))

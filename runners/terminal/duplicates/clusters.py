@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import orjson
 from rich.console import Console
@@ -24,10 +25,9 @@ from winnow.pipelines.query.duplicates import Browser
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.store.generations import Store
-from winnow.runners.engines.engine import Engine
 from winnow.runners.report import DuplicatesFound
 from winnow.runners.report.duplicates import counted, outdated, similar
-from winnow.runners.stages.shard_passes import HERE, shard_passes
+from winnow.runners.stages.shard_passes import shard_passes
 from winnow.runners.terminal.duplicates.excerpts import Excerpts
 from winnow.runners.terminal.duplicates.members import run_duplicates_show
 from winnow.runners.terminal.quantities import grouped, share
@@ -36,6 +36,9 @@ from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.records import Generation
 from winnow.schemas.rows.duplicates import Kind
+
+if TYPE_CHECKING:
+    from winnow.runners.engines.engine import Engine
 
 SHOW = "show"
 ID_DIGITS = 12
@@ -98,7 +101,7 @@ def run_duplicates(
 
 
 def overviews(
-    excerpts: Excerpts, kinds: Sequence[Kind], most: int, engine: Engine = HERE, console: Console | None = None
+    excerpts: Excerpts, kinds: Sequence[Kind], most: int, engine: "Engine | None" = None, console: Console | None = None
 ) -> list[Overview]:
     """The clusters of each kind."""
     browser = excerpts.browser
@@ -107,7 +110,7 @@ def overviews(
 
 
 def overview(
-    browser: Browser, kind: Kind, most: int, engine: Engine = HERE, console: Console | None = None
+    browser: Browser, kind: Kind, most: int, engine: "Engine | None" = None, console: Console | None = None
 ) -> Overview:
     """All clusters of a kind, with the largest of them: as kept in the store, else counted and kept."""
     objects = browser.store.objects
@@ -126,7 +129,7 @@ def duplicates_found(
     store: Store,
     generation: Generation,
     recipe: BoundRecipe | None,
-    engine: Engine = HERE,
+    engine: "Engine | None" = None,
     console: Console | None = None,
 ) -> tuple[DuplicatesFound, ...]:
     """The duplicates of every kind for the report, with texts as exported, or as read if there is no recipe."""
