@@ -110,7 +110,7 @@ def test_what_is_forgotten_is_hidden_from_every_reader_at_once(
     after = contents(crawl / "store")
     assert {name: after[name] for name in before} == before, "nothing is rewritten"
     added = {name.split("/")[0] for name in after.keys() - before.keys()}
-    assert added == {"tombstones", "hidden", "outputs"}
+    assert added == {"tombstones", "hidden", "outputs", "decisions"}
     audited = printed(capsys, "audit", "recipe.yaml")
     assert "3 forgotten rows are hidden but not purged yet" in audited.replace("\n", " ")
 
