@@ -49,7 +49,7 @@ def test_the_first_ranges_of_each_reason_are_shown(tmp_path: Path) -> None:
         {
             "a": [GOOD % 1, NO_JSON, NO_TEXT, NO_JSON, GOOD % 2],
             "b": [*[NO_JSON] * 5, GOOD % 3, *[NO_TEXT] * 5],
-            "c": [NO_TEXT, NO_JSON],
+            "c": [NO_TEXT, NO_JSON, GOOD % 4],
         },
     )
     generation = store.require_latest()
@@ -66,7 +66,13 @@ def test_the_first_ranges_of_each_reason_are_shown(tmp_path: Path) -> None:
 
 
 def test_tasks_with_nothing_more_to_show_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = ingested(tmp_path, {"a": [NO_JSON] * 4, "b": [NO_JSON] * 4, "c": [NO_JSON, NO_TEXT]})
+    store = ingested(
+        tmp_path,
+        {
+            name: [*bad, GOOD % 1]
+            for name, bad in (("a", [NO_JSON] * 4), ("b", [NO_JSON] * 4), ("c", [NO_JSON, NO_TEXT]))
+        },
+    )
     read = ForgottenRanges.read
     asked: list[str] = []
 
@@ -80,6 +86,6 @@ def test_tasks_with_nothing_more_to_show_are_not_read(tmp_path: Path, monkeypatc
 
 
 def test_modalities_are_counted_by_source(tmp_path: Path) -> None:
-    store = ingested(tmp_path, {"a": [GOOD % number for number in range(3)], "b": [GOOD % 0], "c": [NO_JSON]})
+    store = ingested(tmp_path, {"a": [GOOD % number for number in range(3)], "b": [GOOD % 0], "c": [""]})
     sources = json.loads(summarise(store, store.require_latest()).to_json())["sources"]
     assert {one["name"]: one["by_modality"] for one in sources} == {"a": {"text": 3}, "b": {"text": 1}, "c": {}}
