@@ -163,7 +163,9 @@ def pending_annotation(recipe: Recipe) -> Iterator[tuple[beam.DoFn, list[bytes]]
     state: StoreState = current_state(bind(recipe), store)
     for one_pass in passes_of(bind(recipe).operators):
         context = AnnotationContext(store, one_pass.operators)
-        yield RunAnnotation(context), [task.to_json() for task in pending_shards(state, one_pass.operators)]
+        tasks = pending_shards(state, one_pass.operators)
+        state.held.begin({task.shard: task.missing for task in tasks})
+        yield RunAnnotation(context), [task.to_json() for task in tasks]
 
 
 if __name__ == "__main__":
