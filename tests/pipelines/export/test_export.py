@@ -180,7 +180,15 @@ def test_a_sample_that_a_draw_gives_twice_is_refused(tmp_path: Path) -> None:
 
 def test_what_a_sample_refers_to_is_in_its_metadata(tmp_path: Path) -> None:
     reference = {"path": "a.tar", "offset": 512, "length": 9, "container": "tar", "member": "x.jpg", "etag": None}
-    medium = {"sha256": None, "bytes": 9, "mime": "image/jpeg", "ref": reference, "width": 3, "height": 2, "seconds": None}
+    medium = {
+        "sha256": None,
+        "bytes": 9,
+        "mime": "image/jpeg",
+        "ref": reference,
+        "width": 3,
+        "height": 2,
+        "seconds": None,
+    }
     rows = Rows([None], [Given(0)], media=[medium])
     store, draw = make_draw(LocalStore(tmp_path / "store"), {"a": rows})
     export(store, draw, exports_of(tmp_path, "parquet: {path: out}"))
