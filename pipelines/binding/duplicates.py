@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
 from winnow.filters.duplicates.presets import near_preset
+from winnow.pipelines.store import layout
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import Problem, recipe_error
 from winnow.schemas.recipe import NearConfig, OperatorEntry, Recipe
@@ -14,7 +15,13 @@ from winnow.schemas.rows.duplicates import KINDS, Kind
 if TYPE_CHECKING:
     from winnow.filters.duplicates.signatures import Scheme
 
-SIGNATURE_LAYERS: Mapping[Kind, str] = {"exact": "text.digest", "url": "url.canonical", "near": "text.minhash"}
+SIGNATURE_LAYERS: Mapping[Kind, str] = {
+    "exact": "text.digest",
+    "url": "url.canonical",
+    "near": "text.minhash",
+    "image_bytes": layout.SAMPLES,  # ingest writes the digest of each item
+    "pdq": "image.pdq",
+}
 """The signature layer of each kind of duplicates."""
 
 
@@ -78,6 +85,8 @@ def signature_entries(recipe: Recipe) -> tuple[tuple[OperatorEntry, str], ...]:
             raise recipe_error([Problem(config.place, "dedupe.near", str(error))]) from None
         options = {"shingle": near.shingle, "size": near.size, "hashes": near.hashes, "seed": near.seed}
         wanted.append(("near", options))
+    if config.pdq is not None:
+        wanted.append(("pdq", {}))
     return tuple(
         (OperatorEntry(SIGNATURE_LAYERS[kind], located(options, config.place)), f"dedupe.{kind}")
         for kind, options in wanted

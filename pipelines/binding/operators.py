@@ -133,16 +133,19 @@ def measurements(recipe: Recipe) -> tuple[Measurement, ...]:
 
     Raises:
         RecipeError: An unknown preset, operator or setting, or a layer that both a listed measurement and the search
-            for duplicates would write.
+            for duplicates would write, with different values.
     """
     listed = [(entry, f"annotate[{number}].{entry.name}") for number, entry in enumerate(recipe.annotate)]
-    implied = signature_entries(recipe)
+    implied = []
     taken = {entry.layer: (entry, where) for entry, where in listed}
-    for entry, where in implied:
+    for entry, where in signature_entries(recipe):
         if entry.layer in taken:
             other, path = taken[entry.layer]
+            if _measures_the_same(other, path, entry, where):
+                continue
             message = f"{where} writes the layer {entry.layer}; put its settings there, or rename this one with 'as'"
             raise recipe_error([Problem(other.place, path, message)])
+        implied.append((entry, where))
     return tuple(Measurement(entry, where, *configure(entry, where)) for entry, where in (*listed, *implied))
 
 
@@ -222,6 +225,14 @@ def configure(entry: OperatorEntry, where: str) -> tuple[Operator, Any]:
     except RecipeError as error:
         raise recipe_error([Problem(entry.place, where, str(error))]) from None
     return operator, build_config(operator.config, options, where)
+
+
+def _measures_the_same(listed: OperatorEntry, path: str, implied: OperatorEntry, where: str) -> bool:
+    """Whether a listed measurement is the one that the search for duplicates needs, of all rows."""
+    if listed.name != implied.name or listed.where is not None:
+        return False
+    configs: list[object] = [configure(entry, place)[1] for entry, place in ((listed, path), (implied, where))]
+    return configs[0] == configs[1]
 
 
 def passes_of(operators: Sequence[BoundOperator]) -> list[Pass]:

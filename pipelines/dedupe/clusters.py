@@ -35,7 +35,7 @@ from winnow.pipelines.running.row_arrays import (
 )
 from winnow.pipelines.running.scratch_parts import put_part, read_part, read_parts
 from winnow.pipelines.store.together import each
-from winnow.schemas.rows.duplicates import ID_BYTES
+from winnow.schemas.rows.duplicates import ID_BYTES, Kind
 from winnow.schemas.uint128 import Words, values_of
 
 MAX_EDGES = 1 << 23
@@ -61,7 +61,12 @@ _REQUESTED = pa.schema([_ROW, _SHARD_GROUP])
 _ROOTS = pa.schema([_ROW, _ROOT])
 _CLUSTER_OF_ROW = pa.schema([_ROW, *_CLUSTER])
 
-_FORESTS, _STARS, _JOINED = "near/forests", "near/stars", "near/joined.json"
+_FORESTS, _STARS, _JOINED = "forests", "stars", "joined.json"  # below the kind
+
+
+def step_of(name: str, kind: Kind, suffix: str = "") -> str:
+    """The name of a step of a search for one kind of near duplicates."""
+    return f"{name}{suffix}" if kind == "near" else f"{name}{suffix}.{kind}"
 
 
 def forest_size(shard_group: int, edges: int) -> AddressedBlock:
@@ -69,20 +74,22 @@ def forest_size(shard_group: int, edges: int) -> AddressedBlock:
     return AddressedBlock(0, f"forest-{shard_group}", 0, pa.RecordBatch.from_arrays([pa.array([edges])], ["edges"]))
 
 
-def join_forests(search: Search, max_edges: int, _: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
+def join_forests(
+    search: Search, kind: Kind, max_edges: int, _: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[AddressedBlock]:
     """Merge all forests and send the resulting stars. If the forests are too large, only record that."""
     edges = sum(int(batch["edges"][0].as_py()) for batch in batches)
     joined = edges <= max_edges
-    search.store.objects.put(f"{search.scratch}/{_JOINED}", orjson.dumps({"edges": edges, "joined": joined}))
+    search.store.objects.put(f"{search.scratch}/{kind}/{_JOINED}", orjson.dumps({"edges": edges, "joined": joined}))
     if joined:
-        parts = read_parts(search.store.objects, search.scratch, _FORESTS, search.listed.groups)
+        parts = read_parts(search.store.objects, search.scratch, f"{kind}/{_FORESTS}", search.listed.groups)
         yield from empty_blocks(search.listed.groups, "stars", EDGES)
         yield from _send_stars(search, "joined", merge_forests([_edges_of([part]) for part in parts]))
 
 
-def unjoined_edges(search: Search) -> int:
+def unjoined_edges(search: Search, kind: Kind) -> int:
     """Return the total number of edges if the forests were too large for one task, else 0."""
-    record = orjson.loads(search.store.objects.read(f"{search.scratch}/{_JOINED}"))
+    record = orjson.loads(search.store.objects.read(f"{search.scratch}/{kind}/{_JOINED}"))
     return 0 if record["joined"] else int(record["edges"])
 
 
@@ -104,8 +111,14 @@ class StarRound:
     """
 
     search: Search
+    kind: Kind
     number: int
     partitions: int
+
+    @property
+    def steps(self) -> tuple[str, str]:
+        """The names of its exchanges."""
+        return step_of("Upward", self.kind, f"-{self.number}"), step_of("Downward", self.kind, f"-{self.number}")
 
     @property
     def sources(self) -> int:
@@ -114,7 +127,7 @@ class StarRound:
 
     def send_edges(self, part: int) -> Iterator[AddressedBlock]:
         """Send the edges of one table to the partitions of both of their ends."""
-        what = f"{_STARS}-{self.number - 1}" if self.number else _FORESTS
+        what = f"{self.kind}/{_STARS}-{self.number - 1}" if self.number else f"{self.kind}/{_FORESTS}"
         edges = _edges_of([read_part(self.search.store.objects, self.search.scratch, what, part)])
         if part == 0:
             yield from empty_blocks(self.partitions, "stars", EDGES)
@@ -132,7 +145,9 @@ class StarRound:
     def join_downward(self, partition: int, batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
         """Join each row and its smaller neighbours to the smallest of them, and write those edges as a table."""
         batch = _edges_batch(small_star(*_edges_of(batches)))
-        put_part(self.search.store.objects, self.search.scratch, f"{_STARS}-{self.number}", partition, batch)
+        put_part(
+            self.search.store.objects, self.search.scratch, f"{self.kind}/{_STARS}-{self.number}", partition, batch
+        )
         yield partition
 
     @property
@@ -145,21 +160,21 @@ class StarRound:
     def clear_previous(self) -> None:
         """Delete the tables that the rounds before this one wrote."""
         objects, scratch = self.search.store.objects, self.search.scratch
-        for name in (f"Upward-{self.number}", f"Downward-{self.number}"):
+        for name in self.steps:
             clear_scratch(objects, f"{scratch}/exchange/{name}")
         if self.number:
-            clear_scratch(objects, f"{scratch}/{_STARS}-{self.number - 1}")
+            clear_scratch(objects, f"{scratch}/{self.kind}/{_STARS}-{self.number - 1}")
 
     def send_stars(self, part: int) -> Iterator[AddressedBlock]:
         """Send the stars of a table that the round wrote to the shard groups of their outer rows."""
-        left = read_part(self.search.store.objects, self.search.scratch, f"{_STARS}-{self.number}", part)
+        left = read_part(self.search.store.objects, self.search.scratch, f"{self.kind}/{_STARS}-{self.number}", part)
         if part == 0:
             yield from empty_blocks(self.search.listed.groups, "stars", EDGES)
         yield from _send_stars(self.search, f"stars-{part}", _edges_of([left]))
 
     @property
     def _notes(self) -> str:
-        return f"{self.search.scratch}/near/unsettled-{self.number}/"
+        return f"{self.search.scratch}/{self.kind}/unsettled-{self.number}/"
 
     def _send(self, origin: str, edges: Edges) -> Iterator[AddressedBlock]:
         partition_of = partition_of_key(pa.array(edges[0]), self.partitions)
@@ -175,16 +190,18 @@ def _unsettled(first: Words, second: Words) -> int:
     return int(np.count_nonzero(lesser & (np.diff(np.append(starts, len(first))) > 1)))
 
 
-def send_clusters(search: Search, shard_group: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
+def send_clusters(
+    search: Search, kind: Kind, shard_group: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[AddressedBlock]:
     """Send a shard group's share of each cluster to the partition of its centre, and requests to other shard groups."""
     centres, outer = _edges_of(batches)
     shards = search.listed.in_group(shard_group)
-    matches = [read_part(search.store.objects, search.scratch, "near/matches", shard) for shard in shards]
-    members = [read_part(search.store.objects, search.scratch, "near/members", shard) for shard in shards]
+    matches = [read_part(search.store.objects, search.scratch, f"{kind}/matches", shard) for shard in shards]
+    members = [read_part(search.store.objects, search.scratch, f"{kind}/members", shard) for shard in shards]
     rows, roots = uint64_column(matches, "row"), uint64_column(matches, "row").copy()
     roots[np.searchsorted(rows, outer)] = centres
     batch = pa.RecordBatch.from_arrays([pa.array(rows), pa.array(roots)], schema=_ROOTS)
-    put_part(search.store.objects, search.scratch, "near/roots", shard_group, batch)
+    put_part(search.store.objects, search.scratch, f"{kind}/roots", shard_group, batch)
 
     sizes = np.ones(len(rows), np.int64)
     member_rows, member_roots = uint64_column(members, "row"), uint64_column(members, "root")
@@ -215,12 +232,14 @@ def merge_clusters(search: Search, partition: int, batches: Iterable[pa.RecordBa
     yield from addressed_blocks(f"names-{partition}", [(block, shard_groups)], search.listed.groups)
 
 
-def send_row_clusters(search: Search, shard_group: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
+def send_row_clusters(
+    search: Search, kind: Kind, shard_group: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[AddressedBlock]:
     """Send the cluster of each row of a shard group to the shard group itself and to those that requested the row."""
     held = list(batches)
     requested = [batch for batch in held if batch.schema.equals(_REQUESTED)]
     named = Clusters.read([batch for batch in held if batch.schema.equals(_NAMED_CLUSTER)], "root")
-    roots = read_part(search.store.objects, search.scratch, "near/roots", shard_group)
+    roots = read_part(search.store.objects, search.scratch, f"{kind}/roots", shard_group)
     rows = roots["row"].to_numpy()
     own = named.of(roots["root"].to_numpy())
     wanted, shard_groups = uint64_column(requested, "row"), uint64_column(requested, "shard_group").astype(np.int64)

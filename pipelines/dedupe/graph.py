@@ -12,6 +12,7 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.pvalue import PCollection
 
+from winnow.filters.duplicates.hamming_partitions import partition_count
 from winnow.pipelines.dedupe.clusters import (
     MAX_EDGES,
     REQUESTS,
@@ -21,14 +22,14 @@ from winnow.pipelines.dedupe.clusters import (
     merge_clusters,
     send_clusters,
     send_row_clusters,
+    step_of,
 )
 from winnow.pipelines.dedupe.groups import GROUP_SUMMARIES, ROW_BYTES, empty_blocks, group_digests, send_digests
+from winnow.pipelines.dedupe.matches import MATCHES, put_matches
 from winnow.pipelines.dedupe.near import (
     KEY_BYTES,
-    MATCHES,
     UNRESOLVED,
     find_candidates,
-    put_matches,
     send_bands,
     send_shingles,
     send_signatures,
@@ -36,11 +37,12 @@ from winnow.pipelines.dedupe.near import (
     verify_by_signature,
 )
 from winnow.pipelines.dedupe.outcomes import put_equal_outcomes, put_near_outcomes
+from winnow.pipelines.dedupe.pdq import join_hashes, send_hashes, split_bits
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import Engine, Exchange, partitions_for
 from winnow.pipelines.running.job_steps import Batches, Blocks, JobSteps, sending, task_numbers
-from winnow.schemas.rows.duplicates import Kind
+from winnow.schemas.rows.duplicates import DISTINCT, Kind
 
 
 @dataclass(frozen=True)
@@ -58,15 +60,17 @@ class SearchGraph:
         shard_groups = self.search.listed.groups
         for kind in self.search.kinds:
             found[f"Groups.{kind}"] = self._digest_partitions
-            if kind != "near":
+            if kind not in DISTINCT:
                 found[f"Members.{kind}"] = shard_groups
+                continue
+            if kind == "pdq":
+                found |= {"Hashes": shard_groups, "JoinedHashes": partition_count(split_bits(self.total_rows))}
             else:
                 found |= {"Bands": shard_groups, "Candidates": self._band_partitions}
-                found |= dict.fromkeys(("Signatures", "Estimated", "Shingles", "Compared", "Matches"), shard_groups)
-                found |= {
-                    "Forests": 1,
-                    **dict.fromkeys(("Stars", "MergedClusters", "RowClusters", "Outcomes"), shard_groups),
-                }
+                found |= dict.fromkeys(("Signatures", "Estimated", "Shingles", "Compared"), shard_groups)
+            found |= {step_of("Matches", kind): shard_groups, step_of("Forests", kind): 1}
+            names = ("Stars", "MergedClusters", "RowClusters", "Outcomes")
+            found |= {step_of(name, kind): shard_groups for name in names}
         return found
 
     @property
@@ -91,9 +95,27 @@ class SearchGraph:
         digests = shards | f"Digests.{kind}" >> sending(_send_digests, search, kind, partitions)
         groups = steps.exchange(f"Groups.{kind}", digests, partial(group_digests, search, kind))
         summaries = (groups, start | f"Empty.{kind}" >> sending(_empty_blocks, search, kind, GROUP_SUMMARIES))
-        if kind != "near":
+        if kind not in DISTINCT:
             steps.finish(f"Members.{kind}", summaries, partial(put_equal_outcomes, search, kind))
             return
+        edges = self._near_pictures(summaries) if kind == "pdq" else self._near_texts(summaries)
+        empty = start | step_of("Empty.matches", kind) >> sending(_empty_blocks, search, "matches", MATCHES)
+        forests = steps.exchange(step_of("Matches", kind), (*edges, empty), partial(_send_forest_size, search, kind))
+        name = step_of("Forests", kind)
+        join = partial(steps.with_beat, name, partial(join_forests, search, kind, self.max_edges))
+        # One number per shard group: not worth files.
+        stars: Blocks = forests | name >> Exchange(join, transport=Engine(), emits=AddressedBlock)
+        _build_outcomes(search, kind, stars)
+
+    def _near_pictures(self, summaries: tuple[Blocks, Blocks]) -> tuple[Blocks, ...]:
+        """Add the steps from groups of equal hashes to matches."""
+        search, split = self.search, split_bits(self.total_rows)
+        hashes = _steps(search).exchange("Hashes", summaries, partial(_send_hashes, search, split))
+        return (_steps(search).exchange("JoinedHashes", hashes, partial(join_hashes, search, split)),)
+
+    def _near_texts(self, summaries: tuple[Blocks, Blocks]) -> tuple[Blocks, ...]:
+        """Add the steps from groups of equal texts to matches."""
+        search, steps = self.search, _steps(self.search)
         keys = steps.exchange("Bands", summaries, partial(_send_bands, search, self._band_partitions))
         pairs = steps.exchange("Candidates", keys, partial(find_candidates, search))
         signed = steps.exchange("Signatures", pairs, partial(send_signatures, search))
@@ -101,13 +123,7 @@ class SearchGraph:
             UNRESOLVED, steps.exchange("Estimated", signed, partial(verify_by_signature, search))
         )
         shingles = steps.exchange("Shingles", unresolved, partial(send_shingles, search))
-        compared = steps.exchange("Compared", shingles, partial(verify_by_shingles, search))
-        edges = (clear, compared, start | "Empty.matches" >> sending(_empty_blocks, search, "matches", MATCHES))
-        forests = steps.exchange("Matches", edges, partial(_send_forest_size, search))
-        join = partial(steps.with_beat, "Forests", partial(join_forests, search, self.max_edges))
-        # One number per shard group: not worth files.
-        stars: Blocks = forests | "Forests" >> Exchange(join, transport=Engine(), emits=AddressedBlock)
-        _build_outcomes(search, stars)
+        return clear, steps.exchange("Compared", shingles, partial(verify_by_shingles, search))
 
 
 @dataclass(frozen=True)
@@ -120,8 +136,9 @@ class StarGraph:
         """Add the steps to a pipeline."""
         step, steps = self.round, _steps(self.round.search)
         edges = task_numbers(pipeline, step.sources) | "Edges" >> sending(step.send_edges)
-        upward = steps.exchange(f"Upward-{step.number}", edges, step.join_upward)
-        steps.finish(f"Downward-{step.number}", upward, step.join_downward)
+        first, second = step.steps
+        upward = steps.exchange(first, edges, step.join_upward)
+        steps.finish(second, upward, step.join_downward)
 
 
 @dataclass(frozen=True)
@@ -133,26 +150,32 @@ class OutcomeGraph:
     def build(self, pipeline: beam.Pipeline) -> None:
         """Add the steps to a pipeline."""
         stars = task_numbers(pipeline, self.round.partitions) | "Outer" >> sending(self.round.send_stars)
-        _build_outcomes(self.round.search, stars)
+        _build_outcomes(self.round.search, self.round.kind, stars)
 
 
-def _build_outcomes(search: Search, stars: Blocks) -> None:
+def _build_outcomes(search: Search, kind: Kind, stars: Blocks) -> None:
     """Add the steps from stars to the outcome of each row."""
     steps = _steps(search)
-    parts, requests = _split_by_origin(REQUESTS, steps.exchange("Stars", stars, partial(send_clusters, search)))
-    named = steps.exchange("MergedClusters", parts, partial(merge_clusters, search))
-    summaries = steps.exchange("RowClusters", (named, requests), partial(send_row_clusters, search))
-    steps.finish("Outcomes", summaries, partial(put_near_outcomes, search))
+    stars_sent = steps.exchange(step_of("Stars", kind), stars, partial(send_clusters, search, kind))
+    parts, requests = _split_by_origin(REQUESTS, stars_sent, kind)
+    named = steps.exchange(step_of("MergedClusters", kind), parts, partial(merge_clusters, search))
+    row_clusters = partial(send_row_clusters, search, kind)
+    summaries = steps.exchange(step_of("RowClusters", kind), (named, requests), row_clusters)
+    steps.finish(step_of("Outcomes", kind), summaries, partial(put_near_outcomes, search, kind))
 
 
 def _steps(search: Search) -> JobSteps:
     return JobSteps(search.store.objects, search.scratch)
 
 
-def _split_by_origin(origin: str, blocks: Blocks) -> tuple[Blocks, Blocks]:
+def _split_by_origin(origin: str, blocks: Blocks, kind: Kind = "near") -> tuple[Blocks, Blocks]:
     """Return the blocks of other origins, and those of this one."""
-    others = blocks | f"Not.{origin}" >> beam.Filter(_has_other_origin, origin).with_output_types(AddressedBlock)
-    these = blocks | f"Only.{origin}" >> beam.Filter(_has_origin, origin).with_output_types(AddressedBlock)
+    others = blocks | step_of(f"Not.{origin}", kind) >> beam.Filter(_has_other_origin, origin).with_output_types(
+        AddressedBlock
+    )
+    these = blocks | step_of(f"Only.{origin}", kind) >> beam.Filter(_has_origin, origin).with_output_types(
+        AddressedBlock
+    )
     return others, these
 
 
@@ -176,6 +199,10 @@ def _send_bands(search: Search, partitions: int, shard_group: int, batches: Batc
     return send_bands(search, shard_group, batches, partitions)
 
 
-def _send_forest_size(search: Search, shard_group: int, batches: Batches) -> Iterator[AddressedBlock]:
-    for edges in put_matches(search, shard_group, batches):
+def _send_hashes(search: Search, split: int, shard_group: int, batches: Batches) -> Iterator[AddressedBlock]:
+    return send_hashes(search, shard_group, batches, split)
+
+
+def _send_forest_size(search: Search, kind: Kind, shard_group: int, batches: Batches) -> Iterator[AddressedBlock]:
+    for edges in put_matches(search, kind, shard_group, batches):
         yield forest_size(shard_group, edges)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from winnow.pipelines.dedupe.compared import digest_columns, digests_of
 from winnow.pipelines.dedupe.search import Search, read_shard
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.running.blocks import AddressedBlock
@@ -100,10 +101,9 @@ class _Digests:
 
     @classmethod
     def of(cls, search: Search, kind: Kind, shard: int) -> "_Digests":
-        layer = search.kinds[kind]
         rows, held = [np.zeros(0, np.int64)], []
-        for at, batch in read_shard(search, shard, [Column(layer, "digest"), Column(layout.SAMPLES, "id")]):
-            digests = batch[f"{layer}.digest"]
+        for at, batch in read_shard(search, shard, [*digest_columns(search, kind), Column(layout.SAMPLES, "id")]):
+            digests = digests_of(search, kind, batch)
             there = np.flatnonzero(digests.is_valid().to_numpy(zero_copy_only=False))
             taken = pa.array(there)
             columns = [digests.take(taken), batch["samples.id"].take(taken)]

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from winnow.filters.duplicates.bands import band_keys
 from winnow.filters.duplicates.candidates import candidate_pairs
-from winnow.filters.duplicates.components import spanning_forest
 from winnow.filters.duplicates.signatures import shingle_sets
 from winnow.filters.duplicates.verification import ABOVE, BELOW, UNCLEAR, Sets, jaccard, judge, matching
 from winnow.pipelines.dedupe.clusters import EDGES
 from winnow.pipelines.dedupe.groups import put_members, rows_other_than_roots
+from winnow.pipelines.dedupe.matches import MATCHES
 from winnow.pipelines.dedupe.search import Search, load_texts, read_shard, signature_matrix, signatures_of
 from winnow.pipelines.dedupe.verdicts import (
     SET_LIMIT,
@@ -38,7 +38,6 @@ from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key
 from winnow.pipelines.running.row_arrays import (
     distinct_pairs,
     global_rows,
-    ids_column,
     local_rows,
     run_starts,
     shard_numbers,
@@ -46,9 +45,7 @@ from winnow.pipelines.running.row_arrays import (
     uint64_column,
     with_id_bits,
 )
-from winnow.pipelines.running.scratch_parts import put_part
 from winnow.pipelines.store import layout
-from winnow.schemas.rows.duplicates import ID_BYTES
 from winnow.schemas.uint128 import Words, words_of
 
 KEY_BYTES = 16  # a band's key and a row's number
@@ -59,18 +56,7 @@ UNRESOLVED = "unresolved"
 _SIGNATURE_BYTES = 64 << 20  # signatures held at once
 _SHINGLE_BYTES = 64 << 20  # shingles held at once
 
-_ID = pa.binary(ID_BYTES)
 _SECONDS = pa.large_list(pa.field("item", pa.uint64(), nullable=False))
-MATCHES = pa.schema(
-    [
-        pa.field("row", pa.uint64(), nullable=False),
-        pa.field("other", pa.uint64(), nullable=False),
-        pa.field("id", _ID, nullable=False),
-        pa.field("matched", _ID, nullable=False),
-        pa.field("similarity", pa.float64(), nullable=False),
-        pa.field("exactly", pa.bool_(), nullable=False),  # known from the shingles, not from the signatures
-    ]
-)
 
 
 def send_bands(
@@ -242,29 +228,6 @@ def verify_by_shingles(search: Search, shard_group: int, batches: Iterable[pa.Re
     for shard, tables in fresh.items():
         put_verdicts(search, shard, tables)
     yield from addressed_blocks(f"compared-{shard_group}", edges, search.listed.groups)
-
-
-def put_matches(search: Search, shard_group: int, batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
-    """Store the best match of each row of a shard group, and its edges' spanning forest; yield the forest's size."""
-    held = list(batches)
-    rows, others = uint64_column(held, "row"), uint64_column(held, "other")
-    mine = rows < others
-    first, second = spanning_forest(rows[mine], others[mine])
-    forest = pa.RecordBatch.from_arrays([pa.array(first), pa.array(second)], schema=EDGES)
-    put_part(search.store.objects, search.scratch, "near/forests", shard_group, forest)
-    table = pa.Table.from_batches(held, schema=MATCHES).combine_chunks()
-    high, low = ids_column(held, "matched")
-    similarity = table["similarity"].to_numpy()
-    order = np.lexsort((low, high, -similarity, rows))
-    best = order[run_starts(rows[order])]
-    kept = table.take(pa.array(best))
-    numbers = shard_numbers(rows[best])
-    for shard in search.listed.in_group(shard_group):
-        begin, end = np.searchsorted(numbers, (shard, shard + 1))
-        part = kept.slice(begin, end - begin)
-        batch = pa.RecordBatch.from_arrays([single_array(part[name]) for name in MATCHES.names], schema=MATCHES)
-        put_part(search.store.objects, search.scratch, "near/matches", shard, batch)
-    yield len(first)
 
 
 @dataclass(frozen=True)

@@ -39,10 +39,10 @@ class Buckets:
     hot_rows: int = 0
 
 
-def count_buckets(search: Search) -> Buckets:
-    """Return the sums over all partitions of a search for near duplicates."""
+def count_buckets(search: Search, kind: Kind) -> Buckets:
+    """Return the sums over all partitions of a search for one kind of near duplicates."""
     objects = search.store.objects
-    paths = [info.path for info in objects.list(f"{search.scratch}/near/buckets/")]
+    paths = [info.path for info in objects.list(f"{search.scratch}/{kind}/buckets/")]
     parts = [orjson.loads(part) for part in each(objects, objects.read, paths)]
     return Buckets(*(sum(part[name] for part in parts) for name in ("buckets", "hot_buckets", "hot_rows")))
 
@@ -58,14 +58,14 @@ def put_equal_outcomes(
         yield shard
 
 
-def put_near_outcomes(search: Search, shard_group: int, batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
+def put_near_outcomes(search: Search, kind: Kind, shard_group: int, batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
     """Store, for each shard of a shard group, the outcomes of rows with near duplicates, given their clusters."""
     clusters = Clusters.read(batches)
     for shard in search.listed.in_group(shard_group):
-        members = read_part(search.store.objects, search.scratch, "near/members", shard)
-        matches = read_part(search.store.objects, search.scratch, "near/matches", shard)
+        members = read_part(search.store.objects, search.scratch, f"{kind}/members", shard)
+        matches = read_part(search.store.objects, search.scratch, f"{kind}/matches", shard)
         outcomes = _near_outcomes(clusters, members, matches)
-        put_part(search.store.objects, search.scratch, "near/outcomes", shard, outcomes)
+        put_part(search.store.objects, search.scratch, f"{kind}/outcomes", shard, outcomes)
         yield shard
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +17,14 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.errors import StageError
+from winnow.schemas.recipe.dedupe import PdqConfig
 from winnow.schemas.rows.duplicates import Kind
 
 _BATCH_ROWS = 16_384
+
+
+Batch: TypeAlias = Mapping[str, pa.Array]
+"""Rows of a shard: columns by their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,7 @@ class Search:
     kinds: Mapping[Kind, str]  # the signature layer of each kind
     text: tuple[Column, ...] = ()
     near: NearSettings | None = None  # None if the search is not for near duplicates
+    pdq: PdqConfig | None = None  # None if it is not for near duplicates of pictures
 
     @property
     def listed(self) -> ShardList[CoveredShard]:

@@ -39,7 +39,10 @@ def settings_of(recipe: BoundRecipe, kind: Kind) -> dict[str, Json]:
         settings: dict[str, Json] = dict(asdict(recipe.near))
         del settings["max_bucket"]  # changes only a count
         return settings
-    chosen = config.exact if kind == "exact" else config.url
+    if kind == "pdq":
+        assert config.pdq is not None
+        return {"radius": config.pdq.radius, "min_quality": config.pdq.min_quality}
+    chosen = config.exact if kind == "exact" else config.url if kind == "url" else config.image_bytes
     assert chosen is not None
     return dict(asdict(chosen))
 
@@ -63,13 +66,20 @@ def _without_tombstones(key: str) -> str:
     return key.partition("-")[0]
 
 
+def signature_objects(state: StoreState, kind: Kind) -> Mapping[str, str]:
+    """Return the object that has a kind's signatures of each shard."""
+    if SIGNATURE_LAYERS[kind] == layout.SAMPLES:
+        return state.samples
+    return {row.shard: row.object for row in state.layers[SIGNATURE_LAYERS[kind]]}
+
+
 def state_keys(recipe: BoundRecipe, state: StoreState, tombstones: Collection[str]) -> dict[Kind, GlobalKey]:
     """Return the keys of every kind whose signatures exist."""
     keys: dict[Kind, GlobalKey] = {}
     samples = state.samples
     for kind in recipe.kinds:
-        if SIGNATURE_LAYERS[kind] in state.layers:
-            signed = {row.shard: row.object for row in state.layers[SIGNATURE_LAYERS[kind]]}
+        if SIGNATURE_LAYERS[kind] in (layout.SAMPLES, *state.layers):
+            signed = signature_objects(state, kind)
             shards = tuple((shard, samples[shard], signed[shard]) for shard in sorted(samples))
             keys[kind] = global_key(recipe, kind, SearchInput(shards), tombstones)
     return keys
@@ -152,7 +162,8 @@ def make_search(
         )
         for source, shard in _in_order(state)
     ]
-    return Search(store, put_shards(store.objects, shards), scratch, kinds, text, near)
+    pdq = recipe.config.dedupe.pdq if recipe.config.dedupe is not None and "pdq" in keys else None
+    return Search(store, put_shards(store.objects, shards), scratch, kinds, text, near, pdq)
 
 
 def _in_order(state: StoreState) -> list[tuple[str, ShardRecord]]:

@@ -7,6 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from winnow.pipelines.dedupe.compared import status_columns, statuses_of
+from winnow.pipelines.dedupe.pdq import HASH_BITS
 from winnow.pipelines.dedupe.search import Search, read_shard
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.running.scratch_parts import read_part
@@ -36,14 +38,14 @@ class WriteTask(TaskLine):
 def write_duplicates(search: Search, kind: Kind, shard: int, key: GlobalKey) -> WrittenLayer:
     """Write one shard of a layer of duplicates."""
     one = search.covered[shard]
-    layer, schema, statuses = layer_of_kind(kind), schema_of_kind(kind), search.kinds[kind]
+    layer, schema = layer_of_kind(kind), schema_of_kind(kind)
     found = read_part(search.store.objects, search.scratch, f"{kind}/outcomes", shard)
     rows = found["row"].to_numpy()
     with LayerWriter(search.store, schema, layer_spec(layer, schema)) as writer:
-        for at, batch in read_shard(search, shard, [Column(statuses, "status"), Column(layout.SAMPLES, "id")]):
+        for at, batch in read_shard(search, shard, [*status_columns(search, kind), Column(layout.SAMPLES, "id")]):
             first, last = np.searchsorted(rows, (at, at + len(batch["samples.id"])))
             part = found.slice(first, last - first)
-            writer.write(_layer_rows(schema, batch[f"{statuses}.status"], batch["samples.id"], part, at))
+            writer.write(_layer_rows(schema, statuses_of(search, kind, batch), batch["samples.id"], part, at))
         return writer.finish(layer, key.covered, one.shard, under=key.settings)
 
 
@@ -54,15 +56,19 @@ def _layer_rows(schema: pa.Schema, statuses: pa.Array, ids: pa.Array, found: pa.
     positions[found["row"].to_numpy() - at] = np.arange(found.num_rows)
     taken = pa.array(positions, mask=positions < 0)
     matched = pa.array(positions >= 0)
+    distinct = pc.if_else(compared, pc.coalesce(found["texts"].take(taken), 1), None)
+    similarity = found["similarity"].take(taken)
     columns = {
         "status": pc.if_else(matched, OK, pc.if_else(compared, UNMATCHED, statuses)),
         "cluster": pc.if_else(
             compared, pc.coalesce(found["cluster"].take(taken), ids), pa.scalar(None, pa.binary(ID_BYTES))
         ),
         "size": pc.if_else(compared, pc.coalesce(found["size"].take(taken), 1), None),
-        "texts": pc.if_else(compared, pc.coalesce(found["texts"].take(taken), 1), None),
+        "texts": distinct,
+        "hashes": distinct,
         "matched": found["matched"].take(taken),
-        "similarity": found["similarity"].take(taken),
+        "similarity": similarity,
+        "distance": pc.round(pc.multiply(pc.subtract(1.0, similarity), HASH_BITS)).cast(pa.int16()),
         "by": found["by"].take(taken),
     }
     return pa.RecordBatch.from_arrays([columns[field.name] for field in schema], schema=schema)

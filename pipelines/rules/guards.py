@@ -65,12 +65,16 @@ def find_alarms(
     alarms = _losses(config, "source", sources, guard.sources)
     alarms += _losses(config, "language", languages, guard.languages)
     for cluster in large:
-        message = f"the cluster {cluster.id} has {cluster.texts:,} different texts in {cluster.rows:,} rows"
+        message = f"the cluster {cluster.id} has {cluster.texts:,} different {cluster.of} in {cluster.rows:,} rows"
         alarms.append(Alarm("cluster", cluster.id, message, cluster.texts))
-    if (more := large_count - len(large)) and config.near is not None:
-        most = large[-1].texts if large else config.near.max_cluster
-        message = f"{more:,} more clusters have more than {config.near.max_cluster:,} different texts each"
-        alarms.append(Alarm("clusters", "", message, most))
+    limits = {"near": (config.near, "texts"), "pdq": (config.pdq, "hashes")}
+    limited = {kind: (one.max_cluster, of) for kind, (one, of) in limits.items() if one is not None}
+    if more := large_count - len(large):
+        bounds = " or ".join(f"{most:,} different {of}" for most, of in limited.values())
+        message = f"{more:,} more clusters have more than {bounds} each"
+        alarms += [
+            Alarm("clusters", kind, message, large[-1].texts if large else most) for kind, (most, _) in limited.items()
+        ]
     if addresses.compared >= guard.min_rows and addresses.share > guard.max_unequal:
         message = (
             f"{addresses.unequal:,} of {addresses.compared:,} samples ({100 * addresses.share:.1f} %) that are dropped "
@@ -94,7 +98,7 @@ def settings_to_accept(config: DedupeConfig, alarms: Iterable[Alarm]) -> str:
         if alarm.of == "cluster":
             bounds["clusters"][alarm.name] = f"{{max_cluster: {alarm.bound}}}"
         elif alarm.of == "clusters":
-            parts.append(f"near: {{max_cluster: {alarm.bound}}}")
+            parts.append(f"{alarm.name}: {{max_cluster: {alarm.bound}}}")
         elif alarm.of == "addresses":
             unequal = alarm.bound
         else:

@@ -132,6 +132,6 @@ def _choice(choice: Choice) -> Json:
         "kinds": list(choice.kinds),
         "preferences": preferences,
         "sources": list(choice.sources),
-        "max_cluster": choice.max_cluster,
+        "max_cluster": dict(choice.max_cluster.items()),
         "accepted": accepted,
     }

@@ -25,7 +25,7 @@ from winnow.pipelines.store import layout
 from winnow.schemas.conditions import CLOSED
 from winnow.schemas.errors import StageError
 from winnow.schemas.recipe import DedupeConfig
-from winnow.schemas.rows.duplicates import ID_BYTES, VIRTUAL, Kind, layer_of_kind
+from winnow.schemas.rows.duplicates import DISTINCT, ID_BYTES, VIRTUAL, Kind, layer_of_kind
 from winnow.schemas.uint128 import Words, values_of, words_of
 
 MAX_NAMED = 100  # the most clusters above the cap that alarms name
@@ -47,9 +47,14 @@ class Choice:
     config: DedupeConfig
 
     @property
-    def max_cluster(self) -> int | None:
-        """The number of different texts above which a near cluster raises an alarm."""
-        return None if self.config.near is None else self.config.near.max_cluster
+    def max_cluster(self) -> Mapping[Kind, int]:
+        """The number of different texts or hashes above which a near cluster of each kind raises an alarm."""
+        limits: dict[Kind, int] = {}
+        if self.config.near is not None:
+            limits["near"] = self.config.near.max_cluster
+        if self.config.pdq is not None:
+            limits["pdq"] = self.config.pdq.max_cluster
+        return limits
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -68,11 +73,12 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, order=True)
 class LargeCluster:
-    """A near cluster with more texts than the cap."""
+    """A near cluster with more different texts or hashes than the cap."""
 
     texts: int
     rows: int
     id: str
+    of: str = "texts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +181,10 @@ def find_candidates(
     for block in blocks:
         rows = len(block["samples.id"])
         there = {kind: _clustered(block, kind) for kind in choice.kinds}
-        if choice.max_cluster is not None and "near" in there:
-            large += _large(block, choice.max_cluster)
-            accepted |= _accepted(block, choice.config)
+        for kind, most in choice.max_cluster.items():
+            if kind in there:
+                large += _large(block, kind, most)
+                accepted |= _accepted(block, kind, choice.config)
         chosen = np.flatnonzero(np.logical_or.reduce(list(there.values())) & eligible[at : at + rows])
         if len(chosen):
             parts.append(_candidate_batch(choice, block, chosen, np.uint64(number << ROW_BITS | at), source))
@@ -298,7 +305,7 @@ class RepresentativeChooser:
 
 
 def _leaves(kind: Kind) -> tuple[str, ...]:
-    return ("cluster", "size", "texts") if kind == "near" else ("cluster", "size")
+    return ("cluster", "size", DISTINCT[kind]) if kind in DISTINCT else ("cluster", "size")
 
 
 def _preference_names(choice: Choice) -> list[str]:
@@ -348,22 +355,23 @@ def _rows_of(places: Words) -> Rows:
     return (places & np.uint64((1 << ROW_BITS) - 1)).astype(np.int64)
 
 
-def _large(block: Mapping[str, pa.Array], most: int) -> list[LargeCluster]:
-    """Return the clusters with too many texts; each is found once, by the row whose id names it."""
-    layer = layer_of_kind("near")
+def _large(block: Mapping[str, pa.Array], kind: Kind, most: int) -> list[LargeCluster]:
+    """Return the clusters with too many texts or hashes; each is found once, by the row whose id names it."""
+    layer, of = layer_of_kind(kind), DISTINCT[kind]
     over = pc.and_(
-        pc.greater(block[f"{layer}.texts"], most),
+        pc.greater(block[f"{layer}.{of}"], most),
         pc.equal(block["samples.id"], block[f"{layer}.cluster"]),
     )
-    named = pa.table({name: block[f"{layer}.{name}"] for name in ("texts", "size", "cluster")}).filter(over)
-    return [LargeCluster(row["texts"], row["size"], row["cluster"].hex()) for row in named.to_pylist()]
+    named = pa.table({name: block[f"{layer}.{name}"] for name in (of, "size", "cluster")}).filter(over)
+    return [LargeCluster(row[of], row["size"], row["cluster"].hex(), of) for row in named.to_pylist()]
 
 
-def _accepted(block: Mapping[str, pa.Array], config: DedupeConfig) -> dict[str, int]:
+def _accepted(block: Mapping[str, pa.Array], kind: Kind, config: DedupeConfig) -> dict[str, int]:
     """Return the accepted sizes of clusters; the recipe may name any row of a cluster, as its id may change."""
     most = {bytes.fromhex(one.name): one.max_cluster for one in config.guard.clusters}
     if not most:
         return {}
     named = pc.is_in(block["samples.id"], pa.array(list(most), pa.binary(ID_BYTES)))
-    pairs = zip(*(block[name].filter(named).to_pylist() for name in ("samples.id", "dedupe.near.cluster")), strict=True)
+    names = ("samples.id", f"{layer_of_kind(kind)}.cluster")
+    pairs = zip(*(block[name].filter(named).to_pylist() for name in names), strict=True)
     return {cluster.hex(): most[identity] for identity, cluster in pairs if cluster is not None}

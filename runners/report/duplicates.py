@@ -18,6 +18,8 @@ MEANINGS = {
     "exact": "equal texts, ignoring white space",
     "url": "the same URL after normalisation",
     "near": "texts that share most of their shingles",
+    "image_bytes": "pictures with the same bytes",
+    "pdq": "pictures with close PDQ hashes",
 }
 
 

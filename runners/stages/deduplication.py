@@ -24,7 +24,7 @@ from winnow.runners.estimating.recording import record_search
 from winnow.runners.stages.stage_run import Clock, StageRun
 from winnow.runners.terminal.job_progress import JobProgress
 from winnow.schemas.errors import StageError
-from winnow.schemas.rows.duplicates import Kind, layer_of_kind
+from winnow.schemas.rows.duplicates import DISTINCT, Kind, layer_of_kind
 
 
 def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> None:
@@ -40,8 +40,7 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
     began, clock = time.monotonic(), Clock(run.engine)
     run.console.print(f"dedupe  comparing {rows:,} rows of {len(search.covered):,} shards: {', '.join(missing)}")
     compare(run, search, rows)
-    if "near" in missing:
-        report_large_buckets(run.console, search)
+    report_large_buckets(run.console, search)
     run.console.print(f"dedupe  compared in {time.monotonic() - began:.1f} s")
     lacking = _lacking(state, missing)
     run.tasks(
@@ -85,15 +84,16 @@ def compare(run: StageRun, search: Search, rows: int) -> None:
     progress = JobProgress(search.store.objects, search.scratch, "dedupe", graph.steps, rounds_after="Forests")
     with progress.shown(run.console):
         run.job("dedupe.compare", graph.build)
-        if "near" in search.kinds and (edges := unjoined_edges(search)):
-            run.job("dedupe.compare", OutcomeGraph(_contracted(run, search, edges)).build)
+        for kind in search.kinds:
+            if kind in DISTINCT and (edges := unjoined_edges(search, kind)):
+                run.job("dedupe.compare", OutcomeGraph(_contracted(run, search, kind, edges)).build)
 
 
-def _contracted(run: StageRun, search: Search, edges: int) -> StarRound:
+def _contracted(run: StageRun, search: Search, kind: Kind, edges: int) -> StarRound:
     """Run star contraction until a round changes nothing, and return that round."""
     partitions = star_partitions(edges)
     for number in range(max_star_rounds(edges)):
-        one = StarRound(search, number, partitions)
+        one = StarRound(search, kind, number, partitions)
         run.job("dedupe.compare", StarGraph(one).build)
         require_lease(run.store.objects)
         one.clear_previous()
@@ -107,8 +107,14 @@ def _contracted(run: StageRun, search: Search, edges: int) -> StarRound:
 
 def report_large_buckets(console: Console, search: Search) -> None:
     """Print the number of large buckets."""
-    counted = count_buckets(search)
-    if counted.hot_buckets and search.near is not None:
+    if search.pdq is not None and (hot := count_buckets(search, "pdq")).hot_buckets:
+        console.print(
+            f"dedupe  {hot.hot_buckets:,} of {hot.buckets:,} values of bands of PDQ hashes are shared by more than "
+            f"{search.pdq.max_bucket:,} hashes ({hot.hot_rows:,} in total); all pairs among them are compared, which "
+            "takes longer; a higher min_quality leaves out more flat pictures",
+            soft_wrap=True,
+        )
+    if search.near is not None and (counted := count_buckets(search, "near")).hot_buckets:
         console.print(
             f"dedupe  {counted.hot_buckets:,} of {counted.buckets:,} buckets hold more than {search.near.max_bucket:,} "
             f"rows ({counted.hot_rows:,} in total); max_bucket only counts them; in buckets of more than {ALL_PAIRS} "

@@ -11,6 +11,7 @@ from winnow.schemas.recipe.dedupe import (
     ExactConfig,
     GuardConfig,
     NearConfig,
+    PdqConfig,
 )
 from winnow.schemas.recipe.edits import EditEntry, PlaceholderTexts
 from winnow.schemas.recipe.export import ExportEntry
@@ -79,6 +80,7 @@ __all__ = [
     "NearConfig",
     "NotEmpty",
     "OperatorEntry",
+    "PdqConfig",
     "PlaceholderTexts",
     "PresetRules",
     "Recipe",

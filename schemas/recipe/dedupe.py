@@ -61,6 +61,21 @@ class NearConfig:
     max_cluster: Annotated[int, Between(2, 1 << 40)] = 10_000
 
 
+@dataclass(frozen=True)
+class ImageBytesConfig:
+    """Equal pictures, byte by byte."""
+
+
+@dataclass(frozen=True)
+class PdqConfig:
+    """Pictures whose PDQ hashes differ in few bits: resized or recompressed copies."""
+
+    radius: Annotated[int, Between(0, 31)] = 31  # of 256 bits; the reference's threshold
+    min_quality: Annotated[int, Between(0, 100)] = 50  # the reference discards 49 and less
+    max_bucket: Annotated[int, Between(2, 1 << 30)] = 10_000
+    max_cluster: Annotated[int, Between(2, 1 << 40)] = 10_000
+
+
 @dataclass(frozen=True, slots=True)
 class Preference:
     """One criterion for choosing the representative of duplicates."""
@@ -131,12 +146,17 @@ class DedupeConfig:
     exact: ExactConfig | None = None
     url: AddressConfig | None = None
     near: NearConfig | None = None
+    image_bytes: ImageBytesConfig | None = None
+    pdq: PdqConfig | None = None
     representative: tuple[Annotated[Preference, PreferenceText()], ...] = (Preference("source"), Preference("longest"))
     guard: GuardConfig = GuardConfig()
 
     def __post_init__(self) -> None:
-        if self.exact is None and self.url is None and self.near is None:
-            raise ValueError("names no kind of duplicates; write exact: {}, url: {} or near: {preset: fineweb}")
+        if all(one is None for one in (self.exact, self.url, self.near, self.image_bytes, self.pdq)):
+            raise ValueError(
+                "names no kind of duplicates; write exact: {}, url: {} or near: {preset: fineweb}; for pictures "
+                "image_bytes: {} or pdq: {}"
+            )
         listed = [str(one) for one in self.representative]
         for number, one in enumerate(listed):
             if one in listed[:number]:

@@ -1,15 +1,16 @@
 """Layers of duplicates: rows that are equal or similar over a whole store (global layers)."""
 
-from typing import Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
 
 import pyarrow as pa
 
 ID_BYTES = 16
 
-Kind: TypeAlias = Literal["exact", "url", "near"]
-KINDS: tuple[Kind, ...] = ("exact", "url", "near")
+Kind: TypeAlias = Literal["exact", "url", "near", "image_bytes", "pdq"]
+KINDS: tuple[Kind, ...] = ("exact", "url", "near", "image_bytes", "pdq")
 
-CHOSEN_IN: tuple[Kind, ...] = ("url", "exact", "near")
+CHOSEN_IN: tuple[Kind, ...] = ("url", "exact", "near", "image_bytes", "pdq")
 """The order in which representatives are chosen. For an address the better text is kept, so addresses come first; then
 each dropped row has a similar text that is kept."""
 
@@ -22,6 +23,16 @@ VIRTUAL = "duplicate"
 OK, UNMATCHED = "ok", "unmatched"
 """The statuses of a row with duplicates, and of a compared row without any."""
 
+NO_PICTURE, NOT_HASHED, OTHER_MEDIA, SEVERAL_PICTURES, LOW_QUALITY = (
+    "no_picture",
+    "not_hashed",
+    "other_media",
+    "several_pictures",
+    "low_quality",
+)
+"""Why a row's pictures are not compared, beside the statuses of `image.pdq`: it has none; ingest did not hold their
+bytes; it has media of another kind, or further pictures, that would be lost with it; its hash is of a flat picture."""
+
 _CLUSTER = [
     pa.field("status", pa.string(), nullable=False),
     pa.field("cluster", pa.binary(ID_BYTES)),  # the smallest id in the cluster; its own id if it has no duplicates
@@ -30,7 +41,7 @@ _CLUSTER = [
 ]
 
 GROUPS = pa.schema(_CLUSTER)
-"""`dedupe.exact` and `dedupe.url`."""
+"""`dedupe.exact`, `dedupe.url` and `dedupe.image_bytes`."""
 
 NEAR = pa.schema(
     [
@@ -43,6 +54,18 @@ NEAR = pa.schema(
 )
 """`dedupe.near`."""
 
+PDQ = pa.schema(
+    [
+        *_CLUSTER,
+        pa.field("hashes", pa.int64()),  # distinct hashes in the cluster; 1 without duplicates
+        pa.field("distance", pa.int16()),  # bits in which the hash differs from that of the matched row
+    ]
+)
+"""`dedupe.pdq`."""
+
+DISTINCT: Final[Mapping[Kind, str]] = {"near": "texts", "pdq": "hashes"}
+"""The column that counts what is different within a cluster, of the kinds whose clusters chains can grow."""
+
 
 def layer_of_kind(kind: Kind) -> str:
     """The layer's name."""
@@ -51,4 +74,4 @@ def layer_of_kind(kind: Kind) -> str:
 
 def schema_of_kind(kind: Kind) -> pa.Schema:
     """The layer's columns."""
-    return NEAR if kind == "near" else GROUPS
+    return NEAR if kind == "near" else PDQ if kind == "pdq" else GROUPS

@@ -37,7 +37,7 @@ from winnow.schemas.rows.duplicates import OK, UNMATCHED, Kind
 ID_DIGITS = 12
 MATCH_DIGITS = 8  # keeps a row within 80 columns
 LEAST_COLUMN = 24
-_ORDER = ("near", "exact", "url")
+_ORDER = ("near", "exact", "url", "pdq", "image_bytes")
 """The kinds in the order in which a match to compare with is looked for."""
 
 

@@ -14,7 +14,7 @@ from winnow.pipelines.dedupe import clusters as module
 from winnow.pipelines.dedupe.clusters import EDGES
 from winnow.pipelines.dedupe.graph import OutcomeGraph, StarGraph
 from winnow.pipelines.dedupe.groups import MEMBERS
-from winnow.pipelines.dedupe.near import MATCHES
+from winnow.pipelines.dedupe.matches import MATCHES
 from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
 from winnow.pipelines.running.row_arrays import global_rows, shard_numbers
 from winnow.pipelines.running.scratch_parts import put_part, read_part
@@ -149,7 +149,7 @@ def test_star_contraction_finds_the_components_that_networkx_finds(store: Store)
 
 def run_star_contraction(searching: Search, partitions: int) -> module.StarRound:
     for number in range(20):
-        one = module.StarRound(searching, number, partitions)
+        one = module.StarRound(searching, "near", number, partitions)
         Engine("local", 1).run(StarGraph(one).build)
         one.clear_previous()
         if one.finished:

@@ -192,7 +192,7 @@ def test_large_buckets_are_counted_and_the_message_explains_it(searching: Search
     searching.store.objects.put(
         f"{searching.scratch}/near/buckets/00000000.json", b'{"buckets": 5, "hot_buckets": 1, "hot_rows": 1200}'
     )
-    assert count_buckets(searching).hot_rows == 1200
+    assert count_buckets(searching, "near").hot_rows == 1200
     shown = io.StringIO()
     report_large_buckets(Console(file=shown), searching)
     assert shown.getvalue() == (
