@@ -1,7 +1,7 @@
 """Checks that every byte, line and row of the sources is accounted for, independently of the readers.
 
 For each file, the ranges that became rows, were dropped or were quarantined are combined and compared with
-the file as it is: archives member by member, JSON lines by their newlines, tables by their footers (law 3).
+the file as it is: archives and tars member by member, JSON lines by their newlines, tables by their footers (law 3).
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.pipelines.audit.findings import Findings
+from winnow.pipelines.audit.tar_tiling import check_tar
 from winnow.pipelines.audit.tiling import Claim, check_tiling
 from winnow.pipelines.ingest.counting import StreamCount, check_lines, check_ranges, count_jsonl, count_parquet
 from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
@@ -178,6 +179,8 @@ def _check_file(
         elif kind == "parquet":
             rows = count_parquet(stream)
             wrong = _check_rows(spans, rows, size)
+        elif kind == "tar":
+            wrong = check_tar(stream, spans, size)
         else:
             wrong = check_ranges(size, [claim.span for claim in spans])
     findings.problems += [f"{place}: {line}" for line in wrong]

@@ -49,6 +49,14 @@ class FilePart:
         return self.start == 0 and self.end >= self.size
 
 
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """A text that the source gives for media."""
+
+    text: str
+    origin: str = "source"  # a column; of a tar "txt" or "json:caption": the member, and the key in it
+
+
 @dataclass(slots=True)
 class Record:
     """A possible sample: a captured response, a converted text, a line, a table row, a file."""
@@ -66,7 +74,8 @@ class Record:
     head: bytes = b""  # the first bytes of a body that is not loaded, for sniffing
     text: str | None = None  # where the source itself provides text
     names: str | None = None  # the record's media file, as a path from the source's root
-    captions: tuple[str, ...] = ()  # of that file, as provided by the source
+    captions: tuple[Caption, ...] = ()  # of its media
+    items: "tuple[Record, ...]" = ()  # media in the record's own range; the key of each is its member's name
     metadata: dict[str, Json] = field(default_factory=dict)
 
 
@@ -110,6 +119,7 @@ QUARANTINE_REASONS = {
     "corrupt_member": "a compressed member that does not inflate, or whose checksum is wrong",
     "truncated": "the file ends inside the record",
     "bad_header": "the record's header cannot be parsed, or an HTTP response has no status",
+    "bad_member": "a member of a tar that is a link, a device or sparse, leads outside, or is in its sample twice",
     "bad_length": "the record's declared length does not match its bytes",
     "bad_encoding": "the payload's content or transfer encoding cannot be undone",
     "too_large": "larger than the limit for its kind",
@@ -119,7 +129,7 @@ QUARANTINE_REASONS = {
     "wrong_type": "a value that is not of the declared type",
     "missing_text": "the text column is absent or null",
     "missing_key": "the key column is absent or null",
-    "missing_media": "the file that a row names as its medium is not there, or is none",
+    "missing_media": "a row names no file that is a medium, or a sample of a tar has neither medium nor text",
     "corrupt_table": "a Parquet footer, row group or page that cannot be read",
     "duplicate_id": "a second sample with the same source, file and key",
     "killed_worker": "its worker died on it three times",

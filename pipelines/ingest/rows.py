@@ -16,8 +16,9 @@ from winnow.filters.extraction.visible_text import visible_bytes
 from winnow.filters.web.sniff import sniff
 from winnow.filters.web.urls import registered_domain
 from winnow.pipelines.ingest.archives.opt_out import with_metas
+from winnow.pipelines.ingest.archives.tar import TAR
 from winnow.pipelines.ingest.files import FILE
-from winnow.pipelines.ingest.records import Dropped, Record, Span, Unreadable
+from winnow.pipelines.ingest.records import Caption, Dropped, Record, Span, Unreadable
 from winnow.pipelines.ingest.tables.named_media import NamedFile
 from winnow.pipelines.media.probe import Probe
 from winnow.schemas.identity import canonical_json, sample_id
@@ -26,7 +27,7 @@ from winnow.schemas.rows.opt_out import KEY
 from winnow.schemas.rows.samples import SAMPLES, SOURCE, Modality
 
 SNIFFED_BYTES = 2048
-FROM_SOURCE = "source"  # the origin of captions provided by the source
+VISIBLE_OR_AUDIBLE = frozenset({"image", "video", "audio"})
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 
 
@@ -59,13 +60,13 @@ class Row:
     media: list[dict[str, object]]
     metadata: str
     html: str | None
-    captions: tuple[str, ...] = ()  # of the media file
+    captions: tuple[Caption, ...] = ()  # of its media
     forgotten: bool = False  # a tombstone covers it: it is written as the empty row that a purge leaves
 
     @property
     def held(self) -> int:
         """The characters that it holds in memory, by which rows are written in batches."""
-        return len(self.text or "") + len(self.html or "") + sum(map(len, self.captions))
+        return len(self.text or "") + len(self.html or "") + sum(len(caption.text) for caption in self.captions)
 
 
 def text_bytes(rows: Sequence[Row]) -> list[int]:
@@ -76,7 +77,7 @@ def text_bytes(rows: Sequence[Row]) -> list[int]:
     pages = visible_bytes(pa.array([row.html for row in rows], pa.large_string()))
     # Arrow leaves the UTF-8 of a text with it, so making the rows' batch after this encodes none again.
     texts = pc.fill_null(pc.binary_length(pa.array([row.text for row in rows], pa.large_string())), 0)
-    captions = [sum(len(caption.encode()) for caption in row.captions) for row in rows]
+    captions = [sum(len(caption.text.encode()) for caption in row.captions) for row in rows]
     return [sum(sizes) for sizes in zip(pages.tolist(), texts.to_pylist(), captions, strict=True)]
 
 
@@ -113,6 +114,12 @@ def row_of(
     if named is not None:
         mime, modality = named.kind.mime, named.kind.modality
         media.append(_named(named))
+    elif record.items:
+        kinds = [sniff((one.body or one.head)[:SNIFFED_BYTES], None, None) for one in record.items]
+        for one, kind in zip(record.items, kinds, strict=True):
+            media.append(_reference(one, path, etag, kind.mime, measure(one, path, kind.mime)))
+        main = next((kind for kind in kinds if kind.modality in VISIBLE_OR_AUDIBLE), kinds[0])
+        mime, modality = main.mime, main.modality
     elif text is not None:
         mime = mime or "text/plain"
     else:
@@ -205,12 +212,12 @@ def _position(span: Span) -> str:
 
 
 def _captions(row: Row) -> list[dict[str, object]]:
-    return [{"text": text, "origin": FROM_SOURCE, "language": None} for text in row.captions]
+    return [{"text": one.text, "origin": one.origin, "language": None} for one in row.captions]
 
 
 def _reference(record: Record, path: str, etag: str, mime: str, probe: Probe) -> dict[str, object]:
     span = record.span
-    member = str(span.member) if span.member else None
+    member = record.key if record.container == TAR else str(span.member) if span.member else None
     return _medium(
         mime,
         probe,

@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
+from winnow.pipelines.ingest.archives.tar import TAR
 from winnow.pipelines.ingest.files import FILE
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.ingest.planning.etag import content_etag
@@ -209,13 +210,13 @@ class TaskRun:
         return row_of(record, path, etag, self._source.rows, named, self._probe)
 
     def _probe(self, record: Record, path: str, mime: str) -> Probe:
-        """Measures a medium; one that was too large to hold is read again if it is a file of its own."""
+        """Measures a medium; one that was too large to hold is read again if its bytes lie plain in a file."""
         if record.body is not None:
             return probe_bytes(record.body, mime)
-        if record.container != FILE:
+        if record.container not in (FILE, TAR):
             return Probe()
         with closing(self._source.objects.open(path)) as stream:
-            return probe_file(stream, record.body_bytes, mime)
+            return probe_file(stream, record.body_bytes, mime, record.span.offset)
 
     def _settle(self) -> None:
         """Admits the waiting rows, except those whose id appeared before."""

@@ -30,14 +30,14 @@ def probe_bytes(content: bytes, mime: str) -> Probe:
     return _probe(HeldBytes(content), hashlib.sha256(content).hexdigest(), mime)
 
 
-def probe_file(stream: BinaryIO, size: int, mime: str) -> Probe:
-    """Measures a file of any size in little memory; reads it whole, once."""
+def probe_file(stream: BinaryIO, size: int, mime: str, start: int = 0) -> Probe:
+    """Measures a file of any size, or a range of one, in little memory; reads it whole, once."""
     state = hashlib.sha256()
     at = 0
-    while piece := read_range(stream, at, min(_COPY_BYTES, size - at)):
+    while piece := read_range(stream, start + at, min(_COPY_BYTES, size - at)):
         state.update(piece)
         at += len(piece)
-    return _probe(_FileBytes(stream, at), state.hexdigest(), mime)
+    return _probe(_FileBytes(stream, at, start), state.hexdigest(), mime)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,13 @@ class _FileBytes:
 
     stream: BinaryIO
     size: int
+    start: int
 
     def at(self, offset: int, count: int) -> bytes:
         """Some of them."""
-        return read_range(self.stream, offset, min(count, self.size - offset)) if offset < self.size else b""
+        if offset >= self.size:
+            return b""
+        return read_range(self.stream, self.start + offset, min(count, self.size - offset))
 
 
 def _probe(content: Bytes, sha256: str, mime: str) -> Probe:

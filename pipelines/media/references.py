@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.binding.sources import bind_source, read_limits
-from winnow.pipelines.ingest.files import FILE, FilesReader
+from winnow.pipelines.ingest.archives.tar import TAR
+from winnow.pipelines.ingest.files import FILE, FilesReader, read_range
 from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.etag import content_etag
 from winnow.pipelines.ingest.planning.formats import container_reader
@@ -157,7 +158,7 @@ class MediaFinder:
         if reference["etag"] is not None and reference["etag"] != self._etag:
             return Unavailable(path, FILE_CHANGED)
         try:
-            body = self._body(path, reference["offset"], int(reference["member"] or 0))
+            body = self._body(path, reference)
         except (OSError, SourceError):
             return Unavailable(path, UNREADABLE)
         if body is None:
@@ -175,10 +176,15 @@ class MediaFinder:
             self._stream.close()
             self._stream = None
 
-    def _body(self, path: str, offset: int, member: int) -> bytes | None:
+    def _body(self, path: str, reference: Mapping[str, Any]) -> bytes | None:
         """The record's payload; None if there is no such record, empty if it is too large to hold."""
         assert self._reader is not None
         assert self._stream is not None
+        offset = reference["offset"]
+        if reference["container"] == TAR:  # the bytes lie plain
+            fits = reference["length"] <= self._limits.max_body_bytes
+            return read_range(self._stream, offset, reference["length"]) if fits else b""
+        member = int(reference["member"] or 0)
         for event in self._reader(self._stream, FilePart(path, self._size, offset, offset + 1), self._limits):
             if isinstance(event, Record) and event.span.offset == offset and event.span.member == member:
                 return event.body or b""

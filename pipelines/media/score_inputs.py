@@ -103,9 +103,9 @@ class _ImageFinder(MediaFinder):
             return self._missing()
         raise self._out_of_reach(found.file, self._failure)
 
-    def _body(self, path: str, offset: int, member: int) -> bytes | None:
+    def _body(self, path: str, reference: Mapping[str, Any]) -> bytes | None:
         try:
-            return super()._body(path, offset, member)
+            return super()._body(path, reference)
         except OSError as error:
             raise self._out_of_reach(path, error) from error
 

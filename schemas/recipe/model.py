@@ -23,7 +23,7 @@ from winnow.schemas.recipe.score import SCORE, ScoreEntry
 from winnow.schemas.rows.extraction import EXTRACTION
 from winnow.schemas.rows.samples import SAMPLES
 
-Format: TypeAlias = Literal["auto", "warc", "arc", "wet", "jsonl", "parquet", "html", "text"]
+Format: TypeAlias = Literal["auto", "warc", "arc", "wet", "jsonl", "parquet", "webdataset", "html", "text"]
 
 SLUG = Matching(r"[a-z0-9_-]{1,40}", "a name of 1 to 40 characters from a-z, 0-9, _ and -")
 REASON = Matching(r"[a-z0-9_-]{1,60}", "a reason of 1 to 60 characters from a-z, 0-9, _ and -")
@@ -115,17 +115,13 @@ class StoreConfig:
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """The columns of a JSONL or Parquet source, by content."""
+    """The columns of a JSONL or Parquet source, or the keys of the JSON in a tar's samples, by content."""
 
     text: Annotated[str, NotEmpty()] = "text"
     url: str | None = "url"
     fetched_at: str | None = None
     media: Annotated[str, NotEmpty()] | None = None
     captions: Annotated[str, NotEmpty()] | None = None
-
-    def __post_init__(self) -> None:
-        if self.captions is not None and self.media is None:
-            raise ValueError("'captions' needs 'media', the column that names the file")
 
 
 @dataclass(frozen=True)
@@ -144,10 +140,16 @@ class SourceConfig:
     on_schema_mismatch: Literal["error", "quarantine"] = "error"
 
     def __post_init__(self) -> None:
+        if self.format == "webdataset":
+            if self.key is not None or self.columns.media is not None:
+                raise ValueError("'key' and 'columns.media' are not for webdataset: names in a tar say both")
+            return
         if self.format not in _RECORDS_WITH_KEYS:
             for setting, given in (("key", self.key is not None), ("columns", self.columns != ColumnNames())):
                 if given:
                     raise ValueError(f"'{setting}' is only for jsonl and parquet; the format is {self.format}")
+        if self.columns.captions is not None and self.columns.media is None:
+            raise ValueError("'columns.captions' needs 'columns.media', the column that names the file")
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import re
 from typing import Literal, TypeAlias
 
 from winnow.pipelines.ingest.archives.arc import read_arc
+from winnow.pipelines.ingest.archives.tar_samples import TarReader
 from winnow.pipelines.ingest.archives.warc import read_warc
 from winnow.pipelines.ingest.files import FilesReader
 from winnow.pipelines.ingest.records import Reader
@@ -11,13 +12,14 @@ from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.pipelines.ingest.tables.jsonl import JsonlReader
 from winnow.pipelines.ingest.tables.parquet import ParquetReader
 
-Kind: TypeAlias = Literal["warc", "arc", "jsonl", "parquet", "file"]
+Kind: TypeAlias = Literal["warc", "arc", "jsonl", "parquet", "tar", "file"]
 
 _ENDINGS: tuple[tuple[Kind, str], ...] = (
     ("arc", r"\.arc(\.gz|\.zst)?"),
     ("warc", r"\.(warc|wet|wat)(\.gz|\.zst)?"),  # also *.warc.wet.gz
     ("jsonl", r"\.(jsonl|ndjson|json)(\.gz|\.zst)?"),
     ("parquet", r"\.(parquet|pq)"),
+    ("tar", r"\.(tar(\.(gz|zst|bz2|xz))?|tgz)"),
 )
 _BY_FORMAT: dict[str, Kind] = {
     "warc": "warc",
@@ -25,6 +27,7 @@ _BY_FORMAT: dict[str, Kind] = {
     "arc": "arc",
     "jsonl": "jsonl",
     "parquet": "parquet",
+    "webdataset": "tar",
     "html": "file",
     "text": "file",
 }
@@ -46,6 +49,11 @@ def compression_of(path: str) -> str:
     return found[1].lower() if found else ""
 
 
+def is_compressed_tar(format_name: str, path: str) -> bool:
+    """Whether a file's name says that it is a tar whose members have no ranges of their own in the file."""
+    return kind_of(format_name, path) == "tar" and re.search(r"(\.tgz|\.tar\.\w+)$", path, re.IGNORECASE) is not None
+
+
 def container_reader(format_name: str, path: str, columns: ColumnMapping, *, checked: bool = True) -> Reader:
     """Creates the reader of a file; `checked` refuses a table of another schema, instead of quarantining its rows."""
     kind = kind_of(format_name, path)
@@ -57,4 +65,6 @@ def container_reader(format_name: str, path: str, columns: ColumnMapping, *, che
         return JsonlReader(columns)
     if kind == "parquet":
         return ParquetReader(columns, checked)
+    if kind == "tar":
+        return TarReader(columns)
     return FilesReader()

@@ -172,7 +172,7 @@ class _Sampler:
                 continue
             if event.names is not None:  # the medium, a file beside the table, need not be opened for this
                 count += 1
-                text += sum(len(caption.encode()) for caption in event.captions)
+                text += sum(len(caption.text.encode()) for caption in event.captions)
                 continue
             row = row_of(event, part.path, "", self._source.rows)
             if isinstance(row, Row):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from winnow.pipelines.ingest.planning.context import IngestSource
-from winnow.pipelines.ingest.planning.formats import kind_of
+from winnow.pipelines.ingest.planning.formats import is_compressed_tar, kind_of
 from winnow.pipelines.ingest.planning.sampling import section, until_enough
 from winnow.pipelines.ingest.records import FilePart, ReadLimits
 from winnow.pipelines.ingest.tables.columns import Columns, Role, columns_of_rows, listed_columns
@@ -56,6 +56,12 @@ def check_shapes(new: Sequence[NewFiles]) -> list[str]:
     notes: list[str] = []
     for one in new:
         source, name = one.source, one.source.rows.name
+        problems += [
+            f"source {name!r}: {one_line(info.path)}: a compressed tar: decompress it, since its members have "
+            "no ranges in it"
+            for info in one.files
+            if is_compressed_tar(source.format, info.path)
+        ][:MOST_LISTED]
         shapes = look_at_shapes(source, one.files)
         misfits = [shape for shape in shapes if shape.misfit]
         lacking = nowhere(source, shapes) if one.are_all else {}

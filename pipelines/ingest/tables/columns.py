@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Final, Literal, TypeAlias
 
-from winnow.pipelines.ingest.records import Dropped, Event, ReadLimits, Record, Span, Unreadable
+from winnow.pipelines.ingest.records import Caption, Dropped, Event, ReadLimits, Record, Span, Unreadable
 from winnow.pipelines.ingest.tables.values import Binary
 from winnow.pipelines.store.names import object_name
 from winnow.schemas.identity import Json
@@ -242,12 +242,13 @@ def _medium_event(
         found = find(row, mapping.captions)
         captions = [found] if isinstance(found, str) else found
         if isinstance(captions, list) and all(isinstance(one, str) for one in captions):
-            record.captions = tuple(one for one in captions if isinstance(one, str) and one)
+            record.captions = tuple(Caption(one) for one in captions if isinstance(one, str) and one)
             taken.append(mapping.captions)
         elif found is not None and found is not ABSENT:
             detail = f"column {mapping.captions!r} holds {_kind(found)}, expected a string or a list of strings"
             return Unreadable(span, "wrong_type", detail[:200], key)
-    held = sum(len(one.encode("utf-8", "surrogatepass")) for one in (record.text or "", *record.captions))
+    said = (record.text or "", *(caption.text for caption in record.captions))
+    held = sum(len(one.encode("utf-8", "surrogatepass")) for one in said)
     if held > limits.max_body_bytes:
         detail = f"a text and captions of {held} bytes, the limit is {limits.max_body_bytes} bytes"
         return Unreadable(span, "too_large", detail, key)

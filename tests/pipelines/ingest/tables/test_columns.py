@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from winnow.pipelines.ingest.records import Dropped, ReadLimits, Record, Span, Unreadable
+from winnow.pipelines.ingest.records import Caption, Dropped, ReadLimits, Record, Span, Unreadable
 from winnow.pipelines.ingest.tables.columns import ColumnMapping, columns_of_rows, find, moment, row_event
 from winnow.schemas.identity import Json
 
@@ -108,17 +108,18 @@ def test_a_row_that_names_a_file_is_that_file_with_its_captions() -> None:
     found = row_event(dict(row), SPAN, "jsonl", PICTURES, ReadLimits(), "sets/one.jsonl")
     assert isinstance(found, Record)
     assert (found.key, found.names, found.text, found.url) == ("1", "sets/a/b.png", None, "u")
-    assert found.captions == ("A cat", "on a mat")
+    assert found.captions == (Caption("A cat"), Caption("on a mat"))
     assert found.metadata == {"label": 3}
 
 
 def test_a_row_that_names_a_file_may_have_a_text_beside_its_caption() -> None:
     found = event({"id": 1, "image": "b.png", "says": "A cat", "text": "A page on cats"}, PICTURES)
     assert isinstance(found, Record)
-    assert (found.names, found.text, found.captions, found.metadata) == ("b.png", "A page on cats", ("A cat",), {})
+    assert (found.names, found.text, found.metadata) == ("b.png", "A page on cats", {})
+    assert found.captions == (Caption("A cat"),)
     both = event({"id": 1, "image": "b.png", "text": "A cat"}, replace(PICTURES, captions="text"))
     assert isinstance(both, Record)
-    assert (both.text, both.captions) == (None, ("A cat",))
+    assert (both.text, both.captions) == (None, (Caption("A cat"),))
 
 
 def test_a_row_that_names_none_is_a_text() -> None:

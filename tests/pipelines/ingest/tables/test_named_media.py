@@ -88,7 +88,7 @@ def test_a_table_may_lack_texts_where_it_names_images_but_not_the_names(tmp_path
 
 
 def test_captions_without_media_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match="'captions' needs 'media', the column that names the file"):
+    with pytest.raises(RecipeError, match=r"'columns\.captions' needs 'columns\.media', the column"):
         recipe_of(tmp_path, RECIPE.replace("media: image, ", ""))
 
 

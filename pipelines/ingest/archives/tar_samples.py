@@ -1,0 +1,200 @@
+"""Reads WebDataset tars: adjacent members whose names are equal up to the first dot of the last part are one sample.
+
+`a/7.jpg`, `a/7.txt` and `a/7.meta.json` are the sample `a/7` with a picture, a caption and metadata. Media are referred
+to by the range of their bytes. A part of a file has the samples that begin after the first member that begins in it, so
+a file gives the same samples however it is cut, unless it holds another tar: the driver sees that parts do not fit.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import BinaryIO, Final
+
+from winnow.filters.web.sniff import sniff
+from winnow.pipelines.ingest.archives.flows import FileFlow
+from winnow.pipelines.ingest.archives.tar import TAR, Unit, next_header, unit_at, units
+from winnow.pipelines.ingest.files import HEAD_BYTES, refuse_changed
+from winnow.pipelines.ingest.records import (
+    Caption,
+    Dropped,
+    Event,
+    FilePart,
+    ReadLimits,
+    Record,
+    Span,
+    Unreadable,
+)
+from winnow.pipelines.ingest.tables.columns import ABSENT, ColumnMapping, find, moment
+from winnow.pipelines.ingest.tables.jsonl import Fault, parse_row
+from winnow.schemas.identity import Json
+
+MOST_MEMBERS: Final = 1024  # of a sample
+SIDECAR_BYTES: Final = 1 << 20  # a caption, JSON or other text that is longer is referred to like a medium
+CAPTION: Final = "caption"  # the key of captions in JSON, as img2dataset writes it
+UNREAD: Final = "unread"  # metadata: members that say nothing usable, and why
+
+_COMPRESSED: Final = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ\0")
+
+
+@dataclass(slots=True)
+class _Member:
+    unit: Unit
+    suffix: str
+    body: bytes | None  # None where a sample's members are too large to hold together
+    head: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TarReader:
+    """Yields one event per sample, and per directory, run of zero blocks and damaged stretch between them."""
+
+    mapping: ColumnMapping = field(default_factory=ColumnMapping)
+
+    def __call__(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
+        """Events in file order whose ranges tile what begins in the part."""
+        refuse_changed(stream, part)
+        if part.end <= part.start:
+            return
+        flow = FileFlow(stream, part.size)
+        if flow.peek(0, 8).startswith(_COMPRESSED):
+            if part.start == 0:
+                detail = "a compressed tar: decompress it, since its members have no ranges in it"
+                yield Unreadable(Span(0, part.size), "bad_header", detail)
+            return
+        start, skipped = 0, False
+        if part.start > 0:
+            mark = next_header(flow, part.start)
+            if mark < 0:
+                return
+            unit = unit_at(flow, mark, limits.max_header_bytes)
+            if unit.last_header >= part.end:
+                return
+            start, skipped = unit.end, True
+        stop = -1  # where the first member of the next part ends: what begins until there belongs to this part
+        groups = groupby(units(flow, start, limits.max_header_bytes), _sample_of)
+        for _, group in groups:
+            sample: list[_Member] = []
+            held, first = 0, None
+            for unit in group:
+                if first is None:
+                    first = unit
+                    if 0 <= stop < unit.start:
+                        return
+                if stop < 0 and unit.last_header >= part.end:
+                    stop = unit.end
+                last = unit
+                if unit.kind == "file" and len(sample) <= MOST_MEMBERS and not skipped:
+                    sample.append(_member(flow, unit, limits.max_body_bytes - held))
+                    held += len(sample[-1].body or b"")
+            assert first is not None
+            span = Span(first.start, last.end - first.start)
+            if skipped:  # it may have begun before: it belongs to the part before this one
+                skipped = False
+            elif first.kind == "file":
+                yield self._sample(sample, span)
+            elif first.kind == "damage":
+                yield Unreadable(span, first.reason, first.flaw)
+            else:
+                yield Dropped(span, first.kind)
+
+    def _sample(self, members: list[_Member], span: Span) -> Event:
+        key = key_of(members[0].unit.name)[0]
+        flawed = next((member.unit for member in members if member.unit.flaw), None)
+        if flawed is not None:
+            return Unreadable(span, flawed.reason, flawed.flaw[:200], key or None)
+        if not key:
+            return Dropped(span, "not_content")
+        if len(members) > MOST_MEMBERS:
+            return Unreadable(span, "too_large", f"a sample of more than {MOST_MEMBERS} members", key)
+        again, count = Counter(member.suffix.lower() for member in members).most_common(1)[0]
+        if count > 1:
+            return Unreadable(span, "bad_member", f"{count} members of the sample are named .{again:.100}", key)
+        record = Record(span, key, TAR)
+        captions: list[Caption] = []
+        unread: dict[str, Json] = {}
+        items: list[Record] = []
+        for member in members:
+            why = self._take(member, record, captions)
+            if why is None:
+                unit = member.unit
+                item = Record(Span(unit.offset, unit.size), unit.name, TAR)
+                item.body, item.body_bytes, item.head = member.body, unit.size, member.head
+                items.append(item)
+            elif why:
+                unread[member.suffix] = why
+        if unread:
+            record.metadata[UNREAD] = unread
+        distinct = {caption.text: caption for caption in reversed(captions)}
+        captions = [caption for caption in captions if distinct[caption.text] is caption]
+        if items:
+            record.items, record.captions = tuple(items), tuple(captions)
+        elif captions and record.text is None:
+            record.text, record.captions = captions[0].text, tuple(captions[1:])
+        if record.items or record.text is not None:
+            return record
+        return Unreadable(span, "missing_media", "the sample has neither a medium nor a text", key)
+
+    def _take(self, member: _Member, record: Record, captions: list[Caption]) -> str | None:
+        """Adds what a sidecar says to the record; None if the member is a medium, else why it says nothing."""
+        kind = member.suffix.lower().rpartition(".")[2]
+        if member.unit.size == 0:
+            return "empty"
+        if kind not in ("txt", "json") and sniff(member.head, None, None).modality != "text":
+            return None
+        if member.unit.size > SIDECAR_BYTES or member.body is None:
+            return None
+        if kind == "json":
+            return self._take_json(member.suffix, member.body, record, captions)
+        try:
+            text = member.body.decode("utf-8-sig").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            return f"byte {error.start} is not UTF-8"
+        if kind == "txt":
+            captions += [Caption(text, member.suffix)] if text.strip() else []
+        else:
+            record.metadata[member.suffix] = text
+        return ""
+
+    def _take_json(self, suffix: str, body: bytes, record: Record, captions: list[Caption]) -> str:
+        said = parse_row(body.removeprefix(b"\xef\xbb\xbf"))
+        if isinstance(said, Fault):
+            return f"{said.reason}: {said.detail}"
+        record.metadata[suffix] = said
+        mapping = self.mapping
+        wanted = mapping.captions or CAPTION
+        found = find(said, wanted)
+        texts = found if isinstance(found, list) else [found]
+        captions += [Caption(one, f"{suffix}:{wanted}") for one in texts if isinstance(one, str) and one.strip()]
+        text, url = find(said, mapping.text), ABSENT if mapping.url is None else find(said, mapping.url)
+        if isinstance(text, str) and text and record.text is None:
+            record.text = text
+        if isinstance(url, str) and url and record.url is None:
+            record.url = url
+        if mapping.fetched_at is not None and record.fetched_at is None:
+            record.fetched_at = moment(find(said, mapping.fetched_at))
+        return ""
+
+
+def _sample_of(unit: Unit) -> str | int:
+    """What is equal for adjacent units of one sample; all others stand alone."""
+    key = key_of(unit.name)[0] if unit.kind == "file" else ""
+    return key or unit.start
+
+
+def key_of(name: str) -> tuple[str, str]:
+    """The key of the sample that a member of this name belongs to, and its name in it; no key if it belongs to none.
+
+    Hidden files belong to none, nor do names such as `__header__`, which describe an archive.
+    """
+    folder, slash, base = name.rpartition("/")
+    stem, _, suffix = base.partition(".")
+    if not stem or (stem.startswith("__") and stem.endswith("__") and not suffix):
+        return "", ""
+    return folder + slash + stem, suffix
+
+
+def _member(flow: FileFlow, unit: Unit, room: int) -> _Member:
+    held = unit.size <= room and not unit.flaw
+    raw = flow.peek(unit.offset, unit.size if held else min(unit.size, HEAD_BYTES))
+    return _Member(unit, key_of(unit.name)[1], raw if held else None, raw[:HEAD_BYTES])

@@ -1,0 +1,102 @@
+"""From tars to tars: samples of several members are ingested, measured, judged and exported with their own bytes."""
+
+import io
+import json
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.faults.winnow import assert_clean, ended, run_here, tree_hash
+from tests.runners.test_annotate import table
+
+Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")
+
+RECIPE = """
+version: 1
+store: {path: store, seed: 7, shard_rows: 4, task_bytes: 16KiB}
+sources:
+  pairs: {root: pairs, files: ["*.tar"], class: public}
+annotate: [image.geometry, {image.quality: {side: 64}}, image.pdq]
+keep:
+  - {drop: list_min(image.geometry.shorter) < 50, reason: small, when_null: drop}
+mix: {budget: 6, unit: samples}
+export:
+  - webdataset: {path: out, media: image, text: caption}
+"""
+
+
+def picture(seed: int, side: int, kind: str) -> bytes:
+    out = io.BytesIO()
+    pixels = np.random.default_rng(seed).integers(0, 256, (side, side, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(out, format=kind)
+    return out.getvalue()
+
+
+SIDES = [30 if number % 3 == 0 else 90 for number in range(9)]
+PICTURES = {f"{number:05d}": picture(number, side, ("JPEG", "PNG")[number % 2]) for number, side in enumerate(SIDES)}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A tar as img2dataset writes it, with its table beside it."""
+    (tmp_path / "pairs").mkdir()
+    rows = []
+    with tarfile.open(tmp_path / "pairs" / "00000.tar", "w") as archive:
+        for key, content in PICTURES.items():
+            said = {"key": key, "caption": f"Picture {key}", "url": f"https://a.example/{key}", "status": "success"}
+            rows.append(said)
+            files = {"jpg": content, "txt": said["caption"].encode(), "json": json.dumps(said).encode()}
+            for suffix, raw in files.items():
+                entry = tarfile.TarInfo(f"{key}.{suffix}")
+                entry.size = len(raw)
+                archive.addfile(entry, io.BytesIO(raw))
+    (tmp_path / "recipe.yaml").write_text(RECIPE)
+    return tmp_path
+
+
+def test_samples_are_measured_judged_and_exported_with_their_own_bytes(folder: Path) -> None:
+    ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
+    assert [one[0] for one in table(folder, "image.geometry")["width"].to_pylist()] == SIDES
+    exported: dict[str, dict[str, bytes]] = {}
+    for path in sorted((folder / "out").rglob("*.tar")):
+        with tarfile.open(path) as archive:
+            for member in archive:
+                key, _, suffix = member.name.partition(".")
+                stream = archive.extractfile(member)
+                assert stream is not None
+                exported.setdefault(key, {})[suffix] = stream.read()
+    kept = {f"Picture {key}": content for key, content in PICTURES.items() if int(key) % 3}
+    assert {one["txt"].decode(): one["jpg"] for one in exported.values()} == kept
+    captions = [json.loads(json.loads(one["json"])["captions"]) for one in exported.values()]
+    assert {said["origin"] for one in captions for said in one} == {"txt"}
+    assert_clean(folder)
+
+
+def test_a_tar_in_parts_gives_the_same_rows_with_one_worker_and_two(folder: Path) -> None:
+    ended(run_here(folder, "ingest", "recipe.yaml", "--workers", "2"))
+    first = tree_hash(folder)
+    other = folder / "other"
+    other.mkdir()
+    (other / "recipe.yaml").write_text(RECIPE.replace("root: pairs", "root: ../pairs"))
+    ended(run_here(other, "ingest", "recipe.yaml", "--workers", "1"))
+    assert tree_hash(other) == first
+    rows = table(folder, "samples").to_pylist()
+    assert len([*(folder / "store" / "samples").iterdir()]) == 6  # of eight parts; two begin and end in one sample
+    assert_clean(folder)
+    assert sorted(row["source"]["record"] for row in rows) == sorted(PICTURES)
+    media = rows[0]["media"][0]
+    raw = (folder / "pairs" / "00000.tar").read_bytes()
+    reference = media["ref"]
+    assert raw[reference["offset"] :][: reference["length"]] == PICTURES[rows[0]["source"]["record"]]
+    assert (reference["container"], reference["member"]) == ("tar", f"{rows[0]['source']['record']}.jpg")
+
+
+def test_a_compressed_tar_is_one_line(folder: Path) -> None:
+    (folder / "pairs" / "1.tar.gz").write_bytes(b"\x1f\x8b")
+    (folder / "recipe.yaml").write_text(RECIPE.replace('"*.tar"', '"*"'))
+    said = ended(run_here(folder, "ingest", "recipe.yaml", "--workers", "1"), 1)
+    assert said.splitlines() == [
+        "winnow: source 'pairs': 1.tar.gz: a compressed tar: decompress it, since its members have no ranges in it"
+    ]
