@@ -90,7 +90,7 @@ def probe(files):
             still = decode(file, "image/jpeg", limits, None, room[used:])
             stills.append(placed(still, room[used : used + still.pixels.nbytes]))
             used += still.pixels.nbytes
-        batch = batch_of(["image/jpeg"] * len(some), [len(file) for file in some], stills)
+        batch = batch_of(["image/jpeg"] * len(some), [len(file) for file in some], [1] * len(some), stills)
         for kernel in kernels:
             kernel(batch)
 probe(files)

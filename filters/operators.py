@@ -35,6 +35,7 @@ IMAGES = pa.schema(
         pa.field("bytes", pa.int64(), nullable=False),
         pa.field("height", pa.int32(), nullable=False),  # of the whole picture, upright
         pa.field("width", pa.int32(), nullable=False),
+        pa.field("frames", pa.int32()),  # of the file, of which only the first is here; null if unknown
         pa.field("pixels", pa.large_binary(), nullable=False),  # rows of red, green and blue
         pa.field("rows", pa.int32(), nullable=False),  # of `pixels`, which may be smaller than the picture
         pa.field("columns", pa.int32(), nullable=False),
@@ -48,7 +49,7 @@ ITEMS = pa.field("items", pa.list_(pa.string()))
 MAX_KERNEL_BYTES = 512 << 20
 """The memory that a kernel may take for one text."""
 
-_FOLDERS = ("text", "url", "page", "image")
+_FOLDERS = ("text", "url", "page", "image", "caption")
 _NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*")
 
 Resource: TypeAlias = Literal["cpu", "model", "gpu"]

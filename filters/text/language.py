@@ -9,7 +9,7 @@ not written in the text's script is `und_Scrp` with score 0, too; `mismatch` hol
 Scores belong to the pinned class: clamped to 1 and rounded to 1e-4.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -18,11 +18,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from winnow.filters.language.identification.cld2 import Opinion, second_opinion
+from winnow.filters.language.identification.heads import Heads, best_codes, guesses_of, heads_of
 from winnow.filters.language.identification.lid_176 import LID_176
-from winnow.filters.language.identification.model import Guesses, LanguageModel, Normalise, language_model, one_line
+from winnow.filters.language.identification.model import Guesses, LanguageModel, Normalise, language_model
 from winnow.filters.language.identification.paragraphs import Bounds, Mixture, mixtures
-from winnow.filters.language.identification.scripts import Scripts, dominant_scripts, script_names
-from winnow.filters.language.kernels.spans import texts_of
+from winnow.filters.language.identification.scripts import script_names
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
 from winnow.schemas.languages import NO_LANGUAGE, UNKNOWN, language, same_language
 from winnow.schemas.recipe.checks import Between
@@ -75,42 +75,10 @@ class Config:
     min_paragraph_score: Annotated[float, Between(0, 1)] = 0.5  # below this, its language is unsure
 
 
-@dataclass(frozen=True, slots=True)
-class _Heads:
-    """The beginnings of a column of texts."""
-
-    buffer: npt.NDArray[np.uint8]
-    starts: npt.NDArray[np.int64]
-    ends: npt.NDArray[np.int64]
-    scripts: Scripts
-
-    def texts(self) -> Iterator[bytes]:
-        """Each beginning, as UTF-8."""
-        buffer = self.buffer.data
-        return (bytes(buffer[start:end]) for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True))
-
-
-def _heads(texts: pa.Array, max_bytes: int) -> _Heads:
-    found = texts_of(texts)
-    starts, ends = found.offsets[:-1], found.offsets[1:].copy()
-    for row in np.flatnonzero(ends - starts > max_bytes):  # rare: the cut steps back to the start of a character
-        end = int(starts[row]) + max_bytes
-        while found.buffer[end] & 0xC0 == 0x80:
-            end -= 1
-        ends[row] = end
-    return _Heads(found.buffer, starts, ends, dominant_scripts(found.buffer, starts, ends))
-
-
-def _guesses(heads: _Heads, model: LanguageModel, normalise: Normalise, most: int) -> Guesses:
-    """The guesses for each text; none where it has no letters."""
-    lines = [one_line(text, normalise) for text in heads.texts()]
-    return model.guesses(lines, heads.scripts, most)
-
-
-def _document_columns(heads: _Heads, guesses: Guesses, model: LanguageModel) -> list[pa.Array]:
+def _document_columns(heads: Heads, guesses: Guesses, model: LanguageModel) -> list[pa.Array]:
     scripts, missing = heads.scripts, ~guesses.judged
     codes = _taken([known.mismatch or known.code for known in model.codes], guesses.numbers)
-    best, score = _best(guesses, model)
+    best, score = best_codes(guesses, model)
     numbers = pa.array(best, mask=missing)
     places = [language(known.label) for known in model.codes]
     top = pa.StructArray.from_arrays([codes, pa.array(guesses.scores)], fields=list(_TOP.value_type))
@@ -129,21 +97,11 @@ def _document_columns(heads: _Heads, guesses: Guesses, model: LanguageModel) -> 
     ]
 
 
-def _best(guesses: Guesses, model: LanguageModel) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
-    """The number of each text's code and its score: 0 where the code is not the model's guess."""
-    best = guesses.best()
-    if not len(guesses.numbers):
-        return best, np.zeros(len(best))
-    refused = np.array([known.mismatch is not None for known in model.codes])
-    numbers = guesses.numbers[best]
-    return numbers, np.where(refused[numbers], 0.0, guesses.scores[best])
-
-
 def _taken(values: Sequence[str | None], numbers: pa.Array | npt.NDArray[np.int32]) -> pa.Array:
     return pa.array(values, pa.string()).take(pa.array(numbers))
 
 
-def _second_columns(heads: _Heads, labels: Sequence[str | None]) -> list[pa.Array]:
+def _second_columns(heads: Heads, labels: Sequence[str | None]) -> list[pa.Array]:
     opinions = [
         None if label is None else second_opinion(text) for text, label in zip(heads.texts(), labels, strict=True)
     ]
@@ -164,7 +122,7 @@ def _agreed(label: str | None, opinion: Opinion | None) -> bool | None:
 
 
 def _mixture_columns(
-    heads: _Heads, labels: Sequence[str | None], model: LanguageModel, config: Config
+    heads: Heads, labels: Sequence[str | None], model: LanguageModel, config: Config
 ) -> list[pa.Array]:
     bounds = Bounds(
         config.max_paragraphs, config.max_paragraph_chars, config.min_paragraph_chars, config.min_paragraph_score
@@ -188,9 +146,9 @@ def _further_columns(
     column: pa.Array, model: LanguageModel, config: Config, measured: npt.NDArray[np.bool_]
 ) -> list[pa.Array]:
     """The language of a title, or of all captions of a document together; null where there is no text."""
-    guesses = _guesses(_heads(_joined(column), config.max_bytes), model, config.normalise, 1)
+    guesses = guesses_of(heads_of(_joined(column), config.max_bytes), model, config.normalise, 1)
     missing = ~(guesses.judged & measured)
-    numbers, score = _best(guesses, model)
+    numbers, score = best_codes(guesses, model)
     return [
         _taken([known.code for known in model.codes], pa.array(numbers, mask=missing)),
         pa.array(score, pa.float64(), mask=missing),
@@ -223,8 +181,8 @@ def _load(config: Config, assets: Assets) -> Kernel:
     schema = pa.schema(_fields(config))
 
     def kernel(batch: pa.RecordBatch) -> pa.RecordBatch:
-        heads = _heads(batch.column(TEXT), config.max_bytes)
-        guesses = _guesses(heads, model, config.normalise, config.alternatives)
+        heads = heads_of(batch.column(TEXT), config.max_bytes)
+        guesses = guesses_of(heads, model, config.normalise, config.alternatives)
         columns = _document_columns(heads, guesses, model)
         labels: list[str | None] = columns[1].to_pylist()
         if config.second_opinion:

@@ -93,7 +93,8 @@ class Pictures:
 
     def _given(self, items: Sequence[int], stills: Sequence[Still]) -> tuple[NDArray[np.int64], pa.RecordBatch]:
         given = [self._items[item] for item in items]
-        batch = batch_of([one["mime"] for one in given], [one["bytes"] for one in given], stills)
+        frames = [one["frames"] for one in given]
+        batch = batch_of([one["mime"] for one in given], [one["bytes"] for one in given], frames, stills)
         return np.array(items, np.int64), batch
 
     def _still(self, finder: MediaFinder, item: int, side: int | None) -> Still | None:
@@ -124,12 +125,15 @@ class Pictures:
         return still
 
 
-def batch_of(mimes: Sequence[str], sizes: Sequence[int], stills: Sequence[Still]) -> pa.RecordBatch:
+def batch_of(
+    mimes: Sequence[str], sizes: Sequence[int], frames: Sequence[int | None], stills: Sequence[Still]
+) -> pa.RecordBatch:
     """Decoded pictures as `winnow.filters.operators.IMAGES`.
 
     Args:
         mimes: Their types.
         sizes: The bytes of their files.
+        frames: How many their files have.
         stills: The pictures.
     """
     offsets = np.concatenate(([0], np.cumsum([still.pixels.nbytes for still in stills]))).astype(np.int64)
@@ -140,12 +144,14 @@ def batch_of(mimes: Sequence[str], sizes: Sequence[int], stills: Sequence[Still]
     numbers = (
         [still.height for still in stills],
         [still.width for still in stills],
+        frames,
         [still.pixels.shape[0] for still in stills],
         [still.pixels.shape[1] for still in stills],
     )
-    height, width, rows, columns = (pa.array(one, pa.int32()) for one in numbers)
+    height, width, counted, rows, columns = (pa.array(one, pa.int32()) for one in numbers)
     return pa.RecordBatch.from_arrays(
-        [pa.array(mimes, pa.string()), pa.array(sizes, pa.int64()), height, width, pixels, rows, columns], schema=IMAGES
+        [pa.array(mimes, pa.string()), pa.array(sizes, pa.int64()), height, width, counted, pixels, rows, columns],
+        schema=IMAGES,
     )
 
 

@@ -1,10 +1,12 @@
-"""Measures media while ingest has their bytes in hand: hash, length, and the size that an image's header says."""
+"""Measures media while ingest has their bytes in hand: hash, length, and what an image's header says."""
 
 import hashlib
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from winnow.filters.image.decode.frames import image_frames
 from winnow.filters.image.decode.headers import Bytes, HeldBytes, image_size
+from winnow.filters.image.decode.orientation import orientation_of
 from winnow.pipelines.ingest.files import read_range
 
 _COPY_BYTES = 1 << 20
@@ -18,6 +20,8 @@ class Probe:
     sha256: str | None = None
     width: int | None = None
     height: int | None = None
+    orientation: int | None = None
+    frames: int | None = None
 
 
 def probe_bytes(content: bytes, mime: str) -> Probe:
@@ -59,4 +63,5 @@ def _probe(content: Bytes, sha256: str, mime: str) -> Probe:
     found = image_size(content, mime)
     if found is None:
         return Probe(content.size, sha256)
-    return Probe(content.size, sha256, found.width, found.height)
+    oriented, frames = orientation_of(content, mime), image_frames(content, mime)
+    return Probe(content.size, sha256, found.width, found.height, oriented, frames)

@@ -1,5 +1,6 @@
 """Pictures from the command line: decoded once, measured as lists, judged by rules, each failure with its reason."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,8 @@ def folder(tmp_path: Path) -> Path:
     Image.fromarray(noise).save(pictures / "a.png")
     Image.fromarray(noise).save(pictures / "b.jpg", quality=90)
     Image.fromarray(noise[:30, :40]).save(pictures / "c.webp")
-    Image.new("RGB", (90, 90), "blue").save(pictures / "d.gif")
+    red = Image.new("RGB", (90, 90), "red")
+    Image.new("RGB", (90, 90), "blue").save(pictures / "d.gif", save_all=True, append_images=[red])
     (pictures / "e.jpg").write_bytes((pictures / "b.jpg").read_bytes()[:3000])
     Image.new("RGB", (400, 400)).save(pictures / "f.png")
     (pictures / "g.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
@@ -59,6 +61,10 @@ def test_each_picture_is_measured_or_says_why_not_and_rules_read_lists(folder: P
         "ok",
     ]
     assert column(folder, "image.geometry", "width") == [120, 120, 40, 90, None, None, None, 100]
+    assert column(folder, "image.geometry", "frames") == [1, 1, 1, 2, None, None, None, 1]
+    media = [row[0] for row in table(folder, "samples")["media"].to_pylist()]
+    assert [one["frames"] for one in media] == [1, 1, 1, 2, 1, 1, None, 1]
+    assert [one["orientation"] for one in media] == [1, 1, 1, 1, 1, 1, None, 6]
     hashed = column(folder, "image.pdq", "hash")
     assert all(isinstance(one, bytes) and len(one) == 32 for one in (hashed[0], hashed[7]))
     plan = ended(run_here(folder, "plan", "recipe.yaml"))
@@ -81,6 +87,42 @@ def test_two_workers_and_other_sets_of_operators_give_the_same_values(folder: Pa
     (alone / "recipe.yaml").write_text(only.replace("image.geometry, ", "").replace(", image.pdq", ""))
     ended(run_here(alone, "run", "recipe.yaml", "--workers", "1"))
     assert column(alone, "image.quality", "sharpness") == expected
+
+
+CAPTIONED = """
+version: 1
+store: {path: store, seed: 7}
+sources:
+  pairs: {root: ., files: [pairs.jsonl], format: jsonl, columns: {media: image, captions: says}, class: public}
+annotate: [caption.length, caption.language, caption.overlap, image.geometry]
+keep:
+  - {preset: captions}
+  - {preset: datacomp@basic, rules: {datacomp_side: {drop: list_max(image.geometry.shorter) < 100}}}
+"""
+
+
+def test_presets_judge_captions_and_pictures_of_a_table(folder: Path) -> None:
+    said = [
+        ("a.png", ["A picture of noise in all colours"]),
+        ("a.png", ["Ein Bild voll Rauschen in allen Farben"]),
+        ("b.jpg", ["b.jpg"]),
+        ("c.webp", ["A picture of noise in all colours"]),
+        ("h.jpg", ["photo", "The noise, turned upright on the page"]),
+        ("e.jpg", ["A picture of which half is missing"]),
+        ("h.jpg", []),
+    ]
+    lines = [json.dumps({"image": f"pictures/{name}", "says": captions}) for name, captions in said]
+    (folder / "pairs.jsonl").write_text("\n".join(lines) + "\n")
+    (folder / "recipe.yaml").write_text(CAPTIONED)
+    ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
+    assert table(folder, "caption.length")["words"].to_pylist() == [[7], [7], [1], [7], [1, 7], [7], None]
+    plan = ended(run_here(folder, "plan", "recipe.yaml"))
+    assert "5 of 7 samples dropped" in plan
+    for reason in ("datacomp_language", "caption_short", "datacomp_side", "datacomp_undecodable", "caption_missing"):
+        assert reason in plan
+    shown = ended(run_here(folder, "operators", "datacomp@basic"))
+    assert "list_min(image.geometry.aspect) > 3.0" in shown
+    assert_clean(folder)
 
 
 def test_a_picture_that_changed_is_unavailable(folder: Path) -> None:

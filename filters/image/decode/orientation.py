@@ -1,10 +1,13 @@
 """Which way up a picture is stored, as its EXIF data say, and how it is turned upright."""
 
 import struct
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from winnow.filters.image.decode.headers import Bytes, HeldBytes
 
 __all__ = ["exif_orientation", "orientation_of", "upright"]
 
@@ -30,12 +33,12 @@ def upright(pixels: NDArray[np.uint8], orientation: int) -> NDArray[np.uint8]:
     return np.ascontiguousarray(pixels)
 
 
-def orientation_of(content: bytes, mime: str) -> int:
+def orientation_of(image: Bytes, mime: str) -> int:
     """EXIF's number, from 1 to 8; 1 where there is none or it makes no sense."""
     try:
-        data = _exif(content, mime)
+        data = _exif(image, mime)
         found = 1 if data is None else _orientation(data)
-    except (struct.error, IndexError):
+    except struct.error:
         return 1
     return found if 1 <= found <= 8 else 1
 
@@ -43,59 +46,70 @@ def orientation_of(content: bytes, mime: str) -> int:
 def exif_orientation(data: bytes) -> int:
     """EXIF's number in EXIF data, from 1 to 8; 1 where there is none or it makes no sense."""
     try:
-        found = _orientation(memoryview(data.removeprefix(_EXIF)))
+        found = _orientation(HeldBytes(data.removeprefix(_EXIF)))
     except struct.error:
         return 1
     return found if 1 <= found <= 8 else 1
 
 
-def _exif(content: bytes, mime: str) -> memoryview | None:
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A range of a file's bytes."""
+
+    whole: Bytes
+    start: int
+    size: int
+
+    def at(self, offset: int, count: int) -> bytes:
+        """Some of them."""
+        return self.whole.at(self.start + offset, max(min(count, self.size - offset), 0))
+
+
+def _exif(image: Bytes, mime: str) -> Bytes | None:
     """The EXIF data of a file, which are laid out as a TIFF file."""
-    view = memoryview(content)
     if mime == "image/jpeg":
-        return _of_jpeg(view)
+        return _of_jpeg(image)
     if mime == "image/png":
-        return _of_chunks(view, 8, b"eXIf", ">I4s", 4)
+        return _of_chunks(image, 8, b"eXIf", ">I4s", 4)
     if mime == "image/webp":
-        return _of_chunks(view, 12, b"EXIF", "<4sI", 0)
-    return view if mime == "image/tiff" else None
+        return _of_chunks(image, 12, b"EXIF", "<4sI", 0)
+    return image if mime == "image/tiff" else None
 
 
-def _of_jpeg(view: memoryview) -> memoryview | None:
+def _of_jpeg(image: Bytes) -> Bytes | None:
     at = 2
     for _ in range(_MOST_LOOKS):
-        escape, marker, length = struct.unpack_from(">BBH", view, at)
+        escape, marker, length = struct.unpack(">BBH", image.at(at, 4))
         if escape != 0xFF or marker in (0xD9, 0xDA) or length < 2:
             return None
-        if marker == 0xE1 and bytes(view[at + 4 : at + 4 + len(_EXIF)]) == _EXIF:
-            return view[at + 4 + len(_EXIF) : at + 2 + length]
+        if marker == 0xE1 and image.at(at + 4, len(_EXIF)) == _EXIF:
+            return _Part(image, at + 4 + len(_EXIF), length - 2 - len(_EXIF))
         at += 2 + length
     return None
 
 
-def _of_chunks(view: memoryview, at: int, name: bytes, layout: str, trailer: int) -> memoryview | None:
+def _of_chunks(image: Bytes, at: int, name: bytes, layout: str, trailer: int) -> Bytes | None:
     """The content of a chunk of PNG, which has a checksum behind it, or of RIFF, padded to an even length."""
     for _ in range(_MOST_LOOKS):
-        if at + 8 > len(view):
+        if at + 8 > image.size:
             return None
-        one, other = struct.unpack_from(layout, view, at)
+        one, other = struct.unpack(layout, image.at(at, 8))
         found, length = (other, one) if trailer else (one, other)
         if found == name:
-            content = view[at + 8 : at + 8 + length]
-            return content[len(_EXIF) :] if bytes(content[: len(_EXIF)]) == _EXIF else content
+            prefix = len(_EXIF) if image.at(at + 8, len(_EXIF)) == _EXIF else 0
+            return _Part(image, at + 8 + prefix, length - prefix)
         at += 8 + length + trailer + (0 if trailer else length & 1)
     return None
 
 
-def _orientation(data: memoryview) -> int:
-    order = {b"II": "<", b"MM": ">"}.get(bytes(data[:2]))
+def _orientation(data: Bytes) -> int:
+    order = {b"II": "<", b"MM": ">"}.get(data.at(0, 2))
     if order is None:
         return 1
-    (at,) = struct.unpack_from(f"{order}I", data, 4)
-    (count,) = struct.unpack_from(f"{order}H", data, at)
+    (at,) = struct.unpack(f"{order}I", data.at(4, 4))
+    (count,) = struct.unpack(f"{order}H", data.at(at, 2))
     for entry in range(min(count, _MOST_LOOKS)):
-        tag, kind = struct.unpack_from(f"{order}HH", data, at + 2 + 12 * entry)
+        tag, kind, _, found = struct.unpack(f"{order}HHIH", data.at(at + 2 + 12 * entry, 10))
         if tag == _ORIENTATION and kind == _SHORT:
-            (found,) = struct.unpack_from(f"{order}H", data, at + 10 + 12 * entry)
             return int(found)
     return 1

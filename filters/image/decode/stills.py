@@ -121,7 +121,7 @@ def decode(
     _check_pixels(claimed.width, claimed.height, limits)
     if mime == "image/jpeg":
         pixels, height, width = _jpeg(content, limits, side, room)
-        turned = orientation_of(content, mime)
+        turned = orientation_of(HeldBytes(content), mime)
     else:
         pixels, turned = _by_pillow(content, mime, limits)
         height, width = pixels.shape[:2]
@@ -203,7 +203,7 @@ def _turned(picture: Any, content: bytes, mime: str) -> int:
     if mime == "image/tiff":  # Pillow turns them upright
         return 1
     exif = picture.info.get("exif") if mime == "image/avif" else None  # where Pillow says what the container says
-    return orientation_of(content, mime) if exif is None else exif_orientation(exif)
+    return orientation_of(HeldBytes(content), mime) if exif is None else exif_orientation(exif)
 
 
 @contextmanager

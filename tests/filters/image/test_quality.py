@@ -19,6 +19,7 @@ def batch(*pictures: NDArray[np.uint8], size: int = 1000) -> pa.RecordBatch:
             "bytes": size,
             "height": len(one),
             "width": one.shape[1],
+            "frames": 1,
             "pixels": one.tobytes(),
             "rows": len(one),
             "columns": one.shape[1],
@@ -82,5 +83,14 @@ def test_each_picture_of_a_batch_is_measured_by_itself_and_none_is_an_empty_laye
 
 def test_geometry_is_of_the_whole_picture() -> None:
     assert geometry(batch(noise(10, 40)), GeometryConfig()).to_pylist() == [
-        {"width": 40, "height": 10, "shorter": 10, "aspect": 4.0, "bytes_per_pixel": 2.5}
+        {
+            "width": 40,
+            "height": 10,
+            "shorter": 10,
+            "longer": 40,
+            "aspect": 4.0,
+            "bytes": 1000,
+            "bytes_per_pixel": 2.5,
+            "frames": 1,
+        }
     ]

@@ -45,6 +45,8 @@ SAMPLE = {
             },
             "width": 1,
             "height": 1,
+            "orientation": 1,
+            "frames": 1,
             "seconds": None,
         }
     ],

@@ -1,0 +1,1 @@
+"""Operators on the captions of pictures and other media, one per file."""

@@ -1,0 +1,69 @@
+"""The language of each caption by a fastText model, as `text.language` finds it, and the model's own label."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from winnow.filters.caption.lists import CAPTIONS, MEDIA, REASONS, captions_of, listed
+from winnow.filters.language.identification.heads import best_codes, guesses_of, heads_of
+from winnow.filters.language.identification.lid_176 import LID_176
+from winnow.filters.language.identification.model import Normalise, language_model, one_line
+from winnow.filters.operators import STATUS, Assets, Kernel, Operator
+
+WRITES = pa.schema(
+    [
+        STATUS,
+        pa.field("label", pa.list_(pa.string())),  # ISO 639-3, `und` or `zxx`; null without letters
+        pa.field("code", pa.list_(pa.string())),  # label_script
+        pa.field("score", pa.list_(pa.float64())),
+        pa.field("model_label", pa.list_(pa.string())),  # as the model writes it, such as `en`, whatever the script
+    ]
+)
+
+_MAX_BYTES = 1 << 20  # longer captions are judged by their beginning
+_PREFIX = "__label__"
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageConfig:
+    """The model."""
+
+    model: str = LID_176.name  # an asset, or the path of a fastText model
+    normalise: Normalise = "line"  # `openlid` for OpenLID
+
+
+def _load(config: LanguageConfig, assets: Assets) -> Kernel:
+    model = language_model(assets.path(config.model))
+
+    def kernel(batch: pa.RecordBatch) -> pa.RecordBatch:
+        captions = captions_of(batch)
+        heads = heads_of(captions.texts, _MAX_BYTES)
+        guesses = guesses_of(heads, model, config.normalise, 1)
+        missing = ~guesses.judged
+        numbers, score = best_codes(guesses, model)
+        found = pa.array(numbers, mask=missing)
+        own = model.labels([one_line(text, config.normalise) for text in heads.texts()])
+        columns = [
+            pa.array([known.label for known in model.codes], pa.string()).take(found),
+            pa.array([known.code for known in model.codes], pa.string()).take(found),
+            pa.array(score, pa.float64(), mask=missing),
+            pa.array([label.removeprefix(_PREFIX) or None for label in own], pa.string()),
+        ]
+        return listed(captions, WRITES, columns)
+
+    return kernel
+
+
+OPERATOR = Operator(
+    name="caption.language",
+    version=1,
+    summary="language of each caption by a fastText model, and the model's own label",
+    config=LanguageConfig,
+    reads=lambda _: (CAPTIONS, MEDIA),
+    writes=lambda _: WRITES,
+    load=_load,
+    needs=(CAPTIONS,),
+    assets=lambda config: (config.model,),
+    declares=(LID_176,),
+    reasons=REASONS,
+)

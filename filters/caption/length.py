@@ -1,0 +1,75 @@
+"""How long captions are: in characters, and in the words or, where a script writes none apart, letters of their script.
+
+Words are those of `str.split()` and characters are code points, as image–text datasets count them. In scripts without
+spaces between words such a count of words says nothing: there a length is counted in letters.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from winnow.filters.caption.lists import CAPTIONS, MEDIA, REASONS, captions_of, listed
+from winnow.filters.language.identification.scripts import dominant_scripts, script_names
+from winnow.filters.language.kernels.spans import texts_of
+from winnow.filters.language.lexicons.scanning import UNSPACED
+from winnow.filters.language.words import segment
+from winnow.filters.operators import STATUS, Assets, Kernel, Operator
+
+WRITES = pa.schema(
+    [
+        STATUS,
+        pa.field("characters", pa.list_(pa.int32())),
+        pa.field("words", pa.list_(pa.int32())),  # between white space, in any script
+        pa.field("letters", pa.list_(pa.int32())),
+        pa.field("script", pa.list_(pa.string())),  # ISO 15924, of most letters; null without letters
+        pa.field("spaced_words", pa.list_(pa.int32())),  # `words` in scripts with spaces between words, else null
+        pa.field("unspaced_letters", pa.list_(pa.int32())),  # `letters` in scripts without, else null
+    ]
+)
+
+_WITHOUT_SPACES = UNSPACED | {"Jpan", "Tibt"}
+
+
+@dataclass(frozen=True, slots=True)
+class LengthConfig:
+    """Nothing to set."""
+
+
+def length(batch: pa.RecordBatch, _config: LengthConfig) -> pa.RecordBatch:
+    """The layer of a batch."""
+    captions = captions_of(batch)
+    texts = texts_of(captions.texts)
+    scripts = dominant_scripts(texts.buffer, texts.offsets[:-1], texts.offsets[1:])
+    words = np.diff(segment(captions.texts, "whitespace").documents).astype(np.int32)
+    letters = scripts.letters.astype(np.int32)
+    written = scripts.numbers >= 0
+    unspaced = np.isin(scripts.numbers, [script_names().index(name) for name in sorted(_WITHOUT_SPACES)])
+    columns = [
+        pc.utf8_length(captions.texts).cast(pa.int32()),
+        pa.array(words),
+        pa.array(letters),
+        pa.array(script_names(), pa.string()).take(pa.array(scripts.numbers, mask=~written)),
+        pa.array(words, mask=~written | unspaced),
+        pa.array(letters, mask=~unspaced),
+    ]
+    return listed(captions, WRITES, columns)
+
+
+def _load(config: LengthConfig, _assets: Assets) -> Kernel:
+    return partial(length, _config=config)
+
+
+OPERATOR = Operator(
+    name="caption.length",
+    version=1,
+    summary="characters, words and letters of each caption, by its script",
+    config=LengthConfig,
+    reads=lambda _: (CAPTIONS, MEDIA),
+    writes=lambda _: WRITES,
+    load=_load,
+    needs=(CAPTIONS,),
+    reasons=REASONS,
+)

@@ -1,0 +1,5 @@
+"""The captions of a batch as one column of texts, and what is measured of them as lists again."""
+
+from winnow.filters.caption.lists.captions import CAPTIONS, MEDIA, REASONS, Captions, captions_of, listed
+
+__all__ = ["CAPTIONS", "MEDIA", "REASONS", "Captions", "captions_of", "listed"]

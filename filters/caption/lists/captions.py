@@ -1,0 +1,59 @@
+"""Every caption of a batch, one behind another, and the layer of what is measured of them: lists aligned with them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from winnow.filters.operators import STATUS
+
+CAPTIONS = "samples.captions"
+MEDIA = "samples.media"
+
+NO_CAPTIONS = "no_captions"
+NO_MEDIA = "no_media"
+REASONS = (NO_CAPTIONS, NO_MEDIA)
+"""Statuses of rows without captions: those that have media, and all others, such as pages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Captions:
+    """The captions of some rows: those of row i are `offsets[i]` to `offsets[i + 1]`."""
+
+    texts: pa.LargeStringArray
+    offsets: NDArray[np.int32]
+    statuses: list[str]  # of the rows
+
+
+def captions_of(batch: pa.RecordBatch) -> Captions:
+    """The captions in a batch with the columns `CAPTIONS` and `MEDIA`."""
+    captions = batch.column(CAPTIONS)
+    counts = pc.fill_null(captions.value_lengths(), 0).to_numpy(zero_copy_only=False)
+    media = pc.fill_null(batch.column(MEDIA).value_lengths(), 0).to_numpy(zero_copy_only=False)
+    absent = np.where(media > 0, NO_CAPTIONS, NO_MEDIA)
+    texts = pc.struct_field(captions.flatten(), "text").cast(pa.large_string())
+    return Captions(texts, _offsets(counts), np.where(counts > 0, "ok", absent).tolist())
+
+
+def listed(captions: Captions, schema: pa.Schema, columns: Sequence[pa.Array]) -> pa.RecordBatch:
+    """A layer: the status, then a list of each measure, null for rows without captions.
+
+    Args:
+        captions: The captions.
+        schema: The layer's columns: `STATUS` first.
+        columns: The measures of every caption.
+    """
+    none = np.append(np.diff(captions.offsets) == 0, False)
+    offsets = pa.array(captions.offsets, mask=none)
+    lists = [pa.ListArray.from_arrays(offsets, column) for column in columns]
+    assert schema.names[0] == STATUS.name
+    return pa.RecordBatch.from_arrays([pa.array(captions.statuses, pa.string()), *lists], schema=schema)
+
+
+def _offsets(counts: NDArray[np.int64]) -> NDArray[np.int32]:
+    offsets = np.zeros(len(counts) + 1, np.int32)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets

@@ -1,0 +1,114 @@
+"""What captions have in common with the name of their media's file, and which of them say the same again.
+
+A file's name is that of its path or of its entry in an archive, or the end of its address. Names and captions are
+compared in lower case and compatible characters (NFKC), word by word; in scripts without spaces each letter is a word.
+"""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import regex
+
+from winnow.filters.caption.lists import CAPTIONS, MEDIA, REASONS, captions_of, listed
+from winnow.filters.operators import STATUS, Assets, Kernel, Operator
+
+URL = "samples.url"
+
+WRITES = pa.schema(
+    [
+        STATUS,
+        pa.field("file_name_share", pa.list_(pa.float64())),  # of its words, those in the file's name; null if none
+        pa.field("is_file_name", pa.list_(pa.bool_())),  # with its extension; without, if it is one of a camera
+        pa.field("repeated", pa.list_(pa.bool_())),  # an earlier one of the row has the same words
+    ]
+)
+
+_ALONE = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Yi}\p{Tibetan}"
+_WORDS = regex.compile(rf"[{_ALONE}]|(?:(?![{_ALONE}])[^\W_])+")
+_EXTENSION = regex.compile(r"\.[a-z0-9]{1,5}$")
+_GIVEN_BY_A_DEVICE = regex.compile(
+    r"(?=.*[0-9_])[\x21-\x7e]+"
+)  # such as img_2043; a description has spaces or letters only
+
+
+@dataclass(frozen=True, slots=True)
+class OverlapConfig:
+    """Nothing to set."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The names of a row's media."""
+
+    whole: frozenset[str]
+    words: frozenset[str]
+
+
+def overlap(batch: pa.RecordBatch, _config: OverlapConfig) -> pa.RecordBatch:
+    """The layer of a batch."""
+    captions = captions_of(batch)
+    texts: list[str] = captions.texts.to_pylist()
+    shares: list[float | None] = []
+    named: list[bool] = []
+    repeated: list[bool] = []
+    bounds = captions.offsets.tolist()
+    media, urls = batch.column(MEDIA).to_pylist(), batch.column(URL).to_pylist()
+    for row, (items, url) in enumerate(zip(media, urls, strict=True)):  # a row's captions take microseconds
+        if bounds[row] == bounds[row + 1]:
+            continue
+        names = _names(items, url)
+        said: set[tuple[str, ...]] = set()
+        for text in texts[bounds[row] : bounds[row + 1]]:
+            plain = _plain(text)
+            words = tuple(_WORDS.findall(plain))
+            known = words and names.words
+            shares.append(sum(word in names.words for word in words) / len(words) if known else None)
+            named.append(plain in names.whole)
+            repeated.append(words in said)
+            said.add(words)
+    columns = [pa.array(shares, pa.float64()), pa.array(named, pa.bool_()), pa.array(repeated, pa.bool_())]
+    return listed(captions, WRITES, columns)
+
+
+def _names(items: Sequence[dict[str, Any]] | None, url: str | None) -> _Names:
+    found = {_end(regex.split("[?#]", url, maxsplit=1)[0])} if url and items else set()
+    for item in items or ():
+        reference = item["ref"]
+        if reference["container"] == "file":
+            found.add(_end(reference["path"]))
+        elif reference["container"].startswith("tar"):
+            found.add(_end(reference["member"] or ""))
+    names = {_plain(name) for name in found} - {""}
+    stems = {_EXTENSION.sub("", name) for name in names}
+    whole = (names - stems) | {stem for stem in stems if _GIVEN_BY_A_DEVICE.fullmatch(stem)}
+    return _Names(frozenset(whole), frozenset(word for stem in stems for word in _WORDS.findall(stem)))
+
+
+def _end(path: str) -> str:
+    return unquote(path.rsplit("/", 1)[-1])
+
+
+def _plain(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold().strip()
+
+
+def _load(config: OverlapConfig, _assets: Assets) -> Kernel:
+    return partial(overlap, _config=config)
+
+
+OPERATOR = Operator(
+    name="caption.overlap",
+    version=1,
+    summary="each caption's overlap with the file's name, and captions that a row repeats",
+    config=OverlapConfig,
+    reads=lambda _: (CAPTIONS, MEDIA, URL),
+    writes=lambda _: WRITES,
+    load=_load,
+    needs=(CAPTIONS,),
+    reasons=REASONS,
+)

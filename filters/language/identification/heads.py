@@ -1,0 +1,55 @@
+"""The language of a column of texts, each judged by its beginning."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from winnow.filters.language.identification.model import Guesses, LanguageModel, Normalise, one_line
+from winnow.filters.language.identification.scripts import Scripts, dominant_scripts
+from winnow.filters.language.kernels.spans import texts_of
+
+
+@dataclass(frozen=True, slots=True)
+class Heads:
+    """The beginnings of a column of texts."""
+
+    buffer: npt.NDArray[np.uint8]
+    starts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    scripts: Scripts
+
+    def texts(self) -> Iterator[bytes]:
+        """Each beginning, as UTF-8."""
+        buffer = self.buffer.data
+        return (bytes(buffer[start:end]) for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True))
+
+
+def heads_of(texts: pa.Array, max_bytes: int) -> Heads:
+    """The beginning of each text, at most so many bytes of whole characters."""
+    found = texts_of(texts)
+    starts, ends = found.offsets[:-1], found.offsets[1:].copy()
+    for row in np.flatnonzero(ends - starts > max_bytes):  # rare: the cut steps back to the start of a character
+        end = int(starts[row]) + max_bytes
+        while found.buffer[end] & 0xC0 == 0x80:
+            end -= 1
+        ends[row] = end
+    return Heads(found.buffer, starts, ends, dominant_scripts(found.buffer, starts, ends))
+
+
+def guesses_of(heads: Heads, model: LanguageModel, normalise: Normalise, most: int) -> Guesses:
+    """The guesses for each text; none where it has no letters."""
+    lines = [one_line(text, normalise) for text in heads.texts()]
+    return model.guesses(lines, heads.scripts, most)
+
+
+def best_codes(guesses: Guesses, model: LanguageModel) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+    """The number of each text's code in the model's `codes`, and its score: 0 where the model guessed another."""
+    best = guesses.best()
+    if not len(guesses.numbers):
+        return best, np.zeros(len(best))
+    refused = np.array([known.mismatch is not None for known in model.codes])
+    numbers = guesses.numbers[best]
+    return numbers, np.where(refused[numbers], 0.0, guesses.scores[best])

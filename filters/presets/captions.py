@@ -1,0 +1,113 @@
+"""Published rules on pictures with captions and on the pictures of documents, and winnow's own rules on captions.
+
+A row is dropped where none of its pictures, or none of its captions, meets a condition. For a row of one picture and
+one caption, as the published sets have them, that is the published rule.
+"""
+
+from winnow.filters.presets import ENGLISH, Preset, preset_rule
+
+_G = "image.geometry"
+_LENGTH = "caption.length"
+
+_NOTES = (
+    "of a row with several pictures or captions, each condition must be met by one of them, not all by the same",
+    "rows without pictures, such as pages, are kept",
+)
+_UNDECODABLE = f"{_G}.status = 'ok' AND list_max({_G}.width) IS NULL"
+_UNCAPTIONED = f"{_LENGTH}.status = 'no_captions'"
+
+_DATACOMP = Preset(
+    name="datacomp@basic",
+    summary="DataComp's basic filter (Gadre et al. 2023): English, > 2 words, > 5 characters, side >= 200, aspect <= 3",
+    operators={"caption.language": {}, _LENGTH: {}, _G: {}},
+    rules=(
+        preset_rule("datacomp_no_caption", _UNCAPTIONED),
+        preset_rule("datacomp_undecodable", _UNDECODABLE),
+        preset_rule("datacomp_language", "NOT list_contains(caption.language.model_label, 'en')"),
+        preset_rule("datacomp_words", f"list_max({_LENGTH}.words) <= 2"),
+        preset_rule("datacomp_characters", f"list_max({_LENGTH}.characters) <= 5"),
+        preset_rule("datacomp_side", f"list_max({_G}.shorter) < 200"),
+        preset_rule("datacomp_aspect", f"list_min({_G}.aspect) > 3.0"),
+    ),
+    notes=(
+        "DataComp ran lid.176.bin; the default model here is its compressed form, lid.176.ftz. For the same labels set "
+        "`model` of caption.language to that file",
+        "sizes are those of the stored file; DataComp's are of the original, before its download shrank it",
+        *_NOTES,
+    ),
+    languages=ENGLISH,
+)
+
+_LAION = Preset(
+    name="laion@pre-filter",
+    summary="LAION's filter before CLIP (Schuhmann et al. 2021): alt text of < 5 characters, files of < 5 kB",
+    operators={_LENGTH: {}, _G: {}},
+    rules=(
+        preset_rule("laion_no_caption", _UNCAPTIONED),
+        preset_rule("laion_undecodable", _UNDECODABLE),
+        preset_rule("laion_characters", f"list_max({_LENGTH}.characters) < 5"),
+        preset_rule("laion_bytes", f"list_max({_G}.bytes) < 5000"),
+    ),
+    notes=(
+        "5 kB are 5,000 bytes, as in the code that made LAION-400M",
+        "pictures that are too large to decode have no size here and are dropped as laion_undecodable",
+        *_NOTES,
+    ),
+)
+
+_OBELICS = Preset(
+    name="obelics@images",
+    summary="OBELICS's rules on images (Laurençon et al. 2023): sides 150 to 20,000, aspect <= 2, <= 30 a document",
+    operators={_G: {}},
+    rules=(
+        preset_rule("obelics_undecodable", _UNDECODABLE),
+        preset_rule("obelics_small", f"list_max({_G}.shorter) < 150"),
+        preset_rule("obelics_large", f"list_min({_G}.longer) > 20000"),
+        preset_rule("obelics_aspect", f"list_min({_G}.aspect) > 2.0"),
+        preset_rule("obelics_count", f"array_length({_G}.width) > 30"),
+    ),
+    notes=(
+        "OBELICS removes the picture from its document and counts those that are left; a row is dropped here where no "
+        "picture is left",
+        "its rules on file names, repeated addresses and NSFW scores are not part of this",
+        *_NOTES,
+    ),
+)
+
+_OMNICORPUS = Preset(
+    name="omnicorpus@images",
+    summary="OmniCorpus's rules on the shape of images (Li et al. 2024): sides >= 150, aspect 0.5 to 2",
+    operators={_G: {}},
+    rules=(
+        preset_rule("omnicorpus_undecodable", _UNDECODABLE),
+        preset_rule("omnicorpus_small", f"list_max({_G}.shorter) < 150"),
+        preset_rule("omnicorpus_aspect", f"list_min({_G}.aspect) > 2.0"),
+    ),
+    notes=(
+        "its rules on aesthetics (< 3.7), NSFW scores (> 0.8) and images seen more than 10 times are not part of this",
+        *_NOTES,
+    ),
+)
+
+_CAPTIONS = Preset(
+    name="captions",
+    summary="captions in any language: two words, or four letters in scripts without spaces, that are no file's name",
+    operators={_LENGTH: {}, "caption.overlap": {}},
+    rules=(
+        preset_rule("caption_missing", _UNCAPTIONED),
+        preset_rule(
+            "caption_short",
+            f"{_LENGTH}.status = 'ok' AND coalesce(list_max({_LENGTH}.spaced_words), 0) < 2 "
+            f"AND coalesce(list_max({_LENGTH}.unspaced_letters), 0) < 4",
+        ),
+        preset_rule("caption_few_letters", f"list_max({_LENGTH}.letters) < 4"),
+        preset_rule("caption_file_name", "NOT list_contains(caption.overlap.is_file_name, false)"),
+    ),
+    notes=(
+        "a caption without letters has no script and counts as short",
+        "three English words are often two of Korean, Finnish or Turkish; for more words, override caption_short",
+        "rows without media, such as pages, are kept",
+    ),
+)
+
+PRESETS = (_DATACOMP, _LAION, _OBELICS, _OMNICORPUS, _CAPTIONS)
