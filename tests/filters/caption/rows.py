@@ -19,7 +19,7 @@ def medium(path: str, container: str = "file", member: str | None = None) -> dic
 
 def batch(*rows: Row, media: Sequence[dict[str, Any]] | None = None) -> pa.RecordBatch:
     """The columns that operators on captions read; `media` takes the place of the media files' paths."""
-    items = media or [medium(path) if path else None for _, path, _ in rows]
+    items = media or [medium(path) if path else {} for _, path, _ in rows]
     values = {
         "captions": [[{"text": text, "origin": "source"} for text in said] for said, _, _ in rows],
         "media": [[item] if item else [] for item in items],

@@ -82,7 +82,7 @@ def sizes(pictures: Sequence[Sequence[Picture | None] | None]) -> pa.StructArray
         for one in row or ():
             assert lists is not None
             wide, high, size = one or (None, None, None)
-            values = {"width": wide, "height": high, "bytes": size}
+            values: dict[str, float | None] = {"width": wide, "height": high, "bytes": size}
             if wide is not None and high is not None:
                 values |= {
                     "shorter": min(wide, high),
