@@ -20,7 +20,7 @@ MAX_PATTERN: Final = 1_000  # characters of a regular expression
 
 _Tree: TypeAlias = Mapping[str, Json]
 
-_SUMS: Final = frozenset(["||", "concat", "concat_ws", "list_value", "row"])
+_SUMS: Final = frozenset(["||", "concat", "list_value", "row"])
 _FIRST: Final = frozenset(
     [
         "array_extract",
@@ -121,6 +121,8 @@ def _of_function(name: str, sizes: list[Size], arguments: list[_Tree]) -> Size:
         raise TooLargeError(f"the regular expression of {name} may be longer than {MAX_PATTERN} characters; shorten it")
     if name in _SUMS:
         return sum(sizes, Size())
+    if name == "concat_ws" and sizes:
+        return sum(sizes[1:], Size()) + sizes[0] * max(0, len(sizes) - 2)  # the first stands between the others
     if name == "replace" and len(sizes) == 3:
         sought = _constant(arguments[1])
         return sizes[0] * max(1.0, _fixed(sizes[2]) / max(1, len(sought or "")))

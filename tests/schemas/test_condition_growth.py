@@ -5,7 +5,7 @@ import json
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.property_sizes import scaled
@@ -84,6 +84,7 @@ def wrapped(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 @settings(max_examples=scaled(150), deadline=None)
 @given(st.recursive(TEXTS, wrapped, max_leaves=12), st.text("ab", max_size=40), st.text("ab", max_size=40))
+@example("concat_ws('ab', t, t, t)", "", "")
 def test_no_value_is_longer_than_its_bound(expression: str, text: str, other: str) -> None:
     with duckdb.connect() as engine:
         (answer,) = engine.execute("SELECT json_serialize_sql(?::VARCHAR)", [f"SELECT {expression}"]).fetchall()
