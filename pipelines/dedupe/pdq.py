@@ -27,12 +27,11 @@ from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import addressed_blocks, partitions_for
 from winnow.pipelines.running.row_arrays import global_rows, ids_column, shard_numbers, uint64_column
 from winnow.pipelines.store import layout
-from winnow.schemas.rows.duplicates import ID_BYTES
+from winnow.schemas.rows.duplicates import HASH_BITS, ID_BYTES
 from winnow.schemas.uint128 import Words
 
-__all__ = ["HASH_BITS", "join_hashes", "send_hashes", "split_bits"]
+__all__ = ["join_hashes", "send_hashes", "split_bits"]
 
-HASH_BITS = 8 * HASH_BYTES
 _LINE_BYTES = HASH_BYTES + 8 + ID_BYTES
 _MAX_SPLIT = 8
 

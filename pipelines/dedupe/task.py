@@ -8,14 +8,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.pipelines.dedupe.compared import status_columns, statuses_of
-from winnow.pipelines.dedupe.pdq import HASH_BITS
 from winnow.pipelines.dedupe.search import Search, read_shard
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.running.scratch_parts import read_part
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.layers import LayerWriter, WrittenLayer
-from winnow.schemas.rows.duplicates import ID_BYTES, OK, UNMATCHED, Kind, layer_of_kind, schema_of_kind
+from winnow.schemas.rows.duplicates import HASH_BITS, ID_BYTES, OK, UNMATCHED, Kind, layer_of_kind, schema_of_kind
 from winnow.schemas.statistics import layer_spec
 
 

@@ -4,16 +4,18 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.query.columns import Column, read_aligned
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS
-from winnow.schemas.rows.duplicates import Kind, layer_of_kind
+from winnow.schemas.rows.duplicates import HASH_BITS, Kind, layer_of_kind
 
 OF_NEAR = pa.schema([("texts", pa.int64()), ("similarity", pa.float64()), ("by", pa.string())])
-"""Columns that some kinds, or older layers, do not have: null there."""
+"""Columns that some kinds, or older layers, do not have: null there. Those of pictures are made of `hashes` and
+`distance`: the similarity of two hashes is the share of their bits that agree."""
 
 _ID = Column(layout.SAMPLES, "id")
 
@@ -40,8 +42,9 @@ def read_clusters(
         store, objects, [*(Column(layer, name) for name in columns), _ID], ROW_GROUP_ROWS, hidden
     ):
         count = len(batch[_ID.name])
-        missing = {
-            f"{layer}.{one.name}": pa.nulls(count, one.type) for one in OF_NEAR if f"{layer}.{one.name}" not in batch
-        }
-        yield start, {**batch, **missing}
+        missing = {f"{layer}.{one.name}": pa.nulls(count, one.type) for one in OF_NEAR}
+        if kind == "pdq":
+            missing[f"{layer}.texts"] = batch[f"{layer}.hashes"]
+            missing[f"{layer}.similarity"] = pc.subtract(1.0, pc.divide(batch[f"{layer}.distance"], HASH_BITS))
+        yield start, {**missing, **batch}
         start += count

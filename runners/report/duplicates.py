@@ -8,7 +8,7 @@ from winnow.runners.report.examples import DuplicatesFound, Examples
 from winnow.runners.report.markup import Header, Html, crawled, element, join, plain, table
 from winnow.runners.report.plots.bars import Part, Row, bars
 from winnow.runners.terminal.quantities import grouped, share
-from winnow.schemas.rows.duplicates import Kind, layer_of_kind
+from winnow.schemas.rows.duplicates import DISTINCT, Kind, layer_of_kind
 from winnow.schemas.summary import StoreSummary
 
 NAMED = 3
@@ -65,7 +65,12 @@ def _kind(found: DuplicatesFound) -> list[Html]:
     sizes = [Row(name, (Part("clusters", count),)) for name, count in zip(BIN_NAMES, one.sizes, strict=True)]
     parts = [element("h3", plain(title)), bars(title, sizes, sum(one.sizes))]
     if one.largest:
-        headers = [Header("cluster"), Header("rows", True), Header("texts", True), Header("lowest similarity", True)]
+        headers = [
+            Header("cluster"),
+            Header("rows", True),
+            Header(DISTINCT.get(one.kind, "texts"), True),
+            Header("lowest similarity", True),
+        ]
         headers += [Header("sources"), Header("languages"), Header("examples")]
         rows = [_cluster(cluster, found) for cluster in one.largest]
         parts.append(table(f"Largest clusters ({one.kind})", headers, rows))

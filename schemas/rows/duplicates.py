@@ -6,6 +6,7 @@ from typing import Final, Literal, TypeAlias
 import pyarrow as pa
 
 ID_BYTES = 16
+HASH_BITS = 256.0  # of a PDQ hash
 
 Kind: TypeAlias = Literal["exact", "url", "near", "image_bytes", "pdq"]
 KINDS: tuple[Kind, ...] = ("exact", "url", "near", "image_bytes", "pdq")

@@ -62,7 +62,7 @@ def searched(pictures: Path, name: str, shard_rows: int = 4, workers: int = 1) -
     return folder
 
 
-def rows(folder: Path, kind: str) -> dict[str, dict[str, object]]:
+def rows(folder: Path, kind: str) -> dict[str, dict[str, Any]]:
     """The layer's rows by file name, with file names for ids."""
     samples, found = table(folder, "samples"), table(folder, f"dedupe.{kind}")
     names = [place["path"] for place in samples["source"].to_pylist()]
@@ -136,8 +136,22 @@ def test_the_largest_clusters_are_listed(store: Path) -> None:
         "image_bytes": (SCENES, 16, 2),
         "pdq": (SCENES, 13, 4),
     }
-    cluster = listed["pdq"]["largest"][0]["cluster"]
+    largest = listed["pdq"]["largest"][0]
+    farthest = max(
+        row["distance"] for row in rows(store, "pdq").values() if row["size"] == 4 and row["distance"] is not None
+    )
+    assert min(one["lowest_similarity"] for one in listed["pdq"]["largest"]) == 1 - farthest / 256
+    assert largest["hashes"] in (2, 3)
+    cluster = largest["cluster"]
     assert "4 rows" in ended(run_here(store, "duplicates", "show", "recipe.yaml", cluster, "--kind", "pdq"))
+
+
+def test_a_cluster_of_too_many_hashes_is_an_alarm(store: Path) -> None:
+    recipe = (store / "recipe.yaml").read_text()
+    (store / "strict.yaml").write_text(recipe.replace("min_quality: 50", "min_quality: 50, max_cluster: 2"))
+    alarms = ended(run_here(store, "plan", "strict.yaml"), 1)
+    found = {row["cluster"]: row["hashes"] for row in rows(store, "pdq").values() if row["size"] == 4}
+    assert alarms.count("has 3 different hashes in 4 rows") == sum(hashes == 3 for hashes in found.values()) > 0
 
 
 def test_star_contraction_gives_the_same_clusters(pictures: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ from winnow.runners.terminal.tables import Grid, is_plain, print_grid, print_lin
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.records import Generation
-from winnow.schemas.rows.duplicates import Kind
+from winnow.schemas.rows.duplicates import DISTINCT, Kind
 
 if TYPE_CHECKING:
     from winnow.runners.engines.engine import Engine
@@ -46,6 +46,7 @@ ID_DIGITS = 12
 
 EXCERPT_CHARACTERS = 200
 BAR = 40
+LEAST_KIND = 5  # columns
 MOST = 10_000  # clusters that may be listed
 REPORTED = 10
 """Clusters of each kind in a report."""
@@ -171,15 +172,15 @@ def _overview_json(one: Overview, excerpts: Excerpts) -> dict[str, Json]:
         "surplus": one.surplus,
         "most_rows": one.most_rows,
         "sizes": dict(zip(BIN_NAMES, one.sizes, strict=True)),
-        "largest": [_cluster_json(cluster, excerpts) for cluster in one.largest],
+        "largest": [_cluster_json(cluster, one.kind, excerpts) for cluster in one.largest],
     }
 
 
-def _cluster_json(one: Cluster, excerpts: Excerpts) -> dict[str, Json]:
+def _cluster_json(one: Cluster, kind: Kind, excerpts: Excerpts) -> dict[str, Json]:
     return {
         "cluster": one.id,
         "rows": one.rows,
-        "texts": one.texts,
+        DISTINCT.get(kind, "texts"): one.texts,
         "forgotten": one.rows - one.found,
         "sources": dict(one.sources),
         "languages": dict(one.languages),
@@ -193,8 +194,9 @@ def _print(found: Sequence[Overview], excerpts: Excerpts, console: Console) -> N
     line = partial(print_line, console)
 
     largest = [_largest(one, excerpts) for one in found]  # first, so that an error in the edits prints nothing else
+    width = max(LEAST_KIND, *(len(one.kind) for one in found))
     for one in found:
-        line(f"{one.kind:<6}{summed(one)}", "bold")
+        line(f"{one.kind:<{width}} {summed(one)}", "bold")
     line("")
     print_grid(console, _sizes(found, plain=plain))
     for grid in largest:
@@ -237,7 +239,7 @@ def _sizes(found: Sequence[Overview], *, plain: bool) -> Grid:
 
 
 def _largest(one: Overview, excerpts: Excerpts) -> Grid:
-    headers: tuple[str, ...] = ("cluster", "rows", "texts", "lowest", "sources", "languages")
+    headers: tuple[str, ...] = ("cluster", "rows", DISTINCT.get(one.kind, "texts"), "lowest", "sources", "languages")
     shown = not excerpts.texts_hidden
     rows = []
     for cluster in one.largest:
@@ -256,5 +258,7 @@ def _largest(one: Overview, excerpts: Excerpts) -> Grid:
     keep = [number for number in range(len(headers)) if any(row[number] for row in rows)]
     titles = (*(headers[number] for number in keep), *(("excerpt",) if shown else ()))
     lines = [(*(row[number] for number in keep), *row[len(headers) :]) for row in rows]
-    words = frozenset(number for number, title in enumerate(titles) if title not in ("rows", "texts", "lowest"))
+    words = frozenset(
+        number for number, title in enumerate(titles) if title not in ("rows", "texts", "hashes", "lowest")
+    )
     return Grid(f"{one.kind}: largest clusters", titles, lines, words, whole=frozenset({0}))
