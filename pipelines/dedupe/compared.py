@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.dedupe.search import Batch, Search
 from winnow.pipelines.query.columns import MEDIA, Column
+from winnow.pipelines.store import layout
 from winnow.schemas.rows.duplicates import (
     ID_BYTES,
     LOW_QUALITY,
@@ -28,10 +29,12 @@ from winnow.schemas.rows.duplicates import (
     SEVERAL_PICTURES,
     Kind,
 )
+from winnow.schemas.tombstones import FORGOTTEN
 
 __all__ = ["HASH_BYTES", "Hashes", "digest_columns", "digests_of", "hashes_of", "status_columns", "statuses_of"]
 
 HASH_BYTES = 32
+_MODALITY = Column(layout.SAMPLES, "modality")
 _DIGEST = pa.binary(ID_BYTES)
 _PDQ_LEAVES = ("status", "items", "hash", "quality")
 
@@ -47,7 +50,9 @@ def digest_columns(search: Search, kind: Kind) -> list[Column]:
 
 def status_columns(search: Search, kind: Kind) -> list[Column]:
     """The columns that `statuses_of` reads."""
-    return digest_columns(search, kind) if kind in ("image_bytes", "pdq") else [Column(search.kinds[kind], "status")]
+    if kind == "image_bytes":
+        return [MEDIA, _MODALITY]
+    return digest_columns(search, kind) if kind == "pdq" else [Column(search.kinds[kind], "status")]
 
 
 def digests_of(search: Search, kind: Kind, batch: Batch) -> pa.FixedSizeBinaryArray:
@@ -66,7 +71,8 @@ def digests_of(search: Search, kind: Kind, batch: Batch) -> pa.FixedSizeBinaryAr
 def statuses_of(search: Search, kind: Kind, batch: Batch) -> pa.StringArray:
     """`ok` for each row of a batch that is compared, else why it is not."""
     if kind == "image_bytes":
-        return pa.array([status for status, _ in map(_picture_bytes, batch[MEDIA.name].to_pylist())], pa.string())
+        statuses = pa.array([status for status, _ in map(_picture_bytes, batch[MEDIA.name].to_pylist())], pa.string())
+        return pc.if_else(pc.equal(batch[_MODALITY.name], FORGOTTEN), FORGOTTEN, statuses)
     if kind == "pdq":
         return pa.array(_pdq_statuses(search, batch), pa.string())
     return batch[f"{search.kinds[kind]}.status"]

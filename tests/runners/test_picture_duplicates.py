@@ -154,15 +154,11 @@ def test_a_cluster_of_too_many_hashes_is_an_alarm(store: Path) -> None:
     assert alarms.count("has 3 different hashes in 4 rows") == sum(hashes == 3 for hashes in found.values()) > 0
 
 
-def test_star_contraction_gives_the_same_clusters(pictures: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_EDGES", 0)
-    assert rows(searched(pictures, "stars"), "pdq") == rows(store, "pdq")
-
-
-def test_bands_split_into_partitions_give_the_same_values(
+def test_split_bands_and_star_contraction_give_the_same_values(
     pictures: Path, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(graph, "split_bits", lambda _: 2)
+    monkeypatch.setattr(module, "MAX_EDGES", 0)
     assert rows(searched(pictures, "split"), "pdq") == rows(store, "pdq")
 
 
@@ -182,3 +178,16 @@ def test_two_workers_and_other_shards_give_the_same_values(pictures: Path, store
     other = searched(pictures, "shards", shard_rows=64)
     for kind in ("image_bytes", "pdq"):
         assert rows(other, kind) == rows(store, kind)
+
+
+def test_a_forgotten_picture_is_not_compared(pictures: Path, store: Path) -> None:
+    folder = searched(pictures, "forgetting")
+    samples = table(folder, "samples")
+    names = [place["path"] for place in samples["source"].to_pylist()]
+    gone = samples["id"][names.index("0-original.png")].as_py().hex()
+    ended(run_here(folder, "forget", "recipe.yaml", "--id", gone, "--reason", "request"))
+    ended(run_here(folder, "dedupe", "recipe.yaml", "--workers", "1"))
+    for kind in ("image_bytes", "pdq"):
+        assert sorted(row["status"] for row in rows(folder, kind).values()).count("forgotten") == 1
+    assert rows(folder, "image_bytes")["0-same.png"]["status"] == "unmatched"
+    assert rows(folder, "pdq")["0-same.png"]["size"] == 3

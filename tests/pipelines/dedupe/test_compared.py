@@ -26,7 +26,8 @@ def searching(tmp_path: Path) -> Search:
 
 def media(*rows: list[tuple[str | None, str]]) -> dict[str, pa.Array]:
     items = [[{"sha256": sha256, "mime": mime} for sha256, mime in row] for row in rows]
-    return {"samples.media": pa.array(items, ITEMS)}
+    modality = ["image" if row else "forgotten" for row in rows]
+    return {"samples.media": pa.array(items, ITEMS), "samples.modality": pa.array(modality)}
 
 
 def test_rows_are_equal_if_all_of_their_pictures_are_in_the_same_order(searching: Search) -> None:
@@ -45,7 +46,7 @@ def test_rows_are_equal_if_all_of_their_pictures_are_in_the_same_order(searching
 def test_rows_without_known_pictures_or_with_other_media_are_not_compared(searching: Search) -> None:
     batch = media([], [("aa", VIDEO)], [("aa", PNG), ("bb", VIDEO)], [("aa", PNG), (None, PNG)])
     assert digests_of(searching, "image_bytes", batch).null_count == 4
-    statuses = ["no_picture", "no_picture", "other_media", "not_hashed"]
+    statuses = ["forgotten", "no_picture", "other_media", "not_hashed"]
     assert statuses_of(searching, "image_bytes", batch).to_pylist() == statuses
 
 
