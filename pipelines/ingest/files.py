@@ -25,7 +25,13 @@ _MIME_BY_SUFFIX: Final = {
 
 @dataclass(frozen=True, slots=True)
 class FilesReader:
-    """Yields the whole file as one record with key `file`; an empty file is dropped."""
+    """Yields the whole file as one record with key `file`; an empty file is dropped.
+
+    Args:
+        beside: Suffixes of files that describe others beside them and are no records of their own.
+    """
+
+    beside: tuple[str, ...] = ()
 
     def __call__(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
         """Yields one event from the part in which the file begins."""
@@ -35,6 +41,9 @@ class FilesReader:
         span = Span(0, part.size)
         if part.size == 0:
             yield Dropped(span, "empty")
+            return
+        if PurePosixPath(part.path).suffix.lower() in self.beside:
+            yield Dropped(span, "not_content")
             return
         held = part.size <= limits.max_body_bytes
         raw = read_range(stream, 0, part.size if held else HEAD_BYTES)

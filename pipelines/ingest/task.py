@@ -21,6 +21,7 @@ from winnow.pipelines.ingest.planning.identities import SeenIds
 from winnow.pipelines.ingest.records import Covered, Dropped, Event, Record, Unreadable
 from winnow.pipelines.ingest.rows import Row, row_of, sample_batch
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, ShardWriter
+from winnow.pipelines.ingest.sidecars import read_beside
 from winnow.pipelines.ingest.tables.named_media import NamedFiles
 from winnow.pipelines.media.probe import Probe, probe_bytes, probe_file
 from winnow.pipelines.running.ledger.intake import IngestTask, TaskFile
@@ -203,7 +204,9 @@ class TaskRun:
             self._beat(self._records, self._kept, self._done_bytes + max(0, position - self._task.files[0].part.start))
 
     def _row(self, record: Record, path: str, etag: str) -> Row | Dropped | Unreadable:
-        """Converts a record to a row, with the media file that it names, or that it is and that is not held."""
+        """Converts a record to a row, with the media file that it names, and what lies beside it."""
+        if self._source.format == "image_folder":
+            read_beside(self._source.objects, path, record, self._source.columns)
         named = self._named.find(record) if record.names is not None else None
         if isinstance(named, Unreadable):
             return named

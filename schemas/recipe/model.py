@@ -23,7 +23,9 @@ from winnow.schemas.recipe.score import SCORE, ScoreEntry
 from winnow.schemas.rows.extraction import EXTRACTION
 from winnow.schemas.rows.samples import SAMPLES
 
-Format: TypeAlias = Literal["auto", "warc", "arc", "wet", "jsonl", "parquet", "webdataset", "html", "text"]
+Format: TypeAlias = Literal[
+    "auto", "warc", "arc", "wet", "jsonl", "parquet", "webdataset", "image_folder", "html", "text"
+]
 
 SLUG = Matching(r"[a-z0-9_-]{1,40}", "a name of 1 to 40 characters from a-z, 0-9, _ and -")
 REASON = Matching(r"[a-z0-9_-]{1,60}", "a reason of 1 to 60 characters from a-z, 0-9, _ and -")
@@ -115,7 +117,7 @@ class StoreConfig:
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """The columns of a JSONL or Parquet source, or the keys of the JSON in a tar's samples, by content."""
+    """The columns of a JSONL or Parquet source, or the keys of the JSON beside media, by content."""
 
     text: Annotated[str, NotEmpty()] = "text"
     url: str | None = "url"
@@ -140,9 +142,9 @@ class SourceConfig:
     on_schema_mismatch: Literal["error", "quarantine"] = "error"
 
     def __post_init__(self) -> None:
-        if self.format == "webdataset":
+        if self.format in ("webdataset", "image_folder"):
             if self.key is not None or self.columns.media is not None:
-                raise ValueError("'key' and 'columns.media' are not for webdataset: names in a tar say both")
+                raise ValueError(f"'key' and 'columns.media' are not for {self.format}: the files' names say both")
             return
         if self.format not in _RECORDS_WITH_KEYS:
             for setting, given in (("key", self.key is not None), ("columns", self.columns != ColumnNames())):

@@ -3,6 +3,7 @@
 import io
 import json
 import tarfile
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -93,6 +94,17 @@ def test_a_tar_in_parts_gives_the_same_rows_with_one_worker_and_two(folder: Path
     assert (reference["container"], reference["member"]) == ("tar", f"{rows[0]['source']['record']}.jpg")
 
 
+def test_a_medium_larger_than_the_limit_is_measured(folder: Path) -> None:
+    limited = RECIPE.replace("sources:", "limits: {max_body_bytes: 5000}\nsources:")
+    (folder / "recipe.yaml").write_text(limited)
+    ended(run_here(folder, "ingest", "recipe.yaml", "--workers", "1"))
+    media = {row["source"]["record"]: row["media"][0] for row in table(folder, "samples").to_pylist()}
+    assert max(one["bytes"] for one in media.values()) > 5000
+    for key, one in media.items():
+        assert (one["sha256"], one["bytes"]) == (sha256(PICTURES[key]).hexdigest(), len(PICTURES[key]))
+        assert one["width"] == SIDES[int(key)]
+
+
 def test_a_compressed_tar_is_one_line(folder: Path) -> None:
     (folder / "pairs" / "1.tar.gz").write_bytes(b"\x1f\x8b")
     (folder / "recipe.yaml").write_text(RECIPE.replace('"*.tar"', '"*"'))
@@ -100,3 +112,27 @@ def test_a_compressed_tar_is_one_line(folder: Path) -> None:
     assert said.splitlines() == [
         "winnow: source 'pairs': 1.tar.gz: a compressed tar: decompress it, since its members have no ranges in it"
     ]
+
+
+def test_pictures_of_a_folder_have_the_captions_beside_them(tmp_path: Path) -> None:
+    (tmp_path / "pairs" / "a.b").mkdir(parents=True)
+    for name in ("a.b/1.jpg", "a.b/2.png", "a.b/3", "4.jpg"):
+        (tmp_path / "pairs" / name).write_bytes(PICTURES["00001"])
+    (tmp_path / "pairs" / "a.b" / "1.txt").write_text("One\n")
+    (tmp_path / "pairs" / "a.b" / "1.json").write_text('{"caption": ["One", "Uno"], "url": "https://a.example/1"}')
+    (tmp_path / "pairs" / "a.b" / "2.txt").write_bytes(b"\xff")
+    (tmp_path / "pairs" / "a.b" / "3.json").write_text('{"caption": "Three"}')
+    wanted = RECIPE.replace('files: ["*.tar"]', 'files: ["**/*"], format: image_folder')
+    (tmp_path / "recipe.yaml").write_text(wanted)
+    ended(run_here(tmp_path, "ingest", "recipe.yaml", "--workers", "1"))
+    rows = {row["source"]["path"]: row for row in table(tmp_path, "samples").to_pylist()}
+    said = {path: [(one["text"], one["origin"]) for one in row["captions"]] for path, row in rows.items()}
+    assert said == {
+        "a.b/1.jpg": [("One", "txt"), ("Uno", "json:caption")],
+        "a.b/2.png": [],
+        "a.b/3": [("Three", "json:caption")],
+        "4.jpg": [],
+    }
+    assert json.loads(rows["a.b/2.png"]["metadata"])["unread"] == {"txt": "byte 0 is not UTF-8"}
+    assert rows["a.b/1.jpg"]["url"] == "https://a.example/1"
+    assert_clean(tmp_path)

@@ -25,14 +25,11 @@ from winnow.pipelines.ingest.records import (
     Span,
     Unreadable,
 )
-from winnow.pipelines.ingest.tables.columns import ABSENT, ColumnMapping, find, moment
-from winnow.pipelines.ingest.tables.jsonl import Fault, parse_row
+from winnow.pipelines.ingest.sidecars import SIDECAR_BYTES, UNREAD, distinct, take_sidecar
+from winnow.pipelines.ingest.tables.columns import ColumnMapping, find
 from winnow.schemas.identity import Json
 
 MOST_MEMBERS: Final = 1024  # of a sample
-SIDECAR_BYTES: Final = 1 << 20  # a caption, JSON or other text that is longer is referred to like a medium
-CAPTION: Final = "caption"  # the key of captions in JSON, as img2dataset writes it
-UNREAD: Final = "unread"  # metadata: members that say nothing usable, and why
 
 _COMPRESSED: Final = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ\0")
 
@@ -123,17 +120,21 @@ class TarReader:
                 items.append(item)
             elif why:
                 unread[member.suffix] = why
+        record.items, record.captions = tuple(items), distinct(captions)
+        if not items:
+            record.text = self._text(record)
+            if record.text is None and record.captions:
+                record.text, record.captions = record.captions[0].text, record.captions[1:]
         if unread:
             record.metadata[UNREAD] = unread
-        distinct = {caption.text: caption for caption in reversed(captions)}
-        captions = [caption for caption in captions if distinct[caption.text] is caption]
-        if items:
-            record.items, record.captions = tuple(items), tuple(captions)
-        elif captions and record.text is None:
-            record.text, record.captions = captions[0].text, tuple(captions[1:])
         if record.items or record.text is not None:
             return record
         return Unreadable(span, "missing_media", "the sample has neither a medium nor a text", key)
+
+    def _text(self, record: Record) -> str | None:
+        """The first text in the JSON of a sample that has nothing else."""
+        found = (find(said, self.mapping.text) for said in record.metadata.values() if isinstance(said, dict))
+        return next((text for text in found if isinstance(text, str) and text), None)
 
     def _take(self, member: _Member, record: Record, captions: list[Caption]) -> str | None:
         """Adds what a sidecar says to the record; None if the member is a medium, else why it says nothing."""
@@ -144,36 +145,7 @@ class TarReader:
             return None
         if member.unit.size > SIDECAR_BYTES or member.body is None:
             return None
-        if kind == "json":
-            return self._take_json(member.suffix, member.body, record, captions)
-        try:
-            text = member.body.decode("utf-8-sig").rstrip("\r\n")
-        except UnicodeDecodeError as error:
-            return f"byte {error.start} is not UTF-8"
-        if kind == "txt":
-            captions += [Caption(text, member.suffix)] if text.strip() else []
-        else:
-            record.metadata[member.suffix] = text
-        return ""
-
-    def _take_json(self, suffix: str, body: bytes, record: Record, captions: list[Caption]) -> str:
-        said = parse_row(body.removeprefix(b"\xef\xbb\xbf"))
-        if isinstance(said, Fault):
-            return f"{said.reason}: {said.detail}"
-        record.metadata[suffix] = said
-        mapping = self.mapping
-        wanted = mapping.captions or CAPTION
-        found = find(said, wanted)
-        texts = found if isinstance(found, list) else [found]
-        captions += [Caption(one, f"{suffix}:{wanted}") for one in texts if isinstance(one, str) and one.strip()]
-        text, url = find(said, mapping.text), ABSENT if mapping.url is None else find(said, mapping.url)
-        if isinstance(text, str) and text and record.text is None:
-            record.text = text
-        if isinstance(url, str) and url and record.url is None:
-            record.url = url
-        if mapping.fetched_at is not None and record.fetched_at is None:
-            record.fetched_at = moment(find(said, mapping.fetched_at))
-        return ""
+        return take_sidecar(self.mapping, member.suffix, member.body, record, captions)
 
 
 def _sample_of(unit: Unit) -> str | int:

@@ -8,6 +8,7 @@ from winnow.pipelines.ingest.archives.tar_samples import TarReader
 from winnow.pipelines.ingest.archives.warc import read_warc
 from winnow.pipelines.ingest.files import FilesReader
 from winnow.pipelines.ingest.records import Reader
+from winnow.pipelines.ingest.sidecars import BESIDE
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.pipelines.ingest.tables.jsonl import JsonlReader
 from winnow.pipelines.ingest.tables.parquet import ParquetReader
@@ -28,6 +29,7 @@ _BY_FORMAT: dict[str, Kind] = {
     "jsonl": "jsonl",
     "parquet": "parquet",
     "webdataset": "tar",
+    "image_folder": "file",
     "html": "file",
     "text": "file",
 }
@@ -67,4 +69,4 @@ def container_reader(format_name: str, path: str, columns: ColumnMapping, *, che
         return ParquetReader(columns, checked)
     if kind == "tar":
         return TarReader(columns)
-    return FilesReader()
+    return FilesReader(BESIDE if format_name == "image_folder" else ())
