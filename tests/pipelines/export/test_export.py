@@ -187,6 +187,8 @@ def test_what_a_sample_refers_to_is_in_its_metadata(tmp_path: Path) -> None:
         "ref": reference,
         "width": 3,
         "height": 2,
+        "orientation": 6,
+        "frames": 1,
         "seconds": None,
     }
     rows = Rows([None], [Given(0)], media=[medium])
