@@ -94,6 +94,20 @@ def test_a_tar_in_parts_gives_the_same_rows_with_one_worker_and_two(folder: Path
     assert (reference["container"], reference["member"]) == ("tar", f"{rows[0]['source']['record']}.jpg")
 
 
+def test_each_picture_of_a_sample_is_measured(tmp_path: Path) -> None:
+    (tmp_path / "pairs").mkdir()
+    files = {"1.jpg": PICTURES["00001"], "1.npy": b"\x93NUMPY\x01\x00" + bytes(99), "1.side.png": PICTURES["00003"]}
+    with tarfile.open(tmp_path / "pairs" / "1.tar", "w") as archive:
+        for name, raw in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(raw)
+            archive.addfile(entry, io.BytesIO(raw))
+    (tmp_path / "recipe.yaml").write_text(RECIPE.split("mix:")[0])
+    ended(run_here(tmp_path, "run", "recipe.yaml", "--workers", "1"))
+    (found,) = table(tmp_path, "image.geometry").to_pylist()
+    assert (found["items"], found["width"]) == (["ok", "not_an_image", "ok"], [90, None, 30])
+
+
 def test_a_medium_larger_than_the_limit_is_measured(folder: Path) -> None:
     limited = RECIPE.replace("sources:", "limits: {max_body_bytes: 5000}\nsources:")
     (folder / "recipe.yaml").write_text(limited)

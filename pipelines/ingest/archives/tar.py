@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias
 
 from winnow.pipelines.ingest.archives.flows import CHUNK_BYTES, Flow
 from winnow.pipelines.store.names import object_name
+from winnow.schemas.problems import one_line
 
 TAR: Final = "tar"
 BLOCK: Final = 512
@@ -153,7 +154,7 @@ def _member(
             more = len(extension) == BLOCK and extension[504]
     end = begin if kind in _WITHOUT_DATA else begin + _padded(size)
     if begin + (0 if kind in _WITHOUT_DATA else size) > flow.size:
-        flaw = f"the file ends inside {name:.100}"
+        flaw = f"the file ends inside {one_line(name, 100)}"
         return Unit("file", at, flow.size, offset, name, min(begin, flow.size), 0, flaw, "truncated")
     end = min(end, flow.size)
     if kind == ord("5") or (kind == 0 and raw.endswith(b"/")):
@@ -164,7 +165,7 @@ def _member(
         flaw = _TYPES[ord("S")]
     elif not raw or raw.startswith(b"/") or b".." in raw.split(b"/") or b"\0" in raw:
         flaw = "outside the archive"
-    return Unit("file", at, end, offset, name, begin, size, flaw and f"{name:.120}: {flaw}")
+    return Unit("file", at, end, offset, name, begin, size, flaw and f"{one_line(name, 100)}: {flaw}")
 
 
 def _pax_fields(raw: bytes) -> dict[bytes, bytes] | None:

@@ -28,6 +28,7 @@ from winnow.pipelines.ingest.records import (
 from winnow.pipelines.ingest.sidecars import SIDECAR_BYTES, UNREAD, distinct, take_sidecar
 from winnow.pipelines.ingest.tables.columns import ColumnMapping, find
 from winnow.schemas.identity import Json
+from winnow.schemas.problems import one_line
 
 MOST_MEMBERS: Final = 1024  # of a sample
 
@@ -106,7 +107,9 @@ class TarReader:
             return Unreadable(span, "too_large", f"a sample of more than {MOST_MEMBERS} members", key)
         again, count = Counter(member.suffix.lower() for member in members).most_common(1)[0]
         if count > 1:
-            return Unreadable(span, "bad_member", f"{count} members of the sample are named .{again:.100}", key)
+            return Unreadable(
+                span, "bad_member", f"{count} members of the sample are named .{one_line(again, 100)}", key
+            )
         record = Record(span, key, TAR)
         captions: list[Caption] = []
         unread: dict[str, Json] = {}

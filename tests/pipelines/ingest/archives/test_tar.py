@@ -138,9 +138,11 @@ def test_what_is_no_file_quarantines_its_sample(kind: bytes, name: str, why: str
     assert [found.key for found in records(events)] == ["0", "2"]
 
 
-@pytest.mark.parametrize("name", ["/etc/1.jpg", "../1.jpg", "a/../../1.jpg"])
+@pytest.mark.parametrize("name", ["/etc/1.jpg", "../1.jpg", "a/../../1.jpg", "../a\nb.jpg"])
 def test_a_name_that_leads_outside_is_quarantined(name: str) -> None:
-    assert reasons(checked(made([(name, JPEG), ("2.jpg", JPEG)]))) == ["bad_member"]
+    events = checked(made([(name, JPEG), ("2.jpg", JPEG)]))
+    assert reasons(events) == ["bad_member"]
+    assert all("\n" not in event.detail for event in events if isinstance(event, Unreadable))
 
 
 def test_a_member_twice_in_a_sample_is_quarantined() -> None:
