@@ -94,6 +94,18 @@ def test_a_tar_in_parts_gives_the_same_rows_with_one_worker_and_two(folder: Path
     assert (reference["container"], reference["member"]) == ("tar", f"{rows[0]['source']['record']}.jpg")
 
 
+def test_a_tar_inside_a_tar_is_one_medium_also_when_parts_begin_in_it(folder: Path) -> None:
+    inner = (folder / "pairs" / "00000.tar").read_bytes()
+    with tarfile.open(folder / "pairs" / "00000.tar", "w") as archive:
+        for name, raw in (("a.jpg", PICTURES["00001"]), ("b.tar", inner), ("c.jpg", PICTURES["00002"])):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(raw)
+            archive.addfile(entry, io.BytesIO(raw))
+    ended(run_here(folder, "ingest", "recipe.yaml", "--workers", "1"))
+    assert [row["source"]["record"] for row in table(folder, "samples").to_pylist()] == ["a", "b", "c"]
+    assert_clean(folder)
+
+
 def test_each_picture_of_a_sample_is_measured(tmp_path: Path) -> None:
     (tmp_path / "pairs").mkdir()
     files = {"1.jpg": PICTURES["00001"], "1.npy": b"\x93NUMPY\x01\x00" + bytes(99), "1.side.png": PICTURES["00003"]}
