@@ -29,7 +29,7 @@ from winnow.runners.commands.main import main as winnow
 CALLS = ("open", "read", "exists", "size", "put", "put_if_absent", "delete")
 BETWEEN = (
     *("benchmarks/counted", "store/local", "store/buckets/", "store/together"),
-    *("store/tables", "store/content", "store/sealed"),
+    *("store/tables", "integrity/content", "integrity/sealed"),
 )
 """Files that pass requests on: a request's callers are theirs."""
 CALLERS = 3  # frames that are written down

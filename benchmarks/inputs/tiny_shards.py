@@ -25,9 +25,9 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import committed_tasks, load_task_commits
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store, create_or_open
+from winnow.pipelines.store.integrity.sealed import put_record_if_absent, read_record
 from winnow.pipelines.store.layers import LayerWriter, WrittenLayer, commit_layers, put_statistics
 from winnow.pipelines.store.local import LocalStore
-from winnow.pipelines.store.sealed import put_record_if_absent, read_record
 from winnow.pipelines.store.tables import read_table
 from winnow.schemas.identity import digest, sample_id
 from winnow.schemas.recipe import load_recipe

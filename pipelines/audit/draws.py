@@ -19,11 +19,11 @@ from winnow.pipelines.mix.plans import DrawnObject, PlanRecord
 from winnow.pipelines.running.job_tasks import OPENING_BYTES, Silent, TaskFolder, TaskKind, slices
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.content import name_content
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.integrity.content import name_content
+from winnow.pipelines.store.integrity.sealed import read_record
 from winnow.pipelines.store.manifests import ManifestRow
-from winnow.pipelines.store.sealed import read_record
 from winnow.pipelines.store.tables import read_batches, read_table
 from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import content_name

@@ -10,11 +10,11 @@ from winnow.pipelines.running.job_tasks import OPENING_BYTES, Silent, TaskFolder
 from winnow.pipelines.running.ledger.intake import read_intake
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.content import check_content
-from winnow.pipelines.store.damage import DamagedError, MissingError
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.sealed import check_record
+from winnow.pipelines.store.integrity.content import check_content
+from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
+from winnow.pipelines.store.integrity.sealed import check_record
 from winnow.pipelines.store.tables import check_table
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import GenerationRecord

@@ -26,10 +26,10 @@ from winnow.pipelines.running.job_steps import JobSteps
 from winnow.pipelines.running.job_tasks import HERE, Jobs, TaskFolder
 from winnow.pipelines.running.linear_jobs import LinearJob, Stored
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.damage import DamagedError, MissingError
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import HiddenRows, load_hiding
-from winnow.pipelines.store.sealed import find_record
+from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
+from winnow.pipelines.store.integrity.sealed import find_record
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import Generation, GenerationRecord, StoredWeights, TaskCommit, WeightKeys
 from winnow.schemas.rows.scores import TRACES

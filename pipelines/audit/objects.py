@@ -21,9 +21,9 @@ from winnow.pipelines.running.job_tasks import OPENING_BYTES, TaskFolder, TaskKi
 from winnow.pipelines.running.ledger.intake import require_tasks
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.damage import DamagedError, MissingError, damaged
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.neutral import neutral_stream
+from winnow.pipelines.store.integrity.damage import DamagedError, MissingError, damaged
 from winnow.pipelines.store.manifests import ManifestRow
 from winnow.pipelines.store.tables import open_table, read_batches
 from winnow.schemas.errors import StoreError

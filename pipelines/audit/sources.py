@@ -20,8 +20,8 @@ from winnow.pipelines.ingest.planning.formats import kind_of
 from winnow.pipelines.ingest.records import ReadLimits, Span
 from winnow.pipelines.running.job_tasks import OPENING_BYTES, Silent, TaskFolder, TaskKind, TasksAt, slices
 from winnow.pipelines.running.tasks import TaskLine
-from winnow.pipelines.store.damage import DamagedError, MissingError
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.identity import content_name
 from winnow.schemas.records import TaskCommit

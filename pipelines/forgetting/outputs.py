@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.export.places.existing import absolute_folder, replaced_folder, unfinished_folder
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.content import read_content
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.integrity.content import read_content
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import ID_BYTES, content_name

@@ -23,12 +23,12 @@ from winnow.pipelines.forgetting.rewriting import Rewriting
 from winnow.pipelines.forgetting.scanning import scan_missing, scan_store
 from winnow.pipelines.running.job_tasks import HERE, Jobs
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.damage import damaged
 from winnow.pipelines.store.gc import KEEP_GENERATIONS, Collected, collect_garbage, drop_unnamed
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import HiddenRows, Scan, load_hiding, store_scans
+from winnow.pipelines.store.integrity.damage import damaged
+from winnow.pipelines.store.integrity.sealed import find_record, put_record
 from winnow.pipelines.store.publishing import publish_rewritten
-from winnow.pipelines.store.sealed import find_record, put_record
 from winnow.pipelines.store.together import delete_all
 from winnow.schemas.records import TaskCommit
 

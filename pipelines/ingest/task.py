@@ -30,7 +30,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.matching import Matcher
 from winnow.pipelines.store.hiding.scans import load_hiding
-from winnow.pipelines.store.sealed import put_record_if_absent, read_record
+from winnow.pipelines.store.integrity.sealed import put_record_if_absent, read_record
 from winnow.pipelines.store.tables import TableWriter
 from winnow.schemas.errors import SourceError
 from winnow.schemas.fingerprint import current_fingerprint

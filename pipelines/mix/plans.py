@@ -20,7 +20,7 @@ from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import load_hiding
-from winnow.pipelines.store.sealed import find_record, put_record_if_absent
+from winnow.pipelines.store.integrity.sealed import find_record, put_record_if_absent
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.law import ScalingLaw
 from winnow.schemas.mixture import SCHEMA, MixturePlan

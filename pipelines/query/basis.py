@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import load_hiding
-from winnow.pipelines.store.sealed import find_record, put_record
+from winnow.pipelines.store.integrity.sealed import find_record, put_record
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import Basis, Generation
 

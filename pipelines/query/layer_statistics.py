@@ -10,11 +10,11 @@ from functools import partial
 from typing import TypeAlias
 
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.content import name_content, read_content
-from winnow.pipelines.store.damage import DamagedError, MissingError
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.neutral import neutral_stream
 from winnow.pipelines.store.hiding.scans import NOTHING, HiddenRows
+from winnow.pipelines.store.integrity.content import name_content, read_content
+from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
 from winnow.pipelines.store.manifests import ManifestRow
 from winnow.pipelines.store.tables import read_batches, read_schema
 from winnow.pipelines.store.together import each

@@ -9,8 +9,8 @@ import apache_beam as beam
 from apache_beam.pvalue import PBegin, PCollection
 
 from winnow.pipelines.running.version_handshake import require_like_driver, versions_here
-from winnow.pipelines.store.content import read_content
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.integrity.content import read_content
 
 
 class ReadTasks(beam.DoFn):

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from winnow.pipelines.query.columns import Column, read_aligned
 from winnow.pipelines.running.scratch_parts import put_part, read_part
 from winnow.pipelines.running.tasks import put_task_list
-from winnow.pipelines.store.content import read_content
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.hiding.scans import READERS, Hiding
+from winnow.pipelines.store.integrity.content import read_content
 from winnow.pipelines.store.state import StoreState
 from winnow.schemas.identity import canonical_json
 from winnow.schemas.rows.extraction import EXTRACTED

@@ -16,11 +16,11 @@ from winnow.pipelines.media.score_inputs import Inputs
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.score.examples import ScoredShard, collect_examples
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.content import read_content
-from winnow.pipelines.store.damage import DamagedError, MissingError
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import Hiding, load_hiding
-from winnow.pipelines.store.sealed import find_record, put_record, put_record_if_absent
+from winnow.pipelines.store.integrity.content import read_content
+from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
+from winnow.pipelines.store.integrity.sealed import find_record, put_record, put_record_if_absent
 from winnow.pipelines.store.state import StoreState
 from winnow.pipelines.store.together import delete_all
 from winnow.schemas.errors import ScoreError

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.sealed import parse_record
+from winnow.pipelines.store.integrity.sealed import parse_record
 from winnow.pipelines.store.together import AT_ONCE, in_order, reader_below
 from winnow.schemas.records import LayersCommit, LayerSet, TaskCommit
 

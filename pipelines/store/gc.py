@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.damage import DamagedError
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.generations import Store, as_read
 from winnow.pipelines.store.hiding.scans import load_hiding
+from winnow.pipelines.store.integrity.damage import DamagedError
+from winnow.pipelines.store.integrity.sealed import find_record, unsealed
 from winnow.pipelines.store.publishing import publish_without_former
-from winnow.pipelines.store.sealed import find_record, unsealed
 from winnow.pipelines.store.together import delete_all
 from winnow.schemas.records import Basis, StoredWeights, WeightKeys
 from winnow.schemas.rows.scores import SCORES, TRACES

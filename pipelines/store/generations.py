@@ -7,18 +7,18 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.damage import DamagedError, damaged
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.hiding.neutral import neutral_stream
 from winnow.pipelines.store.hiding.scans import load_hiding
-from winnow.pipelines.store.manifests import ManifestRow, read_manifest, read_tasks
-from winnow.pipelines.store.sealed import (
+from winnow.pipelines.store.integrity.damage import DamagedError, damaged
+from winnow.pipelines.store.integrity.sealed import (
     find_record,
     is_first_format,
     parse_record,
     put_record_if_absent,
     unsealed,
 )
+from winnow.pipelines.store.manifests import ManifestRow, read_manifest, read_tasks
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import (

@@ -20,6 +20,7 @@ from winnow.pipelines.store.commits import (
 )
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.integrity.sealed import put_record_if_absent
 from winnow.pipelines.store.manifests import (
     ManifestRow,
     read_manifest,
@@ -27,7 +28,6 @@ from winnow.pipelines.store.manifests import (
     rows_of_commit,
     rows_of_texts,
 )
-from winnow.pipelines.store.sealed import put_record_if_absent
 from winnow.pipelines.store.together import delete_all
 from winnow.schemas.records import GenerationRecord, LayersCommit, LayerSet, TaskCommit
 

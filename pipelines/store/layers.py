@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.sealed import put_record_if_absent
+from winnow.pipelines.store.integrity.sealed import put_record_if_absent
 from winnow.pipelines.store.tables import TableWriter
 from winnow.schemas.fingerprint import current_fingerprint
 from winnow.schemas.identity import content_name

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import committed_tasks, load_task_commits
-from winnow.pipelines.store.damage import MissingError
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.held import Held
+from winnow.pipelines.store.integrity.damage import MissingError
 from winnow.pipelines.store.manifests import ManifestRow, put_manifest, put_tasks, sample_rows
 from winnow.schemas.records import GenerationRecord, TaskCommit
 from winnow.schemas.rows.extraction import EXTRACTED

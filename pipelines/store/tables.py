@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from winnow.pipelines.running.processes import Process
-from winnow.pipelines.store.checked_parquet import CheckedFile, close_checked
-from winnow.pipelines.store.damage import missing
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.integrity.checked_parquet import CheckedFile, close_checked
+from winnow.pipelines.store.integrity.damage import missing
 from winnow.schemas.records import ObjectRecord
 from winnow.schemas.values import ValueHasher
 

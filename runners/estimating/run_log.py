@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.sealed import put_record_if_absent, read_record
+from winnow.pipelines.store.integrity.sealed import put_record_if_absent, read_record
 from winnow.schemas.errors import StoreError
 
 

@@ -21,9 +21,9 @@ from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.forgetting.purging import Unfinished
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.integrity.sealed import put_record
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.location import open_store_at
-from winnow.pipelines.store.sealed import put_record
 from winnow.schemas.recipe import load_recipe
 from winnow.schemas.records import to_json, values_hash
 

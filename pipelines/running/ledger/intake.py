@@ -18,10 +18,10 @@ import pyarrow.parquet as pq
 
 from winnow.pipelines.ingest.records import FilePart
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.damage import damaged, first_line, missing
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.sealed import CHECKSUM
+from winnow.pipelines.store.integrity.damage import damaged, first_line, missing
+from winnow.pipelines.store.integrity.sealed import CHECKSUM
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import digest, path_slug
 from winnow.schemas.records import StoreRecord

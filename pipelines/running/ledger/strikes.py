@@ -15,7 +15,7 @@ from pathlib import Path
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.sealed import put_record_if_absent, read_record
+from winnow.pipelines.store.integrity.sealed import put_record_if_absent, read_record
 from winnow.schemas.identity import digest
 
 MARKS_VARIABLE = "WINNOW_MARKS"

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.sealed import find_record, put_record
+from winnow.pipelines.store.integrity.sealed import find_record, put_record
 from winnow.scoring.selection import Aggregation, Quality, Summary
 from winnow.scoring.selection.binarise import Cut, Step
 from winnow.scoring.selection.describe import Bars

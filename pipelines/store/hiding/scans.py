@@ -19,11 +19,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.content import read_content
-from winnow.pipelines.store.damage import DamagedError, MissingError, missing
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.hiding.matching import Matcher, merged_rows
 from winnow.pipelines.store.hiding.neutral import is_neutral
+from winnow.pipelines.store.integrity.content import read_content
+from winnow.pipelines.store.integrity.damage import DamagedError, MissingError, missing
 from winnow.pipelines.store.tables import put_table, read_batches, read_table
 from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import content_name

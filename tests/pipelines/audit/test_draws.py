@@ -17,7 +17,7 @@ from winnow.pipelines.mix.plans import PlanRecord
 from winnow.pipelines.running.job_tasks import HERE, TaskFolder
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.hiding.scans import load_hiding, put_tombstone
-from winnow.pipelines.store.sealed import put_record
+from winnow.pipelines.store.integrity.sealed import put_record
 from winnow.pipelines.store.tables import read_table
 from winnow.schemas.rows.draws import DRAW
 from winnow.schemas.tombstones import Tombstone

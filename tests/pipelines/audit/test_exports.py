@@ -23,8 +23,8 @@ from winnow.pipelines.mix.plans import PlanRecord
 from winnow.pipelines.running.job_tasks import HERE, TaskFolder
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import open_store
+from winnow.pipelines.store.integrity.sealed import put_record
 from winnow.pipelines.store.local import LocalStore
-from winnow.pipelines.store.sealed import put_record
 from winnow.schemas.errors import RecipeError
 
 ENTRIES = {

@@ -9,7 +9,7 @@ import pytest
 from tests.runners.scores.stores import make_store, scored, write
 from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.audit.generation import check_weights
-from winnow.pipelines.store.sealed import put_record, read_record
+from winnow.pipelines.store.integrity.sealed import put_record, read_record
 from winnow.runners.stages.publishing import Outcome
 from winnow.schemas.fingerprint import current_fingerprint
 from winnow.schemas.records import StoredWeights

@@ -14,8 +14,9 @@ from tests.faults.winnow import run_here
 from tests.pipelines.dedupe.search import Row, changed, clusters, layer, prose, search, write_pages
 from tests.pipelines.store.commits import commits_of
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.pipelines.store import checked_parquet, layout
+from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import open_store
+from winnow.pipelines.store.integrity import checked_parquet
 from winnow.pipelines.store.local import LocalStore
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.store_stages import run_all

@@ -16,8 +16,8 @@ from winnow.pipelines.mix.draws import Draw
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.query.picked_rows import read_picked
 from winnow.pipelines.running.exchange import MAX_BLOCK_BYTES
-from winnow.pipelines.store import checked_parquet
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.integrity import checked_parquet
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.schemas.errors import StoreError

@@ -11,8 +11,8 @@ from winnow.pipelines.forgetting.outputs import affected, register
 from winnow.pipelines.forgetting.requests import parse_selector, selectors_of
 from winnow.pipelines.forgetting.scanning import NO_IDS, scan_store
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.damage import DamagedError, MissingError
 from winnow.pipelines.store.hiding.scans import load_hiding, load_tombstones, put_tombstone
+from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import content_name

@@ -21,9 +21,9 @@ from winnow.pipelines.running.ledger.strikes import Position
 from winnow.pipelines.running.shard_rows import Part
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, open_store
+from winnow.pipelines.store.integrity.sealed import put_record
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.location import open_location
-from winnow.pipelines.store.sealed import put_record
 from winnow.runners.commands.main import main
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages import store_stages as stages

@@ -13,9 +13,9 @@ from winnow.pipelines.query.layer_statistics import statistics_by_key
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.gc import collect_garbage
 from winnow.pipelines.store.generations import Store, create_or_open
+from winnow.pipelines.store.integrity.sealed import read_record
 from winnow.pipelines.store.layers import LayerWriter, WrittenLayer, commit_layers, put_statistics
 from winnow.pipelines.store.memory import MemoryStore
-from winnow.pipelines.store.sealed import read_record
 from winnow.schemas.records import Generation, LayersCommit, ShardRecord, TaskCommit
 from winnow.schemas.statistics import layer_spec
 

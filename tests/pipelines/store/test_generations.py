@@ -6,12 +6,12 @@ import pytest
 from tests.pipelines.store.publishing import commit_of, publish_commits
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import load_layer_commits
-from winnow.pipelines.store.damage import DamagedError
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.gc import collect_garbage
 from winnow.pipelines.store.generations import Store, as_read, create_or_open, open_store
+from winnow.pipelines.store.integrity.damage import DamagedError
+from winnow.pipelines.store.integrity.sealed import put_record, put_record_if_absent
 from winnow.pipelines.store.memory import MemoryStore
-from winnow.pipelines.store.sealed import put_record, put_record_if_absent
 from winnow.pipelines.store.tables import put_table
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import LayersCommit, LayerSet, ShardRecord, StoreRecord, TaskCommit, to_json

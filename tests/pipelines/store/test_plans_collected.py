@@ -8,7 +8,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.gc import collect_garbage
 from winnow.pipelines.store.generations import Store, create_or_open
-from winnow.pipelines.store.sealed import put_record
+from winnow.pipelines.store.integrity.sealed import put_record
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from typing import Any
 from tests.faults.winnow import ended, run_here
 from winnow.pipelines.mix.plans import PlanRecord
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.integrity.sealed import read_record
 from winnow.pipelines.store.location import open_store_at
-from winnow.pipelines.store.sealed import read_record
 from winnow.pipelines.store.tables import read_table
 from winnow.runners.demo.texts import declarations
 

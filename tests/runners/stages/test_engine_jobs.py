@@ -21,8 +21,8 @@ from winnow.pipelines.forgetting.requests import parse_selector, selectors_of
 from winnow.pipelines.running import job_tasks
 from winnow.pipelines.running.job_tasks import HERE, Jobs
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.damage import remedy
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.integrity.damage import remedy
 from winnow.pipelines.store.layers import LayerWriter, put_statistics
 from winnow.pipelines.store.location import open_store_at
 from winnow.pipelines.store.publishing import publish_rewritten

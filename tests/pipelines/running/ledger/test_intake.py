@@ -24,9 +24,9 @@ from winnow.pipelines.running.ledger.intake import (
     require_tasks,
 )
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.damage import DamagedError, MissingError
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.generations import Store, create_or_open
+from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.schemas.errors import SourceError
 

@@ -13,10 +13,10 @@ from winnow.pipelines.store.buckets import bucket_store as buckets
 from winnow.pipelines.store.buckets import s3, trying
 from winnow.pipelines.store.commits import load_layer_commits
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.integrity.sealed import put_record
 from winnow.pipelines.store.lease import Lease, this_process
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.location import open_location
-from winnow.pipelines.store.sealed import put_record
 from winnow.pipelines.store.together import delete_all, each
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import LayerPart, LayersCommit, ObjectRecord, to_json

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.pipelines.store import checked_parquet
-from winnow.pipelines.store.checked_parquet import LEAST_BLOCK_BYTES, MOST_BLOCKS, CheckedFile
-from winnow.pipelines.store.damage import DamagedError, MissingError
+from winnow.pipelines.store.integrity import checked_parquet
+from winnow.pipelines.store.integrity.checked_parquet import LEAST_BLOCK_BYTES, MOST_BLOCKS, CheckedFile
+from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.pipelines.store.tables import TableWriter, put_table, read_batches, read_rows, read_schema, read_table

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.pipelines.store.damage import DamagedError, MissingError
+from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
+from winnow.pipelines.store.integrity.sealed import find_record, parse_record, put_record, read_record, sealed
 from winnow.pipelines.store.memory import MemoryStore
-from winnow.pipelines.store.sealed import find_record, parse_record, put_record, read_record, sealed
 from winnow.schemas.errors import StoreError
 
 

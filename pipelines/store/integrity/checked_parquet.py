@@ -13,8 +13,8 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from winnow.pipelines.store.content import name_content
-from winnow.pipelines.store.damage import damaged
+from winnow.pipelines.store.integrity.content import name_content
+from winnow.pipelines.store.integrity.damage import damaged
 from winnow.schemas.identity import content_name
 
 HASHES = "winnow.blocks"

@@ -2,8 +2,8 @@
 
 from contextlib import closing
 
-from winnow.pipelines.store.damage import damaged, missing
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.integrity.damage import damaged, missing
 from winnow.schemas.identity import content_hash, content_name
 
 

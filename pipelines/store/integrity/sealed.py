@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import orjson
 
-from winnow.pipelines.store.damage import damaged, missing
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.integrity.damage import damaged, missing
 from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import Json, canonical_json, digest
 from winnow.schemas.typed_json import read_value

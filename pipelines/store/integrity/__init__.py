@@ -1,0 +1,1 @@
+"""How every file of a store proves itself: checksums of records, hashes in names, blocks of tables, and damage."""
