@@ -117,7 +117,7 @@ def sharing(share: Callable[[], Share]) -> Iterator[None]:
 @contextmanager
 def _taken(wanted: Callable[[], Lease | Share], wait: Wait | None) -> Iterator[None]:
     """Takes a lease or a share, after waiting for it if that is wished."""
-    end = time.monotonic() + (wait.seconds if wait is not None else 0.0)
+    end: float | None = None  # counted from the first refusal, however long that takes
     pause = FIRST_PAUSE_SECONDS
     said = ""
     with ExitStack() as held:
@@ -126,8 +126,11 @@ def _taken(wanted: Callable[[], Lease | Share], wait: Wait | None) -> Iterator[N
                 held.enter_context(wanted())
                 break
             except HeldError as error:
+                if wait is None:
+                    raise
+                end = time.monotonic() + wait.seconds if end is None else end
                 left = end - time.monotonic()
-                if wait is None or left <= 0:
+                if left <= 0:
                     raise
                 if said != error.waiting:
                     wait.say(error.waiting)
