@@ -6,7 +6,7 @@ from pathlib import Path
 
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 
-from winnow.runners.engines.backend import Launch, Request
+from winnow.runners.engines.backend import Backend, Launch, Request
 from winnow.runners.engines.flags import beam_options
 from winnow.runners.engines.workers.forked import worker_environment
 from winnow.schemas.errors import WinnowError
@@ -55,4 +55,5 @@ class Portable:
         return None
 
 
-LOCAL, PORTABLE = Local(), Portable()
+LOCAL: Backend = Local()
+PORTABLE: Backend = Portable()

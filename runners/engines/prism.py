@@ -11,7 +11,7 @@ from pathlib import Path
 from apache_beam.options.pipeline_options import JobServerOptions, PipelineOptions, PortableOptions, PrismRunnerOptions
 
 from winnow.pipelines.running.version_handshake import OPTION, versions_here
-from winnow.runners.engines.backend import Launch, Request
+from winnow.runners.engines.backend import Backend, Launch, Request
 from winnow.runners.engines.flags import beam_options
 from winnow.runners.engines.java.job_servers import JOB_SERVERS, Service
 from winnow.runners.engines.portable import CancelledOnError
@@ -80,4 +80,4 @@ def _service(options: PipelineOptions) -> PrismService:
     )
 
 
-PRISM = Prism()
+PRISM: Backend = Prism()

@@ -23,7 +23,7 @@ from apache_beam.options.pipeline_options import (
 from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.pipelines.store.buckets.gcs import GcsStore
 from winnow.runners.engines.addresses import require_answering
-from winnow.runners.engines.backend import Launch, Request
+from winnow.runners.engines.backend import Backend, Launch, Request
 from winnow.runners.engines.dataflow.wheel import pack
 from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.engines.flags import beam_options
@@ -196,4 +196,4 @@ _MEANINGS = (
 )
 """Patterns in messages of jobs or the service, and winnow's messages for them. The groups fill the braces."""
 
-DATAFLOW = Dataflow()
+DATAFLOW: Backend = Dataflow()

@@ -19,7 +19,7 @@ from pathlib import Path
 from apache_beam.options.pipeline_options import FlinkRunnerOptions, JobServerOptions, PipelineOptions, PortableOptions
 
 from winnow.pipelines.running.version_handshake import FOLDER_OPTION, OPTION, versions_here
-from winnow.runners.engines.backend import Launch, Request, print_notice
+from winnow.runners.engines.backend import Backend, Launch, Request, print_notice
 from winnow.runners.engines.failures import DIED, WorkerLostError
 from winnow.runners.engines.flags import beam_options
 from winnow.runners.engines.java import FLINK as SERVER
@@ -146,7 +146,7 @@ class _Flags:
 class Flink:
     """Flink 1.19."""
 
-    here = False
+    is_local = False
 
     def __init__(self) -> None:
         self._services: dict[tuple[object, ...], FlinkService] = {}  # cached, as finding one reads a large jar
@@ -251,7 +251,7 @@ def _service(flags: _Flags, request: Request) -> FlinkService:
     )
 
 
-FLINK = Flink()
+FLINK: Backend = Flink()
 
 
 def cluster_at(master: str, expected_minor: str) -> Cluster:

@@ -15,7 +15,7 @@ from apache_beam.options.pipeline_options import JobServerOptions, PortableOptio
 
 from winnow.pipelines.running.version_handshake import FOLDER_OPTION, OPTION, versions_here
 from winnow.runners.engines.addresses import is_loopback, require_listening, split_address
-from winnow.runners.engines.backend import Launch, Request
+from winnow.runners.engines.backend import Backend, Launch, Request
 from winnow.runners.engines.failures import DIED, WorkerLostError
 from winnow.runners.engines.flags import beam_options
 from winnow.runners.engines.java import SPARK as SERVER
@@ -94,7 +94,7 @@ class _Flags:
 class Spark:
     """Spark 3.5."""
 
-    here = False
+    is_local = False
 
     def check(self, request: Request) -> None:
         """Check the flags, Java, the job server, and the masters if any are named."""
@@ -238,4 +238,4 @@ def _java_options(jar: JobServerJar, java: Java) -> list[str]:
     return [one.removeprefix(flag) for one in jar.flags(java) if one.startswith(flag)]
 
 
-SPARK = Spark()
+SPARK: Backend = Spark()
