@@ -35,44 +35,44 @@ def shrink(pixels: NDArray[np.uint8], height: int, width: int) -> NDArray[np.uin
 def _shrink(lines, old_width, height, width):  # type: ignore[no-untyped-def]
     old_height, length = lines.shape
     depth = length // old_width
-    tops, down = _shares(old_height, height)
-    lefts, across = _shares(old_width, width)
+    tops, heights, down = _shares(old_height, height)
+    lefts, widths, across = _shares(old_width, width)
     found = np.empty((height, width * depth), np.uint8)
     sums = np.empty(length, np.float32)
     for row in range(height):
         sums[:] = np.float32(0)
-        for step in range(down.shape[1]):
-            share = down[row, step]
-            if share > 0:
-                line = lines[tops[row] + step]
-                for at in range(length):
-                    sums[at] += share * np.float32(line[at])
+        for step in range(heights[row]):
+            share, line = down[row, step], lines[tops[row] + step]
+            for at in range(length):
+                sums[at] += share * np.float32(line[at])
         for column in range(width):
-            start = lefts[column] * depth
+            at = lefts[column] * depth
             if depth == 3:
                 red = green = blue = np.float32(0.5)
-                for step in range(across.shape[1]):
-                    share, at = across[column, step], min(start + 3 * step, length - 3)
+                for step in range(widths[column]):
+                    share = across[column, step]
                     red += share * sums[at]
                     green += share * sums[at + 1]
                     blue += share * sums[at + 2]
+                    at += 3
                 found[row, column * 3] = np.uint8(min(red, np.float32(255)))
                 found[row, column * 3 + 1] = np.uint8(min(green, np.float32(255)))
                 found[row, column * 3 + 2] = np.uint8(min(blue, np.float32(255)))
                 continue
             for layer in range(depth):
                 total = np.float32(0.5)
-                for step in range(across.shape[1]):
-                    total += across[column, step] * sums[min(start + depth * step, length - depth) + layer]
+                for step in range(widths[column]):
+                    total += across[column, step] * sums[at + depth * step + layer]
                 found[row, column * depth + layer] = np.uint8(min(total, np.float32(255)))
     return found
 
 
 @kernel
 def _shares(old, new):  # type: ignore[no-untyped-def]
-    """For each new pixel, the first old one that it covers, and the share of each."""
+    """For each new pixel, the first old one that it covers, how many it covers, and the share of each."""
     scale = old / new
     starts = np.empty(new, np.int64)
+    counts = np.zeros(new, np.int64)
     shares = np.zeros((new, np.int64(np.ceil(scale)) + 1), np.float32)
     for at in range(new):
         begin, end = at * scale, min((at + 1) * scale, np.float64(old))
@@ -81,4 +81,5 @@ def _shares(old, new):  # type: ignore[no-untyped-def]
             share = min(end, starts[at] + step + 1) - max(begin, starts[at] + step)
             if share > 0:
                 shares[at, step] = np.float32(share / scale)
-    return starts, shares
+                counts[at] = step + 1
+    return starts, counts, shares
