@@ -255,6 +255,8 @@ def _foreign(digits: str, sizes: tuple[int, ...]) -> bool:
 
 def _bracketed(opened: bool, joints: list[bytes]) -> bool:
     """Whether brackets enclose the first run, or the second after one digit: `(030) 1`, `8 (495) 1`."""
+    if not joints:
+        return False
     return (opened and b")" in joints[0] and b"(" not in joints[0]) or (
         len(joints) > 1 and b"(" in joints[0] and b")" in joints[1]
     )

@@ -300,3 +300,49 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extras, "import_module", absent)
     with pytest.raises(RecipeError, match=r"phonenumbers; run: pip install 'winnow\[pii\]'"):
         phones_ready()
+
+
+_PIECES = st.sampled_from(
+    [
+        "(",
+        ")",
+        "+",
+        "00",
+        "0",
+        "030",
+        "49",
+        "7",
+        "12345678",
+        "030123456",
+        " ",
+        "-",
+        ".",
+        "/",
+        "\u2010",
+        "x",
+        " ext. 5",
+        "call ",
+        "Tel. ",
+        "phone: ",
+        "order ",
+        "at ",
+        "\n",
+        "٠١٢",
+        "№ ",
+        "电话",
+        "(0",
+        ") ",
+    ]
+)
+
+
+@settings(max_examples=scaled(150), deadline=None)
+@given(st.lists(_PIECES, max_size=14), st.sampled_from(["US", "DE", "FR", "JP", "IN", ""]))
+def test_any_digits_brackets_and_words_are_read(pieces: list[str], region: str) -> None:
+    text = "".join(pieces)
+    for found in phones_in(text, region):
+        assert found in text
+
+
+def test_a_bracket_before_one_run_of_digits_is_read() -> None:
+    assert phones_in("Our code is (030123456 today.", "DE") == []
