@@ -227,7 +227,8 @@ mixed = st.lists(
     min_size=1,
     max_size=12,
     unique_by=lambda row: row[:2],
-).map(lambda rows: [cell(f"{a}/{b}/{b}", units, seen) for a, b, units, seen in rows])
+).map(lambda rows: [cell(f"{a}/{b}/{b}", units, min(seen, 4 * units)) for a, b, units, seen in rows])
+"""Earlier stages gave no more than four epochs of a stratum."""
 
 
 @settings(deadline=None, max_examples=scaled(25))
