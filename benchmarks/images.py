@@ -77,19 +77,17 @@ print(best(lambda: [pdqhash.compute(one) for one in decoded], 1))
 from winnow.filters.image.geometry import OPERATOR as GEOMETRY
 from winnow.filters.image.pdq import OPERATOR as PDQ
 from winnow.filters.image.quality import OPERATOR as QUALITY
-from winnow.filters.image.decode.stills import DecodeLimits, decode
+from winnow.filters.image.decode.stills import DecodeLimits
 from winnow.pipelines.binding.operators import BoundAssets
-from winnow.pipelines.media.pictures import batch_of, decoding_room, placed
-files, limits, room = contents(), DecodeLimits(), decoding_room()
+from winnow.pipelines.media.pictures import batch_of
+from winnow.pipelines.media.rooms import Room
+files, limits = contents(), DecodeLimits()
 kernels = [one.load(one.config(), BoundAssets(())) for one in (GEOMETRY, QUALITY, PDQ)]
 def probe(files):
     for at in range(0, len(files), 32):
         some = files[at : at + 32]
-        stills, used = [], 0
-        for file in some:
-            still = decode(file, "image/jpeg", limits, None, room[used:])
-            stills.append(placed(still, room[used : used + still.pixels.nbytes]))
-            used += still.pixels.nbytes
+        room = Room()
+        stills = [room.decode(file, "image/jpeg", limits) for file in some]
         batch = batch_of(["image/jpeg"] * len(some), [len(file) for file in some], [1] * len(some), stills)
         for kernel in kernels:
             kernel(batch)

@@ -4,7 +4,6 @@ A picture that cannot be had or decoded is no failure: it gets a status. Decoded
 bytes; beyond that they are given in several batches.
 """
 
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -14,17 +13,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.filters.image.decode.stills import DecodeLimits, Still, UndecodableError, decode, scale_of, sized
+from winnow.filters.image.decode.stills import DecodeLimits, Still, UndecodableError, scale_of, sized
 from winnow.filters.operators import IMAGES
 from winnow.pipelines.media.references import MediaFinder, MediaSources, Unavailable
+from winnow.pipelines.media.rooms import HELD_BYTES, Room
 
 __all__ = ["NOT_AN_IMAGE", "OK", "PictureSource", "Pictures", "batch_of"]
 
 OK = "ok"
 NOT_AN_IMAGE = "not_an_image"
 UNAVAILABLE = "unavailable"
-
-HELD_BYTES = 64 << 20  # of decoded pixels; a larger picture is held alone
 
 
 @dataclass(frozen=True)
@@ -33,14 +31,7 @@ class PictureSource:
 
     media: MediaSources
     limits: DecodeLimits
-
-
-@dataclass(slots=True)
-class _Item:
-    """What is known of an item once it has been read."""
-
-    status: str
-    still: Still | None
+    held_bytes: int = HELD_BYTES  # of decoded pixels; a larger picture is held alone
 
 
 class Pictures:
@@ -59,8 +50,8 @@ class Pictures:
         self.offsets: NDArray[np.int64] = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
         self.statuses: list[str | None] = [None] * len(self._items)
         self._stills: dict[tuple[int, int], Still] = {}  # by item and scale
-        self._room = decoding_room()  # what was decoded for other rows is over
-        self._used = 0
+        self._sides: dict[int, tuple[int, int]] = {}  # of items that have been decoded; those of their rows may lie
+        self._room = Room(source.held_bytes)
 
     def items_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """The items of these rows, in order."""
@@ -83,7 +74,7 @@ class Pictures:
                 if decoded is None:
                     continue
                 still = sized(decoded, side)
-                if found and held + still.pixels.nbytes > HELD_BYTES:
+                if found and held + still.pixels.nbytes > self._source.held_bytes:
                     yield self._given(found, stills)
                     found, stills, held = [], [], 0
                 found.append(item)
@@ -101,10 +92,10 @@ class Pictures:
         if self.statuses[item] not in (None, OK):
             return None
         medium = self._items[item]
-        scale = scale_of(medium["mime"], medium["height"] or 0, medium["width"] or 0, side)
-        if (item, scale) in self._stills:
-            return self._stills[item, scale]
-        if not medium["mime"].startswith("image/"):
+        mime = medium["mime"] or ""
+        if item in self._sides and (item, scale_of(mime, *self._sides[item], side)) in self._stills:
+            return self._stills[item, scale_of(mime, *self._sides[item], side)]
+        if not mime.startswith("image/"):
             self.statuses[item] = NOT_AN_IMAGE
             return None
         found = finder.find(medium)
@@ -112,16 +103,14 @@ class Pictures:
             self.statuses[item] = UNAVAILABLE
             return None
         try:
-            still = decode(found["bytes"], medium["mime"], self._source.limits, side, self._room[self._used :])
+            still = self._room.decode(found["bytes"], mime, self._source.limits, side)
         except UndecodableError as error:
             self.statuses[item] = error.reason
             return None
         self.statuses[item] = OK
-        size = still.pixels.nbytes
-        if self._used + size <= HELD_BYTES:  # others are decoded again for the next operator
-            still = placed(still, self._room[self._used : self._used + size])
-            self._stills[item, scale] = still
-            self._used += size
+        self._sides[item] = still.height, still.width
+        if self._room.holds(still):  # others are decoded again for the next operator
+            self._stills[item, scale_of(mime, still.height, still.width, side)] = still
         return still
 
 
@@ -170,22 +159,3 @@ def _joined(stills: Sequence[Still], offsets: NDArray[np.int64]) -> NDArray[np.u
     for still, start, end in zip(stills, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
         joined[start:end] = still.pixels.reshape(-1)
     return joined
-
-
-def placed(still: Still, room: NDArray[np.uint8]) -> Still:
-    """A picture in this memory, where it may lie already."""
-    held = room.reshape(still.pixels.shape)
-    if held.ctypes.data != still.pixels.ctypes.data:
-        held[:] = still.pixels
-    return Still(held, still.height, still.width)
-
-
-_held = threading.local()
-
-
-def decoding_room() -> NDArray[np.uint8]:
-    """This thread's memory for decoded pictures, kept for the next batch: new pages cost as much as decoding."""
-    if not hasattr(_held, "room"):
-        _held.room = np.empty(HELD_BYTES, np.uint8)
-    found: NDArray[np.uint8] = _held.room
-    return found
