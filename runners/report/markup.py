@@ -11,7 +11,7 @@ Html = NewType("Html", str)
 
 NAME_CHARACTERS = 400
 
-_VOID = frozenset({"meta", "br"})
+_VOID = frozenset({"meta", "br", "img"})
 
 
 def plain(text: str) -> Html:

@@ -136,6 +136,10 @@ article p { margin: 0; }
 .url { font-weight: 500; overflow-wrap: anywhere; }
 pre { margin: .5rem 0 0; padding: .75rem .9rem; border-radius: 6px; background: var(--track);
   overflow-wrap: anywhere; white-space: pre-wrap; }
+.pictures { display: flex; flex-wrap: wrap; gap: .75rem; margin: 0 0 1rem; }
+figure { max-width: 11rem; margin: 0; color: var(--soft); font-size: .8rem; overflow-wrap: anywhere; }
+figure img { display: block; max-width: 100%; height: auto; border-radius: 4px; background: var(--track); }
+.no-picture { display: block; padding: 1.5rem .75rem; border-radius: 4px; background: var(--track); }
 .code { padding: 0 .15em; border-radius: 3px; background: var(--code); font-family: ui-monospace, monospace; }
 @media print {
   details::details-content { content-visibility: visible; height: auto; }

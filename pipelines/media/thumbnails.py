@@ -1,0 +1,207 @@
+"""Small pictures of items for people to look at: decoded under the recipe's limits, and written anew as JPEG.
+
+Nothing of the file but its pixels is left: no metadata, no other frames, nothing that a viewer might parse. Pictures
+that a layer calls unsafe are reduced to a few blocks of colour, as are those that it could not measure; a picture that
+was forgotten is not read. Both the number of pictures and their bytes are limited.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from winnow.filters.extras import required_package
+from winnow.filters.image.decode.batches import pixels_of
+from winnow.filters.image.decode.shrink import fitted, shrink
+from winnow.filters.image.decode.stills import DecodeLimits
+from winnow.pipelines.forgetting.hidden_rows import hidden_rows
+from winnow.pipelines.media.pictures import OK, Pictures, PictureSource
+from winnow.pipelines.media.references import media_sources
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.scans import HiddenRows
+from winnow.pipelines.store.manifests import ManifestRow
+from winnow.pipelines.store.tables import read_rows
+from winnow.schemas.recipe import Recipe
+from winnow.schemas.records import Generation
+
+__all__ = ["BLURRED", "ItemPlace", "Thumbnail", "ThumbnailLimits", "Thumbnails", "picture_source"]
+
+NO_SUCH_ITEM: Final = "no_such_item"
+FORGOTTEN: Final = "forgotten"
+TOO_MANY: Final = "too_many"
+"""The status of a picture beyond the limits."""
+
+NSFW_LAYER: Final = "image.nsfw"
+NSFW_SCORES: Final = ("score", "porn", "hentai", "sexy")
+"""The columns of that layer that say how unsafe a picture is, each from 0 to 1."""
+
+BLURRED: Final = 6
+"""Blocks along the longer side of a picture that is not to be seen: its colours, and nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThumbnailLimits:
+    """How many pictures there are at most, and how large."""
+
+    side: int = 160  # pixels of the longer side
+    max_pictures: int = 400
+    max_bytes: int = 4 << 20  # of all together
+    max_nsfw: float = 0.2  # pictures with a higher score are blurred
+    quality: int = 75
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ItemPlace:
+    """Where an item is: its number is the position among its row's media."""
+
+    shard: str
+    row: int
+    item: int
+
+
+@dataclass(frozen=True, slots=True)
+class Thumbnail:
+    """A small picture, or why there is none; and what the row says of the item."""
+
+    status: str  # ok, or why there is no picture
+    jpeg: bytes = b""
+    height: int = 0  # of the JPEG
+    width: int = 0
+    blurred: bool = False
+    facts: Mapping[str, Any] = field(default_factory=dict)  # `winnow.schemas.rows.samples.MEDIA`; empty if forgotten
+
+    @property
+    def shown(self) -> bool:
+        """Whether there is a picture."""
+        return self.status == OK
+
+
+def picture_source(recipe: Recipe) -> PictureSource:
+    """Where a recipe's pictures are read, under its limits."""
+    return PictureSource(
+        media_sources(recipe), DecodeLimits(recipe.limits.max_body_bytes, recipe.limits.max_image_pixels)
+    )
+
+
+@dataclass(frozen=True)
+class Thumbnails:
+    """Makes the small pictures of one generation.
+
+    Args:
+        store: The store.
+        generation: Its generation.
+        source: Where pictures are read.
+        limits: How many there may be.
+        unblurred: Show unsafe pictures as they are.
+    """
+
+    store: Store
+    generation: Generation
+    source: PictureSource
+    limits: ThumbnailLimits = ThumbnailLimits()
+    unblurred: bool = False
+
+    def of(self, wanted: Sequence[ItemPlace]) -> dict[ItemPlace, Thumbnail]:
+        """Every wanted item; those beyond the limits, in this order, without a picture."""
+        places = list(dict.fromkeys(wanted))
+        decoded = set(places[: self.limits.max_pictures])
+        found: dict[ItemPlace, Thumbnail] = {}
+        for shard in sorted({place.shard for place in places}):
+            found |= self._of_shard(shard, sorted(place for place in places if place.shard == shard), decoded)
+        held = 0
+        for place in places:
+            one = found[place]
+            if not one.shown:
+                continue
+            held += len(one.jpeg)
+            if held > self.limits.max_bytes:
+                found[place] = Thumbnail(TOO_MANY, facts=one.facts)
+        return {place: found[place] for place in places}
+
+    def _of_shard(self, shard: str, places: Sequence[ItemPlace], decoded: set[ItemPlace]) -> dict[ItemPlace, Thumbnail]:
+        found = {}
+        gone = set(self._hidden[shard].rows.tolist()) if shard in self._hidden else set()
+        rows = sorted({place.row for place in places})
+        samples = self._samples[shard]
+        media = read_rows(self.store.objects, samples.object, rows, ["media"])["media"].combine_chunks()
+        pictures = Pictures(self.source, samples.source, media)
+        unsafe = self._unsafe(shard, rows)
+        items: dict[int, ItemPlace] = {}
+        for place in places:
+            at = rows.index(place.row)
+            first, end = pictures.offsets[at : at + 2].tolist()
+            if place.row in gone:
+                found[place] = Thumbnail(FORGOTTEN)
+            elif not 0 <= place.item < end - first:
+                found[place] = Thumbnail(NO_SUCH_ITEM)
+            else:
+                items[first + place.item] = place
+        facts = {item: media.flatten()[item].as_py() for item in items}
+        for item, place in items.items():
+            found[place] = Thumbnail(TOO_MANY, facts=facts[item])
+        chosen = np.array([item for item, place in items.items() if place in decoded], np.int64)
+        for numbers, batch in pictures.batches(chosen, self.limits.side):
+            for item, pixels in zip(numbers.tolist(), pixels_of(batch), strict=True):
+                place = items[item]
+                blurred = not self.unblurred and (place.row, place.item) in unsafe
+                found[place] = self._drawn(pixels, facts[item], blurred=blurred)
+        for item in chosen.tolist():
+            if pictures.statuses[item] != OK:
+                found[items[item]] = Thumbnail(str(pictures.statuses[item]), facts=facts[item])
+        return found
+
+    def _drawn(self, pixels: NDArray[np.uint8], facts: Mapping[str, Any], *, blurred: bool) -> Thumbnail:
+        encoder = required_package("drawing thumbnails", "simplejpeg", "image")
+        shown = hidden_behind_blocks(pixels) if blurred else pixels
+        height, width = shown.shape[:2]
+        jpeg = encoder.encode_jpeg(np.ascontiguousarray(shown), self.limits.quality, "RGB", "420")
+        return Thumbnail(OK, jpeg, height, width, blurred, facts)
+
+    @cached_property
+    def _samples(self) -> Mapping[str, ManifestRow]:
+        return {row.shard: row for row in self.store.manifest(self.generation, layout.SAMPLES)}
+
+    @cached_property
+    def _hidden(self) -> Mapping[str, HiddenRows]:
+        return hidden_rows(self.store, self.generation)
+
+    @cached_property
+    def _safety(self) -> Mapping[str, ManifestRow]:
+        if self.unblurred or NSFW_LAYER not in self.generation.layers:
+            return {}
+        return {row.shard: row for row in self.store.manifest(self.generation, NSFW_LAYER)}
+
+    def _unsafe(self, shard: str, rows: Sequence[int]) -> set[tuple[int, int]]:
+        """The items of these rows that may not be seen: null is never safe (a row is a few items)."""
+        measured = self._safety.get(shard)
+        if measured is None:
+            return set()
+        table = read_rows(self.store.objects, measured.object, rows)
+        columns = [table[name].to_pylist() for name in NSFW_SCORES if name in table.column_names]
+        media = read_rows(self.store.objects, measured.samples, rows, ["media"])["media"].combine_chunks()
+        counts: Iterable[int] = pc.list_value_length(media).to_pylist()
+        return {
+            (row, item)
+            for at, (row, count) in enumerate(zip(rows, counts, strict=True))
+            for item in range(count)
+            if not columns or any(self._above(column[at], item) for column in columns)
+        }
+
+    def _above(self, scores: Sequence[float | None] | None, item: int) -> bool:
+        score = scores[item] if scores is not None and item < len(scores) else None
+        return score is None or score > self.limits.max_nsfw
+
+
+def hidden_behind_blocks(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The picture as a few blocks of its mean colours, from which nothing can be recovered, at about its size."""
+    height, width = pixels.shape[:2]
+    rows, columns = fitted(height, width, BLURRED)
+    small = shrink(pixels, rows, columns)
+    down, across = np.arange(height) * rows // height, np.arange(width) * columns // width
+    found: NDArray[np.uint8] = small[down[:, None], across[None, :]]
+    return found
