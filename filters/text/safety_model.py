@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from winnow.filters.extras import required_model
 from winnow.filters.models.code import code_identity
-from winnow.filters.models.safety.formats import format_of
+from winnow.filters.models.formats import format_of
 from winnow.filters.models.safety.onnx_models import OnnxModel
 from winnow.filters.models.safety.tokens import OPERATOR as NAME
 from winnow.filters.models.safety.tokens import Tokenizer, Window

@@ -1,6 +1,7 @@
 """Shrinks pictures by area: each new pixel is the mean of what it covers, with shares at its borders.
 
-Every pixel is read once, in both directions together; within one level of OpenCV's INTER_AREA.
+Every pixel is read once, in both directions together; within one level of OpenCV's INTER_AREA. A side that must grow,
+as that of a picture smaller than what a network looks at, is interpolated linearly.
 """
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 
 from winnow.schemas.kernels import kernel
 
-__all__ = ["fitted", "shrink"]
+__all__ = ["fitted", "resized", "shrink"]
 
 
 def fitted(height: int, width: int, side: int, *, shorter: bool = False) -> tuple[int, int]:
@@ -24,6 +25,12 @@ def shrink(pixels: NDArray[np.uint8], height: int, width: int) -> NDArray[np.uin
     old_height, old_width = pixels.shape[:2]
     if not (0 < height <= old_height and 0 < width <= old_width):
         raise ValueError(f"expected a size within {old_height} x {old_width}, found {height} x {width}")
+    return resized(pixels, height, width)
+
+
+def resized(pixels: NDArray[np.uint8], height: int, width: int) -> NDArray[np.uint8]:
+    """A picture of this size: a side that is less is shrunk by area, one that is more is interpolated."""
+    old_height, old_width = pixels.shape[:2]
     if (height, width) == (old_height, old_width):
         return pixels
     lines = np.ascontiguousarray(pixels).reshape(old_height, -1)
@@ -70,6 +77,8 @@ def _shrink(lines, old_width, height, width):  # type: ignore[no-untyped-def]
 @kernel
 def _shares(old, new):  # type: ignore[no-untyped-def]
     """For each new pixel, the first old one that it covers, how many it covers, and the share of each."""
+    if new > old:
+        return _between(old, new)
     scale = old / new
     starts = np.empty(new, np.int64)
     counts = np.zeros(new, np.int64)
@@ -82,4 +91,21 @@ def _shares(old, new):  # type: ignore[no-untyped-def]
             if share > 0:
                 shares[at, step] = np.float32(share / scale)
                 counts[at] = step + 1
+    return starts, counts, shares
+
+
+@kernel
+def _between(old, new):  # type: ignore[no-untyped-def]
+    """The same for more pixels than there are: the two old ones around the new one's centre, by distance."""
+    starts = np.zeros(new, np.int64)
+    counts = np.ones(new, np.int64)
+    shares = np.zeros((new, 2), np.float32)
+    for at in range(new):
+        centre = min(max((at + 0.5) * old / new - 0.5, 0.0), old - 1.0)
+        starts[at] = np.int64(centre)
+        rest = centre - starts[at]
+        shares[at, 0] = np.float32(1.0 - rest)
+        if rest > 0.0:
+            shares[at, 1] = np.float32(rest)
+            counts[at] = 2
     return starts, counts, shares

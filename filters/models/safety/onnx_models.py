@@ -1,29 +1,25 @@
 """ONNX models, run by ONNX Runtime on one thread, one window at a time."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.extras import one_line, required_package
-from winnow.filters.models.safety.onnx_files import check_onnx
+from winnow.filters.extras import one_line
+from winnow.filters.models.onnx.sessions import open_session, read_model
 from winnow.filters.models.safety.tokens import INPUTS, OPERATOR, Window
 from winnow.schemas.errors import RecipeError
 
 _INTEGERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 _FLOATS = ("tensor(float)", "tensor(double)", "tensor(float16)")
-_SILENT = 4  # ONNX Runtime's severity: fatal
 
 
 class OnnxModel:
     """An ONNX model: computes one number per label from a window."""
 
     def __init__(self, path: str, max_tokens: int, labels: int, pad: int) -> None:
-        content = Path(path).read_bytes()
-        check_onnx(path, content)
         self._path = path
-        self._session = _session(path, content)
+        self._session = open_session(OPERATOR, "onnx", path, read_model(path))
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
         wrong = [problem for one in inputs if (problem := _input_problem(one, max_tokens))]
         if "input_ids" not in {one.name for one in inputs}:
@@ -48,19 +44,6 @@ class OnnxModel:
         except Exception as error:  # noqa: BLE001, the package has a class of its own for each cause, under none in common
             raise RecipeError(f"{self._path}: the model fails on {len(window.ids)} tokens: {one_line(error)}") from None
         return np.asarray(found, np.float64).reshape(-1)
-
-
-def _session(path: str, content: bytes) -> Any:
-    runtime = required_package(OPERATOR, "onnxruntime", "onnx")
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.execution_mode = runtime.ExecutionMode.ORT_SEQUENTIAL
-    options.use_deterministic_compute = True
-    options.log_severity_level = _SILENT
-    try:
-        return runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # noqa: BLE001, as above
-        raise RecipeError(f"{path}: ONNX Runtime cannot load this model: {one_line(error)}") from None
 
 
 def _input_problem(one: Any, max_tokens: int) -> str | None:

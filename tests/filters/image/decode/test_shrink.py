@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.property_sizes import scaled
-from winnow.filters.image.decode.shrink import fitted, shrink
+from winnow.filters.image.decode.shrink import fitted, resized, shrink
 
 
 def shares(old: int, new: int) -> NDArray[np.float64]:
@@ -26,6 +26,24 @@ def test_each_pixel_is_the_mean_of_what_it_covers(data: st.DataObject, height: i
     rows, columns = data.draw(st.integers(1, height)), data.draw(st.integers(1, width))
     exact = np.einsum("ry,yxc,kx->rkc", shares(height, rows), picture.astype(float), shares(width, columns))
     assert np.abs(shrink(picture, rows, columns) - exact).max() <= 0.51
+
+
+def between(old: int, new: int) -> NDArray[np.float64]:
+    """How much of each new pixel comes from each old one: by the distance of centres."""
+    centres = np.clip((np.arange(new) + 0.5) * old / new - 0.5, 0, old - 1)
+    found: NDArray[np.float64] = np.clip(1 - np.abs(centres[:, None] - np.arange(old)[None, :]), 0, None)
+    return found
+
+
+@settings(max_examples=scaled(40), deadline=None)
+@given(*(st.integers(1, 40) for _ in range(4)), st.integers(0, 2**32 - 1))
+def test_sides_that_grow_are_interpolated(height: int, width: int, rows: int, columns: int, seed: int) -> None:
+    picture = np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
+    down, across = (
+        between(old, new) if new > old else shares(old, new) for old, new in ((height, rows), (width, columns))
+    )
+    exact = np.einsum("ry,yxc,kx->rkc", down, picture.astype(float), across)
+    assert np.abs(resized(picture, rows, columns) - exact).max() <= 0.51
 
 
 def test_halves_are_means_of_four() -> None:

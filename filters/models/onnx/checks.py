@@ -6,10 +6,11 @@ that a model is exactly the file in its layer's key, and results are reproducibl
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+from winnow.filters.models.onnx.messages import Field, fields, packed_numbers, text_of
 from winnow.schemas.errors import RecipeError
 
 MAX_DEPTH = 64  # graphs within graphs
@@ -25,8 +26,6 @@ _REFUSED = {
     **dict.fromkeys(("Loop", "Scan"), "may never end"),
     "EPContext": "reads another file",
 }
-_VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
-_MAX_VARINT_BYTES = 10
 
 
 class _Kind(Enum):
@@ -81,10 +80,10 @@ def check_onnx(path: str, content: bytes) -> None:
             kind, message, depth = waiting.pop()
             if depth > MAX_DEPTH:
                 raise RecipeError(f"{path}: graphs within graphs, {MAX_DEPTH} deep; expected a model for inference")
-            for number, value in _look(found, kind, message):
-                part = _PARTS[kind].get(number)
-                if part is not None and isinstance(value, memoryview):
-                    waiting.append((part, value, depth + (part is _Kind.GRAPH)))
+            for one in _look(found, kind, message):
+                part = _PARTS[kind].get(one.number)
+                if part is not None and isinstance(one.value, memoryview):
+                    waiting.append((part, one.value, depth + (part is _Kind.GRAPH)))
     except ValueError as error:
         raise RecipeError(
             f"{path}: not an ONNX model, or a damaged one: {error}; expected an ONNX file, or weights in safetensors"
@@ -100,80 +99,34 @@ def check_onnx(path: str, content: bytes) -> None:
         raise RecipeError(f"{path}: operators that ONNX Runtime does not have: {names}; export the model without them")
 
 
-def _look(found: _Found, kind: _Kind, message: memoryview) -> list[tuple[int, int | memoryview]]:
+def _look(found: _Found, kind: _Kind, message: memoryview) -> list[Field]:
     """Read the fields of a message and record the relevant ones."""
-    fields = list(_fields(message))
+    read = list(fields(message))
     if kind is _Kind.GRAPH:
         found.graphs += 1
     elif kind is _Kind.NODE:
-        found.used.add((_text(fields, 7), _text(fields, 4)))
+        found.used.add((text_of(read, 7), text_of(read, 4)))
     elif kind is _Kind.FUNCTION:
-        found.defined.add((_text(fields, 10), _text(fields, 1)))
+        found.defined.add((text_of(read, 10), text_of(read, 1)))
     elif kind is _Kind.TENSOR:
-        _check_tensor(found.path, fields, len(message))
-    return fields
+        _check_tensor(found.path, read, len(message))
+    return read
 
 
-def _check_tensor(path: str, fields: list[tuple[int, int | memoryview]], size: int) -> None:
-    name = _text(fields, 8)
-    if any(number == 13 or (number == 14 and value != 0) for number, value in fields):
+def _check_tensor(path: str, read: list[Field], size: int) -> None:
+    name = text_of(read, 8)
+    if any(one.number == 13 or (one.number == 14 and one.value != 0) for one in read):
         raise RecipeError(
             f"{path}: the tensor {name[:80]!r} is in another file; save the model as one file, without external data"
         )
     dimensions: list[int] = []
-    for number, value in fields:
-        if number == 1:
-            dimensions += [value] if isinstance(value, int) else _packed(value)
+    for one in read:
+        if one.number == 1:
+            if isinstance(one.value, int):
+                dimensions.append(one.value)
+            elif one.value is not None:
+                dimensions += packed_numbers(one.value)
     if any(side >= 1 << 63 for side in dimensions):
         raise ValueError(f"the tensor {name[:80]!r} has a negative dimension")
     if math.prod(dimensions) > 2 * size:  # the smallest numbers are half a byte
         raise ValueError(f"the tensor {name[:80]!r} of shape {dimensions[:8]} has only {size:,} bytes")
-
-
-def _text(fields: list[tuple[int, int | memoryview]], number: int) -> str:
-    """A field that is text; the last one counts."""
-    found = [value for field_, value in fields if field_ == number and isinstance(value, memoryview)]
-    return bytes(found[-1][:1_000]).decode("utf-8", "replace") if found else ""
-
-
-def _fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """The number and the value of each field of a message."""
-    at, size = 0, len(message)
-    while at < size:
-        key, at = _varint(message, at)
-        number, wire = key >> 3, key & 7
-        if wire == _VARINT:
-            value, at = _varint(message, at)
-            yield number, value
-            continue
-        if wire == _BYTES:
-            length, at = _varint(message, at)
-        elif wire in (_FIXED_64, _FIXED_32):
-            length = 8 if wire == _FIXED_64 else 4
-        else:
-            raise ValueError(f"a field of kind {wire}")
-        if number == 0 or length > size - at:
-            raise ValueError("a field that ends after its message")
-        if wire == _BYTES:
-            yield number, message[at : at + length]
-        at += length
-
-
-def _varint(message: memoryview, at: int) -> tuple[int, int]:
-    value = 0
-    for step in range(_MAX_VARINT_BYTES):
-        if at + step >= len(message):
-            raise ValueError("it ends inside a number")
-        octet = message[at + step]
-        value |= (octet & 0x7F) << 7 * step
-        if octet < 0x80:
-            return value & (1 << 64) - 1, at + step + 1
-    raise ValueError("a number of more than ten bytes")
-
-
-def _packed(values: memoryview) -> list[int]:
-    found, at = [], 0
-    while at < len(values):
-        value, at = _varint(values, at)
-        found.append(value)
-    return found

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from winnow.filters.models.safety.formats import format_of
+from winnow.filters.models.formats import format_of
 from winnow.schemas.errors import RecipeError
 
 

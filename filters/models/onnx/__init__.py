@@ -1,0 +1,1 @@
+"""ONNX files: how they are checked, written and run."""

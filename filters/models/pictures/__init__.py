@@ -1,0 +1,1 @@
+"""Networks that look at pictures: from decoded pixels to what an ONNX model says about each."""

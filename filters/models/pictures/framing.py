@@ -1,0 +1,109 @@
+"""What a network sees of a picture: its size by one rule, and its colours as the network's numbers.
+
+Pictures come as operators get them, eight bits each of red, green and blue. A side that is too long is shrunk by area,
+one that is too short is interpolated (`filters/image/decode/shrink.py`); no other resampling is used anywhere.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.filters.image.decode.shrink import fitted, resized
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.kernels import kernel
+from winnow.schemas.recipe.checks import Between
+
+__all__ = ["Fit", "Framing", "colour_values", "framed", "tensor"]
+
+Fit: TypeAlias = Literal["crop", "stretch", "letterbox", "pad"]
+Pixels: TypeAlias = NDArray[np.uint8]
+Values: TypeAlias = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Framing:
+    """How pictures become a network's input.
+
+    `crop` cuts a square out of the middle, `stretch` changes the proportions, `letterbox` keeps them and fills what is
+    left of the square at both ends; all three give squares of `side`. `pad` keeps pictures that are no longer than
+    `side` as they are and fills them at the right and the bottom to multiples of 32.
+    """
+
+    side: Annotated[int, Between(8, 2048)] = 224  # pixels
+    fit: Fit = "crop"
+    keep: Annotated[float, Between(0.1, 1.0)] = 0.875  # of the shorter side, by `crop`
+    fill: Annotated[int, Between(0, 255)] = 0  # the level of all colours beside the picture
+    mean: tuple[float, ...] = (0.5, 0.5, 0.5)  # of red, green and blue, from 0 to 1: subtracted
+    deviation: tuple[float, ...] = (0.5, 0.5, 0.5)  # the divisor after that
+    colours: Literal["rgb", "bgr"] = "rgb"  # the order in which the network has them
+
+
+MULTIPLE = 32  # of the sides that `pad` gives: such networks halve them five times
+
+
+def framed(pixels: Pixels, framing: Framing) -> Pixels:
+    """The part of a picture that the network sees, at its size."""
+    height, width = pixels.shape[:2]
+    side = framing.side
+    if framing.fit == "pad":
+        height, width = fitted(height, width, side)
+        return _filled(resized(pixels, height, width), _multiple(height), _multiple(width), 0, 0, framing.fill)
+    if framing.fit == "stretch":
+        return resized(pixels, side, side)
+    if framing.fit == "crop":
+        kept = max(1, round(min(height, width) * framing.keep))
+        top, left = (height - kept) // 2, (width - kept) // 2
+        return resized(pixels[top : top + kept, left : left + kept], side, side)
+    longer = max(height, width)
+    height, width = (max(1, round(one * side / longer)) for one in (height, width))
+    top, left = (side - height) // 2, (side - width) // 2
+    return _filled(resized(pixels, height, width), side, side, top, left, framing.fill)
+
+
+def colour_values(framing: Framing) -> Values:
+    """The network's number for each level of each of its colours; RecipeError for a setting that gives none."""
+    for name in ("mean", "deviation"):
+        given = getattr(framing, name)
+        if len(given) != 3 or not all(np.isfinite(given)):
+            raise RecipeError(f"`{name}` is {list(given)}; expected three numbers: of red, green and blue")
+    if 0.0 in framing.deviation:
+        raise RecipeError("`deviation` has a 0; expected what colours are divided by")
+    levels = np.arange(256)[None, :] / 255
+    values = (levels - np.array(framing.mean)[:, None]) / np.array(framing.deviation)[:, None]
+    found: Values = values.astype(np.float32)
+    return found
+
+
+def tensor(seen: Pixels, values: Values, colours: str, *, channels_last: bool) -> Values:
+    """A framed picture as a batch of one: colours first, or last."""
+    order = np.array([2, 1, 0] if colours == "bgr" else [0, 1, 2])
+    height, width = seen.shape[:2]
+    if channels_last:
+        return np.stack([values[one][seen[:, :, one]] for one in order], axis=-1)[None]
+    given = np.empty((1, 3, height, width), np.float32)
+    _look_up(np.ascontiguousarray(seen).reshape(-1), values, order, given.reshape(3, -1))
+    return given
+
+
+def _multiple(side: int) -> int:
+    return -(-side // MULTIPLE) * MULTIPLE
+
+
+def _filled(pixels: Pixels, height: int, width: int, top: int, left: int, fill: int) -> Pixels:
+    rows, columns = pixels.shape[:2]
+    if (rows, columns) == (height, width):
+        return pixels
+    found = np.full((height, width, 3), fill, np.uint8)
+    found[top : top + rows, left : left + columns] = pixels
+    return found
+
+
+@kernel
+def _look_up(seen, values, order, given):  # type: ignore[no-untyped-def]
+    for place in range(3):
+        colour = order[place]
+        row, found = values[colour], given[place]
+        for at in range(found.shape[0]):
+            found[at] = row[seen[3 * at + colour]]

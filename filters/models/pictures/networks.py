@@ -1,0 +1,94 @@
+"""Run an ONNX network on pictures, one at a time: what it says of one never depends on the others of a batch."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.filters.extras import one_line
+from winnow.filters.models.formats import format_of
+from winnow.filters.models.onnx.sessions import open_session, read_model
+from winnow.filters.models.pictures.framing import Framing, colour_values, framed, tensor
+from winnow.schemas.errors import RecipeError
+
+__all__ = ["EXTRA", "NOT_FINITE", "PictureNetwork"]
+
+EXTRA = "image-models"
+NOT_FINITE = "not_finite"
+"""The status of pictures for which a network gives no number."""
+
+_TYPES: Mapping[str, type[np.floating[Any]]] = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
+
+
+class PictureNetwork:
+    """A network with one input, a picture; loading it runs it once, on black.
+
+    Args:
+        operator: Who runs it, for messages.
+        path: Its ONNX file.
+        framing: How it sees pictures.
+        outputs: Those that are wanted, by name; none for the first.
+
+    Raises:
+        RecipeError: A package is missing, or the file is no model, or not one for such pictures.
+    """
+
+    def __init__(self, operator: str, path: str, framing: Framing, outputs: tuple[str, ...] = ()) -> None:
+        if format_of(path) != "onnx":
+            raise RecipeError(f"{path}: weights in safetensors; expected a network as an ONNX file")
+        self._path, self._framing = path, framing
+        self._values = colour_values(framing)
+        self._session = open_session(operator, EXTRA, path, read_model(path), varying=framing.fit == "pad")
+        self._input = self._checked_input()
+        given = [one.name for one in self._session.get_outputs()]
+        absent = [name for name in outputs if name not in given]
+        if absent:
+            raise RecipeError(f"{path}: no output {absent[0]}; expected one of: {', '.join(given)}")
+        self._outputs = list(outputs or given[:1])
+        black = np.zeros((framing.side, framing.side, 3), np.uint8)
+        self.shapes = tuple(one.shape[1:] for one in self(black))
+
+    def __call__(self, pixels: NDArray[np.uint8]) -> tuple[NDArray[np.float32], ...]:
+        """The outputs for one picture, each as a batch of one; numbers may not be finite."""
+        return self.run(framed(pixels, self._framing))
+
+    def run(self, seen: NDArray[np.uint8]) -> tuple[NDArray[np.float32], ...]:
+        """The outputs for a picture of the network's size already."""
+        name, kind, channels_last = self._input
+        given = tensor(seen, self._values, self._framing.colours, channels_last=channels_last).astype(kind, copy=False)
+        try:
+            found = self._session.run(self._outputs, {name: given})
+            return tuple(_batch_of_one(one) for one in found)
+        except Exception as error:  # noqa: BLE001, the package has a class of its own for each cause, under none in common
+            height, width = seen.shape[:2]
+            raise RecipeError(
+                f"{self._path}: the model fails on {width} x {height} pixels: {one_line(error)}"
+            ) from None
+
+    def _checked_input(self) -> tuple[str, type[np.floating[Any]], bool]:
+        """The input's name and type, and whether colours come last."""
+        inputs = self._session.get_inputs()
+        if len(inputs) != 1:
+            names = ", ".join(one.name for one in inputs)
+            raise RecipeError(f"{self._path}: {len(inputs)} inputs: {names}; expected one, a picture")
+        one = inputs[0]
+        described = f"{self._path}: the input {one.name} is {one.type} {one.shape}"
+        if one.type not in _TYPES or len(one.shape) != 4 or 3 not in (one.shape[1], one.shape[3]):
+            raise RecipeError(f"{described}; expected floats of shape [pictures, 3, height, width]")
+        channels_last = one.shape[1] != 3
+        sides = one.shape[1:3] if channels_last else one.shape[2:]
+        if isinstance(one.shape[0], int) and one.shape[0] != 1:
+            raise RecipeError(f"{described}; expected one picture at a time")
+        fixed = sorted({side for side in sides if isinstance(side, int)})
+        if len(fixed) > 1 or (fixed and self._framing.fit == "pad"):
+            raise RecipeError(f"{described}; expected a square, or sides of any length")
+        if fixed and fixed[0] != self._framing.side:
+            raise RecipeError(f"{described}; set `side` to {fixed[0]}")
+        return one.name, _TYPES[one.type], channels_last
+
+
+def _batch_of_one(output: object) -> NDArray[np.float32]:
+    if not isinstance(output, np.ndarray) or output.dtype.kind not in "fiu" or output.ndim < 1 or output.shape[0] != 1:
+        raise ValueError(f"an output is {getattr(output, 'shape', type(output).__name__)}; expected [1, …] of numbers")
+    return output.astype(np.float32, copy=False)

@@ -1,0 +1,83 @@
+"""Networks on pictures: one at a time, and what is no such network is refused in one line."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from winnow.filters.models.onnx.writing import OnnxGraph, Shape
+from winnow.filters.models.pictures.framing import Framing
+from winnow.filters.models.pictures.networks import PictureNetwork
+from winnow.schemas.errors import RecipeError
+
+SQUARE = Framing(16, "stretch", mean=(0.0, 0.0, 0.0), deviation=(1 / 255, 1 / 255, 1 / 255))
+NOISE = np.random.default_rng(7).integers(0, 256, (16, 16, 3), dtype=np.uint8)
+
+
+def means(path: Path, shape: Shape = ("n", 3, "h", "w")) -> str:
+    """A network that gives the mean of each colour, and the greatest."""
+    graph = OnnxGraph("means")
+    read = graph.input("picture", shape)
+    graph.output(graph.node("GlobalAveragePool", read, name="means"), ("n", 3, 1, 1))
+    graph.output(graph.node("GlobalMaxPool", read, name="greatest"), ("n", 3, 1, 1))
+    path.write_bytes(graph.to_bytes())
+    return str(path)
+
+
+def test_outputs_are_named_and_each_picture_is_run_alone(tmp_path: Path) -> None:
+    network = PictureNetwork("image.test", means(tmp_path / "m.onnx"), SQUARE, ("greatest", "means"))
+    greatest, mean = network(NOISE)
+    assert network.shapes == ((3, 1, 1), (3, 1, 1))
+    assert greatest.reshape(-1).tolist() == NOISE.max((0, 1)).tolist()
+    assert np.allclose(mean.reshape(-1), NOISE.mean((0, 1)), rtol=1e-6)
+    first = PictureNetwork("image.test", means(tmp_path / "m.onnx"), SQUARE)
+    assert (first(NOISE)[0] == mean).all()
+
+
+@pytest.mark.parametrize(
+    ("shape", "framing", "said"),
+    [
+        ((4, 3, 16, 16), SQUARE, r"the input picture is tensor\(float\) \[4, 3, 16, 16\]; expected one picture"),
+        (("n", 3, 32, 32), SQUARE, "set `side` to 32"),
+        (("n", 3, 16, 24), SQUARE, "expected a square, or sides of any length"),
+        (("n", 3, 16, 16), Framing(16, "pad"), "expected a square, or sides of any length"),
+        (("n", 1, 16, 16), SQUARE, r"expected floats of shape \[pictures, 3, height, width\]"),
+        (("n", 3), SQUARE, r"expected floats of shape \[pictures, 3, height, width\]"),
+    ],
+)
+def test_networks_for_other_inputs_are_refused(tmp_path: Path, shape: Shape, framing: Framing, said: str) -> None:
+    with pytest.raises(RecipeError, match=said) as caught:
+        PictureNetwork("image.test", means(tmp_path / "m.onnx", shape), framing)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_output_is_refused_with_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="no output mean; expected one of: means, greatest"):
+        PictureNetwork("image.test", means(tmp_path / "m.onnx"), SQUARE, ("mean",))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "an empty file"),
+        (b"\x80\x04\x95", "a pickle, which runs code when read"),
+        (b"PK\x03\x04 torch", "a zip, like PyTorch checkpoints"),
+        (b"\x02\0\0\0\0\0\0\0{}", "weights in safetensors; expected a network as an ONNX file"),
+        (b"no model at all", "not an ONNX model, or a damaged one"),
+    ],
+)
+def test_other_files_are_refused_in_one_line(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "m.onnx").write_bytes(content)
+    with pytest.raises(RecipeError, match=said) as caught:
+        PictureNetwork("image.test", str(tmp_path / "m.onnx"), SQUARE)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_or_huge_file_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="No such file or directory"):
+        PictureNetwork("image.test", str(tmp_path / "gone.onnx"), SQUARE)
+    with open(tmp_path / "huge.onnx", "wb") as stream:
+        stream.write(b"\x08\x07")
+        stream.truncate(3 << 30)
+    with pytest.raises(RecipeError, match=r"3,221,225,472 bytes; expected an ONNX model of at most 2,147,483,648"):
+        PictureNetwork("image.test", str(tmp_path / "huge.onnx"), SQUARE)
