@@ -1,5 +1,6 @@
 """Decoded pictures shared by operators: each has its own pixels for as long as it is held, whatever its row claims."""
 
+import gc
 import io
 from collections.abc import Sequence
 from functools import cache
@@ -138,4 +139,5 @@ def test_a_room_is_used_again_when_nothing_refers_to_it(sources: MediaSources) -
         ((_, batch),) = pictures.batches(np.arange(1), None)
         return int(batch.column("pixels").buffers()[2].address)
 
+    gc.collect()  # what other tests left
     assert len({address() for _ in range(10)}) == 1
