@@ -1,0 +1,131 @@
+"""Changes one picture for an export: from the bytes of its file to those that are written."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from winnow.filters.image.changes.encoding import MIMES, UNENCODABLE, UnencodableError, encode, encoder_of
+from winnow.filters.image.changes.options import PictureChanges
+from winnow.filters.image.changes.pixels import Box, blur, framed, scaled
+from winnow.filters.image.changes.sizes import layout_of
+from winnow.filters.image.changes.stripping import UNSTRIPPED, UnstrippedError, strip
+from winnow.filters.image.decode.headers import HeldBytes, image_size
+from winnow.filters.image.decode.orientation import orientation_of
+from winnow.filters.image.decode.stills import (
+    TOO_MANY_PIXELS,
+    DecodeLimits,
+    UndecodableError,
+    decode,
+    require_decoders,
+)
+from winnow.schemas.identity import Json
+
+__all__ = [
+    "CHANGER",
+    "Changed",
+    "UnchangeableError",
+    "change",
+    "changed_bytes_estimate",
+    "require_changers",
+    "resolved",
+]
+
+CHANGER: Final = 1
+"""Goes up whenever a picture is changed to other bytes by the same packages."""
+
+BYTES_PER_PIXEL: Final = {"jpg": 0.6, "png": 2.5, "webp": 0.4}
+"""What an encoded picture is taken to need before it is there, to plan the files of an export."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """The file of a changed picture."""
+
+    content: bytes
+    mime: str
+    width: int
+    height: int
+
+
+class UnchangeableError(Exception):
+    """Why a picture cannot be changed: a reason of decoding, `UNENCODABLE` or `UNSTRIPPED`, and a detail."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+
+
+def change(
+    content: bytes, mime: str, changes: PictureChanges, limits: DecodeLimits, faces: Sequence[Box] = ()
+) -> Changed:
+    """Changes a picture.
+
+    Args:
+        content: The whole file.
+        mime: Its sniffed type.
+        changes: What is done.
+        limits: What decoding may cost; the new picture may have as many pixels.
+        faces: What was found in it, of any score.
+
+    Raises:
+        UnchangeableError: It cannot be decoded, encoded, or freed of metadata.
+    """
+    if not changes.encodes:
+        try:
+            kept = changes.kept
+            return Changed(content if kept is None else strip(content, mime, kept), mime, *_size_of(content, mime))
+        except UnstrippedError as error:
+            raise UnchangeableError(UNSTRIPPED, str(error)) from None
+    try:
+        return _encoded(content, mime, changes, limits, faces)
+    except UndecodableError as error:
+        raise UnchangeableError(error.reason, error.detail) from None
+    except UnencodableError as error:
+        raise UnchangeableError(UNENCODABLE, str(error)) from None
+
+
+def _encoded(content: bytes, mime: str, changes: PictureChanges, limits: DecodeLimits, faces: Sequence[Box]) -> Changed:
+    width, height = _size_of(content, mime)
+    if orientation_of(HeldBytes(content), mime) > 4:
+        width, height = height, width
+    side = None
+    if changes.resize is not None and width and height:  # a header that gives no size is the decoder's to refuse
+        side = max(layout_of(height, width, changes.resize).scaled)
+    still = decode(content, mime, limits, side)
+    layout = layout_of(still.height, still.width, changes.resize)
+    if layout.pixels > limits.max_pixels:
+        raise UndecodableError(TOO_MANY_PIXELS, f"{layout.pixels:,} of at most {limits.max_pixels:,} once resized")
+    pixels = scaled(still.pixels, *layout.scaled)
+    if changes.blur_faces is not None:
+        pixels = blur(pixels, [face for face in faces if face.score >= changes.blur_faces.min_score])
+    pixels = framed(pixels, layout)
+    found = encode(pixels, changes.encoding)
+    return Changed(found, MIMES[changes.encoding.format], pixels.shape[1], pixels.shape[0])
+
+
+def _size_of(content: bytes, mime: str) -> tuple[int, int]:
+    """Width and height as the header has them; 0 where it has none."""
+    found = image_size(HeldBytes(content), mime)
+    return (0, 0) if found is None else (found.width, found.height)
+
+
+def changed_bytes_estimate(changes: PictureChanges, size: int, width: int | None, height: int | None) -> int:
+    """About how many bytes a picture has after it was changed, from what is known of it without its pixels."""
+    if not changes.encodes or not width or not height:
+        return size
+    height, width = layout_of(height, width, changes.resize).final
+    return int(height * width * BYTES_PER_PIXEL[changes.encoding.format]) + 1
+
+
+def require_changers(changes: PictureChanges) -> None:
+    """Raise RecipeError, with the line that installs them, if packages are missing."""
+    if changes.encodes:
+        require_decoders()
+
+
+def resolved(changes: PictureChanges) -> Json:
+    """What the changed bytes depend on: every option, and what encodes."""
+    described = changes.described()
+    if not isinstance(described, dict):
+        return None
+    return {**described, "version": CHANGER, **({"encoder": encoder_of(changes.encoding)} if changes.encodes else {})}

@@ -1,0 +1,80 @@
+"""Changes of decoded pictures: scaled, faces made unrecognisable, cut or filled to a square."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.filters.extras import required_package
+from winnow.filters.image.changes.sizes import Layout
+from winnow.filters.image.decode.shrink import shrink
+
+__all__ = ["Box", "blur", "framed", "scaled"]
+
+Pixels = NDArray[np.uint8]
+
+WHITE = 255
+MARGIN = 0.1  # of a face's longer side, on each side: as ImageNet's faces were obfuscated
+CELLS = 6  # of a blurred face, across and down: what tells faces apart is finer than that
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A face, in shares of the upright picture's width and height."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+    score: float
+
+
+def scaled(pixels: Pixels, height: int, width: int) -> Pixels:
+    """A picture of this size: smaller ones by area, larger ones by Lanczos's filter."""
+    old_height, old_width = pixels.shape[:2]
+    if height <= old_height and width <= old_width:
+        return shrink(pixels, height, width)
+    pillow = required_package("resizing pictures", "PIL.Image", "image")
+    return np.asarray(pillow.fromarray(pixels).resize((width, height), pillow.Resampling.LANCZOS))
+
+
+def framed(pixels: Pixels, layout: Layout) -> Pixels:
+    """The middle of a picture, or the picture in the middle of white."""
+    height, width = layout.final
+    if pixels.shape[:2] == (height, width):
+        return pixels
+    top, left = ((have - want) // 2 for have, want in zip(pixels.shape[:2], layout.final, strict=True))
+    if top >= 0 and left >= 0:
+        return np.ascontiguousarray(pixels[top : top + height, left : left + width])
+    above, before = ((want - have) // 2 for have, want in zip(pixels.shape[:2], layout.final, strict=True))
+    filled = np.full((height, width, pixels.shape[2]), WHITE, np.uint8)
+    filled[above : above + pixels.shape[0], before : before + pixels.shape[1]] = pixels
+    return filled
+
+
+def blur(pixels: Pixels, boxes: Sequence[Box]) -> Pixels:
+    """A picture with these boxes, and a margin, reduced to a few cells each and smoothed.
+
+    Whatever the size of the picture, no more than `CELLS` values a side and colour remain of a face.
+    """
+    if not boxes:
+        return pixels
+    pillow = required_package("blurring faces", "PIL.Image", "image")
+    height, width = pixels.shape[:2]
+    blurred = pixels.copy()
+    for box in boxes:
+        margin = MARGIN * max((box.right - box.left) * width, (box.bottom - box.top) * height)
+        left, right = _clipped(box.left * width - margin, box.right * width + margin, width)
+        top, bottom = _clipped(box.top * height - margin, box.bottom * height + margin, height)
+        if left >= right or top >= bottom:
+            continue
+        face = np.ascontiguousarray(blurred[top:bottom, left:right])
+        few = shrink(face, min(CELLS, bottom - top), min(CELLS, right - left))
+        smooth = pillow.fromarray(few).resize((right - left, bottom - top), pillow.Resampling.BILINEAR)
+        blurred[top:bottom, left:right] = np.asarray(smooth)
+    return blurred
+
+
+def _clipped(low: float, high: float, length: int) -> tuple[int, int]:
+    return max(0, int(np.floor(low))), min(length, int(np.ceil(high)))
