@@ -4,12 +4,14 @@ import hashlib
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from winnow.filters.image.decode.containers import Bytes, HeldBytes
 from winnow.filters.image.decode.frames import image_frames
-from winnow.filters.image.decode.headers import Bytes, HeldBytes, image_size
+from winnow.filters.image.decode.headers import image_size
 from winnow.filters.image.decode.orientation import orientation_of
 from winnow.pipelines.ingest.files import read_range
 
 _COPY_BYTES = 1 << 20
+_WINDOW = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +46,22 @@ def probe_file(stream: BinaryIO, size: int, mime: str, start: int = 0) -> Probe:
     return _probe(_FileBytes(stream, at, start), state.hexdigest(), mime)
 
 
-@dataclass(frozen=True, slots=True)
 class _FileBytes:
-    """Bytes in an open file."""
+    """Bytes in an open file, read a window at a time: what is asked for are a few at once, near each other."""
 
-    stream: BinaryIO
-    size: int
-    start: int
+    def __init__(self, stream: BinaryIO, size: int, start: int) -> None:
+        self._stream, self._start = stream, start
+        self._held, self._held_at = b"", 0
+        self.size = size
 
     def at(self, offset: int, count: int) -> bytes:
         """Some of them."""
-        if offset >= self.size:
-            return b""
-        return read_range(self.stream, self.start + offset, min(count, self.size - offset))
+        begin = offset - self._held_at
+        if begin < 0 or begin + count > len(self._held):
+            window = min(max(count, _WINDOW), max(self.size - offset, 0))
+            self._held = read_range(self._stream, self._start + offset, window) if window else b""
+            self._held_at, begin = offset, 0
+        return self._held[begin : begin + count]
 
 
 def _probe(content: Bytes, sha256: str, mime: str) -> Probe:

@@ -1,20 +1,44 @@
-"""Which way up a picture is stored, as its EXIF data say, and how it is turned upright."""
+"""Which way up a picture is stored, as its EXIF data or its container say, and how it is turned upright."""
 
-import struct
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.filters.image.decode.headers import Bytes, HeldBytes
+from winnow.filters.image.decode.containers import (
+    Bytes,
+    Part,
+    UnreadableError,
+    Walk,
+    boxes,
+    boxes_at,
+    jpeg_segments,
+    png_chunks,
+    riff_chunks,
+    tiff_numbers,
+    tiff_start,
+)
 
-__all__ = ["exif_orientation", "orientation_of", "upright"]
+__all__ = ["exif_part", "orientation_of", "upright"]
 
 _ORIENTATION: Final = 274
-_SHORT: Final = 3
-_MOST_LOOKS: Final = 4096  # segments, chunks or entries
 _EXIF: Final = b"Exif\0\0"
+_EXIF_SEGMENT: Final = b"\xe1"
+_EXIF_CHUNKS: Final = (b"eXIf", b"EXIF")
+_TURNS: Final = {  # EXIF's number by quarter turns to the left, and then the axis of a mirror in HEIF
+    (0, None): 1,
+    (0, 0): 4,
+    (0, 1): 2,
+    (1, None): 8,
+    (1, 0): 5,
+    (1, 1): 7,
+    (2, None): 3,
+    (2, 0): 2,
+    (2, 1): 4,
+    (3, None): 6,
+    (3, 0): 7,
+    (3, 1): 5,
+}
 
 
 def upright(pixels: NDArray[np.uint8], orientation: int) -> NDArray[np.uint8]:
@@ -34,82 +58,72 @@ def upright(pixels: NDArray[np.uint8], orientation: int) -> NDArray[np.uint8]:
 
 
 def orientation_of(image: Bytes, mime: str) -> int:
-    """EXIF's number, from 1 to 8; 1 where there is none or it makes no sense."""
+    """EXIF's number, from 1 to 8; 1 where there is none or it makes no sense. Boxes of AVIF and HEIF outrank EXIF."""
+    walk = Walk(image)
     try:
-        data = _exif(image, mime)
-        found = 1 if data is None else _orientation(data)
-    except struct.error:
+        if mime in ("image/avif", "image/heic", "image/heif"):
+            return _of_boxes(walk)
+        part = exif_part(walk, mime)
+        if part is None:
+            return 1
+        data = walk.within(part)
+        found = tiff_numbers(data, tiff_start(data), (_ORIENTATION,)).get(_ORIENTATION, 1)
+    except UnreadableError:
         return 1
     return found if 1 <= found <= 8 else 1
 
 
-def exif_orientation(data: bytes) -> int:
-    """EXIF's number in EXIF data, from 1 to 8; 1 where there is none or it makes no sense."""
-    try:
-        found = _orientation(HeldBytes(data.removeprefix(_EXIF)))
-    except struct.error:
-        return 1
-    return found if 1 <= found <= 8 else 1
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A range of a file's bytes."""
-
-    whole: Bytes
-    start: int
-    size: int
-
-    def at(self, offset: int, count: int) -> bytes:
-        """Some of them."""
-        return self.whole.at(self.start + offset, max(min(count, self.size - offset), 0))
-
-
-def _exif(image: Bytes, mime: str) -> Bytes | None:
-    """The EXIF data of a file, which are laid out as a TIFF file."""
+def exif_part(walk: Walk, mime: str) -> Part | None:
+    """Where a file of JPEG, PNG, WebP or TIFF has EXIF data, which are laid out as a TIFF file."""
+    if mime == "image/tiff":
+        return Part(b"", 0, walk.size)
     if mime == "image/jpeg":
-        return _of_jpeg(image)
-    if mime == "image/png":
-        return _of_chunks(image, 8, b"eXIf", ">I4s", 4)
-    if mime == "image/webp":
-        return _of_chunks(image, 12, b"EXIF", "<4sI", 0)
-    return image if mime == "image/tiff" else None
-
-
-def _of_jpeg(image: Bytes) -> Bytes | None:
-    at = 2
-    for _ in range(_MOST_LOOKS):
-        escape, marker, length = struct.unpack(">BBH", image.at(at, 4))
-        if escape != 0xFF or marker in (0xD9, 0xDA) or length < 2:
-            return None
-        if marker == 0xE1 and image.at(at + 4, len(_EXIF)) == _EXIF:
-            return _Part(image, at + 4 + len(_EXIF), length - 2 - len(_EXIF))
-        at += 2 + length
+        for kind, start, size in jpeg_segments(walk):
+            if kind == _EXIF_SEGMENT and size >= len(_EXIF) and walk.at(start, len(_EXIF)) == _EXIF:
+                return Part(kind, start + len(_EXIF), size - len(_EXIF))
+    elif mime in ("image/png", "image/webp"):
+        for kind, start, size in png_chunks(walk) if mime == "image/png" else riff_chunks(walk):
+            if kind in _EXIF_CHUNKS:
+                prefix = len(_EXIF) if size >= len(_EXIF) and walk.at(start, len(_EXIF)) == _EXIF else 0
+                return Part(kind, start + prefix, size - prefix)
     return None
 
 
-def _of_chunks(image: Bytes, at: int, name: bytes, layout: str, trailer: int) -> Bytes | None:
-    """The content of a chunk of PNG, which has a checksum behind it, or of RIFF, padded to an even length."""
-    for _ in range(_MOST_LOOKS):
-        if at + 8 > image.size:
-            return None
-        one, other = struct.unpack(layout, image.at(at, 8))
-        found, length = (other, one) if trailer else (one, other)
-        if found == name:
-            prefix = len(_EXIF) if image.at(at + 8, len(_EXIF)) == _EXIF else 0
-            return _Part(image, at + 8 + prefix, length - prefix)
-        at += 8 + length + trailer + (0 if trailer else length & 1)
-    return None
-
-
-def _orientation(data: Bytes) -> int:
-    order = {b"II": "<", b"MM": ">"}.get(data.at(0, 2))
-    if order is None:
+def _of_boxes(walk: Walk) -> int:
+    """The turn and the mirror that are properties of the primary item."""
+    properties = next(boxes_at(walk, b"meta", b"iprp", b"ipco"), None)
+    associations = next(boxes_at(walk, b"meta", b"iprp", b"ipma"), None)
+    primary = next(boxes_at(walk, b"meta", b"pitm"), None)
+    if properties is None or associations is None or primary is None:
         return 1
-    (at,) = struct.unpack(f"{order}I", data.at(4, 4))
-    (count,) = struct.unpack(f"{order}H", data.at(at, 2))
-    for entry in range(min(count, _MOST_LOOKS)):
-        tag, kind, _, found = struct.unpack(f"{order}HHIH", data.at(at + 2 + 12 * entry, 10))
-        if tag == _ORIENTATION and kind == _SHORT:
-            return int(found)
-    return 1
+    (version,) = walk.unpack("B", primary.start)
+    (item,) = walk.unpack(">I" if version else ">H", primary.start + 4)
+    listed = list(boxes(walk, properties.start, properties.size))
+    turns, axis = 0, None
+    for index in _associated(walk, associations, item):
+        if not 0 < index <= len(listed):
+            continue
+        kind, start, _ = listed[index - 1]
+        if kind == b"irot":
+            turns = walk.at(start, 1)[0] & 3
+        elif kind == b"imir":
+            axis = walk.at(start, 1)[0] & 1
+    return _TURNS[turns, axis]
+
+
+def _associated(walk: Walk, associations: Part, item: int) -> list[int]:
+    """The numbers of the properties of an item, from 1."""
+    version, flags = walk.unpack(">BxxB", associations.start)
+    at = associations.start + 8
+    (count,) = walk.unpack(">I", at - 4)
+    number, wide = (">I" if version else ">H"), bool(flags & 1)
+    for _ in range(count):
+        (found,) = walk.unpack(number, at)
+        at += 4 if version else 2
+        (length,) = walk.unpack("B", at)
+        at += 1
+        if found == item:
+            stored = walk.unpack(f">{length}{'H' if wide else 'B'}", at)
+            return [one & (0x7FFF if wide else 0x7F) for one in stored]
+        at += length * (2 if wide else 1)
+    return []

@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.filters.extras import required_package
-from winnow.filters.image.decode.headers import HeldBytes, image_size
-from winnow.filters.image.decode.orientation import exif_orientation, orientation_of, upright
+from winnow.filters.image.decode.containers import HeldBytes
+from winnow.filters.image.decode.headers import image_size
+from winnow.filters.image.decode.orientation import orientation_of, upright
 from winnow.filters.image.decode.shrink import fitted, shrink
 
 __all__ = [
@@ -189,21 +190,14 @@ def _by_pillow(content: bytes, mime: str, limits: DecodeLimits) -> tuple[NDArray
                 width, height = picture.size
                 _check_pixels(width, height, limits)
                 picture.load()
-                return _opaque(pillow, picture), _turned(picture, content, mime)
+                turned = 1 if mime == "image/tiff" else orientation_of(HeldBytes(content), mime)  # Pillow turns TIFF
+                return _opaque(pillow, picture), turned
         except UndecodableError:
             raise
         except pillow.DecompressionBombError as error:
             raise UndecodableError(TOO_MANY_PIXELS, str(error)) from None
         except Exception as error:  # noqa: BLE001  # Pillow's plug-ins raise whatever their parsing comes upon
             raise _refused(error) from None
-
-
-def _turned(picture: Any, content: bytes, mime: str) -> int:
-    """The orientation that the pixels are still in."""
-    if mime == "image/tiff":  # Pillow turns them upright
-        return 1
-    exif = picture.info.get("exif") if mime == "image/avif" else None  # where Pillow says what the container says
-    return orientation_of(HeldBytes(content), mime) if exif is None else exif_orientation(exif)
 
 
 @contextmanager

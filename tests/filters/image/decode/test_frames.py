@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
+from winnow.filters.image.decode.containers import HeldBytes
 from winnow.filters.image.decode.frames import MOST_BLOCKS, image_frames
-from winnow.filters.image.decode.headers import HeldBytes
-from winnow.filters.image.decode.orientation import orientation_of
 
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")
 
@@ -83,13 +82,3 @@ def test_a_file_made_to_be_walked_for_ever_is_left(mime: str, raw: bytes) -> Non
 
     assert image_frames(Counted(raw), mime) is None
     assert looks <= MOST_BLOCKS
-
-
-@pytest.mark.parametrize("mime", ["image/jpeg", "image/png", "image/webp", "image/tiff"])
-@pytest.mark.parametrize("number", [1, 6, 8])
-def test_the_orientation_is_that_of_exif(mime: str, number: int) -> None:
-    exif = Image.Exif()
-    exif[274] = number
-    raw = written(STILL[mime], 1, exif=exif)
-    assert orientation_of(HeldBytes(raw), mime) == number
-    assert {orientation_of(HeldBytes(raw[:cut]), mime) for cut in range(0, len(raw), 5)} <= {1, number}

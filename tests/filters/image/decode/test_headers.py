@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.property_sizes import scaled
-from winnow.filters.image.decode.headers import MOST_LOOKS, HeldBytes, ImageSize, image_size
+from winnow.filters.image.decode.containers import MOST_LOOKS, HeldBytes
+from winnow.filters.image.decode.headers import ImageSize, image_size
 from winnow.filters.web.sniff import sniff
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is the oracle: pip install 'winnow[torch]'")

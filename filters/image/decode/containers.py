@@ -1,0 +1,235 @@
+"""The parts of an image file: segments of JPEG, chunks of PNG and RIFF, directories of TIFF, boxes of ISO base media.
+
+One walk for each container, for whoever looks for a size, an orientation, frames or metadata. A file is a claim:
+nothing is allocated by what it says, and a walk ends with `UnreadableError` where the file does, where it makes no
+sense, and after a number of looks that the caller sets, so a file of any size and content costs about the same.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
+
+__all__ = [
+    "FRAME_MARKERS",
+    "MOST_LOOKS",
+    "Bytes",
+    "HeldBytes",
+    "Part",
+    "UnreadableError",
+    "Walk",
+    "boxes",
+    "boxes_at",
+    "jpeg_segments",
+    "png_chunks",
+    "riff_chunks",
+    "tiff_following",
+    "tiff_numbers",
+    "tiff_start",
+]
+
+MOST_LOOKS: Final = 4096  # segments, chunks, boxes or entries; a photograph has some dozens
+
+FRAME_MARKERS: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # tables and an extension lie between them
+_BARE: Final = frozenset((0x01, *range(0xD0, 0xD9)))  # markers without a segment
+_FILL, _END, _SCAN = 0xFF, 0xD9, 0xDA
+_TIFF_NUMBERS: Final = {1: "B", 3: "H", 4: "I", 16: "Q"}
+
+
+class Bytes(Protocol):
+    """Random access to a file's bytes."""
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        ...
+
+    def at(self, offset: int, count: int) -> bytes:
+        """Some of them; fewer only at the end."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBytes:
+    """Bytes in memory."""
+
+    content: bytes
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self.content)
+
+    def at(self, offset: int, count: int) -> bytes:
+        """Some of them."""
+        return self.content[offset : offset + count]
+
+
+class UnreadableError(Exception):
+    """The file ends early, is not what its format demands, or takes too many looks."""
+
+
+class Part(NamedTuple):
+    """A part of a file: its kind, and the range of its content."""
+
+    kind: bytes
+    start: int
+    size: int
+
+
+class Walk:
+    """Looks at a file's bytes, a bounded number of times.
+
+    Args:
+        image: The file.
+        most_looks: How often it is looked at.
+    """
+
+    def __init__(self, image: Bytes, most_looks: int = MOST_LOOKS) -> None:
+        self._image = image
+        self._left = most_looks
+        self.size = image.size
+
+    def at(self, offset: int, count: int) -> bytes:
+        """A few bytes: all of them, or the walk ends."""
+        self._left -= 1
+        if self._left < 0:
+            raise UnreadableError
+        found = self._image.at(offset, count)
+        if len(found) < count:
+            raise UnreadableError
+        return found
+
+    def unpack(self, layout: str, offset: int) -> tuple[int, ...]:
+        """Numbers at a place."""
+        return struct.unpack(layout, self.at(offset, struct.calcsize(layout)))
+
+    def within(self, part: Part) -> "Walk":
+        """A walk through the content of a part; its looks are its own."""
+        return Walk(_Range(self._image, part.start, max(min(part.size, self.size - part.start), 0)), self._left)
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """A range of a file's bytes."""
+
+    whole: Bytes
+    start: int
+    size: int
+
+    def at(self, offset: int, count: int) -> bytes:
+        """Some of them."""
+        return self.whole.at(self.start + offset, max(min(count, self.size - offset), 0))
+
+
+def jpeg_segments(walk: Walk) -> Iterator[Part]:
+    """The segments before the first scan, each with its marker as kind."""
+    at = 2
+    while True:
+        escape, marker = walk.unpack("BB", at)
+        if escape != _FILL or marker in (_END, _SCAN):
+            return
+        if marker == _FILL:  # padding
+            at += 1
+        elif marker in _BARE:
+            at += 2
+        else:
+            (length,) = walk.unpack(">H", at + 2)
+            if length < 2:
+                return
+            yield Part(bytes((marker,)), at + 4, length - 2)
+            at += 2 + length
+
+
+def png_chunks(walk: Walk) -> Iterator[Part]:
+    """The chunks of a PNG file, to its end or a cut."""
+    at = 8
+    while at + 8 <= walk.size:
+        length, kind = struct.unpack(">I4s", walk.at(at, 8))
+        yield Part(kind, at + 8, length)
+        at += 12 + length
+
+
+def riff_chunks(walk: Walk) -> Iterator[Part]:
+    """The chunks of a WebP file that its own length announces; the walk ends in one that the file cuts."""
+    (length,) = walk.unpack("<I", 4)
+    at = 12
+    while at + 8 <= min(walk.size, 8 + length):
+        kind, size = struct.unpack("<4sI", walk.at(at, 8))
+        yield Part(kind, at + 8, size)
+        at += 8 + size + (size & 1)
+    if at > walk.size:
+        raise UnreadableError
+
+
+def tiff_start(walk: Walk) -> int:
+    """Where the first directory of a classic or big TIFF file, or of EXIF data, is."""
+    order, big = _tiff_kind(walk)
+    (at,) = walk.unpack(f"{order}Q", 8) if big else walk.unpack(f"{order}I", 4)
+    return at
+
+
+def tiff_numbers(walk: Walk, at: int, tags: tuple[int, ...]) -> dict[int, int]:
+    """What the directory at a place says of some tags: the first value of each that is a whole number."""
+    order, start, count, step = _directory(walk, at)
+    found: dict[int, int] = {}
+    for index in range(count):
+        tag, kind = walk.unpack(f"{order}HH", start + index * step)
+        if tag in tags and kind in _TIFF_NUMBERS and tag not in found:
+            (found[tag],) = walk.unpack(order + _TIFF_NUMBERS[kind], start + index * step + (12 if step == 20 else 8))
+            if len(found) == len(tags):
+                break
+    return found
+
+
+def tiff_following(walk: Walk, at: int) -> int:
+    """Where the directory is that follows the one at a place; 0 after the last."""
+    order, start, count, step = _directory(walk, at)
+    (following,) = walk.unpack(order + ("Q" if step == 20 else "I"), start + count * step)
+    return following
+
+
+def _directory(walk: Walk, at: int) -> tuple[str, int, int, int]:
+    """The order of bytes, and the entries of a directory: the place of the first, how many, and the bytes of each."""
+    order, big = _tiff_kind(walk)
+    (count,) = walk.unpack(order + ("Q" if big else "H"), at)
+    return order, at + (8 if big else 2), count, 20 if big else 12
+
+
+def _tiff_kind(walk: Walk) -> tuple[str, bool]:
+    """The order of its bytes, for `struct`, and whether its offsets have 64 bits."""
+    order = {b"II": "<", b"MM": ">"}.get(walk.at(0, 2))
+    if order is None:
+        raise UnreadableError
+    (version,) = walk.unpack(f"{order}H", 2)
+    return order, version == 43
+
+
+def boxes(walk: Walk, start: int = 0, size: int | None = None) -> Iterator[Part]:
+    """The boxes in a range of a file of ISO base media; a box that does not fit is the end."""
+    at, end = start, walk.size if size is None else start + size
+    while at + 8 <= end:
+        length, kind = struct.unpack(">I4s", walk.at(at, 8))
+        content = at + 8
+        if length == 1:
+            (length,) = walk.unpack(">Q", content)
+            content += 8
+        stop = end if length == 0 else at + length
+        if stop < content or stop > end:
+            return
+        yield Part(kind, content, stop - content)
+        at = stop
+
+
+def boxes_at(walk: Walk, *path: bytes) -> Iterator[Part]:
+    """All boxes under a path of kinds. Four bytes of version and flags begin the content of `meta`."""
+    ranges: Iterator[Part] = iter((Part(b"", 0, walk.size),))
+    for kind in path:
+        ranges = _boxes_within(walk, ranges, kind)
+    return ranges
+
+
+def _boxes_within(walk: Walk, ranges: Iterator[Part], kind: bytes) -> Iterator[Part]:
+    for whole in ranges:
+        skipped = 4 if whole.kind == b"meta" else 0
+        yield from (box for box in boxes(walk, whole.start + skipped, whole.size - skipped) if box.kind == kind)
