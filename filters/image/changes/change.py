@@ -9,7 +9,8 @@ from winnow.filters.image.changes.options import PictureChanges
 from winnow.filters.image.changes.pixels import Box, blur, framed, scaled
 from winnow.filters.image.changes.sizes import layout_of
 from winnow.filters.image.changes.stripping import UNSTRIPPED, UnstrippedError, strip
-from winnow.filters.image.decode.headers import HeldBytes, image_size
+from winnow.filters.image.decode.containers import HeldBytes
+from winnow.filters.image.decode.headers import image_size
 from winnow.filters.image.decode.orientation import orientation_of
 from winnow.filters.image.decode.stills import (
     TOO_MANY_PIXELS,

@@ -13,7 +13,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from tests.property_sizes import scaled
 from winnow.filters.image.changes.stripping import UnstrippedError, strip
-from winnow.filters.image.decode.headers import HeldBytes
+from winnow.filters.image.decode.containers import HeldBytes
 from winnow.filters.image.decode.orientation import orientation_of
 
 SECRET = b"52.5200 N 13.4050 E"
