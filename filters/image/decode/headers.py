@@ -10,6 +10,7 @@ from typing import Final
 
 from winnow.filters.image.decode.containers import (
     FRAME_MARKERS,
+    Bytes,
     HeldBytes,
     UnreadableError,
     Walk,
