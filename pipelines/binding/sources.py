@@ -88,7 +88,9 @@ def bind_source(recipe: Recipe, source: SourceConfig) -> IngestSource:
         rows=SourceRows(source.name, source.source_class, source.licence, tuple(sorted(set(source.accept_status)))),
         objects=open_location(address),
         format=source.format,
-        columns=ColumnMapping(names.text, source.key, names.url, names.fetched_at, names.media, names.captions),
+        columns=ColumnMapping(
+            names.text, source.key, names.url, names.fetched_at, names.media, names.captions, names.language
+        ),
         on_schema_mismatch=source.on_schema_mismatch,
     )
 

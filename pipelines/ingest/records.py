@@ -55,6 +55,7 @@ class Caption:
 
     text: str
     origin: str = "source"  # a column; of a tar "txt" or "json:caption": the member, and the key in it
+    language: str | None = None  # as the source says it
 
 
 @dataclass(slots=True)
@@ -73,9 +74,9 @@ class Record:
     body_bytes: int = 0  # the payload's length, also when the body is not loaded
     head: bytes = b""  # the first bytes of a body that is not loaded, for sniffing
     text: str | None = None  # where the source itself provides text
-    names: str | None = None  # the record's media file, as a path from the source's root
     captions: tuple[Caption, ...] = ()  # of its media
-    items: "tuple[Record, ...]" = ()  # media in the record's own range; the key of each is its member's name
+    items: "tuple[Record, ...]" = ()  # its media; the key of each is its member's name or its column
+    names: str | None = None  # of an item that is a file of its own: its path from the source's root
     metadata: dict[str, Json] = field(default_factory=dict)
 
 

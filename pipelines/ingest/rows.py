@@ -4,7 +4,7 @@ A record's bytes decide what it becomes: text and HTML are sniffed and decoded, 
 reference to its bytes. The declared type and charset are hints, kept as metadata.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
@@ -13,12 +13,13 @@ import pyarrow.compute as pc
 
 from winnow.filters.extraction.charset import decode_page
 from winnow.filters.extraction.visible_text import visible_bytes
-from winnow.filters.web.sniff import sniff
+from winnow.filters.web.sniff import Sniffed, sniff
 from winnow.filters.web.urls import registered_domain
 from winnow.pipelines.ingest.archives.opt_out import with_metas
 from winnow.pipelines.ingest.archives.tar import TAR
 from winnow.pipelines.ingest.files import FILE
 from winnow.pipelines.ingest.records import Caption, Dropped, Record, Span, Unreadable
+from winnow.pipelines.ingest.tables.media_values import CELLS
 from winnow.pipelines.ingest.tables.named_media import NamedFile
 from winnow.pipelines.media.probe import Probe
 from winnow.schemas.identity import canonical_json, sample_id
@@ -90,7 +91,7 @@ def row_of(
     path: str,
     etag: str,
     source: SourceRows,
-    named: NamedFile | None = None,
+    named: Mapping[str, NamedFile] | None = None,
     measure: Callable[[Record, str, str], Probe] = _unmeasured,
 ) -> Row | Dropped | Unreadable:
     """Converts a record to a row, or returns why it cannot be one.
@@ -100,7 +101,7 @@ def row_of(
         path: The file that contains it.
         etag: The etag of that file.
         source: What all rows of the source have in common.
-        named: The media file that the record names.
+        named: The media files that the record's items name.
         measure: Measures a record in this file that is a medium of this type.
     """
     status = record.metadata.get("http_status")
@@ -111,13 +112,16 @@ def row_of(
     metadata = dict(record.metadata)
     text, html, mime, media = record.text, None, record.declared_mime, list[dict[str, object]]()
     modality: Modality = "text"
-    if named is not None:
-        mime, modality = named.kind.mime, named.kind.modality
-        media.append(_named(named))
-    elif record.items:
-        kinds = [sniff((one.body or one.head)[:SNIFFED_BYTES], None, None) for one in record.items]
-        for one, kind in zip(record.items, kinds, strict=True):
-            media.append(_reference(one, path, etag, kind.mime, measure(one, path, kind.mime)))
+    if record.items:
+        kinds = list[Sniffed]()
+        for one in record.items:
+            file = (named or {}).get(one.names or "")
+            kind = file.kind if file else sniff((one.body or one.head)[:SNIFFED_BYTES], None, None)
+            if kind.modality == "text" and one.container in CELLS:
+                return Unreadable(record.span, "missing_media", f"{one.key} is {kind.mime}"[:200], record.key)
+            kinds.append(kind)
+            probe = None if file else measure(one, path, kind.mime)
+            media.append(_named(file) if file else _reference(one, path, etag, kind.mime, probe or Probe()))
         main = next((kind for kind in kinds if kind.modality in VISIBLE_OR_AUDIBLE), kinds[0])
         mime, modality = main.mime, main.modality
     elif text is not None:
@@ -212,12 +216,18 @@ def _position(span: Span) -> str:
 
 
 def _captions(row: Row) -> list[dict[str, object]]:
-    return [{"text": one.text, "origin": one.origin, "language": None} for one in row.captions]
+    return [{"text": one.text, "origin": one.origin, "language": one.language} for one in row.captions]
 
 
 def _reference(record: Record, path: str, etag: str, mime: str, probe: Probe) -> dict[str, object]:
     span = record.span
-    member = record.key if record.container == TAR else str(span.member) if span.member else None
+    member = (
+        record.key
+        if record.container == TAR or record.container in CELLS
+        else str(span.member)
+        if span.member
+        else None
+    )
     return _medium(
         mime,
         probe,

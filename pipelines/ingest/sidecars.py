@@ -6,7 +6,7 @@ from typing import Final
 
 from winnow.pipelines.ingest.files import read_range
 from winnow.pipelines.ingest.records import Caption, Record
-from winnow.pipelines.ingest.tables.columns import ABSENT, ColumnMapping, find, moment
+from winnow.pipelines.ingest.tables.columns import ABSENT, ColumnMapping, find, languages_of, moment
 from winnow.pipelines.ingest.tables.jsonl import Fault, parse_row
 from winnow.pipelines.store.facade import ObjectStore
 
@@ -91,7 +91,12 @@ def _take_json(mapping: ColumnMapping, suffix: str, body: bytes, record: Record,
     wanted = mapping.captions or CAPTION
     found = find(said, wanted)
     texts = found if isinstance(found, list) else [found]
-    captions += [Caption(one, f"{suffix}:{wanted}") for one in texts if isinstance(one, str) and one.strip()]
+    languages = languages_of(ABSENT if mapping.language is None else find(said, mapping.language), len(texts))
+    captions += [
+        Caption(one, f"{suffix}:{wanted}", language)
+        for one, language in zip(texts, languages, strict=True)
+        if isinstance(one, str) and one.strip()
+    ]
     url = ABSENT if mapping.url is None else find(said, mapping.url)
     if isinstance(url, str) and url and record.url is None:
         record.url = url

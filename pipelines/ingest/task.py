@@ -207,7 +207,7 @@ class TaskRun:
         """Converts a record to a row, with the media file that it names, and what lies beside it."""
         if self._source.format == "image_folder":
             read_beside(self._source.objects, path, record, self._source.columns)
-        named = self._named.find(record) if record.names is not None else None
+        named = self._named.find(record) if record.items else None
         if isinstance(named, Unreadable):
             return named
         return row_of(record, path, etag, self._source.rows, named, self._probe)

@@ -22,6 +22,8 @@ from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.etag import content_etag
 from winnow.pipelines.ingest.planning.formats import container_reader
 from winnow.pipelines.ingest.records import FilePart, Reader, ReadLimits, Record
+from winnow.pipelines.ingest.tables.cells import Cells, open_cells
+from winnow.pipelines.ingest.tables.media_values import CELLS
 from winnow.schemas.errors import SourceError
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.rows.draws import MIXED
@@ -143,6 +145,7 @@ class MediaFinder:
         self._path = ""
         self._stream: BinaryIO | None = None
         self._reader: Reader | None = None
+        self._cells: Cells | None = None
         self._size = 0
         self._etag = ""
         self._gone: Unavailable | None = None
@@ -174,13 +177,18 @@ class MediaFinder:
         """Closes the open file."""
         if self._stream is not None:
             self._stream.close()
-            self._stream = None
+            self._stream = self._cells = None
 
     def _body(self, path: str, reference: Mapping[str, Any]) -> bytes | None:
         """The record's payload; None if there is no such record, empty if it is too large to hold."""
         assert self._reader is not None
         assert self._stream is not None
         offset = reference["offset"]
+        if reference["container"] in CELLS:
+            if self._cells is None:
+                self._cells = open_cells(reference["container"], self._stream, self._size, self._limits)
+            raw = self._cells.find(offset, reference["member"] or "")
+            return b"" if raw is not None and len(raw) > self._limits.max_body_bytes else raw
         if reference["container"] == TAR:  # the bytes lie plain
             fits = reference["length"] <= self._limits.max_body_bytes
             return read_range(self._stream, offset, reference["length"]) if fits else b""

@@ -124,6 +124,7 @@ class ColumnNames:
     fetched_at: str | None = None
     media: Annotated[str, NotEmpty()] | None = None
     captions: Annotated[str, NotEmpty()] | None = None
+    language: Annotated[str, NotEmpty()] | None = None
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,9 @@ class SourceConfig:
                 if given:
                     raise ValueError(f"'{setting}' is only for jsonl and parquet; the format is {self.format}")
         if self.columns.captions is not None and self.columns.media is None:
-            raise ValueError("'columns.captions' needs 'columns.media', the column that names the file")
+            raise ValueError("'columns.captions' needs 'columns.media', the column that holds or names the media")
+        if self.columns.language is not None and self.columns.captions is None:
+            raise ValueError("'columns.language' needs 'columns.captions', the column whose language it is")
 
 
 @dataclass(frozen=True)

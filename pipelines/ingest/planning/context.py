@@ -16,7 +16,7 @@ from winnow.pipelines.store.generations import Store
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.rows.extraction import EXTRACTED
 
-INGEST_VERSION = 5
+INGEST_VERSION = 6
 """Increased when the same bytes would give different rows, or the same rows of a task different shards."""
 
 
@@ -73,7 +73,9 @@ class IngestSource:
     def _columns(self) -> dict[str, Json]:
         """The mapped columns; unset ones are left out so that a source without media keeps its older key."""
         said: dict[str, Json] = asdict(self.columns)
-        return {name: one for name, one in said.items() if one is not None or name not in ("media", "captions")}
+        return {
+            name: one for name, one in said.items() if one is not None or name not in ("media", "captions", "language")
+        }
 
 
 @dataclass(frozen=True)

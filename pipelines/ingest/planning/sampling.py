@@ -170,9 +170,9 @@ class _Sampler:
         for event in until_enough(islice(reader(stream, part, _LIMITS), most)):
             if not isinstance(event, Record):
                 continue
-            if event.names is not None:  # the medium, a file beside the table, need not be opened for this
+            if any(one.names is not None for one in event.items):  # files beside the table need not be opened
                 count += 1
-                text += sum(len(caption.text.encode()) for caption in event.captions)
+                text += sum(len(said.encode()) for said in (event.text or "", *(one.text for one in event.captions)))
                 continue
             row = row_of(event, part.path, "", self._source.rows)
             if isinstance(row, Row):

@@ -7,7 +7,6 @@ the record's metadata, so nothing in the source is lost.
 
 import difflib
 import math
-import posixpath
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,15 +14,16 @@ from enum import Enum
 from typing import Final, Literal, TypeAlias
 
 from winnow.pipelines.ingest.records import Caption, Dropped, Event, ReadLimits, Record, Span, Unreadable
+from winnow.pipelines.ingest.tables.media_values import EXPECTED_MEDIA, BadMedia, is_media, kind_of_value, row_media
 from winnow.pipelines.ingest.tables.values import Binary
-from winnow.pipelines.store.names import object_name
 from winnow.schemas.identity import Json
 from winnow.schemas.problems import one_line
 
-Role: TypeAlias = Literal["text", "key", "url", "fetched_at", "media", "captions"]
+Role: TypeAlias = Literal["text", "key", "url", "fetched_at", "media", "captions", "language"]
 
 MOST_NAMED: Final = 20
 REPLACED_SURROGATES: Final = "replaced_surrogates"  # metadata: lone surrogates that became U+FFFD in this row
+ABSENT_MEDIA: Final = "absent_media"  # metadata: entries of a list of media that hold nothing
 NON_FINITE_NUMBERS: Final = "non_finite_numbers"  # metadata: NaN, Infinity and overflows that became null
 
 
@@ -35,8 +35,9 @@ class ColumnMapping:
     key: str | None = None  # None means the ordinal in the file
     url: str | None = "url"
     fetched_at: str | None = None  # ISO 8601, a timestamp, or seconds or milliseconds since 1970
-    media: str | None = None  # a path relative to the table's own folder
-    captions: str | None = None  # of that file: a string or a list of strings
+    media: str | None = None  # bytes, or paths relative to the table's own folder
+    captions: str | None = None  # of the media: a string or a list of strings
+    language: str | None = None  # of the captions: a string, or a list with one for each
 
     def roles(self) -> list[tuple[Role, str]]:
         """The roles that have a column, with its name."""
@@ -47,6 +48,7 @@ class ColumnMapping:
             ("fetched_at", self.fetched_at),
             ("media", self.media),
             ("captions", self.captions),
+            ("language", self.language),
         ]
         return [(role, column) for role, column in named if column is not None]
 
@@ -76,7 +78,7 @@ class Columns:
             state = self.state(role)
             if state is None and (mapping.is_required(role) or (role == "media" and self.state("text") is None)):
                 return _no_such_column(column, self.names)
-            if state and role not in ("url", "fetched_at") and not mapping.is_default(role):
+            if state and role not in ("url", "fetched_at", "language") and not mapping.is_default(role):
                 return f"column {column!r} {state}"
         return ""
 
@@ -92,17 +94,19 @@ def columns_of_rows(rows: Sequence[Mapping[str, Json]], mapping: ColumnMapping) 
             continue
         wrong = [value for value in found if value is not None and not _fits(role, value)]
         all_wrong = bool(wrong) and len(wrong) == sum(value is not None for value in found)
-        states[role] = f"holds {_kind(wrong[0])}, expected {EXPECTED[role]}" if all_wrong else ""
+        states[role] = f"holds {kind_of_value(wrong[0])}, expected {EXPECTED[role]}" if all_wrong else ""
     return Columns(tuple(dict.fromkeys(name for row in rows for name in row)), states)
 
 
+_STRINGS: Final = "expected a string or a list of strings"
 EXPECTED: Final[Mapping[Role, str]] = {
     "text": "a string",
     "key": "a string or an integer",
     "url": "a string",
     "fetched_at": "a timestamp, a string or a number",
-    "media": "the path of a file",
+    "media": EXPECTED_MEDIA,
     "captions": "a string or a list of strings",
+    "language": "a string or a list of strings",
 }
 
 
@@ -111,7 +115,9 @@ def _fits(role: Role, value: Json) -> bool:
         return _key(value) is not None
     if role == "fetched_at":
         return moment(value) is not None
-    if role == "captions" and isinstance(value, list):
+    if role == "media":
+        return is_media(value)
+    if role in ("captions", "language") and isinstance(value, list):
         return all(isinstance(one, str) for one in value)
     return isinstance(value, str | Binary)
 
@@ -171,11 +177,19 @@ def row_event(
             return Unreadable(span, "missing_key", _missing(found, mapping.key))
         key = _key(found)
         if key is None:
-            detail = f"column {mapping.key!r} holds {_kind(found)}, expected a string or an integer of 64 bits"
+            detail = f"column {mapping.key!r} holds {kind_of_value(found)}, expected a string or an integer of 64 bits"
             return Unreadable(span, "wrong_type", detail[:200])
-    named = None if mapping.media is None else find(row, mapping.media)
-    if named is not None and named is not ABSENT:
-        return _medium_event(row, named, Record(span, key, container), mapping, limits, path)
+    if mapping.media is not None and (found := find(row, mapping.media)) is not ABSENT:
+        media = row_media(found, mapping.media, span, container, path)
+        if isinstance(media, BadMedia):
+            return Unreadable(span, media.reason, media.detail[:200], key)
+        if media.items:
+            remove(row, mapping.media)
+            if media.rest is not None:
+                row[mapping.media] = media.rest
+            if media.absent:
+                row[ABSENT_MEDIA] = media.absent
+            return _media_event(row, Record(span, key, container, items=media.items), mapping, limits)
     text = find(row, mapping.text)
     if isinstance(text, Binary):
         try:
@@ -186,7 +200,7 @@ def row_event(
         return Unreadable(span, "missing_text", _missing(text, mapping.text), key)
     if not isinstance(text, str):
         return Unreadable(
-            span, "wrong_type", f"column {mapping.text!r} holds {_kind(text)}, expected a string"[:200], key
+            span, "wrong_type", f"column {mapping.text!r} holds {kind_of_value(text)}, expected a string"[:200], key
         )
     if len(text) > limits.max_body_bytes // 4:  # a character takes up to four bytes
         size = len(text.encode("utf-8", "surrogatepass"))
@@ -217,23 +231,10 @@ def _completed(row: dict[str, Json], record: Record, mapping: ColumnMapping, tak
     return record
 
 
-def _medium_event(
-    row: dict[str, Json], named: Json, record: Record, mapping: ColumnMapping, limits: ReadLimits, path: str
-) -> Event:
-    """The event of a row that names a file; its text is the row's text and captions."""
+def _media_event(row: dict[str, Json], record: Record, mapping: ColumnMapping, limits: ReadLimits) -> Event:
+    """The event of a row with media, which are taken already; its text is the row's text and captions."""
     span, key = record.span, record.key
-    if isinstance(named, Binary):
-        named = object_name(named.raw)
-    elif isinstance(named, str):
-        named = object_name(named.encode())
-    else:
-        detail = f"column {mapping.media!r} holds {_kind(named)}, expected the path of a file"
-        return Unreadable(span, "wrong_type", detail[:200], key)
-    record.names = beside(path, named)
-    if record.names is None:
-        detail = f"column {mapping.media!r}: {named!r}: expected a path below the source's root"
-        return Unreadable(span, "missing_media", detail[:200], key)
-    taken = [column for role, column in mapping.roles() if role in ("key", "media")]
+    taken = [column for role, column in mapping.roles() if role == "key"]
     text = find(row, mapping.text)
     if mapping.text != mapping.captions and isinstance(text, str) and text:
         record.text = text
@@ -242,10 +243,18 @@ def _medium_event(
         found = find(row, mapping.captions)
         captions = [found] if isinstance(found, str) else found
         if isinstance(captions, list) and all(isinstance(one, str) for one in captions):
-            record.captions = tuple(Caption(one) for one in captions if isinstance(one, str) and one)
+            language = ABSENT if mapping.language is None else find(row, mapping.language)
+            languages = languages_of(language, len(captions))
+            record.captions = tuple(
+                Caption(one, language=language)
+                for one, language in zip(captions, languages, strict=True)
+                if isinstance(one, str) and one
+            )
             taken.append(mapping.captions)
+            if mapping.language is not None and any(languages):
+                taken.append(mapping.language)
         elif found is not None and found is not ABSENT:
-            detail = f"column {mapping.captions!r} holds {_kind(found)}, expected a string or a list of strings"
+            detail = f"column {mapping.captions!r} holds {kind_of_value(found)}, {_STRINGS}"
             return Unreadable(span, "wrong_type", detail[:200], key)
     said = (record.text or "", *(caption.text for caption in record.captions))
     held = sum(len(one.encode("utf-8", "surrogatepass")) for one in said)
@@ -255,11 +264,13 @@ def _medium_event(
     return _completed(row, record, mapping, taken)
 
 
-def beside(path: str, named: str) -> str | None:
-    """Resolves a path relative to the folder of `path`, from the source's root; None if it leaves the source."""
-    found = posixpath.normpath(posixpath.join(posixpath.dirname(path), named))
-    outside = found in (".", "..") or found.startswith(("/", "../"))
-    return None if outside or not named or "\0" in named or "://" in named else found
+def languages_of(found: Found, count: int) -> list[str | None]:
+    """The language of each of so many captions: one for all, or a list of as many; null if it says none."""
+    if isinstance(found, str) and found:
+        return [found] * count
+    if isinstance(found, list) and len(found) == count:
+        return [one if isinstance(one, str) and one else None for one in found]
+    return [None] * count
 
 
 def moment(value: Found) -> datetime | None:
@@ -304,15 +315,3 @@ def _key(value: Json) -> str | None:
 
 def _missing(found: Found, column: str) -> str:
     return (f"no column {column!r}" if found is ABSENT else f"column {column!r} is null")[:200]
-
-
-def _kind(value: Found) -> str:
-    if isinstance(value, bool):
-        return "a boolean"
-    if isinstance(value, int | float):
-        return "a number"
-    if isinstance(value, Binary):
-        return "bytes"
-    if isinstance(value, Mapping):
-        return "an object"
-    return "a string" if isinstance(value, str) else "a list"

@@ -1,5 +1,6 @@
 """Finds and measures the media files that table rows name."""
 
+import posixpath
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +11,9 @@ from winnow.pipelines.ingest.planning.etag import content_etag
 from winnow.pipelines.ingest.records import Record, Unreadable
 from winnow.pipelines.media.probe import Probe, probe_file
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.local import LocalStore
 
+_REMEMBERED: Final = 64
 _NOT_THERE: Final = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
 """Permanent failures; any other error fails the task, which is then retried."""
 
@@ -27,28 +30,33 @@ class NamedFile:
 
 
 class NamedFiles:
-    """Files of a source; remembers the last, since rows that name the same one, each with a caption, lie together."""
+    """Files of a source; remembers some, since rows that name the same one, each with a caption, lie together."""
 
     def __init__(self, objects: ObjectStore) -> None:
         self._objects = objects
-        self._last: NamedFile | None = None
+        self._held: dict[str, NamedFile] = {}
 
-    def find(self, record: Record) -> NamedFile | Unreadable:
-        """The media file that a record names, or why there is none.
+    def find(self, record: Record) -> dict[str, NamedFile] | Unreadable:
+        """The media files that a record's items name, by name, or why one is none.
 
         Raises:
-            OSError: The file cannot be reached, perhaps temporarily.
+            OSError: A file cannot be reached, perhaps temporarily.
         """
-        assert record.names is not None
-        if self._last is not None and self._last.path == record.names:
-            return self._last
-        found = self._read(record.names)
-        if isinstance(found, str):
-            return Unreadable(record.span, "missing_media", f"{record.names}{found}"[:200], record.key)
-        self._last = found
+        found: dict[str, NamedFile] = {}
+        for item in record.items:
+            if item.names is None or item.names in found:
+                continue
+            file = self._held.get(item.names) or self._read(item.names)
+            if isinstance(file, str):
+                return Unreadable(record.span, "missing_media", f"{item.names}{file}"[:200], record.key)
+            found[item.names] = file
+        self._held = {**self._held, **found} if len(self._held) < _REMEMBERED else found or self._held
         return found
 
-    def _read(self, path: str) -> NamedFile | str:
+    def _read(self, named: str) -> NamedFile | str:
+        path = self._below_root(named)
+        if path is None:
+            return ": expected a path below the source's root"
         try:
             stream = self._objects.open(path)
         except _NOT_THERE as error:
@@ -61,3 +69,10 @@ class NamedFiles:
             if kind.modality == "text":
                 return f" is {kind.mime}"
             return NamedFile(path, size, content_etag(stream, size), kind, probe_file(stream, size, kind.mime))
+
+    def _below_root(self, named: str) -> str | None:
+        """The path from the root; an absolute one is of this machine, as some writers of data sets leave them."""
+        if not named.startswith("/"):
+            return named
+        root = posixpath.abspath(self._objects.root) if isinstance(self._objects, LocalStore) else ""
+        return named.removeprefix(f"{root}/") if root and named.startswith(f"{root}/") else None

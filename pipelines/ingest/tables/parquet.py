@@ -5,34 +5,39 @@ checked before anything is decoded; an unreadable page quarantines the rest of i
 rows of earlier batches are kept.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import BinaryIO, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pyarrow.types as pt
 
 from winnow.pipelines.ingest.files import holds_start, read_range, refuse_changed
 from winnow.pipelines.ingest.records import Event, FilePart, ReadLimits, Record, Span, Unreadable
-from winnow.pipelines.ingest.tables.columns import EXPECTED, NON_FINITE_NUMBERS, ColumnMapping, Columns, Role, row_event
+from winnow.pipelines.ingest.tables.arrow_tables import (
+    FAULTS,
+    FREE_VALUES,
+    MAX_BATCH_ROWS,
+    ROWS_PER_BYTE,
+    Watched,
+    columns_of_schema,
+    fault_line,
+    fits,
+    textual,
+)
+from winnow.pipelines.ingest.tables.columns import NON_FINITE_NUMBERS, ColumnMapping, Columns, row_event
 from winnow.pipelines.ingest.tables.footer import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, Footer, RowGroup, parse_footer
+from winnow.pipelines.ingest.tables.media_values import PARQUET
 from winnow.pipelines.ingest.tables.pages import walk_pages
 from winnow.pipelines.ingest.tables.thrift import BadThriftError
-from winnow.pipelines.ingest.tables.values import MAX_TYPE_DEPTH, as_text, depth_of, is_textual, plain_type, rows_of
+from winnow.pipelines.ingest.tables.values import MAX_TYPE_DEPTH, depth_of, rows_of
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import Json
 
-MAX_BATCH_ROWS: Final = 1024  # larger batches no longer fit the cache and are slower
-ROWS_PER_BYTE: Final = 64  # more rows than this per byte of the file, or 16 million, are a bomb
 VALUES_PER_BYTE: Final = 16  # likewise for values inside lists, per byte of their column
-FREE_VALUES: Final = 16 << 20
 FOOTER_HEADERS: Final = 16  # a footer may be this many times as long as another format's header
 BUFFER_BYTES: Final = 1 << 20  # per column, for a row group that is not read at once
-
-# The errors that pyarrow raises on damaged files. `_Watched` detects a failing stream; memory has its own error.
-_FAULTS: Final = (pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError, RuntimeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,7 @@ class ParquetReader:
     def __call__(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
         """Yields events in row order; their ranges tile the row groups that the part owns."""
         refuse_changed(stream, part)
-        table = _open(stream, part, limits)
+        table = open_table(stream, part, limits)
         if isinstance(table, str):
             if holds_start(part):
                 yield Unreadable(Span(0, part.size), "corrupt_table", table)
@@ -59,17 +64,18 @@ class ParquetReader:
                 yield from self._row_group(table, index, first, limits)
             first += group.rows
 
-    def _row_group(self, table: "_Table", index: int, first: int, limits: ReadLimits) -> Iterator[Event]:
+    def _row_group(self, table: "ParquetTable", index: int, first: int, limits: ReadLimits) -> Iterator[Event]:
         rows = table.footer.groups[index].rows
         plan = plan_row_group(table.raw, table.footer, index, limits)
         done = 0
         fault = plan if isinstance(plan, str) else ""
         if not isinstance(plan, str) and plan.rows:
-            for batch in table.batches(index, plan, self.mapping):
+            for batch in table.batches(index, plan):
                 if isinstance(batch, str):
                     fault = batch
                     break
-                for row, nulled in islice(batch, plan.rows - done):
+                found = rows_of(textual(batch, self.mapping), self.mapping.media)
+                for row, nulled in islice(zip(*found, strict=True), plan.rows - done):
                     span = Span(first + done, 1, "rows")
                     yield self._event(row, nulled, span, table.path, plan, limits)
                     done += 1
@@ -84,8 +90,8 @@ class ParquetReader:
     ) -> Event:
         if nulled:
             row[NON_FINITE_NUMBERS] = nulled
-        event = row_event(row, span, "parquet", self.mapping, limits, path)
-        if plan.shared and isinstance(event, Record) and not _fits(event.metadata, limits.max_body_bytes):
+        event = row_event(row, span, PARQUET, self.mapping, limits, path)
+        if plan.shared and isinstance(event, Record) and not fits(event.metadata, limits.max_body_bytes):
             detail = f"the row's other columns are more than {limits.max_body_bytes} bytes"
             return Unreadable(span, "too_large", detail, event.key)
         return event
@@ -93,24 +99,14 @@ class ParquetReader:
 
 def row_groups(stream: BinaryIO, size: int, limits: ReadLimits) -> list[RowGroup]:
     """The row groups of a table; none if its footer cannot be read."""
-    table = _open(stream, FilePart("", size, 0, size), limits)
+    table = open_table(stream, FilePart("", size, 0, size), limits)
     return [] if isinstance(table, str) else table.footer.groups
 
 
 def table_columns(stream: BinaryIO, size: int, mapping: ColumnMapping, limits: ReadLimits) -> Columns | None:
     """The columns of a table; None if its footer cannot be read."""
-    table = _open(stream, FilePart("", size, 0, size), limits)
+    table = open_table(stream, FilePart("", size, 0, size), limits)
     return None if isinstance(table, str) else columns_of_schema(table.schema, mapping)
-
-
-def columns_of_schema(schema: pa.Schema, mapping: ColumnMapping) -> Columns:
-    """The columns of a schema."""
-    states: dict[Role, str] = {}
-    for role, column in mapping.roles():
-        kind = _column_type(schema, column)
-        if kind is not None:
-            states[role] = "" if _fits_role(role, plain_type(kind)) else f"is {kind}, expected {EXPECTED[role]}"
-    return Columns(tuple(schema.names), states)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +119,10 @@ class RowGroupPlan:
     shared: tuple[str, ...]  # list columns that must be read as dictionaries, so that values are not multiplied
 
 
-def plan_row_group(stream: BinaryIO, footer: Footer, index: int, limits: ReadLimits) -> RowGroupPlan | str:
-    """Plans a row group, or says why it must not be read."""
+def plan_row_group(
+    stream: BinaryIO, footer: Footer, index: int, limits: ReadLimits, column: str | None = None
+) -> RowGroupPlan | str:
+    """Plans the reading of a row group, or only of one column of it, or says why it must not be read."""
     group = footer.groups[index]
     size = stream.seek(0, 2)
     ceiling = 4 * limits.max_body_bytes  # limit for a page, or for a batch at its worst
@@ -135,6 +133,8 @@ def plan_row_group(stream: BinaryIO, footer: Footer, index: int, limits: ReadLim
     density, widest = 0.0, 0
     shared: list[str] = []
     for leaf, chunk in zip(footer.leaves, group.chunks, strict=True):
+        if column is not None and leaf.path != column and not leaf.path.startswith(f"{column}."):
+            continue
         place = f"row group {index}: column {leaf.path[:80]!r}"
         if not 0 <= chunk.start <= chunk.end <= size or chunk.values < 0:
             return f"{place} lies outside the file"
@@ -173,20 +173,20 @@ def plan_row_group(stream: BinaryIO, footer: Footer, index: int, limits: ReadLim
 
 
 @dataclass(slots=True)
-class _Table:
+class ParquetTable:
     """An open file with a valid footer."""
 
     path: str
     raw: BinaryIO
-    stream: "_Watched"
+    stream: "Watched"
     footer: Footer
     metadata: pq.FileMetaData
     schema: pa.Schema
 
     def batches(
-        self, index: int, plan: RowGroupPlan, mapping: ColumnMapping
-    ) -> Iterator[Iterator[tuple[dict[str, Json], int]] | str]:
-        """Yields the row group's rows in batches and, where reading fails, a final reason."""
+        self, index: int, plan: RowGroupPlan, columns: Sequence[str] | None = None
+    ) -> Iterator[pa.RecordBatch | str]:
+        """Yields the row group's rows in batches, of these columns, and where reading fails a final reason."""
         try:
             file = pq.ParquetFile(
                 pa.PythonFile(self.stream, mode="r"),
@@ -197,69 +197,17 @@ class _Table:
                 coerce_int96_timestamp_unit="us",
                 page_checksum_verification=True,
             )
-            for batch in file.iter_batches(plan.batch_rows, row_groups=[index], use_threads=False):
+            for batch in file.iter_batches(plan.batch_rows, [index], columns, use_threads=False):
                 batch.validate()
-                rows, nulled = rows_of(_textual(batch, mapping))
-                yield zip(rows, nulled, strict=True)
+                yield batch
         except MemoryError:
             raise
-        except _FAULTS as error:
+        except FAULTS as error:
             self.stream.raise_failure()
-            yield _line(f"row group {index}", error)
+            yield fault_line(f"row group {index}", error)
 
 
-def _textual(batch: pa.RecordBatch, mapping: ColumnMapping) -> pa.RecordBatch:
-    """Casts the mapped columns of bytes to strings."""
-    for column in sorted({column for role, column in mapping.roles() if role != "fetched_at"}):
-        for position in batch.schema.get_all_field_indices(column):
-            seen = as_text(batch.column(position))
-            batch = batch.set_column(position, pa.field(column, seen.type), seen)
-    return batch
-
-
-class _Watched:
-    """The stream as Arrow sees it; remembers the stream's own failures, which are not the file's fault."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self._failure: OSError | None = None
-        self.closed = False
-
-    def raise_failure(self) -> None:
-        if self._failure is not None:
-            raise self._failure
-
-    def read(self, count: int = -1) -> bytes:
-        try:
-            return read_range(self._stream, self._stream.tell(), count) if count >= 0 else self._stream.read()
-        except OSError as error:
-            self._failure = error
-            raise
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        try:
-            return self._stream.seek(offset, whence)
-        except OSError as error:
-            self._failure = error
-            raise
-
-    def tell(self) -> int:
-        return self._stream.tell()
-
-    def seekable(self) -> bool:
-        return True
-
-    def readable(self) -> bool:
-        return True
-
-    def flush(self) -> None:
-        """Nothing is written."""
-
-    def close(self) -> None:
-        """Does nothing: the caller owns the stream and closes it."""
-
-
-def _open(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> "_Table | str":
+def open_table(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> "ParquetTable | str":
     """Opens the table, or says why its footer cannot be read."""
     tail = read_range(stream, max(0, part.size - 8), 8)
     if part.size < 12 or tail[4:] not in (b"PAR1", b"PARE"):
@@ -271,7 +219,7 @@ def _open(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> "_Table | str
         return f"the footer claims {length} bytes of a file of {part.size}"
     if length > FOOTER_HEADERS * limits.max_header_bytes:
         return f"the footer is {length} bytes, the limit is {FOOTER_HEADERS * limits.max_header_bytes}"
-    watched = _Watched(stream)
+    watched = Watched(stream)
     try:
         footer = parse_footer(read_range(stream, part.size - 8 - length, length))
         file = pq.ParquetFile(
@@ -289,55 +237,7 @@ def _open(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> "_Table | str
         return f"the footer: {error}"[:200]
     except MemoryError:
         raise
-    except _FAULTS as error:
+    except FAULTS as error:
         watched.raise_failure()
-        return _line("the footer", error)
-    return _Table(part.path, stream, watched, footer, metadata, schema)
-
-
-def _column_type(schema: pa.Schema, column: str) -> pa.DataType | None:
-    """The type of a column, or of the field inside a struct that a dotted name reaches."""
-    if column in schema.names:
-        return schema.field(schema.get_all_field_indices(column)[-1]).type
-    name, *inner = column.split(".")
-    kind = schema.field(schema.get_all_field_indices(name)[-1]).type if name in schema.names else None
-    for step in inner:
-        if kind is None or not pt.is_struct(kind) or kind.get_field_index(step) < 0:
-            return None
-        kind = kind.field(kind.get_field_index(step)).type
-    return kind
-
-
-def _fits_role(role: Role, kind: pa.DataType) -> bool:
-    """Whether values of a type may be what a role says; a column of nulls may be anything."""
-    if pt.is_null(kind) or is_textual(kind):
-        return True
-    if role == "fetched_at":
-        return bool(pt.is_timestamp(kind) or pt.is_date(kind) or pt.is_integer(kind) or pt.is_floating(kind))
-    if role == "captions":
-        return bool((pt.is_list(kind) or pt.is_large_list(kind)) and is_textual(kind.value_type))
-    return role == "key" and bool(pt.is_integer(kind))
-
-
-def _fits(value: Json, budget: int) -> bool:
-    """Whether the value's strings and items are within the budget; stops as soon as they exceed it."""
-    stack = [value]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            budget -= len(item)
-        elif isinstance(item, dict):
-            stack.extend(item.values())
-            budget -= sum(map(len, item))
-        elif isinstance(item, list):
-            stack.extend(item)
-            budget -= len(item)
-        if budget < 0:
-            return False
-    return True
-
-
-def _line(place: str, error: BaseException) -> str:
-    """A one-line error text that does not vary between runs."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return f"{place}: {text}"[:200]
+        return fault_line("the footer", error)
+    return ParquetTable(part.path, stream, watched, footer, metadata, schema)

@@ -7,7 +7,7 @@ are strings; NaN and infinities are null, and counted per row.
 
 from base64 import b64encode
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,26 +22,35 @@ MAX_TYPE_DEPTH: Final = 64  # of nested lists and structs; JSON writers stop at 
 _TICKS: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 Rows = npt.NDArray[np.int64]
+Steps: TypeAlias = tuple[str | None, ...]
 
 
 class Binary(dict[str, str]):
     """Bytes in their JSON form, with the raw bytes attached."""
 
-    def __init__(self, raw: bytes) -> None:
-        super().__init__({"$base64": b64encode(raw).decode("ascii")})
+    def __init__(self, raw: bytes, *, encoded: bool = True) -> None:
+        super().__init__({"$base64": b64encode(raw).decode("ascii")} if encoded else {})
         self.raw = raw
 
 
-def rows_of(batch: pa.RecordBatch) -> tuple[list[dict[str, Json]], list[int]]:
+def rows_of(batch: pa.RecordBatch, media: str | None = None) -> tuple[list[dict[str, Json]], list[int]]:
     """The batch's rows as JSON objects, and the number of non-finite numbers per row that became null.
 
     If column names repeat, the last wins, as in a JSON object.
+
+    Args:
+        batch: The rows.
+        media: The column whose bytes are taken as they are: they have no JSON form, which would cost more than reading.
     """
     count: int = batch.num_rows
     lost = np.zeros(count, dtype=np.int64)
     rows = np.arange(count, dtype=np.int64)
-    columns = [_values(column, rows, lost) for column in batch.columns]
     names: list[str] = batch.schema.names
+    steps = _steps_to(media, names)
+    columns = [
+        _values(column, rows, lost, steps[1:] if steps and steps[0] == name else None)
+        for name, column in zip(names, batch.columns, strict=True)
+    ]
     if not columns:
         return [{} for _ in range(count)], lost.tolist()
     return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)], lost.tolist()
@@ -92,13 +101,18 @@ def as_text(array: pa.Array) -> pa.Array:
     return array
 
 
-def _values(array: pa.Array, rows: Rows, lost: Rows) -> list[Json]:
-    """The array's values; `rows` gives the row of each, to count replacements."""
+def _steps_to(column: str | None, names: list[str]) -> Steps:
+    """The column of the batch that a dotted name begins with, and the fields that it goes on with."""
+    return (column,) if column is None or column in names else tuple(column.split("."))
+
+
+def _values(array: pa.Array, rows: Rows, lost: Rows, media: Steps | None = None) -> list[Json]:
+    """The array's values. `rows` gives the row of each, to count replacements; `media` leads to bytes taken as is."""
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
         if kind.extension_name == "arrow.uuid":
             return [None if value is None else str(value) for value in array.to_pylist()]
-        return _values(array.storage, rows, lost)
+        return _values(array.storage, rows, lost, media)
     if pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind):
         return _strings(array)
     if pt.is_null(kind) or pt.is_boolean(kind) or pt.is_integer(kind):
@@ -109,15 +123,15 @@ def _values(array: pa.Array, rows: Rows, lost: Rows) -> list[Json]:
     if pt.is_decimal(kind):
         return _strings(array.cast(pa.string()))
     if pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_binary_view(kind) or pt.is_fixed_size_binary(kind):
-        return [None if value is None else Binary(value) for value in array.to_pylist()]
+        return [None if value is None else Binary(value, encoded=media is None) for value in array.to_pylist()]
     if pt.is_dictionary(kind):
         if not is_textual(kind):
-            return _values(array.dictionary_decode(), rows, lost)
+            return _values(array.dictionary_decode(), rows, lost, media)
         # One object per distinct value: a dictionary page may not multiply its bytes by the rows that name it.
-        distinct = _values(array.dictionary, rows, lost)
+        distinct = _values(array.dictionary, rows, lost, media)
         return [None if index is None else distinct[index] for index in array.indices.to_pylist()]
     if pt.is_run_end_encoded(kind):
-        return _values(pc.run_end_decode(array), rows, lost)
+        return _values(pc.run_end_decode(array), rows, lost, media)
     if pt.is_map(kind):
         return _maps(array, rows, lost)
     if (
@@ -127,9 +141,9 @@ def _values(array: pa.Array, rows: Rows, lost: Rows) -> list[Json]:
         or pt.is_list_view(kind)
         or pt.is_large_list_view(kind)
     ):
-        return _lists(array, rows, lost)
+        return _lists(array, rows, lost, media)
     if pt.is_struct(kind):
-        return _structs(array, rows, lost)
+        return _structs(array, rows, lost, media)
     if pt.is_temporal(kind):
         return _times(array)
     return [None if value is None else str(value) for value in array.to_pylist()]
@@ -159,9 +173,9 @@ def _floats(array: pa.Array, rows: Rows, lost: Rows) -> list[Json]:
     return values
 
 
-def _lists(array: pa.Array, rows: Rows, lost: Rows) -> list[Json]:
+def _lists(array: pa.Array, rows: Rows, lost: Rows, media: Steps | None) -> list[Json]:
     lengths = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    items = _values(array.flatten(), np.repeat(rows, lengths), lost)  # without the items of null lists
+    items = _values(array.flatten(), np.repeat(rows, lengths), lost, media)  # without the items of null lists
     ends = np.cumsum(lengths).tolist()
     lists: list[Json] = [items[start:end] for start, end in pairwise([0, *ends])]
     return _with_nulls(lists, array)
@@ -182,9 +196,13 @@ def _maps(array: pa.Array, rows: Rows, lost: Rows) -> list[Json]:
     return _with_nulls(maps, array)
 
 
-def _structs(array: pa.Array, rows: Rows, lost: Rows) -> list[Json]:
+def _structs(array: pa.Array, rows: Rows, lost: Rows, media: Steps | None) -> list[Json]:
     names = [array.type.field(index).name for index in range(array.type.num_fields)]
-    children = [_values(child, rows, lost) for child in array.flatten()]
+    inner, rest = (media[0], media[1:]) if media else ("bytes" if media is not None else None, ())
+    children = [
+        _values(child, rows, lost, rest if name == inner else None)
+        for name, child in zip(names, array.flatten(), strict=True)
+    ]
     structs: list[Json] = (
         [dict(zip(names, values, strict=True)) for values in zip(*children, strict=True)]
         if children

@@ -1,0 +1,137 @@
+"""Pictures inside tables: ingested from real files, read again by reference, proved by the audit."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.pipelines.export.test_media import png
+from tests.pipelines.ingest.tables.test_named_media import ingested, recipe_of, rows
+from winnow.pipelines.audit.generation import audit_generation
+from winnow.pipelines.binding.bound_recipe import bind
+from winnow.pipelines.media.references import NOT_FOUND, TOO_LARGE, MediaFinder, Unavailable, media_sources
+from winnow.schemas.recipe import Recipe
+
+RECIPE = """
+version: 1
+store: {path: store, seed: 7}
+sources:
+  set: {root: set, files: ["*"], class: web, columns: {media: image, captions: says, language: lang}}
+"""
+IMAGE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])  # Hugging Face's feature `Image`
+PICTURES = [png(number) for number in range(6)]
+
+
+def write(folder: Path, table: pa.Table, **options: object) -> Path:
+    (folder / "set").mkdir(exist_ok=True)
+    pq.write_table(table, folder / "set/a.parquet", **options)
+    return folder / "set/a.parquet"
+
+
+def quarantined(outcome: object) -> list[tuple[str, str]]:
+    (commit,) = outcome.store.tasks(outcome.generation)  # type: ignore[attr-defined]
+    if commit.quarantine is None:
+        return []
+    table = pq.read_table(Path(outcome.store.root) / commit.quarantine.path)  # type: ignore[attr-defined]
+    return list(zip(table["reason"].to_pylist(), table["detail"].to_pylist(), strict=True))
+
+
+def assert_found(recipe: Recipe, media: list[dict[str, object]], expected: list[bytes]) -> None:
+    finder = MediaFinder(media_sources(recipe), "set")
+    found = [finder.find(one) for one in media]
+    assert [one["bytes"] if isinstance(one, dict) else one for one in found] == expected
+
+
+@pytest.mark.parametrize("kind", [IMAGE, pa.binary(), pa.large_binary(), pa.dictionary(pa.int32(), pa.binary())])
+def test_bytes_in_a_column_are_items_that_are_read_again_by_row_and_column(tmp_path: Path, kind: pa.DataType) -> None:
+    values: list[object] = [{"bytes": raw, "path": "x.png"} for raw in PICTURES] if kind == IMAGE else [*PICTURES]
+    image = pa.array(values, IMAGE if kind == IMAGE else pa.binary()).cast(kind)
+    table = pa.table(
+        {"image": image, "says": [f"Picture {n}" for n in range(6)], "lang": ["en"] * 6, "label": range(6)}
+    )
+    write(tmp_path, table, row_group_size=4)
+    recipe = recipe_of(tmp_path, RECIPE)
+    outcome = ingested(recipe)
+    found = rows(outcome)
+    assert [row["modality"] for row in found] == ["image"] * 6
+    assert found[5]["captions"] == [{"text": "Picture 5", "origin": "source", "language": "en"}]
+    metadata = json.loads(str(found[5]["metadata"]))
+    assert metadata == ({"image": {"path": "x.png"}, "label": 5} if kind == IMAGE else {"label": 5})
+    media = [row["media"][0] for row in found]  # type: ignore[index]
+    reference = media[5]["ref"]
+    assert (reference["container"], reference["offset"], reference["member"]) == ("parquet", 5, "image")
+    assert (media[5]["width"], media[5]["bytes"], media[5]["mime"]) == (1, len(PICTURES[5]), "image/png")
+    assert_found(recipe, media, PICTURES)
+    assert_found(recipe, media[::-1], PICTURES[::-1])
+    findings = audit_generation(outcome.store, outcome.generation, bind(recipe).ingest(outcome.store))
+    assert findings.problems == []
+
+
+def test_a_list_gives_several_items_and_names_and_bytes_mix(tmp_path: Path) -> None:
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set/b.png").write_bytes(PICTURES[1])
+    absolute = {"bytes": None, "path": str((tmp_path / "set/b.png").resolve())}
+    inside = {"bytes": PICTURES[0], "path": None}
+    lists = [[inside, None, {"bytes": None, "path": "b.png"}, absolute], [], None]
+    table = pa.table({"image": pa.array(lists, pa.list_(IMAGE)), "text": ["a", "b", "c"]})
+    write(tmp_path, table)
+    recipe = recipe_of(tmp_path, RECIPE.replace('"*"', '"*.parquet"').replace("root: set", f"root: {tmp_path}/set"))
+    first, second, third = rows(outcome := ingested(recipe))
+    assert [(row["modality"], row["text"]) for row in (first, second, third)] == [
+        ("image", "a"), ("text", "b"), ("text", "c"),
+    ]  # fmt: skip
+    assert json.loads(str(first["metadata"])) == {"absent_media": 1}
+    media: list[dict[str, object]] = first["media"]  # type: ignore[assignment]
+    assert [one["ref"]["member"] for one in media] == ["image[0]", None, None]  # type: ignore[index]
+    assert {one["ref"]["path"] for one in media[1:]} == {"b.png"}  # type: ignore[index]
+    assert_found(recipe, media, [PICTURES[0], PICTURES[1], PICTURES[1]])
+    assert quarantined(outcome) == []
+
+
+def test_rows_without_a_usable_medium_are_quarantined_alone(tmp_path: Path) -> None:
+    values = [
+        {"bytes": PICTURES[0], "path": None},
+        {"bytes": None, "path": None},
+        {"bytes": b"", "path": None},
+        {"bytes": b"<html><body>Not found", "path": "x.png"},
+        {"bytes": None, "path": "../recipe.yaml"},
+        {"bytes": None, "path": "/etc/passwd"},
+        {"bytes": None, "path": "gone.png"},
+        {"bytes": PICTURES[0][:20], "path": None},
+    ]
+    write(tmp_path, pa.table({"image": pa.array(values, IMAGE)}))
+    recipe = recipe_of(tmp_path, RECIPE)
+    outcome = ingested(recipe)
+    assert len(rows(outcome)) == 2  # a picture that was cut short is one, of which operators say so
+    assert quarantined(outcome) == [
+        ("missing_text", "no column 'text'"),
+        ("missing_media", "image: empty"),
+        ("missing_media", "image is text/html"),
+        ("missing_media", "column 'image': '../recipe.yaml': expected a path below the source's root"),
+        ("missing_media", "/etc/passwd: expected a path below the source's root"),
+        ("missing_media", "gone.png: No such file or directory"),
+    ]
+    findings = audit_generation(outcome.store, outcome.generation, bind(recipe).ingest(outcome.store))
+    assert findings.problems == []
+
+
+def test_a_medium_larger_than_the_limit_is_measured_but_not_given(tmp_path: Path) -> None:
+    large = png(1) + bytes(5000)
+    write(tmp_path, pa.table({"image": [large, PICTURES[0]]}))
+    recipe = recipe_of(tmp_path, RECIPE + "limits: {max_body_bytes: 4096}\n")
+    media = [row["media"][0] for row in rows(ingested(recipe))]  # type: ignore[index]
+    assert [one["bytes"] for one in media] == [len(large), len(PICTURES[0])]
+    finder = MediaFinder(media_sources(recipe), "set")
+    assert finder.find(media[0]) == Unavailable("a.parquet", TOO_LARGE)
+    assert isinstance(finder.find(media[1]), dict)
+
+
+def test_a_reference_to_no_row_or_no_column_says_so(tmp_path: Path) -> None:
+    write(tmp_path, pa.table({"image": PICTURES}))
+    recipe = recipe_of(tmp_path, RECIPE)
+    medium = rows(ingested(recipe))[0]["media"][0]  # type: ignore[index]
+    finder = MediaFinder(media_sources(recipe), "set")
+    for wrong in ({"offset": 6}, {"offset": -1}, {"member": "other"}, {"member": "image[0]"}):
+        assert finder.find({**medium, "ref": medium["ref"] | wrong}) == Unavailable("a.parquet", NOT_FOUND)
