@@ -29,6 +29,17 @@ STATUS = pa.field("status", pa.string(), nullable=False)
 MEDIA_IMAGE = "media.image"
 """Read by operators that look at pictures. Their kernels get batches of `IMAGES`, a row for each picture."""
 
+MEDIA_FILE = "media.file"
+"""Read by operators that look at the files of pictures. Their kernels get batches of `FILES`, a row for each."""
+
+FILES = pa.schema(
+    [
+        pa.field("mime", pa.string(), nullable=False),
+        pa.field("content", pa.large_binary(), nullable=False),
+    ]
+)
+"""Whole files of pictures, not decoded."""
+
 IMAGES = pa.schema(
     [
         pa.field("mime", pa.string(), nullable=False),
@@ -44,7 +55,7 @@ IMAGES = pa.schema(
 """Decoded pictures."""
 
 ITEMS = pa.field("items", pa.list_(pa.string()))
-"""The second column of a layer of pictures: for each item of the row, `ok` or why it was not measured."""
+"""The second column of a layer of items: for each item of the row, `ok` or why it was not measured."""
 
 MAX_KERNEL_BYTES = 512 << 20
 """The memory that a kernel may take for one text."""
@@ -107,8 +118,8 @@ class Operator:
     side: Callable[[Any], int | None] = field(default=_every_pixel)
     """For operators that look at pictures: to what their longer side is shrunk; None for every pixel.
 
-    Such an operator reads `media.image` alone and writes a row for each picture; the columns of its layer are lists,
-    aligned with the sample's media.
+    Such an operator reads `media.image` alone, or `media.file`, and writes a row for each picture; the columns of its
+    layer are lists, aligned with the sample's media.
     """
     memory: int = 1
     """The bytes of memory that its kernel takes at worst for each byte of a text. Texts for which that is more than

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.filters.operators import ITEMS, MEDIA_IMAGE, STATUS, TEXT, Kernel, Operator
+from winnow.filters.operators import ITEMS, MEDIA_FILE, MEDIA_IMAGE, STATUS, TEXT, Kernel, Operator
 from winnow.schemas.errors import StageError
 from winnow.schemas.tombstones import FORGOTTEN
 
@@ -19,10 +19,10 @@ STATUSES = ("ok", "not_selected", "no_text", "no_input", "too_large", "left_out"
 def layer_schema(operator: Operator, config: object) -> pa.Schema:
     """Return the columns of an operator's layer: the status first, and every measure nullable.
 
-    The layer of an operator that looks at pictures has a list for each measure, aligned with the sample's media.
+    The layer of an operator that looks at items has a list for each measure, aligned with the sample's media.
     """
     measures = [field.with_nullable(True) for field in operator.writes(config) if field.name != STATUS.name]
-    if MEDIA_IMAGE in operator.reads(config):
+    if not {MEDIA_IMAGE, MEDIA_FILE}.isdisjoint(operator.reads(config)):
         return pa.schema([STATUS, ITEMS, *(pa.field(field.name, pa.list_(field.type)) for field in measures)])
     return pa.schema([STATUS, *measures])
 

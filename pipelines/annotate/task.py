@@ -7,7 +7,7 @@ import apache_beam as beam
 import pyarrow as pa
 
 from winnow.filters.operators import TEXT, Kernel
-from winnow.pipelines.annotate.picture_rows import measure_pictures
+from winnow.pipelines.annotate.item_rows import measure_items
 from winnow.pipelines.annotate.rows import BatchRows, Excluded, measure
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.media.pictures import Pictures, PictureSource
@@ -74,19 +74,20 @@ def _measured(
         read = {name: rows[name] for name in columns_read(bound.where)}
         chosen = selected_rows(bound.where, read, rows.count)
     excluded = Excluded(chosen, part.left_out, part.forgotten)
-    if bound.reads_pictures:
+    if bound.reads_pictures or bound.reads_files:
         assert pictures is not None
-        side = bound.operator.side(bound.config)
-        return measure_pictures(bound.operator, kernel, bound.schema, side, rows, pictures, excluded)
+        looked_at = pictures.files() if bound.reads_files else pictures.decoded(bound.operator.side(bound.config))
+        return measure_items(bound.operator, kernel, bound.schema, looked_at, rows, excluded)
     names = bound.operator.reads(bound.config)
     return measure(bound.operator, kernel, bound.schema, names, rows, excluded, bound.max_text_bytes)
 
 
 def _pictures(context: AnnotationContext, pending: Sequence[BoundOperator], source: str, part: Part) -> Pictures | None:
     """The items of some rows, if an operator looks at them."""
-    if context.pictures is None or not any(bound.reads_pictures for bound in pending):
+    files = any(bound.reads_files for bound in pending)
+    if context.pictures is None or not (files or any(bound.reads_pictures for bound in pending)):
         return None
-    return Pictures(context.pictures, source, part.columns[MEDIA.name])
+    return Pictures(context.pictures, source, part.columns[MEDIA.name], keeps_files=files)
 
 
 def _coalesced_text(pending: list[BoundOperator], columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:

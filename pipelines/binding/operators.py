@@ -10,8 +10,10 @@ import pyarrow as pa
 
 from winnow.filters.image.decode.stills import DECODER, DecodeLimits, require_decoders
 from winnow.filters.operators import (
+    FILES,
     IMAGES,
     MAX_KERNEL_BYTES,
+    MEDIA_FILE,
     MEDIA_IMAGE,
     TEXT,
     Operator,
@@ -84,8 +86,13 @@ class BoundOperator:
 
     @property
     def reads_pictures(self) -> bool:
-        """Whether it looks at pictures."""
+        """Whether it looks at decoded pictures."""
         return MEDIA_IMAGE in self.operator.reads(self.config)
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether it looks at the files of pictures."""
+        return MEDIA_FILE in self.operator.reads(self.config)
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -98,6 +105,7 @@ class BoundOperator:
         return fingerprint_of(
             ({"depends": list(depends)} if depends else {})
             | ({"decoder": DECODER, **asdict(self.decoding)} if self.reads_pictures else {})
+            | ({"max_bytes": self.decoding.max_bytes} if self.reads_files else {})
             | {
                 "operator": self.operator.name,
                 "version": self.operator.version,
@@ -264,7 +272,7 @@ def _bind(
     for name in operator.reads(config):
         if name == TEXT:
             names += recipe.text
-        elif name == MEDIA_IMAGE:
+        elif name in (MEDIA_IMAGE, MEDIA_FILE):
             names.append(MEDIA.name)
         elif name in known:
             names.append(name)
@@ -289,12 +297,14 @@ def _bind(
         max_text_bytes=min(recipe.limits.max_text_bytes, MAX_KERNEL_BYTES // operator.memory),
         decoding=DecodeLimits(recipe.limits.max_body_bytes, recipe.limits.max_image_pixels),
         columns=tuple(column for column in columns if column is not None),
-        input_schema=IMAGES
-        if MEDIA_IMAGE in operator.reads(config)
-        else pa.schema([(name, _type(name, known)) for name in operator.reads(config)]),
+        input_schema=_ITEMS.get(operator.reads(config))
+        or pa.schema([(name, _type(name, known)) for name in operator.reads(config)]),
         path=where,
         place=entry.place,
     )
+
+
+_ITEMS: Mapping[tuple[str, ...], pa.Schema] = {(MEDIA_IMAGE,): IMAGES, (MEDIA_FILE,): FILES}
 
 
 def _type(name: str, known: Mapping[str, ColumnInfo]) -> pa.DataType:

@@ -1,24 +1,25 @@
 """From the references of some rows to decoded pictures, each decoded once for every operator that looks at it.
 
-A picture that cannot be had or decoded is no failure: it gets a status. Decoded pictures are held up to a number of
-bytes; beyond that they are given in several batches.
+A picture that cannot be had or decoded is no failure: it gets a status. Decoded pictures, and files, are held up to a
+number of bytes; beyond that they are given in several batches.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.filters.image.decode.stills import DecodeLimits, Still, UndecodableError, scale_of, sized
-from winnow.filters.operators import IMAGES
+from winnow.filters.image.decode.stills import TOO_LARGE, DecodeLimits, Still, UndecodableError, scale_of, sized
+from winnow.filters.operators import FILES, IMAGES
 from winnow.pipelines.media.references import MediaFinder, MediaSources, Unavailable
 from winnow.pipelines.media.rooms import HELD_BYTES, Room
 
-__all__ = ["NOT_AN_IMAGE", "OK", "PictureSource", "Pictures", "batch_of"]
+__all__ = ["NOT_AN_IMAGE", "OK", "Items", "PictureSource", "Pictures", "batch_of"]
 
 OK = "ok"
 NOT_AN_IMAGE = "not_an_image"
@@ -34,6 +35,26 @@ class PictureSource:
     held_bytes: int = HELD_BYTES  # of decoded pixels; a larger picture is held alone
 
 
+@dataclass(frozen=True)
+class Items:
+    """The items of some rows, as one operator looks at them.
+
+    Attributes:
+        offsets: Where the items of each row begin, and their end.
+        statuses: Why an item is in no batch; filled while batches are given.
+        batches: From numbers of items, ascending, to batches of those that can be looked at, with their numbers.
+    """
+
+    offsets: NDArray[np.int64]
+    statuses: Sequence[str | None]
+    batches: Callable[[NDArray[np.int64]], Iterator[tuple[NDArray[np.int64], pa.RecordBatch]]]
+
+    def items_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The items of these rows, in order."""
+        parts = [np.arange(self.offsets[row], self.offsets[row + 1]) for row in rows.tolist()]
+        return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+
 class Pictures:
     """The items of some rows of one source, decoded when they are first asked for.
 
@@ -41,9 +62,10 @@ class Pictures:
         source: Where they are read.
         name: The source of the rows.
         media: The items of each row.
+        keeps_files: Whether some operator asks for files, which are kept for the others then.
     """
 
-    def __init__(self, source: PictureSource, name: str, media: pa.ListArray) -> None:
+    def __init__(self, source: PictureSource, name: str, media: pa.ListArray, *, keeps_files: bool = False) -> None:
         self._source, self._name = source, name
         self._items: Sequence[dict[str, Any]] = media.flatten().to_pylist()  # a few for each row; each reads a file
         counts = media.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
@@ -52,11 +74,17 @@ class Pictures:
         self._stills: dict[tuple[int, int], Still] = {}  # by item and scale
         self._sides: dict[int, tuple[int, int]] = {}  # of items that have been decoded; those of their rows may lie
         self._room = Room(source.held_bytes)
+        self._files: dict[int, bytes] = {}
+        self._left = source.held_bytes if keeps_files else 0  # bytes of files that are still kept
+        self._unread: list[str | None] = [None] * len(self._items)
 
-    def items_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The items of these rows, in order."""
-        parts = [np.arange(self.offsets[row], self.offsets[row + 1]) for row in rows.tolist()]
-        return np.concatenate(parts) if parts else np.empty(0, np.int64)
+    def decoded(self, side: int | None) -> Items:
+        """The items, for an operator that looks at pictures of at most this side."""
+        return Items(self.offsets, self.statuses, partial(self.batches, side=side))
+
+    def files(self) -> Items:
+        """The items, for an operator that looks at their files, with `winnow.filters.operators.FILES`."""
+        return Items(self.offsets, self._unread, self._file_batches)
 
     def batches(self, items: NDArray[np.int64], side: int | None) -> Iterator[tuple[NDArray[np.int64], pa.RecordBatch]]:
         """Yields the decodable ones of these items, with `winnow.filters.operators.IMAGES`, some at a time.
@@ -82,6 +110,47 @@ class Pictures:
                 held += still.pixels.nbytes
         yield self._given(found, stills)
 
+    def _file_batches(self, items: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], pa.RecordBatch]]:
+        found: list[int] = []
+        contents: list[bytes] = []
+        held = 0
+        with closing(MediaFinder(self._source.media, self._name)) as finder:
+            for item in items.tolist():
+                mime = self._items[item]["mime"] or ""
+                if not mime.startswith("image/"):
+                    self._unread[item] = NOT_AN_IMAGE
+                    continue
+                content = self._content(finder, item)
+                if content is None or len(content) > self._source.limits.max_bytes:
+                    self._unread[item] = UNAVAILABLE if content is None else TOO_LARGE
+                    continue
+                if found and held + len(content) > self._source.held_bytes:
+                    yield self._files_of(found, contents)
+                    found, contents, held = [], [], 0
+                self._unread[item] = OK
+                found.append(item)
+                contents.append(content)
+                held += len(content)
+        yield self._files_of(found, contents)
+
+    def _files_of(self, items: Sequence[int], contents: Sequence[bytes]) -> tuple[NDArray[np.int64], pa.RecordBatch]:
+        mimes = [self._items[item]["mime"] for item in items]
+        columns = [pa.array(mimes, pa.string()), pa.array(contents, pa.large_binary())]
+        return np.array(items, np.int64), pa.RecordBatch.from_arrays(columns, schema=FILES)
+
+    def _content(self, finder: MediaFinder, item: int) -> bytes | None:
+        """An item's bytes; None if they cannot be had."""
+        if item in self._files:
+            return self._files[item]
+        found = finder.find(self._items[item])
+        if isinstance(found, Unavailable):
+            return None
+        content: bytes = found["bytes"]
+        if len(content) <= self._left:
+            self._files[item] = content
+            self._left -= len(content)
+        return content
+
     def _given(self, items: Sequence[int], stills: Sequence[Still]) -> tuple[NDArray[np.int64], pa.RecordBatch]:
         given = [self._items[item] for item in items]
         frames = [one["frames"] for one in given]
@@ -98,12 +167,12 @@ class Pictures:
         if not mime.startswith("image/"):
             self.statuses[item] = NOT_AN_IMAGE
             return None
-        found = finder.find(medium)
-        if isinstance(found, Unavailable):
+        content = self._content(finder, item)
+        if content is None:
             self.statuses[item] = UNAVAILABLE
             return None
         try:
-            still = self._room.decode(found["bytes"], mime, self._source.limits, side)
+            still = self._room.decode(content, mime, self._source.limits, side)
         except UndecodableError as error:
             self.statuses[item] = error.reason
             return None

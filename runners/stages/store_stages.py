@@ -198,7 +198,7 @@ def measure(run: StageRun, recipe: BoundRecipe, state: StoreState, one_pass: Pas
 
 
 def _pictures(recipe: BoundRecipe, one_pass: Pass) -> PictureSource | None:
-    reading = [bound for bound in one_pass.operators if bound.reads_pictures]
+    reading = [bound for bound in one_pass.operators if bound.reads_pictures or bound.reads_files]
     return PictureSource(media_sources(recipe.config), reading[0].decoding) if reading else None
 
 

@@ -17,7 +17,7 @@ store: {path: store, seed: 7, shard_rows: 4}
 sources:
   pictures: {root: pictures, files: ["*"], class: public}
 limits: {max_image_pixels: 40_000}
-annotate: [image.geometry, {image.quality: {side: 64}}, image.pdq]
+annotate: [image.geometry, {image.quality: {side: 64}}, image.pdq, image.rights]
 keep:
   - {drop: list_min(image.geometry.shorter) < 50, reason: small, when_null: drop}
   - {drop: list_max(image.quality.sharpness) < 10, reason: blurred, when_null: drop}
@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
     Image.new("RGB", (400, 400)).save(pictures / "f.png")
     (pictures / "g.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
     exif = Image.Exif()
-    exif[274] = 6
+    exif[274], exif[315] = 6, "Ana"
     Image.fromarray(noise).save(pictures / "h.jpg", exif=exif)
     (tmp_path / "recipe.yaml").write_text(RECIPE)
     return tmp_path
@@ -67,6 +67,8 @@ def test_each_picture_is_measured_or_says_why_not_and_rules_read_lists(folder: P
     assert [one["orientation"] for one in media] == [1, 1, 1, 1, 1, 1, None, 6]
     hashed = column(folder, "image.pdq", "hash")
     assert all(isinstance(one, bytes) and len(one) == 32 for one in (hashed[0], hashed[7]))
+    assert column(folder, "image.rights", "creator") == [*[None] * 7, "Ana"]
+    assert column(folder, "image.rights", "opted_out") == [*[False] * 6, None, False]
     plan = ended(run_here(folder, "plan", "recipe.yaml"))
     assert "5 of 8 samples dropped" in plan
     assert_clean(folder)

@@ -20,9 +20,11 @@ __all__ = [
     "Walk",
     "boxes",
     "boxes_at",
+    "gif_blocks",
     "jpeg_segments",
     "png_chunks",
     "riff_chunks",
+    "tiff_entries",
     "tiff_following",
     "tiff_numbers",
     "tiff_start",
@@ -33,6 +35,7 @@ MOST_LOOKS: Final = 4096  # segments, chunks, boxes or entries; a photograph has
 FRAME_MARKERS: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # tables and an extension lie between them
 _BARE: Final = frozenset((0x01, *range(0xD0, 0xD9)))  # markers without a segment
 _FILL, _END, _SCAN = 0xFF, 0xD9, 0xDA
+_TIFF_SIZES: Final = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}  # of values
 _TIFF_NUMBERS: Final = {1: "B", 3: "H", 4: "I", 16: "Q"}
 
 
@@ -162,6 +165,39 @@ def riff_chunks(walk: Walk) -> Iterator[Part]:
         raise UnreadableError
 
 
+def gif_blocks(walk: Walk) -> Iterator[Part]:
+    """The blocks of a GIF file: frames, of kind `,`, and extensions, of kind `!` with their label."""
+    at = _after_colours(walk, 10, 13)
+    while at < walk.size:  # a file may lack its end
+        kind = walk.at(at, 1)
+        if kind == b"!":
+            end = _after_chain(walk, at + 2)
+            yield Part(walk.at(at, 2), at + 2, end - at - 2)
+        elif kind == b",":
+            end = _after_chain(walk, _after_colours(walk, at + 9, at + 10) + 1)
+            yield Part(kind, at + 1, end - at - 1)
+        elif kind == b";":
+            return
+        else:
+            raise UnreadableError
+        at = end
+
+
+def _after_colours(walk: Walk, flags_at: int, at: int) -> int:
+    """The place after a table of colours, if the flags announce one."""
+    (flags,) = walk.at(flags_at, 1)
+    return at + (3 << (flags & 7) + 1 if flags & 0x80 else 0)
+
+
+def _after_chain(walk: Walk, at: int) -> int:
+    """The place after a chain of blocks, each with its length before it."""
+    while True:
+        (length,) = walk.at(at, 1)
+        at += 1 + length
+        if not length:
+            return at
+
+
 def tiff_start(walk: Walk) -> int:
     """Where the first directory of a classic or big TIFF file, or of EXIF data, is."""
     order, big = _tiff_kind(walk)
@@ -194,6 +230,21 @@ def _directory(walk: Walk, at: int) -> tuple[str, int, int, int]:
     order, big = _tiff_kind(walk)
     (count,) = walk.unpack(order + ("Q" if big else "H"), at)
     return order, at + (8 if big else 2), count, 20 if big else 12
+
+
+def tiff_entries(walk: Walk, at: int) -> Iterator[tuple[int, Part]]:
+    """The tags of the directory of a TIFF file or EXIF data at a place, each with where its values are."""
+    order, start, count, step = _directory(walk, at)
+    pointer = "Q" if step == 20 else "I"
+    held = struct.calcsize(pointer)
+    for entry in range(start, start + count * step, step):
+        tag, kind = walk.unpack(f"{order}HH", entry)
+        (values,) = walk.unpack(order + pointer, entry + 4)
+        size = values * _TIFF_SIZES.get(kind, 1)
+        place = entry + 4 + held
+        if size > held:
+            (place,) = walk.unpack(order + pointer, place)
+        yield tag, Part(b"", place, size)
 
 
 def _tiff_kind(walk: Walk) -> tuple[str, bool]:

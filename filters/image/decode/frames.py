@@ -11,6 +11,7 @@ from winnow.filters.image.decode.containers import (
     Bytes,
     UnreadableError,
     Walk,
+    gif_blocks,
     png_chunks,
     riff_chunks,
     tiff_following,
@@ -22,7 +23,6 @@ __all__ = ["MOST_BLOCKS", "image_frames"]
 MOST_BLOCKS: Final = 1 << 16  # a GIF of 16 MiB has as many
 
 _ANIMATED: Final = 0x02  # flag of a WebP's VP8X chunk
-_EXTENSION, _IMAGE, _END = 0x21, 0x2C, 0x3B  # of a GIF
 
 
 def image_frames(image: Bytes, mime: str) -> int | None:
@@ -52,35 +52,7 @@ def _png(walk: Walk) -> int:
 
 
 def _gif(walk: Walk) -> int:
-    at = _after_colours(walk, 10, 13)
-    frames = 0
-    while at < walk.size:  # a file may lack its end
-        (kind,) = walk.at(at, 1)
-        if kind == _END:
-            break
-        if kind == _EXTENSION:
-            at = _after_blocks(walk, at + 2)
-        elif kind == _IMAGE:
-            at = _after_blocks(walk, _after_colours(walk, at + 9, at + 10) + 1)
-            frames += 1
-        else:
-            raise UnreadableError
-    return frames
-
-
-def _after_colours(walk: Walk, flags_at: int, at: int) -> int:
-    """The place after a table of colours, if the flags announce one."""
-    (flags,) = walk.at(flags_at, 1)
-    return at + (3 << (flags & 7) + 1 if flags & 0x80 else 0)
-
-
-def _after_blocks(walk: Walk, at: int) -> int:
-    """The place after a chain of blocks, each with its length before it."""
-    while True:
-        (length,) = walk.at(at, 1)
-        at += 1 + length
-        if not length:
-            return at
+    return sum(part.kind == b"," for part in gif_blocks(walk))
 
 
 def _webp(walk: Walk) -> int:

@@ -103,7 +103,7 @@ def test_pixels_never_change_while_they_are_held(
     given: list[tuple[int | None, Batches]] = []
     for _ in range(2):  # the next rows, while the batches of these are still held
         pictures = pictures_of(sources, [[medium(number) for number in row] for row in numbers], held)
-        items = pictures.items_of(np.arange(len(numbers)))
+        items = pictures.decoded(None).items_of(np.arange(len(numbers)))
         given += [(side, list(pictures.batches(items, side))) for side in sides]
         assert pictures.statuses == [OK] * len(flat)
     for side, batches in given:
