@@ -39,6 +39,13 @@ class Framing:
     deviation: tuple[float, ...] = (0.5, 0.5, 0.5)  # the divisor after that
     colours: Literal["rgb", "bgr"] = "rgb"  # the order in which the network has them
 
+    @property
+    def decoded_side(self) -> int:
+        """To what the longer side of pictures may be shrunk before: what is cut out has twice the pixels it needs."""
+        if self.fit == "crop":
+            return 2 * round(self.side / self.keep)
+        return 2 * self.side if self.fit == "stretch" else self.side
+
 
 MULTIPLE = 32  # of the sides that `pad` gives: such networks halve them five times
 

@@ -306,6 +306,7 @@ def test_an_archive_can_be_an_asset_as_it_is(tmp_path: Path) -> None:
 
 
 DIGESTS = {
+    "efficientnet-lite0.features": "c2f39f3394cc6351",
     "centerface": "4a0395997f1f809c",
     "toxicity.en": "19e24a3f1f408e93",
     "ut1-adult": "0314910fc232f139",
@@ -328,6 +329,7 @@ def test_assets_come_in_the_order_of_the_operators_that_declare_them_and_no_name
     assert names == [
         "small.list",
         "lid.176",
+        "efficientnet-lite0.features",
         "centerface",
         "toxicity.en",
         "wordlists.core",

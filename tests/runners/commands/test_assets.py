@@ -40,7 +40,7 @@ def test_an_optional_one_is_fetched_by_its_name_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     optional = tuple(asset for asset in all_assets() if asset.optional)
-    assert [asset.name for asset in optional[:1]] == ["centerface"]
+    assert [asset.name for asset in optional[:1]] == ["efficientnet-lite0.features"]
     monkeypatch.setattr("winnow.pipelines.assets.all_assets", lambda: optional)
     assert run("fetch") == 0
     assert list(tmp_path.iterdir()) == []

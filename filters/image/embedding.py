@@ -1,0 +1,100 @@
+"""Embeddings of pictures: a vector for each, close for pictures that show the same, by a network's features.
+
+EfficientNet-lite0's by default: of a published package, trained to name 1,000 kinds of things; or those of any encoder
+that the user gives as an ONNX file. Vectors have unit length and are rounded to multiples of 1/4096, which changes a
+cosine by some 10⁻⁵. Values are pinned (law 4).
+"""
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from winnow.filters.image.decode.batches import pixels_of
+from winnow.filters.models.pictures.efficientnet import FEATURES
+from winnow.filters.models.pictures.framing import Framing
+from winnow.filters.models.pictures.networks import NOT_FINITE, PictureNetwork
+from winnow.filters.operators import MEDIA_IMAGE, STATUS, Assets, Kernel, Operator
+from winnow.schemas.efficientnet import DEVIATION, MEAN, POOLED, SIDE
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.recipe.checks import Between
+
+NAME = "image.embedding"
+NO_FEATURES = "no_features"
+"""The network gave zeros alone, which have no direction."""
+
+WRITES = pa.schema([STATUS, pa.field("vector", pa.list_(pa.float32()))])  # all of a layer have `dimensions` numbers
+STEP: Final = 1 / 4096
+_PUBLISHED: Final = Framing(SIDE, "crop", mean=(MEAN,) * 3, deviation=(DEVIATION,) * 3)
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingConfig:
+    """The encoder, and what it sees."""
+
+    model: str = FEATURES.name  # or the path of an ONNX file
+    output: str = ""  # the network's output by name; the first if not set
+    dimensions: Annotated[int, Between(2, 16_384)] = POOLED
+    framing: Framing = field(default_factory=lambda: _PUBLISHED)
+
+
+def embeddings(batch: pa.RecordBatch, config: EmbeddingConfig, network: PictureNetwork) -> pa.RecordBatch:
+    """The layer of `winnow.filters.operators.IMAGES`."""
+    statuses = []
+    vectors = np.zeros((batch.num_rows, config.dimensions), np.float32)
+    for number, pixels in enumerate(pixels_of(batch)):  # some 10 ms each
+        (found,) = network(pixels)
+        status, vectors[number] = unit_vector(found.reshape(-1))
+        statuses.append(status)
+    absent = np.array([status != "ok" for status in statuses], np.bool_)
+    lengths = np.where(absent, 0, config.dimensions)
+    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
+    rows = pa.ListArray.from_arrays(
+        pa.array(offsets, mask=np.append(absent, False)), pa.array(vectors[~absent].reshape(-1))
+    )
+    return pa.RecordBatch.from_arrays([pa.array(statuses, pa.string()), rows], schema=WRITES)
+
+
+def unit_vector(features: NDArray[np.float32]) -> tuple[str, NDArray[np.float32]]:
+    """The status of a picture, and its vector: zeros unless that is `ok`."""
+    exact = features.astype(np.float64)
+    if not np.isfinite(exact).all():
+        return NOT_FINITE, np.zeros(len(features), np.float32)
+    largest = np.abs(exact).max(initial=0)
+    if largest == 0:
+        return NO_FEATURES, np.zeros(len(features), np.float32)
+    exact /= largest  # squares of large numbers would overflow
+    exact /= np.sqrt(np.square(exact).sum())
+    return "ok", (np.round(exact / STEP) * STEP).astype(np.float32)
+
+
+def _load(config: EmbeddingConfig, assets: Assets) -> Kernel:
+    path = assets.path(config.model)
+    network = PictureNetwork(NAME, path, config.framing, (config.output,) if config.output else ())
+    numbers = int(np.prod(network.shapes[0], dtype=np.int64))
+    if max(network.shapes[0], default=0) != numbers:
+        shape = list(network.shapes[0])
+        raise RecipeError(f"{path}: the output for a picture is of shape {shape}; expected one vector: set `output`")
+    if numbers != config.dimensions:
+        raise RecipeError(f"{path}: the network gives {numbers} numbers for a picture; set `dimensions` to {numbers}")
+    return partial(embeddings, config=config, network=network)
+
+
+OPERATOR = Operator(
+    name=NAME,
+    version=1,
+    summary="a vector for each picture, by EfficientNet-lite0 or an encoder of your own",
+    config=EmbeddingConfig,
+    reads=lambda _: (MEDIA_IMAGE,),
+    writes=lambda _: WRITES,
+    load=_load,
+    needs=(),
+    side=lambda config: config.framing.decoded_side,
+    assets=lambda config: (config.model,),
+    declares=(FEATURES,),
+    resource="model",
+    reasons=(NOT_FINITE, NO_FEATURES),
+)
