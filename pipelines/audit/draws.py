@@ -50,7 +50,7 @@ class DrawsTask(TaskLine):
 
 
 @dataclass(slots=True)
-class DrawsFound(TaskLine):
+class DrawsFound:
     """What was found in the draws of a task, by output and stratum."""
 
     problems: list[str] = field(default_factory=list)

@@ -55,7 +55,7 @@ class FilesTask(TaskLine):
 
 
 @dataclass(slots=True)
-class FilesFound(TaskLine):
+class FilesFound:
     """What was found in the files of a task."""
 
     problems: list[str] = field(default_factory=list)  # each begins with the file

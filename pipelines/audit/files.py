@@ -30,7 +30,7 @@ class FilesTask(TaskLine):
 
 
 @dataclass(slots=True)
-class FilesFound(TaskLine):
+class FilesFound:
     """What is wrong with the files of a task."""
 
     problems: list[str] = field(default_factory=list)

@@ -44,7 +44,7 @@ class ObjectsTask(TaskLine):
 
 
 @dataclass(slots=True)
-class ObjectsFound(TaskLine):
+class ObjectsFound:
     """What is wrong with the objects of a task; empty if nothing is."""
 
     problems: list[str] = field(default_factory=list)

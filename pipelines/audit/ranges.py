@@ -29,7 +29,7 @@ class RangesTask(TaskLine):
 
 
 @dataclass(slots=True)
-class RangesFound(TaskLine):
+class RangesFound:
     """What is wrong with the ranges of a task."""
 
     footers: dict[str, int] = field(default_factory=dict)  # the rows of tables with others than committed; or -1

@@ -47,7 +47,7 @@ class SourcesTask(TaskLine):
 
 
 @dataclass(slots=True)
-class SourcesFound(TaskLine):
+class SourcesFound:
     """What was found in the files of a task."""
 
     problems: list[str] = field(default_factory=list)

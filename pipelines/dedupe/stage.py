@@ -9,7 +9,7 @@ from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
 from winnow.pipelines.dedupe.task import GlobalKey
 from winnow.pipelines.dedupe.verdicts import find_verdicts
 from winnow.pipelines.query.columns import column_of
-from winnow.pipelines.running.shard_list import put_hidden_rows
+from winnow.pipelines.running.shard_list import put_hidden_rows_of
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import Hiding, load_hiding
@@ -150,18 +150,17 @@ def make_search(
     verdicts = {} if near is None else find_verdicts(store.objects, near.scheme)
     name = fingerprint_of({kind: key.covered for kind, key in keys.items()})
     scratch = f"{layout.SCRATCH}dedupe/{name}"
-    hidden = put_hidden_rows(store.objects, state, hiding, scratch)
     shards = [
         CoveredShard(
             shard.shard,
             source,
             shard.object.rows,
             {layout.SAMPLES: shard.object.path, **{layer: objects[layer][shard.shard] for layer in sorted(layers)}},
-            hidden.get(shard.shard, 0),
-            verdicts.get(shard.shard, ()),
+            verdicts=verdicts.get(shard.shard, ()),
         )
         for source, shard in _in_order(state)
     ]
+    shards = put_hidden_rows_of(store.objects, scratch, shards, state, hiding)
     pdq = recipe.config.dedupe.pdq if recipe.config.dedupe is not None and "pdq" in keys else None
     return Search(store, put_shards(store.objects, shards), scratch, kinds, text, near, pdq)
 

@@ -31,7 +31,7 @@ class RewriteTask(TaskLine):
 
 
 @dataclass(slots=True)
-class Rewritten(TaskLine):
+class Rewritten:
     """What objects became, in their order, with the paths of their statistics."""
 
     made: list[tuple[ObjectRecord, str]] = field(default_factory=list)
@@ -47,7 +47,7 @@ class CleanTask(TaskLine):
 
 
 @dataclass(slots=True)
-class Cleaned(TaskLine):
+class Cleaned:
     """Which of the tasks' ranges quote a forgotten record, and what became of those that were written anew."""
 
     quoting: list[bool] = field(default_factory=list)

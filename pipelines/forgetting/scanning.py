@@ -56,7 +56,7 @@ class ScanTask(TaskLine):
 
 
 @dataclass(slots=True)
-class ScanFound(TaskLine):
+class ScanFound:
     """What a task found, beside its scans."""
 
     met: list[str] = field(default_factory=list)  # the hashes of selectors that matched a row

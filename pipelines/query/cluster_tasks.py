@@ -18,14 +18,15 @@ from winnow.pipelines.query.basis import basis_of
 from winnow.pipelines.query.cluster_counts import Gathered, Heads, Overview, gather
 from winnow.pipelines.query.cluster_rows import read_clusters
 from winnow.pipelines.query.duplicates import LANGUAGE, Browser
+from winnow.pipelines.running.job_tasks import Jobs
+from winnow.pipelines.running.shard_groups import group_shards, over_groups
 from winnow.pipelines.running.shard_list import ListedShard, ShardList
-from winnow.pipelines.running.shard_pass import ShardPass, listed_shards
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.tables import read_batches
 from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.identity import fingerprint_of
-from winnow.schemas.records import Basis, from_json, to_json
+from winnow.schemas.records import Basis
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind, layer_of_kind
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class ClusterShard(ListedShard):
 
 
 @dataclass(frozen=True, slots=True)
-class _Described:
+class Described:
     """The facts of the largest clusters."""
 
     clusters: tuple[Gathered, ...]
@@ -79,17 +80,16 @@ class ClusterTasks:
     shards: ShardList[ClusterShard]
     steps: "JobSteps"
 
-    @property
-    def counting(self) -> ShardPass:
-        """The pass that counts clusters, and finds the largest."""
-        return ShardPass(self.steps, f"Clusters-{self.kind}", self.shards.groups, self.count)
+    def counting(self, jobs: Jobs) -> Iterator[Heads]:
+        """Run the pass that counts clusters, and finds the largest."""
+        return over_groups(self.steps, jobs, f"Clusters-{self.kind}", self.shards, self.count, Heads)
 
-    def describing(self, heads: Heads) -> ShardPass:
-        """The pass that collects what is shown of the largest."""
-        ids = tuple(one.id for one in heads.largest)
-        return ShardPass(self.steps, f"Largest-{self.kind}", self.shards.groups, partial(self.describe, ids))
+    def describing(self, ids: Sequence[str], jobs: Jobs) -> Iterator[Described]:
+        """Run the pass that collects what is shown of the largest."""
+        work = partial(self.describe, tuple(ids))
+        return over_groups(self.steps, jobs, f"Largest-{self.kind}", self.shards, work, Described)
 
-    def count(self, group: int) -> bytes:
+    def count(self, group: int) -> Heads:
         """Count the clusters that rows of a range of shards name."""
 
         def counted(number: int) -> Heads:
@@ -98,7 +98,7 @@ class ClusterTasks:
                 heads.add(self.kind, batch, start, np.zeros(0, np.int64) if hidden is None else hidden)
             return heads
 
-        return to_json(self.counted(self._each(group, counted)))
+        return self.counted(self._each(group, counted))
 
     def counted(self, parts: Iterable[Heads]) -> Heads:
         """Add up the results of tasks."""
@@ -107,22 +107,22 @@ class ClusterTasks:
             found.absorb(one)
         return found
 
-    def describe(self, ids: Sequence[str], group: int) -> bytes:
+    def describe(self, ids: Sequence[str], group: int) -> Described:
         """Collect the facts of these clusters from a range of shards."""
-        return to_json(self.described(ids, self._each(group, partial(self._facts, ids))))
+        return self.described(ids, self._each(group, partial(self._facts, ids)))
 
-    def described(self, ids: Sequence[str], parts: Iterable[_Described]) -> _Described:
+    def described(self, ids: Sequence[str], parts: Iterable[Described]) -> Described:
         """Join the results of tasks."""
         found = [Gathered() for _ in ids]
         for some in parts:
             for one, more in zip(found, some.clusters, strict=False):  # a shard without any gives nothing
                 one.absorb(more)
-        return _Described(tuple(found))
+        return Described(tuple(found))
 
     def _each(self, group: int, work: Callable[[int], T]) -> Iterator[T]:
         return each(self.objects, work, self.shards.in_group(group), TABLES_AT_ONCE)
 
-    def _facts(self, ids: Sequence[str], number: int) -> _Described:
+    def _facts(self, ids: Sequence[str], number: int) -> Described:
         shard, layer = self.shards.all[number], layer_of_kind(self.kind)
         wanted = pa.array([bytes.fromhex(one) for one in ids], pa.binary(ID_BYTES))
         found = [Gathered() for _ in ids]
@@ -135,13 +135,13 @@ class ClusterTasks:
                 gather(found, shard, start, rows, of, batch, layer)
                 parts.append((rows + start, of))
         if not parts:
-            return _Described(())
+            return Described(())
         rows, of = (np.concatenate(part) for part in zip(*parts, strict=True))
         for at, count in enumerate(np.bincount(of, minlength=len(ids)).tolist()):
             if count:
                 found[at].sources[shard.source] = count
         self._count_languages(found, shard, rows, of)
-        return _Described(tuple(found))
+        return Described(tuple(found))
 
     def _count_languages(
         self, found: Sequence[Gathered], shard: ClusterShard, rows: NDArray[np.int64], of: NDArray[np.int64]
@@ -183,7 +183,7 @@ def cluster_tasks(browser: Browser, kind: Kind, most: int, steps: "JobSteps") ->
         columns = tuple(browser.columns(kind, row))
         shards.append(ClusterShard(row.shard, row.source, row.rows, objects, columns=columns))
     hidden = {shard: one.rows for shard, one in browser.hidden.items()}
-    listed = listed_shards(steps, ClusterShard, shards, hidden)
+    listed = group_shards(steps, ClusterShard, shards, hidden)
     return ClusterTasks(browser.store.objects, kind, most, listed, steps)
 
 
@@ -192,11 +192,10 @@ def _layers(browser: Browser, kind: Kind) -> tuple[str, ...]:
     return (layout.SAMPLES, layer_of_kind(kind), *there)
 
 
-def kept_clusters(basis: Basis, tasks: ClusterTasks, results: Callable[[ShardPass], Iterator[bytes]]) -> KeptClusters:
+def kept_clusters(basis: Basis, tasks: ClusterTasks, jobs: Jobs) -> KeptClusters:
     """Run both passes."""
-    heads = tasks.counted(from_json(Heads, raw, "clusters") for raw in results(tasks.counting))
+    heads = tasks.counted(tasks.counting(jobs))
     ids = [one.id for one in heads.largest]
     if not ids:
         return KeptClusters(basis, heads, ())
-    parts = (from_json(_Described, raw, "clusters") for raw in results(tasks.describing(heads)))
-    return KeptClusters(basis, heads, tasks.described(ids, parts).clusters)
+    return KeptClusters(basis, heads, tasks.described(ids, tasks.describing(ids, jobs)).clusters)

@@ -13,15 +13,16 @@ import pyarrow.compute as pc
 
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.query.find_sample import Place
+from winnow.pipelines.running.job_tasks import Jobs
+from winnow.pipelines.running.shard_groups import group_shards, over_groups
 from winnow.pipelines.running.shard_list import ListedShard, ShardList
-from winnow.pipelines.running.shard_pass import ShardPass, listed_shards
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.tables import read_batches, read_rows
 from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.errors import StoreError, WinnowError
-from winnow.schemas.records import Generation, from_json, to_json
+from winnow.schemas.records import Generation
 
 if TYPE_CHECKING:
     from winnow.pipelines.running.job_steps import JobSteps
@@ -102,18 +103,13 @@ class SearchTasks:
     shards: ShardList[ListedShard]
     steps: "JobSteps"
 
-    @property
-    def searching(self) -> ShardPass:
-        """The pass over all shards."""
-        return ShardPass(self.steps, "Search", self.shards.groups, self.search)
+    def found(self, jobs: Jobs) -> Found:
+        """Search all shards."""
+        return self._first(over_groups(self.steps, jobs, "Search", self.shards, self.search, Found))
 
-    def search(self, group: int) -> bytes:
+    def search(self, group: int) -> Found:
         """Search a range of shards, until there is enough; little is read after that, on a disk nothing."""
-        return to_json(self._first(each(self.objects, self._of_shard, self.shards.in_group(group), TABLES_AT_ONCE)))
-
-    def found(self, results: Iterable[bytes]) -> Found:
-        """Join the results of tasks."""
-        return self._first(from_json(Found, raw, "search") for raw in results)
+        return self._first(each(self.objects, self._of_shard, self.shards.in_group(group), TABLES_AT_ONCE))
 
     def _first(self, parts: Iterable[Found]) -> Found:
         total = Found()
@@ -145,7 +141,7 @@ def search_tasks(store: Store, generation: Generation, wanted: Wanted, steps: "J
     rows = store.manifest(generation, layout.SAMPLES)
     shards = [ListedShard(row.shard, row.source, row.rows, {layout.SAMPLES: row.object}) for row in rows]
     hidden = {shard: one.rows for shard, one in hidden_rows(store, generation).items()}
-    return SearchTasks(store.objects, wanted, listed_shards(steps, ListedShard, shards, hidden), steps)
+    return SearchTasks(store.objects, wanted, group_shards(steps, ListedShard, shards, hidden), steps)
 
 
 def the_one(store: Store, generation: Generation, wanted: Wanted, found: Found) -> Place:

@@ -36,11 +36,11 @@ from winnow.pipelines.rules.score_overlaps import (
     overlaps_with_rules,
     votes_of_scores,
 )
+from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.running.scratch_parts import put_arrays, put_part, read_arrays, read_part
+from winnow.pipelines.running.shard_groups import group_shards, over_groups
 from winnow.pipelines.running.shard_list import ListedShard, ShardList
-from winnow.pipelines.running.shard_pass import ShardPass, listed_shards
 from winnow.pipelines.store.hiding.scans import NOTHING
-from winnow.schemas.records import from_json, to_json
 
 if TYPE_CHECKING:
     from winnow.pipelines.running.job_steps import JobSteps
@@ -87,18 +87,7 @@ class DecisionTasks:
     shards: ShardList[ListedShard]
     steps: "JobSteps"
 
-    @property
-    def finding(self) -> ShardPass | None:
-        """The pass that finds candidates; None if no duplicates are dropped."""
-        if self.pinned.program.choice is None:
-            return None
-        return ShardPass(self.steps, "Candidates", self.shards.groups, self.find)
-
-    def deciding(self, *, rules: bool) -> ShardPass:
-        """The pass that decides, after representatives were chosen; without rules it only measures."""
-        return ShardPass(self.steps, "Decisions", self.shards.groups, partial(self.decide, rules=rules))
-
-    def find(self, group: int) -> bytes:
+    def find(self, group: int) -> _Found:
         """Find the candidates of a range of shards, and store their table."""
         choice = self.pinned.program.choice
         assert choice is not None
@@ -114,20 +103,20 @@ class DecisionTasks:
         found: list[Candidates] = []
         for one in map_shards(first, find_in_shard):
             if isinstance(one, _Undecidable):
-                return to_json(_Found(one))
+                return _Found(one)
             found.append(one)
         merged = Candidates.merged(found)
         columns = [column.chunk(0) for column in merged.table.columns]  # an empty table has no batches
         batch = pa.RecordBatch.from_arrays(columns, schema=merged.table.schema)
         put_part(self.steps.objects, self.steps.scratch, _CANDIDATES, group, batch)
-        return to_json(_Found(None, merged.large, merged.large_count, merged.accepted))
+        return _Found(None, merged.large, merged.large_count, merged.accepted)
 
-    def choose(self, results: Iterable[bytes]) -> "tuple[Duplicates, Undecided | None]":
-        """Choose representatives among all candidates, and tell the tasks which rows they replace."""
+    def choose(self, jobs: Jobs) -> "tuple[Duplicates, Undecided | None]":
+        """Find the candidates, choose representatives among them, and tell the tasks which rows they replace."""
         choice = self.pinned.program.choice
         if choice is None:
             return NO_DUPLICATES, None
-        parts = [from_json(_Found, raw, _CANDIDATES) for raw in results]
+        parts = list(over_groups(self.steps, jobs, "Candidates", self.shards, self.find, _Found))
         if (undecided := _first(one.undecided for one in parts)) is not None:
             return NO_DUPLICATES, undecided
         with RepresentativeChooser(choice) as chooser:
@@ -145,7 +134,7 @@ class DecisionTasks:
             put_arrays(self.steps.objects, self.steps.scratch, _REPLACED, group, replaced)
         return chosen, None
 
-    def decide(self, group: int, *, rules: bool = True) -> bytes:
+    def decide(self, group: int, *, rules: bool = True) -> _Decided:
         """Decide the rows of a range of shards; without rules, only measure how far they are from thresholds."""
         numbers, listed = self._shards(group)
         duplicates = self._duplicates(group, numbers) if rules else NO_DUPLICATES
@@ -156,28 +145,19 @@ class DecisionTasks:
             return replace(decided, votes=())  # one number a row, of which only counts are needed from here on
 
         parts = list(map_shards(replace(self.pinned, shards=listed), decide_one))
-        return to_json(
-            _Decided(
-                next((one.undecided for one in parts if one.undecided is not None), None),
-                OutcomeCounts.of(DecisionCounts.merged(one.counts for one in parts)),
-                merged_languages(one.coverage for one in parts),
-                merged_overlaps(one.overlaps for one in parts),
-                self._merged_sides([one.thresholds for one in parts]),
-            )
+        return _Decided(
+            next((one.undecided for one in parts if one.undecided is not None), None),
+            OutcomeCounts.of(DecisionCounts.merged(one.counts for one in parts)),
+            merged_languages(one.coverage for one in parts),
+            merged_overlaps(one.overlaps for one in parts),
+            self._merged_sides([one.thresholds for one in parts]),
         )
 
-    def merged(
-        self, asked: Asked, results: Iterable[bytes], chosen: Duplicates, why: Undecided | None
-    ) -> KeptDecisions:
-        """Return the record, from the results of all tasks.
-
-        Args:
-            asked: What the record is about.
-            results: The results of the pass that decided.
-            chosen: The representatives.
-            why: Why rules cannot be decided, if that is known already.
-        """
-        parts = [from_json(_Decided, raw, "decisions") for raw in results]
+    def decided(self, asked: Asked, jobs: Jobs) -> KeptDecisions:
+        """Decide all rows; without representatives, only measure how far they are from thresholds."""
+        chosen, why = self.choose(jobs)
+        work = partial(self.decide, rules=why is None)
+        parts = list(over_groups(self.steps, jobs, "Decisions", self.shards, work, _Decided))
         why = why or _first(one.undecided for one in parts)
         decided = parts if why is None else []
         overlaps = merged_overlaps(one.overlaps for one in parts)
@@ -255,7 +235,7 @@ def decision_tasks(asked: Asked, steps: "JobSteps") -> DecisionTasks:
         ListedShard(one.shard, one.source, one.rows, {layer: one.objects[layer] for layer in asked.layers})
         for one in pinned.shards
     ]
-    listed = listed_shards(steps, ListedShard, shards, {one.shard: one.hidden for one in pinned.shards})
+    listed = group_shards(steps, ListedShard, shards, {one.shard: one.hidden for one in pinned.shards})
     return DecisionTasks(replace(pinned, shards=()), asked.detectors, asked.scores, listed, steps)
 
 

@@ -2,25 +2,27 @@
 
 A worker reads the task that it runs and nothing else, so neither a pipeline's graph nor a worker's memory grows with
 the number of tasks. What a task finds returns through the folder as well, in the order of the tasks, whatever ran them.
+Beam is imported when a job runs: a command whose answer is kept in the store needs none of it.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, TypeVar
-
-import msgspec
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from winnow.pipelines.running.blocks import AddressedBlock
-from winnow.pipelines.running.job_steps import JobSteps
-from winnow.pipelines.running.linear_jobs import Job, StoringJob
 from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.errors import StageError
+from winnow.schemas.records import from_json, to_json
 
-TASK_BYTES = 256 << 20  # of what a task reads; more are not worth another task
+if TYPE_CHECKING:
+    from winnow.pipelines.running.job_steps import JobSteps
+    from winnow.pipelines.running.linear_jobs import Job
+
+TASK_BYTES = 16 << 20  # of what a task reads; fewer are not worth another task
 TASK_ITEMS = 512  # described in one task
 OPENING_BYTES = 64 << 10  # that could be read in the time in which an object is opened
 MOST_TASKS = 4096  # of one kind: a larger store has larger tasks
@@ -32,7 +34,7 @@ Result = TypeVar("Result")
 class Jobs(Protocol):
     """Where jobs run."""
 
-    def folder(self, name: str) -> AbstractContextManager[JobSteps]:
+    def folder(self, name: str) -> AbstractContextManager["JobSteps"]:
         """A new folder for the tasks of some jobs, which is removed at the end."""
         ...
 
@@ -40,7 +42,7 @@ class Jobs(Protocol):
         """Whether tasks can read what is at an address."""
         ...
 
-    def run(self, job: Job, size: int) -> None:
+    def run(self, job: "Job", size: int) -> None:
         """Run a job that reads so many bytes."""
         ...
 
@@ -49,8 +51,10 @@ class JobsHere:
     """Runs jobs in this process, one task after another."""
 
     @contextmanager
-    def folder(self, name: str) -> Iterator[JobSteps]:
+    def folder(self, name: str) -> Iterator["JobSteps"]:
         """A temporary folder of this machine."""
+        from winnow.pipelines.running.job_steps import JobSteps
+
         with temporary_folder(name) as folder:
             yield JobSteps(LocalStore(Path(folder)), name)
 
@@ -58,7 +62,7 @@ class JobsHere:
         """True."""
         return True
 
-    def run(self, job: Job, size: int) -> None:  # noqa: ARG002 - the protocol's
+    def run(self, job: "Job", size: int) -> None:  # noqa: ARG002 - the protocol's
         """Run a job."""
         job.run_here()
 
@@ -71,18 +75,18 @@ class TaskKind:
     """One kind of task. Picklable."""
 
     name: str
-    task: type[TaskLine]
-    run: Callable[[int, Any], Generator[AddressedBlock, None, TaskLine]]
-    """Runs the task of a number: sends blocks, and returns what it found."""
+    task: type[TaskLine] | None  # how a task is described; None: by its number among those of the kind
+    run: Callable[[int, Any], Generator[AddressedBlock, None, object]]
+    """Runs the task of a number: sends blocks, and returns the record of what it found."""
 
 
 @dataclass(frozen=True)
 class Silent:
     """A task that sends no blocks."""
 
-    run: Callable[[Any], TaskLine]
+    run: Callable[[Any], object]
 
-    def __call__(self, _: int, task: Any) -> Generator[AddressedBlock, None, TaskLine]:
+    def __call__(self, _: int, task: Any) -> Generator[AddressedBlock, None, object]:
         """Run it."""
         yield from ()
         return self.run(task)
@@ -92,7 +96,7 @@ class Silent:
 class NumberedTasks:
     """The tasks of a job, of several kinds. Picklable."""
 
-    steps: JobSteps
+    steps: "JobSteps"
     kinds: tuple[tuple[TaskKind, int], ...]  # with how many there are of each
 
     def send(self, number: int) -> Iterator[AddressedBlock]:
@@ -100,9 +104,11 @@ class NumberedTasks:
         at = number
         for kind, count in self.kinds:
             if at < count:
-                raw = self.steps.objects.read(_path(self.steps, kind.name, "tasks", at))
-                found = yield from kind.run(number, kind.task.from_json(raw))
-                self.steps.objects.put(_path(self.steps, kind.name, "found", at), found.to_json())
+                task: object = at
+                if kind.task is not None:
+                    task = kind.task.from_json(self.steps.objects.read(_path(self.steps, kind.name, "tasks", at)))
+                found = yield from kind.run(number, task)
+                self.steps.objects.put(_path(self.steps, kind.name, "found", at), to_json(found))
                 return
             at -= count
 
@@ -117,7 +123,7 @@ class NumberedTasks:
 class TaskFolder:
     """The tasks of a job while they are planned, and what they found once it has run."""
 
-    steps: JobSteps
+    steps: "JobSteps"
     size: int = 0  # bytes that they read
     _kinds: dict[str, tuple[TaskKind, int]] = field(default_factory=dict)
 
@@ -128,8 +134,15 @@ class TaskFolder:
         self._kinds[kind.name] = kind, number + 1
         self.size += size
 
+    def add_numbers(self, kind: TaskKind, count: int, size: int) -> None:
+        """Add so many tasks that need no description, which read so many bytes together."""
+        self._kinds[kind.name] = kind, count
+        self.size += size
+
     def run(self, jobs: Jobs, name: str) -> None:
         """Run the tasks, none of which sends blocks; `name` is that of the step, as shown."""
+        from winnow.pipelines.running.linear_jobs import StoringJob
+
         if self.count:
             jobs.run(StoringJob(self.steps, name, self.count, self.numbered.store), self.size)
 
@@ -148,9 +161,10 @@ class TaskFolder:
         for number in range(self._kinds[kind][1] if kind in self._kinds else 0):
             path = _path(self.steps, kind, "found", number)
             try:
-                yield msgspec.json.decode(self.steps.objects.read(path), type=result)
+                raw = self.steps.objects.read(path)
             except FileNotFoundError:
                 raise StageError(f"{path} was never written; run the same command again") from None
+            yield from_json(result, raw, path)
 
 
 TasksAt: TypeAlias = Callable[[str], TaskFolder]
@@ -180,5 +194,5 @@ def slices(
         yield tuple(held), held_bytes
 
 
-def _path(steps: JobSteps, kind: str, what: str, number: int) -> str:
+def _path(steps: "JobSteps", kind: str, what: str, number: int) -> str:
     return f"{steps.scratch}/{what}/{kind}/{number:08d}.json"

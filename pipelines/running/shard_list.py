@@ -4,9 +4,9 @@ Rows that are forgotten while the job runs stay part of it: which rows are hidde
 tasks see the same rows.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from winnow.pipelines.query.columns import Column, read_aligned
 from winnow.pipelines.running.scratch_parts import put_part, read_part
 from winnow.pipelines.running.tasks import put_task_list
+from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.hiding.scans import READERS, Hiding
 from winnow.pipelines.store.integrity.content import read_content
@@ -101,29 +102,39 @@ class ShardList(Generic[Listed]):
 _last_list: dict[tuple[str, str], tuple[Any, ...]] = {}  # the list that this process read last
 
 
-def put_shard_list(objects: ObjectStore, stage: str, shards: list[Listed]) -> str:
+def put_shard_list(objects: ObjectStore, stage: str, shards: list[Listed], folder: str = layout.TASK_LISTS) -> str:
     """Store a list of shards; return its path."""
-    return put_task_list(objects, stage, [canonical_json(asdict(shard)).encode() for shard in shards])
+    return put_task_list(objects, stage, [canonical_json(asdict(shard)).encode() for shard in shards], folder)
 
 
-def put_hidden_rows(objects: ObjectStore, state: StoreState, hiding: Hiding, scratch: str) -> dict[str, int]:
-    """Store the hidden rows of every shard in a scratch folder; return their number for each shard that has some."""
+def put_hidden_rows(
+    objects: ObjectStore, scratch: str, shards: list[Listed], rows_of: Callable[[Listed], NDArray[np.int64]]
+) -> list[Listed]:
+    """Store the forgotten rows of each shard in a scratch folder; return the shards with their number."""
+
+    def put(number: int, shard: Listed) -> Listed:
+        rows = rows_of(shard)
+        if not len(rows):
+            return shard
+        put_part(objects, scratch, "hidden", number, pa.RecordBatch.from_arrays([pa.array(rows)], schema=HIDDEN))
+        return replace(shard, hidden=len(rows))
+
+    with ThreadPoolExecutor(READERS) as pool:
+        return list(pool.map(put, range(len(shards)), shards))
+
+
+def put_hidden_rows_of(
+    objects: ObjectStore, scratch: str, shards: list[Listed], state: StoreState, hiding: Hiding
+) -> list[Listed]:
+    """The same for the rows that tombstones hide."""
     if not hiding:
-        return {}
+        return shards
     texts: dict[str, list[str]] = {}
     for layer in sorted(state.layers):
         if layer.startswith(EXTRACTED):
             for row in state.layers[layer]:
                 texts.setdefault(row.shard, []).append(row.object)
-
-    def hide(number: int, shard: str, samples: str) -> int:
-        rows = hiding.of(objects, samples, texts.get(shard, ())).rows
-        if len(rows):
-            put_part(objects, scratch, "hidden", number, pa.RecordBatch.from_arrays([pa.array(rows)], schema=HIDDEN))
-        return len(rows)
-
-    shards = [record for _, record in sorted(state.shards, key=lambda one: one[1].shard)]
-    names = [record.shard for record in shards]
-    with ThreadPoolExecutor(READERS) as pool:
-        counts = pool.map(hide, range(len(shards)), names, [record.object.path for record in shards])
-        return {name: count for name, count in zip(names, counts, strict=True) if count}
+    samples = state.samples
+    return put_hidden_rows(
+        objects, scratch, shards, lambda one: hiding.of(objects, samples[one.shard], texts.get(one.shard, ())).rows
+    )

@@ -25,9 +25,9 @@ class TaskLine:
         return canonical_json(asdict(cast(Any, self))).encode()
 
 
-def put_task_list(objects: ObjectStore, stage: str, tasks: list[bytes]) -> str:
+def put_task_list(objects: ObjectStore, stage: str, tasks: list[bytes], folder: str = layout.TASK_LISTS) -> str:
     """Writes a stage's tasks, one line each; returns the object's path."""
     raw = b"\n".join(tasks)
-    path = f"{layout.TASK_LISTS}{stage}/{content_name(raw)}.jsonl"
+    path = f"{folder}{stage}/{content_name(raw)}.jsonl"
     objects.put_if_absent(path, raw)
     return path

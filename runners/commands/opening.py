@@ -32,12 +32,11 @@ def open_engine(options: argparse.Namespace) -> "Engine":
 
 def open_jobs(options: argparse.Namespace, store: "Store", stage: str, *, quiet: bool = False) -> "Jobs":
     """Where the jobs of a command run that is no stage of a recipe; `quiet` shows no progress."""
-    from winnow.runners.stages.engine_jobs import EngineJobs
-    from winnow.runners.stages.stage_run import StageRun
+    from winnow.runners.stages.command_jobs import command_jobs
 
     console = open_console()
     console.quiet = quiet
-    return EngineJobs(StageRun(console, open_engine(options), store), stage)
+    return command_jobs(store, stage, open_engine(options), console)
 
 
 def bound_recipe(file: str | Path) -> "BoundRecipe":

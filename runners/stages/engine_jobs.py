@@ -50,10 +50,6 @@ class EngineJobs:
         """Run a job that reads so many bytes."""
         if size <= self.here_bytes:
             job.run_here()
-        else:
-            self.start(job)
-
-    def start(self, job: Job) -> None:
-        """Run a job on the engine."""
+            return
         with JobProgress(job.steps.objects, job.steps.scratch, self.stage, job.parts).shown(self.run_on.console):
             self.run_on.job(self.stage, job.build)

@@ -11,11 +11,11 @@ from winnow.pipelines.rules.decision_tasks import decision_tasks
 from winnow.pipelines.rules.kept_decisions import Asked, KeptDecisions, find_decisions, keep_decisions
 from winnow.pipelines.rules.near_thresholds import NearThreshold, counted_thresholds, near_thresholds
 from winnow.pipelines.rules.pinning import PinnedProgram, pin_no_rules
-from winnow.pipelines.rules.representatives import NO_DUPLICATES, Duplicates
+from winnow.pipelines.rules.representatives import Duplicates
 from winnow.pipelines.rules.score_overlaps import ScoreOverlap
 from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
 from winnow.pipelines.store.generations import Store
-from winnow.runners.stages.shard_passes import shard_passes
+from winnow.runners.stages.command_jobs import command_jobs
 from winnow.runners.terminal.rules import pinned_if_measured
 from winnow.schemas.records import Generation
 
@@ -89,7 +89,9 @@ def rule_decisions(
     asked = _asked(recipe, generation, pinned)
     kept = find_decisions(asked)
     if kept is None:
-        kept = decide_all(asked, engine, console)
+        jobs = command_jobs(pinned.store, "rules", engine, console)
+        with jobs.folder("rules") as steps:
+            kept = decision_tasks(asked, steps).decided(asked, jobs)
         keep_decisions(asked, kept)
     return RuleDecisions(asked, kept)
 
@@ -111,15 +113,6 @@ def decisions_if_any(
         return None
     pinned = pin_no_rules(store, generation)
     return replace(rule_decisions(recipe, generation, pinned, engine, console), rules=False)
-
-
-def decide_all(asked: Asked, engine: "Engine | None" = None, console: Console | None = None) -> KeptDecisions:
-    """Decide every row, in tasks."""
-    with shard_passes(asked.pinned.store, "rules", engine, console) as passes:
-        tasks = decision_tasks(asked, passes.steps)
-        finding = tasks.finding
-        chosen, why = (NO_DUPLICATES, None) if finding is None else tasks.choose(passes.results(finding))
-        return tasks.merged(asked, passes.results(tasks.deciding(rules=why is None)), chosen, why)
 
 
 def _asked(recipe: BoundRecipe, generation: Generation, pinned: PinnedProgram) -> Asked:

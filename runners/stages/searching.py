@@ -3,7 +3,7 @@
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.query.search_tasks import Wanted, search_tasks, the_one
 from winnow.pipelines.store.generations import Store
-from winnow.runners.stages.shard_passes import shard_passes
+from winnow.runners.stages.command_jobs import command_jobs
 from winnow.schemas.records import Generation
 
 
@@ -13,6 +13,6 @@ def find_one(store: Store, generation: Generation, wanted: Wanted) -> Place:
     Raises:
         WinnowError: No sample or several match, or it is forgotten.
     """
-    with shard_passes(store, "search") as passes:
-        tasks = search_tasks(store, generation, wanted, passes.steps)
-        return the_one(store, generation, wanted, tasks.found(passes.results(tasks.searching)))
+    jobs = command_jobs(store, "search")
+    with jobs.folder("search") as steps:
+        return the_one(store, generation, wanted, search_tasks(store, generation, wanted, steps).found(jobs))

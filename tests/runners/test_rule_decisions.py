@@ -7,19 +7,24 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from tests.pipelines.rules.counted import count_decisions
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.rules.deciding import choose_representatives
+from winnow.pipelines.rules.decision_tasks import decision_tasks
 from winnow.pipelines.rules.kept_decisions import find_decisions
 from winnow.pipelines.rules.summary import summarise_rules
-from winnow.pipelines.running import shard_pass
+from winnow.pipelines.running import shard_groups
+from winnow.pipelines.running.job_tasks import OPENING_BYTES
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.location import open_store_at
 from winnow.runners.commands.main import main
 from winnow.runners.engines.engine import Engine
-from winnow.runners.stages.rule_decisions import RuleDecisions, decide_all, rule_decisions
+from winnow.runners.stages.engine_jobs import EngineJobs
+from winnow.runners.stages.rule_decisions import RuleDecisions, rule_decisions
+from winnow.runners.stages.stage_run import StageRun
 from winnow.runners.terminal.rules import pinned_rules
 from winnow.schemas.recipe import load_recipe
 
@@ -108,9 +113,11 @@ def test_what_is_kept_is_what_tasks_of_any_size_decide(
 ) -> None:
     found = asked(copy)
     assert records(copy) == {layout.rule_decisions(found.asked.key)}
-    monkeypatch.setattr(shard_pass, "ALONE_SHARDS", 0)
-    monkeypatch.setattr(shard_pass, "TASK_SHARDS", shards)
-    assert find_decisions(found.asked) == decide_all(found.asked, Engine("local", 1))
+    of_a_shard = OPENING_BYTES * len(found.asked.layers)
+    monkeypatch.setattr(shard_groups, "TASK_BYTES", of_a_shard * shards)
+    jobs = EngineJobs(StageRun(Console(), Engine("local", 1), found.asked.pinned.store), "rules", here_bytes=-1)
+    with jobs.folder("rules") as steps:
+        assert find_decisions(found.asked) == decision_tasks(found.asked, steps).decided(found.asked, jobs)
 
 
 def test_what_is_kept_is_what_all_rows_come_to(copy: Path) -> None:

@@ -7,7 +7,7 @@ import pyarrow as pa
 from winnow.pipelines.binding.scores import BoundScore
 from winnow.pipelines.dedupe.task import GlobalKey
 from winnow.pipelines.running.scratch_parts import put_arrays
-from winnow.pipelines.running.shard_list import ListedShard, put_hidden_rows, put_shard_list
+from winnow.pipelines.running.shard_list import ListedShard, put_hidden_rows_of, put_shard_list
 from winnow.pipelines.score.deciding.decision import Decision, Sizes, score_columns
 from winnow.pipelines.score.deciding.measuring import read_distributions, read_extremes
 from winnow.pipelines.score.deciding.records import DecidedGroup, DecisionRecord, Distribution, RowPlace
@@ -26,12 +26,12 @@ def make_decision(
 ) -> Decision:
     """Return the decision on every row of a score, whose traces exist."""
     scratch = f"{layout.SCRATCH}decide/{bound.entry.name}/{key.covered}"
-    hidden = put_hidden_rows(store.objects, state, hiding, scratch)
     rows = {record.shard: record.object.rows for _, record in state.shards}
     shards = [
-        ListedShard(one.shard, one.source, rows[one.shard], one.objects, hidden.get(one.shard, 0))
+        ListedShard(one.shard, one.source, rows[one.shard], one.objects)
         for one in scored_shards(state, score_columns(bound).all)
     ]
+    shards = put_hidden_rows_of(store.objects, scratch, shards, state, hiding)
     listed = put_shard_list(store.objects, bound.entry.layer, shards)
     return Decision(store, bound, listed, scratch, len(shards), sum(rows.values()), sizes)
 

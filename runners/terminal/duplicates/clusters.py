@@ -27,7 +27,7 @@ from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.store.generations import Store
 from winnow.runners.report import DuplicatesFound
 from winnow.runners.report.duplicates import counted, outdated, similar
-from winnow.runners.stages.shard_passes import shard_passes
+from winnow.runners.stages.command_jobs import command_jobs
 from winnow.runners.terminal.duplicates.excerpts import Excerpts
 from winnow.runners.terminal.duplicates.members import run_duplicates_show
 from winnow.runners.terminal.quantities import grouped, share
@@ -119,8 +119,9 @@ def overview(
     path = clusters_path(basis, kind)
     kept = find_kept(objects, KeptClusters, path) if most <= KEPT else None
     if kept is None:
-        with shard_passes(browser.store, "clusters", engine, console) as passes:
-            kept = kept_clusters(basis, cluster_tasks(browser, kind, max(most, KEPT), passes.steps), passes.results)
+        jobs = command_jobs(browser.store, "clusters", engine, console)
+        with jobs.folder("clusters") as steps:
+            kept = kept_clusters(basis, cluster_tasks(browser, kind, max(most, KEPT), steps), jobs)
         if most <= KEPT:
             keep(objects, path, kept)
     return kept.overview(browser, kind, most)

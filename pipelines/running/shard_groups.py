@@ -1,0 +1,69 @@
+"""Passes over all shards of a store: one task for each group of shards, with a small result that the driver merges."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.pipelines.running.job_tasks import OPENING_BYTES, TASK_BYTES, Jobs, Silent, TaskFolder, TaskKind
+from winnow.pipelines.running.shard_list import Listed, ShardList, put_hidden_rows, put_shard_list
+
+if TYPE_CHECKING:
+    from winnow.pipelines.running.job_steps import JobSteps
+
+Result = TypeVar("Result")
+
+MOST_GROUPS = 1024
+"""The driver merges one result a group."""
+
+ROW_BYTES = 4  # that a pass reads of each row, about: a few narrow columns
+NO_ROWS = np.zeros(0, np.int64)
+
+
+def group_shards(
+    steps: "JobSteps", kind: type[Listed], shards: list[Listed], hidden: Mapping[str, NDArray[np.int64]]
+) -> ShardList[Listed]:
+    """List the shards of a pass in its folder, in as many groups as it has tasks.
+
+    Args:
+        steps: The folder.
+        kind: The type of a listed shard.
+        shards: The shards, in order.
+        hidden: The forgotten rows of each shard that has some.
+    """
+    objects, scratch = steps.objects, steps.scratch
+    listed = shards
+    if hidden:
+        listed = put_hidden_rows(objects, scratch, shards, lambda one: hidden.get(one.shard, NO_ROWS))
+    path = put_shard_list(objects, "shards", listed, f"{scratch}/")
+    groups = max(1, min(MOST_GROUPS, -(-_size(listed) // TASK_BYTES)))
+    return ShardList(objects, path, scratch, kind, groups)
+
+
+def over_groups(
+    steps: "JobSteps",
+    jobs: Jobs,
+    name: str,
+    shards: ShardList[Listed],
+    work: Callable[[int], object],
+    result: type[Result],
+) -> Iterator[Result]:
+    """Run one task for each group of shards; yield what they found, in order.
+
+    Args:
+        steps: The folder of the tasks.
+        jobs: Where they run.
+        name: That of the pass in its folder, as shown.
+        shards: The shards.
+        work: Does the work of a group, by its number; picklable, and may run twice.
+        result: The type of what it returns.
+    """
+    tasks = TaskFolder(steps)
+    tasks.add_numbers(TaskKind(name, None, Silent(work)), shards.groups, _size(shards.all))
+    tasks.run(jobs, name)
+    return tasks.found(name, result)
+
+
+def _size(shards: "list[Listed] | tuple[Listed, ...]") -> int:
+    return sum(len(one.objects) * OPENING_BYTES + one.rows * ROW_BYTES for one in shards)
