@@ -1,14 +1,17 @@
 """Binds a recipe's sources and extractors for ingest."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from winnow.filters.extractors import find_extractor
+from winnow.filters.image.decode.stills import DecodeLimits, require_decoders
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext, IngestSource
 from winnow.pipelines.ingest.records import ReadLimits
 from winnow.pipelines.ingest.rows import SourceRows
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
+from winnow.pipelines.media.known_harm import HarmListFile, KnownHarm
 from winnow.pipelines.query.columns import leaves
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.location import open_location
@@ -41,10 +44,11 @@ class BoundSources:
     sources: Mapping[str, IngestSource]
     extractors: tuple[BoundExtractor, ...]
     limits: ReadLimits
+    known_harm: KnownHarm | None = None
 
     def context(self, store: Store) -> IngestContext:
         """Return everything that ingest into a store depends on."""
-        return IngestContext(store, self.sources, self.extractors, self.limits)
+        return IngestContext(store, self.sources, self.extractors, self.limits, self.known_harm)
 
 
 def bind_sources(recipe: Recipe) -> BoundSources:
@@ -59,6 +63,7 @@ def bind_sources(recipe: Recipe) -> BoundSources:
         sources={source.name: bind_source(recipe, source) for source in recipe.sources},
         extractors=tuple(bind_extractor(entry) for entry in recipe.extract),
         limits=read_limits(recipe),
+        known_harm=bind_known_harm(recipe),
     )
 
 
@@ -70,6 +75,26 @@ def read_limits(recipe: Recipe) -> ReadLimits:
         max_member_bytes=recipe.limits.max_member_bytes,
         batch_bytes=recipe.limits.batch_bytes,
     )
+
+
+def bind_known_harm(recipe: Recipe) -> KnownHarm | None:
+    """Return the recipe's lists of known harm; RecipeError if one cannot be read or needs a package."""
+    if not recipe.known_harm:
+        return None
+    files = []
+    for one in recipe.known_harm:
+        file = recipe.located(one.path)
+        try:
+            with open(file, "rb") as content:
+                digest = hashlib.file_digest(content, "blake2b").hexdigest()
+        except OSError as error:
+            raise RecipeError(f"known_harm: {one.name}: {file}: {error.strerror or error}") from None
+        files.append(HarmListFile(one.name, file, digest, one.kind, one.radius, one.min_quality))
+    limits = DecodeLimits(recipe.limits.max_body_bytes, recipe.limits.max_image_pixels)
+    harm = KnownHarm(tuple(files), limits)
+    if "pdq" in harm.kinds:
+        require_decoders()
+    return harm
 
 
 def bind_source(recipe: Recipe, source: SourceConfig) -> IngestSource:

@@ -133,6 +133,7 @@ QUARANTINE_REASONS = {
     "missing_media": "a row names no file that is a medium, or a sample of a tar has neither medium nor text",
     "corrupt_table": "a Parquet footer, row group or page that cannot be read",
     "duplicate_id": "a second sample with the same source, file and key",
+    "known_harm": "a medium is on a list of known harm",
     "killed_worker": "its worker died on it three times",
 }
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from winnow.pipelines.ingest.archives.tar import TAR
 from winnow.pipelines.ingest.files import FILE
+from winnow.pipelines.ingest.known_harm import known_harm_of
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.ingest.planning.etag import content_etag
 from winnow.pipelines.ingest.planning.formats import container_reader
@@ -23,6 +24,7 @@ from winnow.pipelines.ingest.rows import Row, row_of, sample_batch
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, ShardWriter
 from winnow.pipelines.ingest.sidecars import read_beside
 from winnow.pipelines.ingest.tables.named_media import NamedFiles
+from winnow.pipelines.media.known_harm import KNOWN_HARM
 from winnow.pipelines.media.probe import Probe, probe_bytes, probe_file
 from winnow.pipelines.running.ledger.intake import IngestTask, TaskFile
 from winnow.pipelines.running.ledger.strikes import Marker, Position, is_struck, poisoned
@@ -210,7 +212,11 @@ class TaskRun:
         named = self._named.find(record) if record.items else None
         if isinstance(named, Unreadable):
             return named
-        return row_of(record, path, etag, self._source.rows, named, self._probe)
+        row = row_of(record, path, etag, self._source.rows, named, self._probe)
+        if self._context.known_harm is None or not isinstance(row, Row):
+            return row
+        match = known_harm_of(self._context.known_harm, row, record, self._source.objects)
+        return row if match is None else Unreadable(record.span, KNOWN_HARM, str(match), record.key)
 
     def _probe(self, record: Record, path: str, mime: str) -> Probe:
         """Measures a medium; one that was too large to hold is read again if its bytes lie plain in a file."""

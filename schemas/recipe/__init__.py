@@ -15,6 +15,7 @@ from winnow.schemas.recipe.dedupe import (
 )
 from winnow.schemas.recipe.edits import EditEntry, PlaceholderTexts
 from winnow.schemas.recipe.export import ExportEntry
+from winnow.schemas.recipe.known_harm import HarmListConfig
 from winnow.schemas.recipe.mix import (
     BandLevel,
     FamilyLevel,
@@ -71,6 +72,7 @@ __all__ = [
     "FilterConfig",
     "Format",
     "GuardConfig",
+    "HarmListConfig",
     "LanguageLevel",
     "Limits",
     "LossAlarms",

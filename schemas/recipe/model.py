@@ -17,6 +17,7 @@ from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Listed, M
 from winnow.schemas.recipe.dedupe import DedupeConfig
 from winnow.schemas.recipe.edits import EDITED, EachOnce, EditEntry
 from winnow.schemas.recipe.export import FORMAT, ExportEntry, OwnFolders
+from winnow.schemas.recipe.known_harm import HarmListConfig
 from winnow.schemas.recipe.mix import MixConfig
 from winnow.schemas.recipe.nodes import MapNode, Scalar
 from winnow.schemas.recipe.score import SCORE, ScoreEntry
@@ -347,6 +348,7 @@ class Recipe:
     text: Annotated[tuple[str, ...], TextExpression()] = ("samples.text",)
     annotate: Annotated[tuple[OperatorEntry, ...], Listed(OPERATOR), UniqueLayers()] = ()
     limits: Limits = Limits()
+    known_harm: Annotated[tuple[HarmListConfig, ...], ByName(SLUG)] = ()
     thresholds: Annotated[tuple[ThresholdEntry, ...], ByName(SLUG)] = ()
     eligible: Annotated[tuple[Rule | PresetRules, ...], UniqueReasons()] = ()
     dedupe: DedupeConfig | None = None

@@ -11,6 +11,7 @@ from winnow.filters.web.urls import psl_version
 from winnow.pipelines.ingest.records import ReadLimits
 from winnow.pipelines.ingest.rows import SourceRows
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
+from winnow.pipelines.media.known_harm import KnownHarm
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.identity import Json, fingerprint_of
@@ -86,6 +87,7 @@ class IngestContext:
     sources: Mapping[str, IngestSource]
     extractors: tuple[BoundExtractor, ...]
     limits: ReadLimits
+    known_harm: KnownHarm | None = None  # not in the key: lists change daily, and rows of older ones are forgotten
 
 
 def selected(batch: pa.RecordBatch, where: str | None) -> list[bool] | None:

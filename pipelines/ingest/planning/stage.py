@@ -16,6 +16,7 @@ from winnow.pipelines.ingest.planning.shapes import NewFiles, check_shapes, look
 from winnow.pipelines.ingest.planning.task_sizes import Dealer
 from winnow.pipelines.ingest.reread import ExtractionTask
 from winnow.pipelines.ingest.task import part_digest
+from winnow.pipelines.media.known_harm import KNOWN_HARM
 from winnow.pipelines.running.ledger.intake import (
     IngestTask,
     IntakePlan,
@@ -85,7 +86,7 @@ def require_samples(context: IngestContext, plan: SourcePlan, commits: Sequence[
     reasons: Counter[str] = Counter()
     for commit in commits:
         reasons.update(commit.quarantined_by_reason)
-    if not reasons or any(commit.kept for commit in commits):
+    if reasons.keys() <= {KNOWN_HARM} or any(commit.kept for commit in commits):
         return
     source = context.sources[plan.name]
     counted = ", ".join(f"{reason} {count:,}" for reason, count in reasons.most_common())

@@ -1,0 +1,111 @@
+"""Compares media with the lists of known harm of a recipe, while their bytes are in hand.
+
+A medium that matches is decoded for its own hash at most, if a list has hashes of PDQ; never again. A picture that
+cannot be decoded, or that is too flat for its hash to say anything, is compared by its digests alone.
+"""
+
+import hashlib
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TextIO
+
+from winnow.filters.duplicates.pdq import pdq
+from winnow.filters.image.decode.stills import DecodeLimits, UndecodableError, decode
+from winnow.filters.known_harm.lists import HarmList, HashKind, read_hashes
+from winnow.filters.known_harm.matching import HarmMatch, HarmMatcher, Nearness
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.identity import fingerprint_of
+
+__all__ = ["KNOWN_HARM", "HarmListFile", "KnownHarm"]
+
+KNOWN_HARM = "known_harm"
+"""The reason for which a record is quarantined that has such a medium."""
+
+
+@dataclass(frozen=True)
+class HarmListFile:
+    """One list of a recipe. Picklable: each worker reads the file itself."""
+
+    name: str
+    file: str
+    digest: str  # of its content
+    kind: HashKind | None
+    radius: int
+    min_quality: int
+
+    def read(self) -> HarmList:
+        """Its hashes.
+
+        Raises:
+            RecipeError: The file cannot be read, or is no list.
+        """
+        try:
+            with Path(self.file).open(encoding="utf-8", errors="replace") as text:
+                return read_hashes(self.name, _lines(text, self.file), self.file, self.kind)
+        except OSError as error:
+            raise RecipeError(f"known_harm: {self.name}: {self.file}: {error.strerror or error}") from None
+
+
+@dataclass(frozen=True)
+class KnownHarm:
+    """The lists of a recipe, and what a picture may cost that is hashed for them. Picklable."""
+
+    lists: tuple[HarmListFile, ...]
+    limits: DecodeLimits
+
+    @property
+    def digest(self) -> str:
+        """Covers whatever changes what matches."""
+        return fingerprint_of({"lists": [asdict(one) | {"file": ""} for one in self.lists]})
+
+    @property
+    def kinds(self) -> frozenset[HashKind]:
+        """The kinds of hashes that are compared."""
+        return _matcher(self.lists).kinds()
+
+    def match(self, mime: str, sha256: str | None, content: Callable[[], bytes | None]) -> HarmMatch | None:
+        """The first list that names a medium.
+
+        Args:
+            mime: Its sniffed type.
+            sha256: In hexadecimal digits, if it is known.
+            content: Gives its bytes, if they can be held.
+        """
+        matcher = _matcher(self.lists)
+        if sha256 is not None and (found := matcher.by_digest("sha256", bytes.fromhex(sha256))) is not None:
+            return found
+        if not matcher.kinds() - {"sha256"} or (held := content()) is None:
+            return None
+        if "md5" in matcher.kinds():
+            digest = hashlib.md5(held, usedforsecurity=False).digest()
+            if (found := matcher.by_digest("md5", digest)) is not None:
+                return found
+        if "pdq" not in matcher.kinds() or not mime.startswith("image/"):
+            return None
+        try:
+            hashed = pdq(decode(held, mime, self.limits).pixels)
+        except UndecodableError:
+            return None
+        return matcher.by_pdq(hashed.bits, hashed.quality)
+
+
+_MOST_LINE = 4096
+
+
+def _lines(text: TextIO, file: str) -> Iterator[str]:
+    """The lines of a file, none of which may be endless."""
+    for number in itertools.count(1):
+        line = text.readline(_MOST_LINE)
+        if len(line) == _MOST_LINE:
+            raise RecipeError(f"{file}:{number}: the line is longer than {_MOST_LINE:,} characters")
+        if not line:
+            return
+        yield line
+
+
+@lru_cache(maxsize=2)
+def _matcher(lists: tuple[HarmListFile, ...]) -> HarmMatcher:
+    return HarmMatcher([one.read() for one in lists], [Nearness(one.radius, one.min_quality) for one in lists])

@@ -1,0 +1,103 @@
+"""Media on lists of known harm, from the command line: quarantined before anything else looks at them."""
+
+import hashlib
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from tests.faults.winnow import assert_clean, ended, run_here
+from tests.runners.test_annotate import table
+from winnow.filters.duplicates.pdq import pdq
+
+Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")
+
+RECIPE = """
+version: 1
+store: {path: store, seed: 7}
+sources:
+  pictures: {root: pictures, files: ["*.png", "*.jpg"], format: image_folder, class: public}
+  tars: {root: tars, files: ["*.tar"], class: web}
+known_harm:
+  digests: {path: lists/digests.txt, kind: sha256}
+  hashes: {path: lists/hashes.csv}
+annotate: [image.geometry]
+export: [{webdataset: {path: out, media: image}}]
+mix: {unit: samples}
+"""
+
+
+def drawn(seed: int) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]":
+    return np.kron(
+        np.random.default_rng(seed).integers(0, 256, (12, 16, 3), dtype=np.uint8), np.ones((16, 16, 1), np.uint8)
+    )
+
+
+def sha(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    pictures = tmp_path / "pictures"
+    for name in (pictures, tmp_path / "tars", tmp_path / "lists"):
+        name.mkdir()
+    for number in range(5):
+        Image.fromarray(drawn(number)).save(pictures / f"{number}.png")
+        (pictures / f"{number}.txt").write_text(f"caption {number}")
+    Image.fromarray(drawn(1)).resize((200, 150)).save(pictures / "copy.jpg", quality=60)
+    with tarfile.open(tmp_path / "tars" / "a.tar", "w") as tar:
+        for number in (0, 2):
+            tar.add(pictures / f"{number}.png", f"k{number}.png")
+    (tmp_path / "lists" / "digests.txt").write_text(f"# of last week\n{sha(pictures / '0.png')}\n")
+    md5 = hashlib.md5((pictures / "3.png").read_bytes(), usedforsecurity=False).hexdigest()
+    bits = pdq(drawn(1)).bits.hex()
+    (tmp_path / "lists" / "hashes.csv").write_text(f"type,signal\npdq,{bits}\nmd5,{md5}\ntrend_query,cats\n")
+    (tmp_path / "recipe.yaml").write_text(RECIPE)
+    return tmp_path
+
+
+def quarantined(folder: Path) -> dict[str, str]:
+    rows = [
+        row for file in (folder / "store" / "quarantine").rglob("*.parquet") for row in pq.read_table(file).to_pylist()
+    ]
+    assert {row["reason"] for row in rows} == {"known_harm"}
+    return {f"{row['path']}:{row['record'] or ''}": row["detail"] for row in rows}
+
+
+def test_media_on_lists_are_quarantined_and_go_nowhere(folder: Path) -> None:
+    out = ended(run_here(folder, "run", "recipe.yaml", "--workers", "2"))
+    found = quarantined(folder)
+    assert {path.split(":")[0] for path in found} == {"0.png", "1.png", "3.png", "copy.jpg", "a.tar"}
+    assert sorted(found.values())[:3] == ["list digests by sha256", "list digests by sha256", "list hashes by md5"]
+    assert sorted(found.values())[3] == "list hashes by pdq at 0 bits"
+    assert sorted(found.values())[4].startswith("list hashes by pdq at ")
+    assert sorted(row["source"]["path"] for row in table(folder, "samples").to_pylist()) == ["2.png", "4.png", "a.tar"]
+    assert "known_harm" in out
+    exported = b"".join(file.read_bytes() for file in (folder / "out").rglob("*") if file.is_file())
+    for number in (0, 1, 3):
+        assert (folder / "pictures" / f"{number}.png").read_bytes() not in exported
+        assert f"caption {number}".encode() not in exported
+    assert_clean(folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("nonsense\n", "lists/digests.txt:1: 'nonsense' is no hash of 32 or 64 hexadecimal digits"),
+        (None, "known_harm: digests: lists/digests.txt: No such file or directory"),
+        ("a" * 5000, "lists/digests.txt:1: the line is longer than 4,096 characters"),
+    ],
+)
+def test_a_list_that_cannot_be_read_stops_before_anything_is_ingested(
+    folder: Path, text: str | None, said: str
+) -> None:
+    file = folder / "lists" / "digests.txt"
+    file.unlink()
+    if text is not None:
+        file.write_text(text)
+    done = run_here(folder, "ingest", "recipe.yaml")
+    assert (done.status, done.err) == (1, f"winnow: {said}\n")
+    assert not (folder / "store" / "samples").exists()
