@@ -54,14 +54,41 @@ def _cut(text: _Bytes, at: int, end: int) -> bool:
 
 
 @leaf  # type: ignore[untyped-decorator]
-def _number_beside(text: _Bytes, at: int, stop: int, step: int) -> bool:
-    """Whether a digit follows within a few separators of a list, from one position towards another."""
+def _is_digit(text: _Bytes, at: int, low: int, high: int) -> bool:
+    return bool(low <= at < high and 48 <= text[at] <= 57)
+
+
+@leaf  # type: ignore[untyped-decorator]
+def _is_time(text: _Bytes, at: int, low: int, high: int) -> bool:
+    """Whether the hours or minutes of a clock time are at this digit: `9:00`, `17.30`."""
+    first, last = at, at + 1
+    while first > low and (_is_digit(text, first - 1, low, high) or text[first - 1] == 58 or text[first - 1] == 46):
+        first -= 1
+        if at - first > 4:
+            return False
+    while last < high and (_is_digit(text, last, low, high) or text[last] == 58 or text[last] == 46):
+        last += 1
+        if last - at > 5:
+            return False
+    while last > first and text[last - 1] == 46:  # a full stop
+        last -= 1
+    mark = last - 3
+    if not 4 <= last - first <= 5 or (text[mark] != 58 and text[mark] != 46) or text[mark + 1] > 53:
+        return False
+    if text[mark] == 46 and not (text[last - 1] == 48 or text[last - 1] == 53):  # minutes, not cents
+        return False
+    return _is_digit(text, first, low, high) and _is_digit(text, mark - 1, low, high) and _value(text, first, mark) < 25
+
+
+@leaf  # type: ignore[untyped-decorator]
+def _number_beside(text: _Bytes, at: int, low: int, high: int, step: int) -> bool:
+    """Whether a number, other than a clock time, is within a few separators of a list, in one direction."""
     for _ in range(_BESIDE):
-        if at == stop:
+        if not low <= at < high:
             return False
         byte = text[at]
         if 48 <= byte <= 57:
-            return True
+            return not _is_time(text, at, low, high)
         if not (byte == 32 or byte == 9 or byte == 44 or byte == 58 or byte == 59 or byte == 124 or byte == 46):
             return False
         at += step
@@ -156,9 +183,8 @@ def _chunks(
                 if last - first == 1 and held > MOST:
                     continue
                 adjacent = first > first_runs[group] or last < last_runs[group]
-                adjacent = (
-                    adjacent or _number_beside(text, start - 1, low - 1, -1) or _number_beside(text, end, high, 1)
-                )
+                adjacent = adjacent or _number_beside(text, start - 1, low, high, -1)
+                adjacent = adjacent or _number_beside(text, end, low, high, 1)
                 if count == room:
                     room *= 2
                     wider, more = np.empty((room, 3), np.int64), np.empty((room, 3), np.bool_)

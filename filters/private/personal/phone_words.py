@@ -9,11 +9,14 @@
   `{number} numaralı telefon`. Such a line may have other numbers, so it must also be written as its country writes
   phones, and no word of `other` (order, account) may be nearer.
 
-Languages inflect, so words are stems: `telefon` is also `telefonszámon`. Words of scripts without blanks, or with
-vowels as marks, match anywhere. All windows are bounded, so any text takes linear time.
+Languages inflect, so words are stems: `telefon` is also `telefonszámon`; those of `inside` may end a compound, as in
+`Kundentelefon`. Longer words also match without their accents, which people leave out, and clock times between a word
+and its number are skipped. Words of scripts without blanks, or with vowels as marks, match anywhere. All windows are
+bounded, so any text takes linear time.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -35,7 +38,7 @@ __all__ = ["LIST", "announced", "hinted", "hinted_behind", "read_words"]
 
 LIST: Final = Path(__file__).with_name("phone_words.txt")
 
-Kind: TypeAlias = Literal["nouns", "calls", "hints", "behind", "my", "number", "fill", "other"]
+Kind: TypeAlias = Literal["nouns", "inside", "calls", "hints", "behind", "my", "number", "fill", "other"]
 
 _WHOLE: Final = ("my", "fill")  # whose words are no stems
 _FAR_NOUN: Final = 24  # characters between a noun and its number
@@ -47,7 +50,20 @@ _SIGNS: Final = SIGNS + "’\u200e\u200f־"
 _INITIALS: Final = frozenset("tmfphdwc")  # `T: 020 …`
 _INITIAL: Final = re.compile(r"(?<![^\W_])([a-z])[.:]\s{0,2}[(+]{0,2}\Z")
 _PARTICLES: Final = 3  # letters that may be written before a word of Hebrew or Arabic
-_SENTENCES: Final = re.compile(r"[.!。۔।։]\s+(?=\S)")
+_SENTENCES: Final = re.compile(r"(?:(?<=[^\W\d_]{4})\.|[!。۔।։])\s+(?=\S)")  # `p.`, `Mrs.`, `ул.` end no sentence
+_LEAST_FOLDED: Final = 6  # letters of a word that is known without its accents: shorter ones are other words
+_ACCENTS: Final = re.compile("[\u0300-\u036f]")
+_HOUR: Final = r"(?:[01]?\d|2[0-4])(?:[:.h][0-5]\d)?(?!\d)"
+_CLOCK: Final = r"\s?(?:[ap]\.?m\b\.?|uhr\b|hs?\b|ч\b|год\b|час(?:ов|а)?\b|hod\b|godz\b|óra\w*|u\.|uur\b)"
+_AT_HOURS: Final = """
+after before until from ab nach vor bis après avant dopo prima depois·das después·de·las a·partir·de·las vanaf na tot
+efter etter före kl klo po do od przed до после після с след μετά·τις sonra jam
+"""
+_TIMES: Final = re.compile(
+    rf"(?<![\w.,/+(-])(?:{_HOUR}{_CLOCK}|(?:[01]?\d|2[0-4]):[0-5]\d(?!\d)"
+    rf"|{_HOUR}(?:{_CLOCK})?\s?[-–—~]\s?{_HOUR}(?:{_CLOCK})?)"
+    rf"|(?<!\w)(?:{'|'.join(_AT_HOURS.split()).replace('·', ' ')})\.?\s{_HOUR}"
+)  # hours at which to call: `after 6`, `8–12 Uhr`, `9:30`
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +73,15 @@ class _Words:
     whole: frozenset[str]
     stems: frozenset[str]
     parts: tuple[str, ...]  # match anywhere
+    inside: tuple[str, ...]  # match anywhere in a word
 
     def has(self, word: str) -> bool:
         """Whether a word of a script with blanks is one of these."""
         if word in self.whole or any(word[:size] in self.stems for size in range(1, len(word) + 1)):
+            return True
+        if any(part in word for part in self.inside):
+            return True
+        if not word.isascii() and (plain := _unaccented(word)) != word and self.has(plain):
             return True
         if not "\u0590" <= word[0] <= "\u06ff":
             return False
@@ -93,7 +114,7 @@ def read_words(text: str) -> Iterator[tuple[tuple[str, ...], Kind, tuple[str, ..
 
 @lru_cache(maxsize=16)
 def _words(*kinds: Kind) -> _Words:
-    lines = read_words(LIST.read_text(encoding="utf-8"))
+    lines = tuple(read_words(LIST.read_text(encoding="utf-8")))
     found = {
         word + "." * (kind in _WHOLE and not word.endswith("."))
         for _, kind, words in lines
@@ -101,15 +122,25 @@ def _words(*kinds: Kind) -> _Words:
         for word in words
     }
     separated = {word for word in found if word.removesuffix(".").isalpha() and word[0] < SPACED_SCRIPTS}
+    inside = tuple(word for _, kind, words in lines if kind == "inside" and "nouns" in kinds for word in words)
+    known = separated if kinds == ("other",) else separated | {_unaccented(word) for word in separated}
     return _Words(
-        frozenset(word[:-1] for word in separated if word.endswith(".")),
-        frozenset(word for word in separated if not word.endswith(".")),
+        frozenset(word[:-1] for word in known if word.endswith(".")),
+        frozenset(word for word in known if not word.endswith(".")),
         tuple(sorted(word.removesuffix(".").replace("·", " ") for word in found - separated)),
+        inside,
     )
+
+
+def _unaccented(word: str) -> str:
+    """A word without its accents, or as it is where that is too short."""
+    plain = _ACCENTS.sub("", unicodedata.normalize("NFD", word))
+    return unicodedata.normalize("NFC", plain) if len(plain.removesuffix(".")) >= _LEAST_FOLDED else word
 
 
 def announced(text: str) -> bool:
     """Whether a lower-case text ends with what announces a telephone number in any groups."""
+    text = _TIMES.sub("", text)
     if _directly_before(text):
         return True
     line = LINES.split(text[-_FAR_NOUN - LONGEST_WORD :])[-1]
@@ -125,7 +156,7 @@ def hinted(text: str) -> int | None:
     Args:
         text: The lower-case text before the number.
     """
-    line = _SENTENCES.split(LINES.split(text[-_FAR_HINT:])[-1])[-1]
+    line = _SENTENCES.split(LINES.split(_TIMES.sub("", text)[-_FAR_HINT:])[-1])[-1]
     hint, other = _words("hints", "calls", "nouns").last(line), _words("other").last(line)
     if other < 0 and hint < 0:
         hint = _words("number").last_part(line)

@@ -292,5 +292,8 @@ def _written(
         return False
     if groups in plan.groups:
         return True
+    even = len(set(joints)) == 1 and min(sizes) >= _PAIR
+    if even and hinted and trunk and zero and len(digits) >= _LEAST_UNANNOUNCED:
+        return True  # as people group their own numbers: `06 12 86 14 22` for `06 12861422`
     area = {one[0] for one in plan.groups if sum(one) == len(found[1])}
     return groups[0] in area and len(groups) > 1 and min(groups[1:]) >= _PAIR and max(groups) > _PAIR

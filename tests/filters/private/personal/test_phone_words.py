@@ -4,8 +4,9 @@ import json
 import lzma
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import phonenumbers
 import pytest
@@ -17,18 +18,19 @@ from winnow.filters.private.personal.phones import phones
 from winnow.filters.private.personal.regions import LANGUAGE_REGIONS
 
 SENTENCES = Path(__file__).with_name("phone_sentences.txt")
+LINES = Path(__file__).with_name("phone_lines.txt")
 DECLARATIONS = Path(winnow.runners.demo.__file__).with_name("udhr.json.xz")
 FORMATS = phonenumbers.PhoneNumberFormat
 
 
-def sentences() -> Iterator[tuple[str, str, str]]:
-    """The country, the language and the text of each sentence with `{n}`."""
+def sentences(path: Path) -> Iterator[tuple[str, str, str]]:
+    """The country, the language and the text of each sentence of a list."""
     country = language = ""
-    for line in SENTENCES.read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8").splitlines():
         heading = re.fullmatch(r"\[([A-Z]{2})\] ([a-z]{3})", line)
         if heading is not None:
             country, language = heading.groups()
-        elif "{n}" in line and not line.startswith("#"):
+        elif not line.startswith("#"):
             yield country, language, line
 
 
@@ -48,7 +50,7 @@ def found_in(cases: list[tuple[str, str, str]]) -> list[bool]:
 
 def test_national_numbers_are_found_in_sentences_that_the_words_were_not_chosen_for() -> None:
     written, together = [], []
-    for country, language, sentence in sentences():
+    for country, language, sentence in sentences(SENTENCES):
         for number in numbers(country):
             national = phonenumbers.format_number(number, FORMATS.NATIONAL)
             digits = re.sub(r"\D", "", national)
@@ -57,6 +59,54 @@ def test_national_numbers_are_found_in_sentences_that_the_words_were_not_chosen_
     assert len({language for language, _, _ in written}) >= 50
     assert sum(found_in(written)) >= 0.95 * len(written) > 700
     assert sum(found_in(together)) >= 0.90 * len(together)
+
+
+def grouped(number: phonenumbers.PhoneNumber, groups: str) -> str:
+    """A number in these groups, or in its national form where it has not so many digits."""
+    national = phonenumbers.format_number(number, FORMATS.NATIONAL)
+    digits = re.sub(r"\D", "", national)
+    if groups == "all":
+        return digits
+    if sum(map(int, re.findall(r"\d", groups))) != len(digits):
+        return national
+    left = iter(digits)
+    return re.sub(r"\d", lambda size: "".join(islice(left, int(size[0]))), groups)
+
+
+def test_numbers_are_found_in_footers_and_notes_as_people_group_them() -> None:
+    cases = []
+    for country, language, line in sentences(LINES):
+        landline, *mobile = numbers(country)
+        texts: list[str] = []
+
+        def filled(mark: re.Match[str], texts: list[str] = texts, kinds: Any = (landline, *mobile)) -> str:
+            texts.append(grouped(kinds[-1] if mark[1] == "m" else kinds[0], (mark[2] or "").strip()))
+            return texts[-1]
+
+        text = re.sub(r"\{([lm])( [^}]*)?\}", filled, line)
+        cases += [(language, text, number) for number in texts]
+    assert len({language for language, _, _ in cases}) >= 40
+    assert sum(found_in(cases)) >= 0.95 * len(cases) > 600
+
+
+@pytest.mark.parametrize(
+    ("regions", "text", "number"),
+    [
+        ("ES", "Comunicate al 612 345 678", "612 345 678"),  # accents left out, and too many: `Comunícate`
+        ("DE", "Kundentelefon 0301 2345678", "0301 2345678"),  # the end of a compound
+        ("PL", "Proszę dzwonić po 16: 512 345 678", "512 345 678"),  # hours between
+        ("GB", "Open 9:00–17:30, 020 7946 0018", "020 7946 0018"),  # times beside are no list of numbers
+        ("SK", "Kontaktujte p. Nováka 0912123456", "0912123456"),  # an abbreviation ends no sentence
+        ("NL", "Neem contact op met Joke, 06 12 34 56 78", "06 12 34 56 78"),  # pairs, as no plan groups them
+    ],
+)
+def test_numbers_as_people_write_them_are_found(regions: str, text: str, number: str) -> None:
+    assert phones_in(text, regions) == [number]
+
+
+def test_prices_beside_a_number_are_a_list_of_numbers() -> None:
+    assert phones_in("9:87, 020 7946 0018", "GB") == []
+    assert phones_in("12.52, 020 7946 0018", "GB") == []
 
 
 def declarations() -> Iterator[tuple[str, str]]:
