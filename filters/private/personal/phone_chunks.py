@@ -77,7 +77,8 @@ def _is_time(text: _Bytes, at: int, low: int, high: int) -> bool:
         return False
     if text[mark] == 46 and not (text[last - 1] == 48 or text[last - 1] == 53):  # minutes, not cents
         return False
-    return _is_digit(text, first, low, high) and _is_digit(text, mark - 1, low, high) and _value(text, first, mark) < 25
+    digits = _is_digit(text, first, low, high) and _is_digit(text, mark - 1, low, high)
+    return bool(digits and _value(text, first, mark) < 25)
 
 
 @leaf  # type: ignore[untyped-decorator]
