@@ -11,10 +11,18 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from winnow.pipelines.audit.csv_tiling import check_csv
 from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.audit.tar_tiling import check_tar
 from winnow.pipelines.audit.tiling import Claim, check_tiling
-from winnow.pipelines.ingest.counting import StreamCount, check_lines, check_ranges, count_jsonl, count_parquet
+from winnow.pipelines.ingest.counting import (
+    StreamCount,
+    check_lines,
+    check_ranges,
+    count_arrow,
+    count_jsonl,
+    count_parquet,
+)
 from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
 from winnow.pipelines.ingest.planning.formats import kind_of
 from winnow.pipelines.ingest.records import ReadLimits, Span
@@ -176,8 +184,10 @@ def _check_file(
             wrong = check_tiling(stream, spans, limits)
         elif kind == "jsonl":
             wrong = _check_lines(spans, count_jsonl(stream, limits), size)
-        elif kind == "parquet":
-            rows = count_parquet(stream)
+        elif kind == "csv":
+            wrong = check_csv(stream, path, spans, size)
+        elif kind in ("parquet", "arrow"):
+            rows = count_parquet(stream) if kind == "parquet" else count_arrow(stream)
             wrong = _check_rows(spans, rows, size)
         elif kind == "tar":
             wrong = check_tar(stream, spans, size)

@@ -4,6 +4,7 @@ Lines are the newlines of a stream that zlib and zstandard's own file readers de
 footer again. `check_ranges` then proves that the claimed ranges tile the whole file.
 """
 
+import struct
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator
@@ -22,6 +23,7 @@ from winnow.pipelines.ingest.tables.thrift import BadThriftError
 MAX_FINDINGS: Final = 10
 
 _STEP: Final = 1 << 20
+_ARROW_ROWS: Final = 3  # the kind of messages that are batches of rows
 _GZIP_STEP: Final = 32 << 10  # the bytes after a member are copied each time one ends
 
 
@@ -90,6 +92,51 @@ def count_parquet(stream: BinaryIO) -> int | None:
     except (pa.ArrowException, BadThriftError, OSError, ValueError):
         return None
     return rows if sum(groups) == rows and min(groups, default=0) >= 0 else None
+
+
+def count_arrow(stream: BinaryIO) -> int | None:
+    """The number of rows in the batches of an Arrow stream or file; None if it cannot be walked to its end."""
+    size = stream.seek(0, 2)
+    in_file = _at(stream, 0, 6) == b"ARROW1"
+    if in_file and (size < 24 or _at(stream, size - 6, 6) != b"ARROW1"):
+        return None
+    at, rows = 8 if in_file else 0, 0
+    try:
+        while at < size:
+            prefix = _at(stream, at, 8)
+            at += 8 if prefix[:4] == b"\xff" * 4 else 4
+            (length,) = struct.unpack("<i", prefix[4:] if prefix[:4] == b"\xff" * 4 else prefix[:4])
+            if length == 0:
+                break
+            if not 0 < length <= size - at:
+                return None
+            kind, body, found = _arrow_message(_at(stream, at, length))
+            at += length + body
+            rows += found if kind == _ARROW_ROWS else 0
+            if body < 0 or found < 0 or at > size:
+                return None
+    except (struct.error, IndexError):
+        return None
+    return rows
+
+
+def _arrow_message(raw: bytes) -> tuple[int, int, int]:
+    """The kind of a message, the bytes of its body, and its rows: fields 1, 3, and 0 of field 2 (`Message.fbs`)."""
+
+    def place(table: int, index: int) -> int:
+        fields = table - struct.unpack_from("<i", raw, table)[0]
+        slot = fields + 4 + 2 * index
+        if fields < 0 or slot >= fields + struct.unpack_from("<H", raw, fields)[0]:
+            return 0
+        (offset,) = struct.unpack_from("<H", raw, slot)
+        return table + offset if offset else 0
+
+    def number(at: int, kind: str) -> int:
+        return int(struct.unpack_from(kind, raw, at)[0]) if at else 0
+
+    (message,) = struct.unpack_from("<I", raw)
+    kind, body, header = number(place(message, 1), "<B"), number(place(message, 3), "<q"), place(message, 2)
+    return kind, body, number(place(header + number(header, "<I"), 0), "<q") if kind == _ARROW_ROWS else 0
 
 
 def check_ranges(total: int, spans: Iterable[Span]) -> list[str]:

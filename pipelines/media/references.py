@@ -187,7 +187,7 @@ class MediaFinder:
         if reference["container"] in CELLS:
             if self._cells is None:
                 self._cells = open_cells(reference["container"], self._stream, self._size, self._limits)
-            raw = self._cells.find(offset, reference["member"] or "")
+            raw = None if self._cells is None else self._cells.find(offset, reference["member"] or "")
             return b"" if raw is not None and len(raw) > self._limits.max_body_bytes else raw
         if reference["container"] == TAR:  # the bytes lie plain
             fits = reference["length"] <= self._limits.max_body_bytes

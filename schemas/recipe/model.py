@@ -25,7 +25,7 @@ from winnow.schemas.rows.extraction import EXTRACTION
 from winnow.schemas.rows.samples import SAMPLES
 
 Format: TypeAlias = Literal[
-    "auto", "warc", "arc", "wet", "jsonl", "parquet", "webdataset", "image_folder", "html", "text"
+    "auto", "warc", "arc", "wet", "jsonl", "csv", "parquet", "arrow", "webdataset", "image_folder", "html", "text"
 ]
 
 SLUG = Matching(r"[a-z0-9_-]{1,40}", "a name of 1 to 40 characters from a-z, 0-9, _ and -")
@@ -38,7 +38,7 @@ TABLE_KEY = Matching(r"[^\x00-\x1f\x7f]{1,200}", "a key of the table")
 VARIABLE = Matching(r"[A-Z_][A-Z0-9_]{0,99}", "a variable's name in capitals, such as DATA_ROOT")
 LOCATION = Matching(r"[^\x00-\x1f\x7f]{1,4096}", "a path or an address")
 
-_RECORDS_WITH_KEYS = ("auto", "jsonl", "parquet")
+_RECORDS_WITH_KEYS = ("auto", "jsonl", "csv", "parquet", "arrow")
 _TEXT_TYPES = ("string", "large_string")
 _SQL_NAME = r'(?:[A-Za-z_][A-Za-z0-9_]*|"[^".\n]+")'
 _SQL_COLUMN = rf"{_SQL_NAME}(?:\s*\.\s*{_SQL_NAME})*"
@@ -118,7 +118,7 @@ class StoreConfig:
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """The columns of a JSONL or Parquet source, or the keys of the JSON beside media, by content."""
+    """The columns of a source of tables, or the keys of the JSON beside media, by content."""
 
     text: Annotated[str, NotEmpty()] = "text"
     url: str | None = "url"
@@ -151,7 +151,9 @@ class SourceConfig:
         if self.format not in _RECORDS_WITH_KEYS:
             for setting, given in (("key", self.key is not None), ("columns", self.columns != ColumnNames())):
                 if given:
-                    raise ValueError(f"'{setting}' is only for jsonl and parquet; the format is {self.format}")
+                    raise ValueError(
+                        f"'{setting}' is only for jsonl, csv, parquet and arrow; the format is {self.format}"
+                    )
         if self.columns.captions is not None and self.columns.media is None:
             raise ValueError("'columns.captions' needs 'columns.media', the column that holds or names the media")
         if self.columns.language is not None and self.columns.captions is None:

@@ -9,17 +9,23 @@ from winnow.pipelines.ingest.archives.warc import read_warc
 from winnow.pipelines.ingest.files import FilesReader
 from winnow.pipelines.ingest.records import Reader
 from winnow.pipelines.ingest.sidecars import BESIDE
+from winnow.pipelines.ingest.tables.arrow import ArrowReader
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
+from winnow.pipelines.ingest.tables.csv_rows import CsvReader
 from winnow.pipelines.ingest.tables.jsonl import JsonlReader
 from winnow.pipelines.ingest.tables.parquet import ParquetReader
 
-Kind: TypeAlias = Literal["warc", "arc", "jsonl", "parquet", "tar", "file"]
+Kind: TypeAlias = Literal["warc", "arc", "jsonl", "csv", "parquet", "arrow", "tar", "file"]
+
+TABLES = frozenset({"jsonl", "csv", "parquet", "arrow"})  # kinds whose rows have the columns that a recipe names
 
 _ENDINGS: tuple[tuple[Kind, str], ...] = (
     ("arc", r"\.arc(\.gz|\.zst)?"),
     ("warc", r"\.(warc|wet|wat)(\.gz|\.zst)?"),  # also *.warc.wet.gz
     ("jsonl", r"\.(jsonl|ndjson|json)(\.gz|\.zst)?"),
+    ("csv", r"\.(csv|tsv)(\.gz|\.zst)?"),
     ("parquet", r"\.(parquet|pq)"),
+    ("arrow", r"\.(arrow|arrows|feather|ipc)"),
     ("tar", r"\.(tar(\.(gz|zst|bz2|xz))?|tgz)"),
 )
 _BY_FORMAT: dict[str, Kind] = {
@@ -27,7 +33,9 @@ _BY_FORMAT: dict[str, Kind] = {
     "wet": "warc",
     "arc": "arc",
     "jsonl": "jsonl",
+    "csv": "csv",
     "parquet": "parquet",
+    "arrow": "arrow",
     "webdataset": "tar",
     "image_folder": "file",
     "html": "file",
@@ -65,8 +73,12 @@ def container_reader(format_name: str, path: str, columns: ColumnMapping, *, che
         return read_arc
     if kind == "jsonl":
         return JsonlReader(columns)
+    if kind == "csv":
+        return CsvReader(columns)
     if kind == "parquet":
         return ParquetReader(columns, checked)
+    if kind == "arrow":
+        return ArrowReader(columns, checked)
     if kind == "tar":
         return TarReader(columns)
     return FilesReader(BESIDE if format_name == "image_folder" else ())

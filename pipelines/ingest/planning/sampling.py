@@ -19,6 +19,7 @@ from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.formats import compression_of, container_reader, kind_of
 from winnow.pipelines.ingest.records import FilePart, ReadLimits, Record
 from winnow.pipelines.ingest.rows import Row, row_of, text_bytes
+from winnow.pipelines.ingest.tables.arrow import row_batches
 from winnow.pipelines.ingest.tables.lines import next_member
 from winnow.pipelines.ingest.tables.parquet import row_groups
 from winnow.pipelines.store.facade import ObjectInfo
@@ -74,7 +75,7 @@ class Densities:
         kind = kind_of(format_name, path)
         if kind == "jsonl" and compression_of(path):
             return _kind(format_name, path) in self.with_members
-        return kind != "file"
+        return kind not in ("file", "csv")
 
 
 def sample_densities(source: IngestSource, files: Sequence[ObjectInfo]) -> Densities:
@@ -117,8 +118,10 @@ class _Sampler:
         try:
             with closing(self._source.objects.open(info.path)) as opened:
                 stream = section(opened, 0, info.size)
-                if kind == "parquet":
-                    density = self._of_table(stream, info, place)
+                if kind in ("parquet", "arrow"):
+                    density = self._of_table(stream, info, place, kind)
+                elif kind == "csv":
+                    density = self._of_lines(stream, info, 0)
                 elif kind == "file":
                     density = self._of_part(stream, FilePart(info.path, info.size, 0, info.size))
                 elif kind == "jsonl" and (codec := codec_of(read_range(stream, 0, 8))) is not None:
@@ -137,16 +140,16 @@ class _Sampler:
             return None
         return _Window(_kind(self._source.format, info.path), density, has_members)
 
-    def _of_table(self, stream: BinaryIO, info: ObjectInfo, place: int) -> Density:
+    def _of_table(self, stream: BinaryIO, info: ObjectInfo, place: int, kind: str) -> Density:
         """The footer says how many rows a table has; a few of one row group say how much text these hold."""
-        groups = row_groups(stream, info.size, _LIMITS)
+        groups = (row_groups if kind == "parquet" else row_batches)(stream, info.size, _LIMITS)
         if not groups:
             return Density(0.0, 0.0)
-        met = max((group for group in groups if group.start <= place), key=lambda one: one.start, default=groups[0])
-        rows, text = self._measure(stream, FilePart(info.path, info.size, met.start, met.start + 1), _GROUP_ROWS)
-        density = sum(group.rows for group in groups) / info.size
+        start, held = max((group for group in groups if group[0] <= place), default=groups[0])
+        rows, text = self._measure(stream, FilePart(info.path, info.size, start, start + 1), _GROUP_ROWS)
+        density = sum(rows for _, rows in groups) / info.size
         of_row = text / max(1, rows)
-        return Density(density, density * of_row, met.rows * of_row)
+        return Density(density, density * of_row, held * of_row)
 
     def _of_lines(self, stream: BinaryIO, info: ObjectInfo, start: int) -> Density:
         """Of compressed lines from the beginning of a member on; those of a file that is one member only once."""

@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from winnow.pipelines.ingest.planning.context import IngestSource
-from winnow.pipelines.ingest.planning.formats import is_compressed_tar, kind_of
+from winnow.pipelines.ingest.planning.formats import TABLES, is_compressed_tar, kind_of
 from winnow.pipelines.ingest.planning.sampling import section, until_enough
 from winnow.pipelines.ingest.records import FilePart, ReadLimits
+from winnow.pipelines.ingest.tables.arrow import open_arrow
+from winnow.pipelines.ingest.tables.arrow_tables import columns_of_schema
 from winnow.pipelines.ingest.tables.columns import Columns, Role, columns_of_rows, listed_columns
+from winnow.pipelines.ingest.tables.csv_rows import first_csv_rows
 from winnow.pipelines.ingest.tables.jsonl import first_rows
 from winnow.pipelines.ingest.tables.parquet import table_columns
 from winnow.pipelines.store.facade import ObjectInfo
@@ -86,7 +89,7 @@ def check_shapes(new: Sequence[NewFiles]) -> list[str]:
 
 def look_at_shapes(source: IngestSource, files: Sequence[ObjectInfo]) -> list[Shape]:
     """The shapes of these files, without those that hold no rows or whose rows cannot be seen."""
-    rows = [info for info in files if info.size and kind_of(source.format, info.path) in ("jsonl", "parquet")]
+    rows = [info for info in files if info.size and kind_of(source.format, info.path) in TABLES]
     return [shape for shape in each(source.objects, lambda info: _look(source, info), rows) if shape is not None]
 
 
@@ -108,12 +111,17 @@ def nowhere(source: IngestSource, shapes: Sequence[Shape]) -> dict[Role, str]:
 def _look(source: IngestSource, info: ObjectInfo) -> Shape | None:
     try:
         with closing(source.objects.open(info.path)) as stream:
-            if kind_of(source.format, info.path) == "parquet":
+            kind = kind_of(source.format, info.path)
+            if kind == "parquet":
                 columns = table_columns(stream, info.size, source.columns, _LIMITS)
+            elif kind == "arrow":
+                table = open_arrow(stream, info.size, _LIMITS)
+                columns = None if isinstance(table, str) else columns_of_schema(table.schema, source.columns)
             else:
                 size = min(info.size, FIRST_BYTES)
                 part = FilePart(info.path, size, 0, size)
-                rows = first_rows(section(stream, 0, size), part, _LIMITS, FIRST_ROWS)
+                first = first_rows if kind == "jsonl" else first_csv_rows
+                rows = first(section(stream, 0, size), part, _LIMITS, FIRST_ROWS)
                 columns = columns_of_rows(list(until_enough(rows)), source.columns)
     except FileNotFoundError:  # its task will say so
         return None

@@ -12,6 +12,7 @@ from winnow.schemas.identity import Json
 
 MAX_BATCH_ROWS: Final = 1024  # larger batches no longer fit the cache and are slower
 ROWS_PER_BYTE: Final = 64  # more rows than this per byte of the file, or 16 million, are a bomb
+VALUES_PER_BYTE: Final = 16  # likewise for values inside lists, per byte of their column
 FREE_VALUES: Final = 16 << 20
 
 # The errors that pyarrow raises on damaged files. `Watched` detects a failing stream; memory has its own error.

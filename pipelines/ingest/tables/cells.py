@@ -13,10 +13,11 @@ from typing import BinaryIO, Final, Protocol
 import pyarrow as pa
 
 from winnow.pipelines.ingest.records import FilePart, ReadLimits
+from winnow.pipelines.ingest.tables.arrow import open_arrow
 from winnow.pipelines.ingest.tables.arrow_tables import column_type
 from winnow.pipelines.ingest.tables.columns import ABSENT, find
-from winnow.pipelines.ingest.tables.media_values import medium_of
-from winnow.pipelines.ingest.tables.parquet import open_table, plan_row_group
+from winnow.pipelines.ingest.tables.media_values import ARROW, medium_of
+from winnow.pipelines.ingest.tables.parquet import ParquetTable, open_table, plan_row_group
 from winnow.pipelines.ingest.tables.values import rows_of
 
 _LISTED: Final = re.compile(r"(.+)\[(\d{1,9})\]", re.DOTALL)
@@ -25,8 +26,15 @@ _LISTED: Final = re.compile(r"(.+)\[(\d{1,9})\]", re.DOTALL)
 class Groups(Protocol):
     """A table as its groups of rows, each of which can be read alone."""
 
-    rows: Sequence[int]  # of each group
-    schema: pa.Schema | None  # None if it has no rows that can be read
+    @property
+    def rows(self) -> Sequence[int]:
+        """The rows of each group."""
+        ...
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns."""
+        ...
 
     def batches(self, group: int, column: str) -> Iterator[pa.RecordBatch | str]:
         """Yields a group's rows with this column, in order, and a final reason where they cannot be read."""
@@ -53,7 +61,7 @@ class Cells:
             member: The column, and of a list the item: `image`, `images[2]`.
         """
         column, number = member, None
-        if self._groups.schema is not None and column_type(self._groups.schema, member) is None:
+        if column_type(self._groups.schema, member) is None:
             listed = _LISTED.fullmatch(member)
             column, number = (listed[1], int(listed[2])) if listed else (member, None)
         batch = self._batch_with(row, column)
@@ -84,16 +92,14 @@ class Cells:
 class _ParquetGroups:
     """The row groups of a Parquet file."""
 
-    def __init__(self, stream: BinaryIO, size: int, limits: ReadLimits) -> None:
+    def __init__(self, table: ParquetTable, limits: ReadLimits) -> None:
+        self._table = table
         self._limits = limits
-        table = open_table(stream, FilePart("", size, 0, size), limits)
-        self._table = None if isinstance(table, str) else table
-        self.rows: Sequence[int] = [] if self._table is None else [group.rows for group in self._table.footer.groups]
-        self.schema: pa.Schema | None = None if self._table is None else self._table.schema
+        self.rows = [group.rows for group in table.footer.groups]
+        self.schema = table.schema
 
     def batches(self, group: int, column: str) -> Iterator[pa.RecordBatch | str]:
         """Yields a row group's rows with this column."""
-        assert self._table is not None
         plan = plan_row_group(self._table.raw, self._table.footer, group, self._limits, column)
         if isinstance(plan, str):
             yield plan
@@ -101,7 +107,10 @@ class _ParquetGroups:
             yield from self._table.batches(group, plan, [column])
 
 
-def open_cells(container: str, stream: BinaryIO, size: int, limits: ReadLimits) -> Cells:
-    """The media of an open table."""
-    assert container == "parquet"
-    return Cells(_ParquetGroups(stream, size, limits))
+def open_cells(container: str, stream: BinaryIO, size: int, limits: ReadLimits) -> Cells | None:
+    """The media of an open table; None if it cannot be read."""
+    if container == ARROW:
+        batches = open_arrow(stream, size, limits)
+        return None if isinstance(batches, str) else Cells(batches)
+    table = open_table(stream, FilePart("", size, 0, size), limits)
+    return None if isinstance(table, str) else Cells(_ParquetGroups(table, limits))

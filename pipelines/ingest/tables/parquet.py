@@ -20,6 +20,7 @@ from winnow.pipelines.ingest.tables.arrow_tables import (
     FREE_VALUES,
     MAX_BATCH_ROWS,
     ROWS_PER_BYTE,
+    VALUES_PER_BYTE,
     Watched,
     columns_of_schema,
     fault_line,
@@ -27,7 +28,7 @@ from winnow.pipelines.ingest.tables.arrow_tables import (
     textual,
 )
 from winnow.pipelines.ingest.tables.columns import NON_FINITE_NUMBERS, ColumnMapping, Columns, row_event
-from winnow.pipelines.ingest.tables.footer import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, Footer, RowGroup, parse_footer
+from winnow.pipelines.ingest.tables.footer import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, Footer, parse_footer
 from winnow.pipelines.ingest.tables.media_values import PARQUET
 from winnow.pipelines.ingest.tables.pages import walk_pages
 from winnow.pipelines.ingest.tables.thrift import BadThriftError
@@ -35,7 +36,6 @@ from winnow.pipelines.ingest.tables.values import MAX_TYPE_DEPTH, depth_of, rows
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import Json
 
-VALUES_PER_BYTE: Final = 16  # likewise for values inside lists, per byte of their column
 FOOTER_HEADERS: Final = 16  # a footer may be this many times as long as another format's header
 BUFFER_BYTES: Final = 1 << 20  # per column, for a row group that is not read at once
 
@@ -97,10 +97,10 @@ class ParquetReader:
         return event
 
 
-def row_groups(stream: BinaryIO, size: int, limits: ReadLimits) -> list[RowGroup]:
-    """The row groups of a table; none if its footer cannot be read."""
+def row_groups(stream: BinaryIO, size: int, limits: ReadLimits) -> list[tuple[int, int]]:
+    """Where the row groups of a table begin and how many rows they have; none if its footer cannot be read."""
     table = open_table(stream, FilePart("", size, 0, size), limits)
-    return [] if isinstance(table, str) else table.footer.groups
+    return [] if isinstance(table, str) else [(group.start, group.rows) for group in table.footer.groups]
 
 
 def table_columns(stream: BinaryIO, size: int, mapping: ColumnMapping, limits: ReadLimits) -> Columns | None:

@@ -172,7 +172,7 @@ def test_what_is_wrong_in_the_whole(change: str, message: str) -> None:
         ),
         (
             "{root: r, files: [x], class: web, format: warc, key: id}",
-            "sources.a: 'key' is only for jsonl and parquet; the",
+            "sources.a: 'key' is only for jsonl, csv, parquet and arrow; the",
         ),
         ("", "sources.a: expected a mapping, found nothing; it needs root, files, class"),
     ],

@@ -135,3 +135,38 @@ def test_a_reference_to_no_row_or_no_column_says_so(tmp_path: Path) -> None:
     finder = MediaFinder(media_sources(recipe), "set")
     for wrong in ({"offset": 6}, {"offset": -1}, {"member": "other"}, {"member": "image[0]"}):
         assert finder.find({**medium, "ref": medium["ref"] | wrong}) == Unavailable("a.parquet", NOT_FOUND)
+
+
+def test_pictures_of_an_arrow_stream_are_ingested_and_proved(tmp_path: Path) -> None:
+    (tmp_path / "set").mkdir()
+    table = pa.table({"image": pa.array([{"bytes": raw, "path": None} for raw in PICTURES], IMAGE)})
+    with pa.ipc.new_stream(tmp_path / "set/a.arrow", table.schema) as writer:
+        writer.write_table(table, max_chunksize=4)
+    recipe = recipe_of(tmp_path, RECIPE)
+    outcome = ingested(recipe)
+    media = [row["media"][0] for row in rows(outcome)]  # type: ignore[index]
+    assert {(one["ref"]["container"], one["ref"]["member"]) for one in media} == {("arrow", "image")}
+    assert_found(recipe, media, PICTURES)
+    findings = audit_generation(outcome.store, outcome.generation, bind(recipe).ingest(outcome.store))
+    assert findings.problems == []
+
+
+def test_captions_of_a_folder_are_read_from_csv(tmp_path: Path) -> None:
+    (tmp_path / "set/train").mkdir(parents=True)
+    (tmp_path / "set/train/a.png").write_bytes(PICTURES[0])
+    lines = ["file_name,says,lang", 'a.png,"A ""red"" dot,\nalone",en', "gone.png,Nothing,en", "a.png,Ein Punkt,de"]
+    (tmp_path / "set/train/metadata.csv").write_text("\n".join(lines))
+    csv = RECIPE.replace('"*"', '"**/metadata.csv"').replace("media: image", "media: file_name")
+    recipe = recipe_of(tmp_path, csv)
+    outcome = ingested(recipe)
+    assert [row["captions"] for row in rows(outcome)] == [
+        [{"text": 'A "red" dot,\nalone', "origin": "source", "language": "en"}],
+        [{"text": "Ein Punkt", "origin": "source", "language": "de"}],
+    ]
+    assert quarantined(outcome) == [("missing_media", "train/gone.png: No such file or directory")]
+    findings = audit_generation(outcome.store, outcome.generation, bind(recipe).ingest(outcome.store))
+    assert findings.problems == []
+    keyed = recipe_of(
+        tmp_path, csv.replace("path: store", "path: other").replace("class: web", "key: file_name, class: web")
+    )
+    assert [reason for reason, _ in quarantined(ingested(keyed))] == ["missing_media", "duplicate_id"]
