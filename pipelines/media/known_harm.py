@@ -36,6 +36,11 @@ class HarmListFile:
     radius: int
     min_quality: int
 
+    @property
+    def identity(self) -> str:
+        """Covers whatever changes what matches; not the list's name or place."""
+        return fingerprint_of(asdict(self) | {"name": "", "file": ""})
+
     def read(self) -> HarmList:
         """Its hashes.
 
@@ -55,11 +60,6 @@ class KnownHarm:
 
     lists: tuple[HarmListFile, ...]
     limits: DecodeLimits
-
-    @property
-    def digest(self) -> str:
-        """Covers whatever changes what matches."""
-        return fingerprint_of({"lists": [asdict(one) | {"file": ""} for one in self.lists]})
 
     @property
     def kinds(self) -> frozenset[HashKind]:

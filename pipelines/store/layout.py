@@ -32,6 +32,7 @@ WEIGHTS = "weights/"
 DECISIONS = "decisions/"
 RULE_DECISIONS = "decisions/rules/"
 CLUSTERS = "decisions/clusters/"
+KNOWN_HARM = "known_harm/"
 PURGE = "purge.json"
 REPORT = "report.html"
 
@@ -204,6 +205,11 @@ def weights_object(score: str, key: str, content: str) -> str:
     return f"{weights_objects(score)}{key}.{content}.safetensors"
 
 
+def known_harm(identity: str) -> str:
+    """The record of what was compared with a list of known harm."""
+    return f"{KNOWN_HARM}{identity}.json"
+
+
 class Proof(Enum):
     """How a file shows that it is what was put under its name."""
 
@@ -226,7 +232,7 @@ _PROOFS = tuple(
         (rf"tasks/.+/{_HASH}\.jsonl", Proof.CONTENT),
         (rf"(tombstones|outputs)/{_HASH}\.json", Proof.CONTENT),
         (r"intake/[^/]+/\d{8}\.parquet", Proof.INTAKE),
-        (r"(commits|weights|decisions|poison|strikes|runs)/.+\.json", Proof.RECORD),
+        (r"(commits|weights|decisions|known_harm|poison|strikes|runs)/.+\.json", Proof.RECORD),
         (r"generations/\d{8}\.json|plans/[^/]+/plan\.json|store\.json|purge\.json", Proof.RECORD),
         (r"(lease|shares|heartbeats|scratch)/.+", Proof.NONE),
     )

@@ -15,7 +15,9 @@ from winnow.pipelines.binding.operators import (
     passes_of,
 )
 from winnow.pipelines.binding.sources import store_record
+from winnow.pipelines.forgetting.known_harm import compare_ingested, require_compared
 from winnow.pipelines.forgetting.purging import finish_purge
+from winnow.pipelines.forgetting.scanning import scan_store
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext
 from winnow.pipelines.ingest.planning.stage import (
     SourcePlan,
@@ -43,9 +45,11 @@ from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.recording import record_ingest, record_pass
 from winnow.runners.stages.deduplication import find_duplicates
+from winnow.runners.stages.engine_jobs import EngineJobs
 from winnow.runners.stages.publishing import Outcome, publish
 from winnow.runners.stages.stage_run import CompletedTasks, StageRun
 from winnow.runners.stages.warming import warm_kernels
+from winnow.runners.terminal.quantities import grouped
 from winnow.schemas.errors import StageError, StoreError
 from winnow.schemas.records import TaskCommit
 
@@ -76,6 +80,7 @@ def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bo
         commits = {plan.name: all_committed(held, plan) for plan in plans}
         for plan in plans:
             require_samples(context, plan, commits[plan.name])
+        compare_known_harm(run, recipe, context, commits, ran)
         extract_text(run, context, held, commits)
         layers = {bound.layer: committed_texts(context, held, bound, commits) for bound in context.extractors}
         record_ingest(run, ran, commits, layers)
@@ -166,6 +171,28 @@ def read_tasks(run: StageRun, context: IngestContext, held: Held, plans: Sequenc
     return ran
 
 
+def compare_known_harm(
+    run: StageRun,
+    recipe: BoundRecipe,
+    context: IngestContext,
+    commits: dict[str, list[TaskCommit]],
+    ran: CompletedTasks,
+) -> None:
+    """Compare what was ingested before with lists of known harm that are new, and hide the rows that match."""
+    if context.known_harm is None:
+        return
+    every = (commit for found in commits.values() for commit in found)
+    media, jobs = media_sources(recipe.config), EngineJobs(run, "known harm")
+    found = compare_ingested(run.store, context.known_harm, media, every, ran.names, jobs)
+    if found.tasks:
+        counted = ", ".join(f"{name} {grouped(count)}" for name, count in found.matches) or "no medium"
+        unread = f"; {grouped(found.unread)} media could not be read again" if found.unread else ""
+        said = f"known harm        {counted} of what was ingested before; {grouped(found.rows)} rows hidden{unread}"
+        run.console.print(said, markup=False, soft_wrap=True)
+    if found.rows and (latest := run.store.latest_record()) is not None:
+        scan_store(run.store, latest, jobs)
+
+
 def extract_text(run: StageRun, context: IngestContext, held: Held, commits: dict[str, list[TaskCommit]]) -> None:
     """Extract text for tasks that were read before an extractor was added."""
     for bound in context.extractors:
@@ -214,6 +241,7 @@ def current_state(recipe: BoundRecipe, store: Store) -> StoreState:
     if lacking := sorted(name for name, tasks in commits.items() if not tasks):
         names = ", ".join(lacking)
         raise StoreError(f"{store.root}: was ingested with other settings ({names}); run: winnow ingest {recipe.file}")
+    require_compared(store, context.known_harm, (commit for tasks in commits.values() for commit in tasks))
     for bound in context.extractors:
         if pending_extractions(context, held, bound, commits):
             raise StoreError(f"{store.root}: lacks the layer {bound.layer}; run: winnow ingest {recipe.file}")

@@ -101,3 +101,37 @@ def test_a_list_that_cannot_be_read_stops_before_anything_is_ingested(
     done = run_here(folder, "ingest", "recipe.yaml")
     assert (done.status, done.err) == (1, f"winnow: {said}\n")
     assert not (folder / "store" / "samples").exists()
+
+
+def test_rows_that_a_later_list_names_are_hidden_and_every_command_asks_for_it(folder: Path) -> None:
+    ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
+    added = folder / "lists" / "digests.txt"
+    added.write_text(added.read_text() + sha(folder / "pictures" / "4.png") + "\n")
+    done = run_here(folder, "annotate", "recipe.yaml")
+    assert done.status == 1
+    assert done.err == (
+        "winnow: store: holds media that were not compared with the lists of known_harm (digests); "
+        "run: winnow ingest RECIPE\n"
+    )
+    assert "digests 1 of what was ingested before; 1 rows hidden" in ended(run_here(folder, "ingest", "recipe.yaml"))
+    assert "known harm" not in ended(run_here(folder, "ingest", "recipe.yaml"))
+    ended(run_here(folder, "export", "recipe.yaml", "--replace"))
+    exported = b"".join(file.read_bytes() for file in (folder / "out").rglob("*") if file.is_file())
+    assert (folder / "pictures" / "2.png").read_bytes() in exported
+    assert (folder / "pictures" / "4.png").read_bytes() not in exported
+    assert_clean(folder)
+
+
+def test_pictures_ingested_without_lists_are_compared_by_every_kind_of_hash(folder: Path) -> None:
+    without, _, rest = RECIPE.partition("known_harm:")
+    (folder / "recipe.yaml").write_text(f"{without}annotate:{rest.partition('annotate:')[2]}")
+    ended(run_here(folder, "ingest", "recipe.yaml"))
+    (folder / "recipe.yaml").write_text(RECIPE)
+    said = ended(run_here(folder, "ingest", "recipe.yaml", "--workers", "2"))
+    assert "digests 2, hashes 3 of what was ingested before; 5 rows hidden" in said
+    ended(run_here(folder, "run", "recipe.yaml"))
+    exported = b"".join(file.read_bytes() for file in (folder / "out").rglob("*") if file.is_file())
+    for number in range(5):
+        inside = (folder / "pictures" / f"{number}.png").read_bytes() in exported
+        assert inside is (number in (2, 4))
+    assert_clean(folder)

@@ -25,6 +25,7 @@ _REMEDIES = (
     (layout.TOMBSTONES, "run 'winnow forget' again with the same request"),
     (layout.HIDDEN, "its rows are found again"),
     (layout.OUTPUTS, "write the output again, or forget it"),
+    (layout.KNOWN_HARM, "run 'winnow ingest RECIPE', which compares again"),
     (layout.PURGE, "run 'winnow gc --purge STORE' again"),
 )
 _STAGES = (
