@@ -1,14 +1,14 @@
-"""Turns forests of matching rows into clusters, and sends each row the id and the size of its cluster.
+"""Turns forests of matching nodes into clusters, and sends each node the id and the size of its cluster.
 
 Each shard group writes the spanning forest of its own edges. If all forests together are small, one task merges them;
 otherwise rounds of star contraction do it, over edges that are partitioned by their ends (see
-`filters.duplicates.components`). Either way a cluster ends as a star around its smallest row. Then:
+`filters.duplicates.components`). Either way a cluster ends as a star around its smallest node. Then:
 
 1. Each shard group sends its share of a cluster to the partition of the star's centre.
 2. That partition adds the shares up, names the cluster by its smallest id, and sends the result back.
-3. A shard group whose rows equal a text in another shard group requests the result from there.
+3. A shard group whose nodes equal one in another shard group requests the result from there.
 
-A task holds at most one shard group's rows or one partition's edges; the driver holds neither.
+A task holds at most one shard group's nodes or one partition's edges; the driver holds neither.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from winnow.filters.duplicates.components import Edges, downward, large_star, merge_forests, mirrored, small_star
 from winnow.pipelines.dedupe.groups import empty_blocks
+from winnow.pipelines.dedupe.nodes import shards_of
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import addressed_blocks, clear_scratch, partition_of_key, partitions_for
@@ -30,7 +31,6 @@ from winnow.pipelines.running.row_arrays import (
     find_in_sorted,
     ids_column,
     run_starts,
-    shard_numbers,
     uint64_column,
 )
 from winnow.pipelines.running.scratch_parts import put_part, read_part, read_parts
@@ -42,24 +42,24 @@ MAX_EDGES = 1 << 23
 """One task merges forests of up to this many edges in all, in about 70 bytes per edge."""
 
 REQUESTS = "requests"
-"""The prefix of the origin of blocks that request the clusters of rows from another shard group."""
+"""The prefix of the origin of blocks that request the clusters of nodes from another shard group."""
 
 EDGE_BYTES = 32  # both directions of an edge
 
 EDGES = pa.schema([pa.field("first", pa.uint64(), nullable=False), pa.field("second", pa.uint64(), nullable=False)])
-"""Edges of a forest or a star; the smaller row comes first."""
+"""Edges of a forest or a star; the smaller node comes first."""
 
 _CLUSTER = [
     pa.field("cluster", pa.binary(ID_BYTES), nullable=False),
     pa.field("size", pa.int64(), nullable=False),
     pa.field("texts", pa.int64(), nullable=False),
 ]
-_ROW, _ROOT, _SHARD_GROUP = (pa.field(name, pa.uint64(), nullable=False) for name in ("row", "root", "shard_group"))
+_NODE, _ROOT, _SHARD_GROUP = (pa.field(name, pa.uint64(), nullable=False) for name in ("node", "root", "shard_group"))
 _PARTS = pa.schema([_ROOT, _SHARD_GROUP, *_CLUSTER])  # a shard group's share of a cluster
 _NAMED_CLUSTER = pa.schema([_ROOT, *_CLUSTER])
-_REQUESTED = pa.schema([_ROW, _SHARD_GROUP])
-_ROOTS = pa.schema([_ROW, _ROOT])
-_CLUSTER_OF_ROW = pa.schema([_ROW, *_CLUSTER])
+_REQUESTED = pa.schema([_NODE, _SHARD_GROUP])
+_ROOTS = pa.schema([_NODE, _ROOT])
+_CLUSTER_OF_NODE = pa.schema([_NODE, *_CLUSTER])
 
 _FORESTS, _STARS, _JOINED = "forests", "stars", "joined.json"  # below the kind
 
@@ -105,7 +105,7 @@ def max_star_rounds(edges: int) -> int:
 
 @dataclass(frozen=True)
 class StarRound:
-    """One round of star contraction: shortens the paths between rows.
+    """One round of star contraction: shortens the paths between nodes.
 
     It reads the edges of the round before, or those of the forests, and writes fewer and shorter ones.
     """
@@ -134,7 +134,7 @@ class StarRound:
         yield from self._send(f"edges-{part}", mirrored(*edges))
 
     def join_upward(self, partition: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
-        """Join the larger neighbours of each row to its smallest one, and send these edges by their larger end."""
+        """Join the larger neighbours of each node to its smallest one, and send these edges by their larger end."""
         first, second = distinct_pairs(*_edges_of(batches))
         note = f"{self._notes}{partition:08d}.json"
         self.search.store.objects.put(note, orjson.dumps(_unsettled(first, second)))
@@ -143,7 +143,7 @@ class StarRound:
         yield from self._send(f"upward-{partition}", downward(*large_star(first, second)))
 
     def join_downward(self, partition: int, batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
-        """Join each row and its smaller neighbours to the smallest of them, and write those edges as a table."""
+        """Join each node and its smaller neighbours to the smallest of them, and write those edges as a table."""
         batch = _edges_batch(small_star(*_edges_of(batches)))
         put_part(
             self.search.store.objects, self.search.scratch, f"{self.kind}/{_STARS}-{self.number}", partition, batch
@@ -152,7 +152,7 @@ class StarRound:
 
     @property
     def finished(self) -> bool:
-        """Whether the round began with stars around their smallest rows, and so changed nothing."""
+        """Whether the round began with stars around their smallest nodes, and so changed nothing."""
         objects = self.search.store.objects
         notes = each(objects, objects.read, [info.path for info in objects.list(self._notes)])
         return not any(map(orjson.loads, notes))
@@ -166,7 +166,7 @@ class StarRound:
             clear_scratch(objects, f"{scratch}/{self.kind}/{_STARS}-{self.number - 1}")
 
     def send_stars(self, part: int) -> Iterator[AddressedBlock]:
-        """Send the stars of a table that the round wrote to the shard groups of their outer rows."""
+        """Send the stars of a table that the round wrote to the shard groups of their outer nodes."""
         left = read_part(self.search.store.objects, self.search.scratch, f"{self.kind}/{_STARS}-{self.number}", part)
         if part == 0:
             yield from empty_blocks(self.search.listed.groups, "stars", EDGES)
@@ -182,7 +182,7 @@ class StarRound:
 
 
 def _unsettled(first: Words, second: Words) -> int:
-    """Return how many rows are neither a star's centre nor an outer row; every edge is there in both directions."""
+    """Return how many nodes are neither a star's centre nor an outer node; every edge is there in both directions."""
     starts = run_starts(first)
     if not len(starts):
         return 0
@@ -198,23 +198,23 @@ def send_clusters(
     shards = search.listed.in_group(shard_group)
     matches = [read_part(search.store.objects, search.scratch, f"{kind}/matches", shard) for shard in shards]
     members = [read_part(search.store.objects, search.scratch, f"{kind}/members", shard) for shard in shards]
-    rows, roots = uint64_column(matches, "row"), uint64_column(matches, "row").copy()
-    roots[np.searchsorted(rows, outer)] = centres
-    batch = pa.RecordBatch.from_arrays([pa.array(rows), pa.array(roots)], schema=_ROOTS)
+    nodes, roots = uint64_column(matches, "node"), uint64_column(matches, "node").copy()
+    roots[np.searchsorted(nodes, outer)] = centres
+    batch = pa.RecordBatch.from_arrays([pa.array(nodes), pa.array(roots)], schema=_ROOTS)
     put_part(search.store.objects, search.scratch, f"{kind}/roots", shard_group, batch)
 
-    sizes = np.ones(len(rows), np.int64)
-    member_rows, member_roots = uint64_column(members, "row"), uint64_column(members, "root")
-    at, there = find_in_sorted(rows, member_rows)
+    sizes = np.ones(len(nodes), np.int64)
+    member_nodes, member_roots = uint64_column(members, "node"), uint64_column(members, "root")
+    at, there = find_in_sorted(nodes, member_nodes)
     sizes[at[there]] = np.concatenate([part["size"].to_numpy() for part in members])[there]
-    known = _sum_clusters(roots, ids_column(matches, "id"), sizes, np.ones(len(rows), np.int64))
-    here = np.full(len(known.rows), shard_group, np.uint64)
-    parts = pa.RecordBatch.from_arrays([pa.array(known.rows), pa.array(here), *known.columns()], schema=_PARTS)
-    where = partition_of_key(pa.array(known.rows), search.listed.groups)
+    known = _sum_clusters(roots, ids_column(matches, "id"), sizes, np.ones(len(nodes), np.int64))
+    here = np.full(len(known.nodes), shard_group, np.uint64)
+    parts = pa.RecordBatch.from_arrays([pa.array(known.nodes), pa.array(here), *known.columns()], schema=_PARTS)
+    where = partition_of_key(pa.array(known.nodes), search.listed.groups)
     yield from addressed_blocks(f"clusters-{shard_group}", [(parts, where)], search.listed.groups)
 
-    wanted = np.unique(member_roots[member_roots != member_rows])
-    shard_groups = search.listed.group_of(shard_numbers(wanted))
+    wanted = np.unique(member_roots[member_roots != member_nodes])
+    shard_groups = search.listed.group_of(shards_of(wanted))
     wanted, shard_groups = wanted[shard_groups != shard_group], shard_groups[shard_groups != shard_group]
     me = np.full(len(wanted), shard_group, np.uint64)
     requested = pa.RecordBatch.from_arrays([pa.array(wanted), pa.array(me)], schema=_REQUESTED)
@@ -232,52 +232,52 @@ def merge_clusters(search: Search, partition: int, batches: Iterable[pa.RecordBa
     yield from addressed_blocks(f"names-{partition}", [(block, shard_groups)], search.listed.groups)
 
 
-def send_row_clusters(
+def send_node_clusters(
     search: Search, kind: Kind, shard_group: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[AddressedBlock]:
-    """Send the cluster of each row of a shard group to the shard group itself and to those that requested the row."""
+    """Send the cluster of each node of a shard group to the shard group itself and to those that requested it."""
     held = list(batches)
     requested = [batch for batch in held if batch.schema.equals(_REQUESTED)]
     named = Clusters.read([batch for batch in held if batch.schema.equals(_NAMED_CLUSTER)], "root")
     roots = read_part(search.store.objects, search.scratch, f"{kind}/roots", shard_group)
-    rows = roots["row"].to_numpy()
+    nodes = roots["node"].to_numpy()
     own = named.of(roots["root"].to_numpy())
-    wanted, shard_groups = uint64_column(requested, "row"), uint64_column(requested, "shard_group").astype(np.int64)
-    at, there = find_in_sorted(rows, wanted)
-    clusters = pa.RecordBatch.from_arrays([pa.array(rows), *own.columns()], schema=_CLUSTER_OF_ROW)
+    wanted, shard_groups = uint64_column(requested, "node"), uint64_column(requested, "shard_group").astype(np.int64)
+    at, there = find_in_sorted(nodes, wanted)
+    clusters = pa.RecordBatch.from_arrays([pa.array(nodes), *own.columns()], schema=_CLUSTER_OF_NODE)
     answers = clusters.take(pa.array(at[there]))
     yield AddressedBlock(shard_group, f"clusters-empty-{shard_group}", 0, clusters.slice(0, 0))
-    blocks = [(clusters, np.full(len(rows), shard_group)), (answers, shard_groups[there])]
-    yield from addressed_blocks(f"row-clusters-{shard_group}", blocks, search.listed.groups)
+    blocks = [(clusters, np.full(len(nodes), shard_group)), (answers, shard_groups[there])]
+    yield from addressed_blocks(f"node-clusters-{shard_group}", blocks, search.listed.groups)
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """Rows, sorted, and the cluster of each."""
+    """Nodes, sorted, and the cluster of each."""
 
-    rows: Words
+    nodes: Words
     high: Words  # the cluster's smallest id
     low: Words
     sizes: NDArray[np.int64]
     texts: NDArray[np.int64]
 
     @classmethod
-    def read(cls, batches: Iterable[pa.RecordBatch], row: str = "row") -> Self:
-        """Read batches of `send_row_clusters`, in any order."""
+    def read(cls, batches: Iterable[pa.RecordBatch], node: str = "node") -> Self:
+        """Read batches of `send_node_clusters`, in any order."""
         held = list(batches)
-        rows, (high, low) = uint64_column(held, row), ids_column(held, "cluster")
-        order = np.argsort(rows)
+        nodes, (high, low) = uint64_column(held, node), ids_column(held, "cluster")
+        order = np.argsort(nodes)
         none = np.zeros(0, np.int64)
         sizes, texts = (np.concatenate([none, *(part[name].to_numpy() for part in held)]) for name in ("size", "texts"))
-        return cls(rows[order], high[order], low[order], sizes[order], texts[order])
+        return cls(nodes[order], high[order], low[order], sizes[order], texts[order])
 
     def take(self, at: NDArray[np.int64]) -> "Clusters":
-        """Return the rows at these positions."""
-        return Clusters(self.rows[at], self.high[at], self.low[at], self.sizes[at], self.texts[at])
+        """Return the nodes at these positions."""
+        return Clusters(self.nodes[at], self.high[at], self.low[at], self.sizes[at], self.texts[at])
 
-    def of(self, rows: Words) -> "Clusters":
-        """Return the clusters of these rows, all of which must be there."""
-        return self.take(np.searchsorted(self.rows, rows))
+    def of(self, nodes: Words) -> "Clusters":
+        """Return the clusters of these nodes, all of which must be there."""
+        return self.take(np.searchsorted(self.nodes, nodes))
 
     def columns(self) -> tuple[pa.Array, pa.Array, pa.Array]:
         """Return the columns cluster, size and texts."""
@@ -299,7 +299,7 @@ def _sum_clusters(
 
 
 def _send_stars(search: Search, origin: str, stars: Edges) -> Iterator[AddressedBlock]:
-    shard_groups = search.listed.group_of(shard_numbers(stars[1]))
+    shard_groups = search.listed.group_of(shards_of(stars[1]))
     return addressed_blocks(origin, [(_edges_batch(stars), shard_groups)], search.listed.groups)
 
 

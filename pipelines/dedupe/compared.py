@@ -1,123 +1,219 @@
-"""What rows are compared by: a digest for each kind, or the reason why a row has none.
+"""What is compared: the nodes of a batch, each with a digest, and why other rows and items are not compared.
 
-Rows of equal digests are equal. Texts and addresses have a layer of digests. A picture's digest is that of its bytes,
-which ingest wrote, or of its PDQ hash.
+Nodes of equal digests are equal. Texts and addresses are compared row by row and have a layer of digests. Pictures are
+compared item by item: a picture's digest is that of its bytes, which ingest wrote, or of its PDQ hash. What becomes of
+a row some of whose pictures have copies is left to rules.
 
-Rows are compared, not items. So that no picture is dropped for another one's sake, rows are equal in bytes if all of
-their pictures are, in the same order; and only rows of a single picture are compared by PDQ.
+A kind is a reader here; kinds that find more than equal digests have a join as well (`joins`).
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from winnow.pipelines.dedupe.nodes import places_of
 from winnow.pipelines.dedupe.search import Batch, Search
 from winnow.pipelines.query.columns import MEDIA, Column
+from winnow.pipelines.query.items import item_ids, list_counts, rows_and_items
 from winnow.pipelines.store import layout
+from winnow.schemas.errors import StageError
 from winnow.schemas.rows.duplicates import (
     ID_BYTES,
     LOW_QUALITY,
     NO_PICTURE,
+    NOT_AN_IMAGE,
     NOT_HASHED,
+    NOT_MEASURED,
     OK,
-    OTHER_MEDIA,
-    SEVERAL_PICTURES,
     Kind,
 )
 from winnow.schemas.tombstones import FORGOTTEN
 
-__all__ = ["HASH_BYTES", "Hashes", "digest_columns", "digests_of", "hashes_of", "status_columns", "statuses_of"]
+__all__ = ["HASH_BYTES", "IDS", "READERS", "Compared", "NodeStatuses", "SignatureReader"]
 
 HASH_BYTES = 32
+IDS = Column(layout.SAMPLES, "id")
 _MODALITY = Column(layout.SAMPLES, "modality")
 _DIGEST = pa.binary(ID_BYTES)
-_PDQ_LEAVES = ("status", "items", "hash", "quality")
 
-
-def digest_columns(search: Search, kind: Kind) -> list[Column]:
-    """The columns that `digests_of` reads."""
-    if kind == "image_bytes":
-        return [MEDIA]
-    if kind == "pdq":
-        return [Column(search.kinds[kind], leaf) for leaf in _PDQ_LEAVES]
-    return [Column(search.kinds[kind], "digest")]
-
-
-def status_columns(search: Search, kind: Kind) -> list[Column]:
-    """The columns that `statuses_of` reads."""
-    if kind == "image_bytes":
-        return [MEDIA, _MODALITY]
-    return digest_columns(search, kind) if kind == "pdq" else [Column(search.kinds[kind], "status")]
-
-
-def digests_of(search: Search, kind: Kind, batch: Batch) -> pa.FixedSizeBinaryArray:
-    """The digest of each row of a batch; null for rows that are not compared."""
-    if kind == "image_bytes":
-        return pa.array([digest for _, digest in map(_picture_bytes, batch[MEDIA.name].to_pylist())], _DIGEST)
-    if kind == "pdq":
-        found = hashes_of(search, batch)
-        digests: list[bytes | None] = [None] * len(batch[f"{search.kinds[kind]}.status"])
-        for row, value in zip(found.rows.tolist(), found.values.to_pylist(), strict=True):  # a microsecond each
-            digests[row] = hashlib.blake2b(value, digest_size=ID_BYTES).digest()
-        return pa.array(digests, _DIGEST)
-    return batch[f"{search.kinds[kind]}.digest"]
-
-
-def statuses_of(search: Search, kind: Kind, batch: Batch) -> pa.StringArray:
-    """`ok` for each row of a batch that is compared, else why it is not."""
-    if kind == "image_bytes":
-        statuses = pa.array([status for status, _ in map(_picture_bytes, batch[MEDIA.name].to_pylist())], pa.string())
-        return pc.if_else(pc.equal(batch[_MODALITY.name], FORGOTTEN), FORGOTTEN, statuses)
-    if kind == "pdq":
-        return pa.array(_pdq_statuses(search, batch), pa.string())
-    return batch[f"{search.kinds[kind]}.status"]
+Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Hashes:
-    """The PDQ hashes of the rows of a batch that are compared."""
+class Compared:
+    """The nodes of a batch that are compared, in order."""
 
-    rows: NDArray[np.int64]
-    values: pa.FixedSizeBinaryArray
-
-
-def hashes_of(search: Search, batch: Batch) -> Hashes:
-    """The PDQ hashes of a batch, without those of flat pictures."""
-    rows = np.flatnonzero([status == OK for status in _pdq_statuses(search, batch)])
-    lists = batch[f"{search.kinds['pdq']}.hash"].take(pa.array(rows))
-    return Hashes(rows, pc.list_flatten(lists).cast(pa.binary(HASH_BYTES)))
+    places: Positions  # in the batch, as `winnow.pipelines.dedupe.nodes.places_of`
+    digests: pa.FixedSizeBinaryArray
+    ids: pa.FixedSizeBinaryArray  # of rows, or of items
+    values: pa.Array | None = None  # what the kind's join compares
 
 
-def _picture_bytes(items: Sequence[dict[str, str]]) -> tuple[str, bytes | None]:
-    """A row's status and digest; a row takes a few microseconds, as reading it does."""
-    if not items:
-        return NO_PICTURE, None
-    pictures = [item["mime"].startswith("image/") for item in items]
-    if not all(pictures):
-        return OTHER_MEDIA if any(pictures) else NO_PICTURE, None
-    hashes = [item["sha256"] for item in items]
-    if not all(hashes):
-        return NOT_HASHED, None
-    return OK, hashlib.blake2b(" ".join(hashes).encode(), digest_size=ID_BYTES).digest()
+@dataclass(frozen=True)
+class NodeStatuses:
+    """Of each row, and of each item of kinds that compare items: `ok` if it is compared, else why it is not."""
+
+    rows: pa.StringArray
+    counts: Positions | None = None  # items of each row; -1 where the layer has no list. None if rows are compared
+    items: pa.StringArray | None = None  # of all rows together
 
 
-def _pdq_statuses(search: Search, batch: Batch) -> list[str]:
-    assert search.pdq is not None
-    layer, gate = search.kinds["pdq"], search.pdq.min_quality
-    statuses, items, quality = (batch[f"{layer}.{leaf}"].to_pylist() for leaf in ("status", "items", "quality"))
-    return [_pdq_status(*row, gate) for row in zip(statuses, items, quality, strict=True)]
+class SignatureReader(Protocol):
+    """Reads what a kind compares out of batches of a shard."""
+
+    def columns(self, search: Search, /) -> list[Column]:
+        """The columns of nodes and digests, beside the ids."""
+
+    def compared(self, search: Search, batch: Batch, /) -> Compared:
+        """The nodes that are compared."""
+
+    def status_columns(self, search: Search, /) -> list[Column]:
+        """The columns that statuses are made of."""
+
+    def statuses(self, search: Search, batch: Batch, /) -> NodeStatuses:
+        """What is compared, and why the rest is not."""
 
 
-def _pdq_status(status: str, items: list[str | None] | None, quality: list[int | None] | None, gate: int) -> str:
-    if status != OK or not items or not quality:
-        return NO_PICTURE if status in (OK, "no_input") else status
-    if len(items) > 1:
-        return SEVERAL_PICTURES
-    if items[0] != OK or quality[0] is None:
-        return items[0] or NO_PICTURE
-    return OK if quality[0] >= gate else LOW_QUALITY
+@dataclass(frozen=True)
+class _Texts:
+    """Rows by the digest that their signature layer has."""
+
+    kind: Kind
+
+    def columns(self, search: Search) -> list[Column]:
+        return [Column(search.kinds[self.kind], "digest")]
+
+    def compared(self, search: Search, batch: Batch) -> Compared:
+        digests = batch[f"{search.kinds[self.kind]}.digest"]
+        rows = np.flatnonzero(digests.is_valid().to_numpy(zero_copy_only=False))
+        taken = pa.array(rows)
+        return Compared(places_of(rows, np.zeros_like(rows)), digests.take(taken), batch[IDS.name].take(taken))
+
+    def status_columns(self, search: Search) -> list[Column]:
+        return [Column(search.kinds[self.kind], "status")]
+
+    def statuses(self, search: Search, batch: Batch) -> NodeStatuses:
+        return NodeStatuses(batch[f"{search.kinds[self.kind]}.status"])
+
+
+class _PictureBytes:
+    """Items by the digest that ingest wrote."""
+
+    def columns(self, _: Search) -> list[Column]:
+        return [MEDIA]
+
+    def compared(self, _: Search, batch: Batch) -> Compared:
+        media = batch[MEDIA.name]
+        statuses = _byte_statuses(media)
+        return _compared_items(
+            batch,
+            list_counts(media),
+            statuses,
+            lambda chosen: [
+                bytes.fromhex(one)[:ID_BYTES]
+                for one in pc.struct_field(media.flatten(), "sha256").take(chosen).to_pylist()
+            ],
+        )
+
+    def status_columns(self, _: Search) -> list[Column]:
+        return [MEDIA, _MODALITY]
+
+    def statuses(self, _: Search, batch: Batch) -> NodeStatuses:
+        counts, items = list_counts(batch[MEDIA.name]), _byte_statuses(batch[MEDIA.name])
+        forgotten = pc.equal(batch[_MODALITY.name], FORGOTTEN)
+        rows = pc.if_else(forgotten, FORGOTTEN, _row_statuses(counts, items))
+        return NodeStatuses(rows, np.where(forgotten.to_numpy(zero_copy_only=False), -1, counts), items)
+
+
+class _Hashes:
+    """Items by their PDQ hash, but for flat pictures."""
+
+    def columns(self, search: Search) -> list[Column]:
+        return [Column(search.kinds["pdq"], leaf) for leaf in ("status", "items", "hash", "quality")]
+
+    def compared(self, search: Search, batch: Batch) -> Compared:
+        counts, statuses = self._counts(search, batch), self._item_statuses(search, batch)
+        hashes = batch[f"{search.kinds['pdq']}.hash"]
+        found = _compared_items(
+            batch,
+            counts,
+            statuses,
+            # a microsecond each, a fraction of what reading and sending it takes
+            lambda chosen: [
+                hashlib.blake2b(one, digest_size=ID_BYTES).digest() for one in hashes.flatten().take(chosen).to_pylist()
+            ],
+        )
+        chosen = pa.array(np.flatnonzero(pc.equal(statuses, OK).to_numpy(zero_copy_only=False)))
+        values = hashes.flatten().take(chosen).cast(pa.binary(HASH_BYTES))
+        return Compared(found.places, found.digests, found.ids, values)
+
+    def status_columns(self, search: Search) -> list[Column]:
+        return self.columns(search)
+
+    def statuses(self, search: Search, batch: Batch) -> NodeStatuses:
+        counts, items = self._counts(search, batch), self._item_statuses(search, batch)
+        measured = batch[f"{search.kinds['pdq']}.status"]
+        unmeasured = pc.if_else(pc.equal(measured, "no_input"), NO_PICTURE, measured)
+        rows = pc.if_else(pc.equal(measured, OK), _row_statuses(counts, items), unmeasured)
+        listed = batch[f"{search.kinds['pdq']}.items"].is_valid().to_numpy(zero_copy_only=False)
+        return NodeStatuses(rows, np.where(listed, counts, -1), items)
+
+    def _counts(self, search: Search, batch: Batch) -> Positions:
+        layer = search.kinds["pdq"]
+        counts = [list_counts(batch[f"{layer}.{leaf}"]) for leaf in ("items", "hash", "quality")]
+        if any(not np.array_equal(counts[0], other) for other in counts[1:]):
+            raise StageError(f"dedupe: lists of {layer} that belong together differ in length; run 'winnow audit'")
+        return counts[0]
+
+    def _item_statuses(self, search: Search, batch: Batch) -> pa.StringArray:
+        assert search.pdq is not None
+        layer = search.kinds["pdq"]
+        items, hashes, quality = (batch[f"{layer}.{leaf}"].flatten() for leaf in ("items", "hash", "quality"))
+        known = pc.and_(hashes.is_valid(), quality.is_valid())
+        good = pc.fill_null(pc.greater_equal(quality, search.pdq.min_quality), False)
+        hashed = pc.if_else(known, pc.if_else(good, OK, LOW_QUALITY), NOT_MEASURED)
+        said = pc.fill_null(items, NOT_MEASURED)
+        return pc.if_else(pc.equal(said, OK), hashed, said)
+
+
+READERS: Final[Mapping[Kind, SignatureReader]] = {
+    "exact": _Texts("exact"),
+    "url": _Texts("url"),
+    "near": _Texts("near"),
+    "image_bytes": _PictureBytes(),
+    "pdq": _Hashes(),
+}
+
+
+class _Digested(Protocol):
+    def __call__(self, chosen: pa.Array) -> Sequence[bytes]:
+        """The digests of these items."""
+
+
+def _compared_items(batch: Batch, counts: Positions, statuses: pa.StringArray, digests: _Digested) -> Compared:
+    rows, items = rows_and_items(counts)
+    chosen = np.flatnonzero(pc.equal(statuses, OK).to_numpy(zero_copy_only=False))
+    rows, items = rows[chosen], items[chosen]
+    found = pa.array(digests(pa.array(chosen)), _DIGEST)
+    return Compared(places_of(rows, items), found, item_ids(batch[IDS.name].take(pa.array(rows)), items))
+
+
+def _byte_statuses(media: pa.ListArray) -> pa.StringArray:
+    items = media.flatten()
+    picture = pc.starts_with(pc.struct_field(items, "mime"), "image/")
+    hashed = pc.struct_field(items, "sha256").is_valid()
+    return pc.if_else(picture, pc.if_else(hashed, OK, NOT_HASHED), NOT_AN_IMAGE)
+
+
+def _row_statuses(counts: Positions, items: pa.StringArray) -> pa.StringArray:
+    """Return `ok` for rows with an item that is compared, else why the first one is not."""
+    rows, _ = rows_and_items(counts)
+    compared = np.bincount(rows[pc.equal(items, OK).to_numpy(zero_copy_only=False)], minlength=len(counts)) > 0
+    first = pa.array(np.cumsum(counts) - counts, mask=counts == 0)
+    return pc.if_else(pa.array(compared), OK, pc.fill_null(items.take(first), NO_PICTURE))

@@ -5,14 +5,13 @@ then a last pipeline that writes the outcomes.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import apache_beam as beam
 import pyarrow as pa
 from apache_beam.pvalue import PCollection
 
-from winnow.filters.duplicates.hamming_partitions import partition_count
 from winnow.pipelines.dedupe.clusters import (
     MAX_EDGES,
     REQUESTS,
@@ -21,10 +20,11 @@ from winnow.pipelines.dedupe.clusters import (
     join_forests,
     merge_clusters,
     send_clusters,
-    send_row_clusters,
+    send_node_clusters,
     step_of,
 )
-from winnow.pipelines.dedupe.groups import GROUP_SUMMARIES, ROW_BYTES, empty_blocks, group_digests, send_digests
+from winnow.pipelines.dedupe.groups import GROUP_SUMMARIES, NODE_BYTES, empty_blocks, group_digests, send_digests
+from winnow.pipelines.dedupe.joins import JOINS, join_values, send_values
 from winnow.pipelines.dedupe.matches import MATCHES, put_matches
 from winnow.pipelines.dedupe.near import (
     KEY_BYTES,
@@ -37,7 +37,6 @@ from winnow.pipelines.dedupe.near import (
     verify_by_signature,
 )
 from winnow.pipelines.dedupe.outcomes import put_equal_outcomes, put_near_outcomes
-from winnow.pipelines.dedupe.pdq import join_hashes, send_hashes, split_bits
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import Engine, Exchange, partitions_for
@@ -52,6 +51,7 @@ class SearchGraph:
     search: Search
     total_rows: int
     max_edges: int = MAX_EDGES
+    total_items: Mapping[Kind, int] = field(default_factory=dict)  # about; of kinds that compare items
 
     @property
     def steps(self) -> Mapping[str, int]:
@@ -59,12 +59,12 @@ class SearchGraph:
         found: dict[str, int] = {}
         shard_groups = self.search.listed.groups
         for kind in self.search.kinds:
-            found[f"Groups.{kind}"] = self._digest_partitions
+            found[f"Groups.{kind}"] = self._digest_partitions(kind)
             if kind not in DISTINCT:
                 found[f"Members.{kind}"] = shard_groups
                 continue
-            if kind == "pdq":
-                found |= {"Hashes": shard_groups, "JoinedHashes": partition_count(split_bits(self.total_rows))}
+            if kind in JOINS:
+                found |= {step_of("Values", kind): shard_groups, step_of("Joined", kind): self._blocks(kind)}
             else:
                 found |= {"Bands": shard_groups, "Candidates": self._band_partitions}
                 found |= dict.fromkeys(("Signatures", "Estimated", "Shingles", "Compared"), shard_groups)
@@ -73,9 +73,14 @@ class SearchGraph:
             found |= {step_of(name, kind): shard_groups for name in names}
         return found
 
-    @property
-    def _digest_partitions(self) -> int:
-        return partitions_for(self.total_rows * ROW_BYTES)
+    def _digest_partitions(self, kind: Kind) -> int:
+        return partitions_for(self._nodes(kind) * NODE_BYTES)
+
+    def _blocks(self, kind: Kind) -> int:
+        return JOINS[kind].blocks(self.search, self._nodes(kind))
+
+    def _nodes(self, kind: Kind) -> int:
+        return self.total_items.get(kind, self.total_rows)
 
     @property
     def _band_partitions(self) -> int:
@@ -90,7 +95,7 @@ class SearchGraph:
             self._search_kind(kind, start, shards)
 
     def _search_kind(self, kind: Kind, start: PCollection[str], shards: PCollection[int]) -> None:
-        search, partitions = self.search, self._digest_partitions
+        search, partitions = self.search, self._digest_partitions(kind)
         steps = _steps(search)
         digests = shards | f"Digests.{kind}" >> sending(_send_digests, search, kind, partitions)
         groups = steps.exchange(f"Groups.{kind}", digests, partial(group_digests, search, kind))
@@ -98,7 +103,7 @@ class SearchGraph:
         if kind not in DISTINCT:
             steps.finish(f"Members.{kind}", summaries, partial(put_equal_outcomes, search, kind))
             return
-        edges = self._near_pictures(summaries) if kind == "pdq" else self._near_texts(summaries)
+        edges = self._joined(kind, summaries) if kind in JOINS else self._near_texts(summaries)
         empty = start | step_of("Empty.matches", kind) >> sending(_empty_blocks, search, "matches", MATCHES)
         forests = steps.exchange(step_of("Matches", kind), (*edges, empty), partial(_send_forest_size, search, kind))
         name = step_of("Forests", kind)
@@ -107,11 +112,11 @@ class SearchGraph:
         stars: Blocks = forests | name >> Exchange(join, transport=Engine(), emits=AddressedBlock)
         _build_outcomes(search, kind, stars)
 
-    def _near_pictures(self, summaries: tuple[Blocks, Blocks]) -> tuple[Blocks, ...]:
-        """Add the steps from groups of equal hashes to matches."""
-        search, split = self.search, split_bits(self.total_rows)
-        hashes = _steps(search).exchange("Hashes", summaries, partial(_send_hashes, search, split))
-        return (_steps(search).exchange("JoinedHashes", hashes, partial(join_hashes, search, split)),)
+    def _joined(self, kind: Kind, summaries: tuple[Blocks, Blocks]) -> tuple[Blocks, ...]:
+        """Add the steps from groups of equal nodes to matches, for a kind whose pairs are found in blocks."""
+        search, blocks, steps = self.search, self._blocks(kind), _steps(self.search)
+        values = steps.exchange(step_of("Values", kind), summaries, partial(send_values, search, kind, blocks))
+        return (steps.exchange(step_of("Joined", kind), values, partial(join_values, search, kind, blocks)),)
 
     def _near_texts(self, summaries: tuple[Blocks, Blocks]) -> tuple[Blocks, ...]:
         """Add the steps from groups of equal texts to matches."""
@@ -159,7 +164,7 @@ def _build_outcomes(search: Search, kind: Kind, stars: Blocks) -> None:
     stars_sent = steps.exchange(step_of("Stars", kind), stars, partial(send_clusters, search, kind))
     parts, requests = _split_by_origin(REQUESTS, stars_sent, kind)
     named = steps.exchange(step_of("MergedClusters", kind), parts, partial(merge_clusters, search))
-    row_clusters = partial(send_row_clusters, search, kind)
+    row_clusters = partial(send_node_clusters, search, kind)
     summaries = steps.exchange(step_of("RowClusters", kind), (named, requests), row_clusters)
     steps.finish(step_of("Outcomes", kind), summaries, partial(put_near_outcomes, search, kind))
 
@@ -197,10 +202,6 @@ def _empty_blocks(_: str, search: Search, name: str, schema: pa.Schema) -> Itera
 
 def _send_bands(search: Search, partitions: int, shard_group: int, batches: Batches) -> Iterator[AddressedBlock]:
     return send_bands(search, shard_group, batches, partitions)
-
-
-def _send_hashes(search: Search, split: int, shard_group: int, batches: Batches) -> Iterator[AddressedBlock]:
-    return send_hashes(search, shard_group, batches, split)
 
 
 def _send_forest_size(search: Search, kind: Kind, shard_group: int, batches: Batches) -> Iterator[AddressedBlock]:

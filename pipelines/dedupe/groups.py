@@ -1,6 +1,6 @@
-"""Finds rows with equal digests.
+"""Finds nodes with equal digests.
 
-Each shard sends one line per digest to the digest's partition, gets one line back, and expands it to its own rows. So
+Each shard sends one line per digest to the digest's partition, gets one line back, and expands it to its own nodes. So
 a text that fills a store takes one line per shard, not one per copy.
 """
 
@@ -12,39 +12,35 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.dedupe.compared import digest_columns, digests_of
+from winnow.pipelines.dedupe.compared import IDS, READERS
+from winnow.pipelines.dedupe.nodes import local_places, nodes_of, places_from, shards_of
 from winnow.pipelines.dedupe.search import Search, read_shard
-from winnow.pipelines.query.columns import Column
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key
 from winnow.pipelines.running.row_arrays import (
     find_in_sorted,
-    global_rows,
     ids_column,
-    local_rows,
     run_starts,
-    shard_numbers,
     single_array,
     uint64_column,
 )
 from winnow.pipelines.running.scratch_parts import put_part
-from winnow.pipelines.store import layout
 from winnow.schemas.errors import StageError
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind
 from winnow.schemas.uint128 import Words, values_of
 
-ROW_BYTES = 48  # a digest, an id, a row's number and a count
+NODE_BYTES = 48  # a digest, an id, a node and a count
 
 MEMBERS = pa.schema(
     [
-        pa.field("row", pa.uint64(), nullable=False),
+        pa.field("node", pa.uint64(), nullable=False),
         pa.field("root", pa.uint64(), nullable=False),  # the member with the smallest id
         pa.field("cluster", pa.binary(ID_BYTES), nullable=False),  # its id
         pa.field("matched", pa.binary(ID_BYTES), nullable=False),  # the smallest id of another member
         pa.field("size", pa.int64(), nullable=False),
     ]
 )
-"""The members of groups of two or more rows."""
+"""The members of groups of two or more nodes."""
 
 GROUP_SUMMARIES = MEMBERS.append(pa.field("here", pa.int64(), nullable=False))
 """One line per shard and digest: the shard's member with the smallest id, and how many members the shard has.
@@ -52,12 +48,12 @@ GROUP_SUMMARIES = MEMBERS.append(pa.field("here", pa.int64(), nullable=False))
 Here `matched` is the smallest id of another shard's member, or the root's own id if no other shard has a member.
 """
 
-_ROWS_AT_ONCE = 1 << 16
+_NODES_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True)
 class _Groups:
-    """Rows sorted by digest and then id; rows with a unique digest may be missing."""
+    """Nodes sorted by digest and then id; nodes with a unique digest may be missing."""
 
     order: NDArray[np.int64]
     starts: NDArray[np.int64]
@@ -65,7 +61,7 @@ class _Groups:
 
     @classmethod
     def of(cls, digests: tuple[Words, Words], ids: tuple[Words, Words]) -> "_Groups":
-        """Return the groups of two or more rows."""
+        """Return the groups of two or more nodes."""
         (high, low), (id_high, id_low) = digests, ids
         order = np.argsort(high)
         same = high[order][1:] == high[order][:-1]
@@ -80,11 +76,11 @@ class _Groups:
 
     @property
     def heads(self) -> NDArray[np.int64]:
-        """The row with the smallest id of each group."""
+        """The node with the smallest id of each group."""
         return self.order[self.starts]
 
     def members(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the rows of some groups, group after group."""
+        """Return the nodes of some groups, group after group."""
         sizes = self.sizes[groups]
         within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         found: NDArray[np.int64] = self.order[np.repeat(self.starts[groups], sizes) + within]
@@ -93,42 +89,40 @@ class _Groups:
 
 @dataclass(frozen=True)
 class _Digests:
-    """The rows of a shard that have a digest."""
+    """The nodes of a shard that have a digest."""
 
-    rows: NDArray[np.int64]  # positions in the shard
+    places: NDArray[np.int64]  # in the shard, ascending
     digests: tuple[Words, Words]
     ids: tuple[Words, Words]
 
     @classmethod
     def of(cls, search: Search, kind: Kind, shard: int) -> "_Digests":
-        rows, held = [np.zeros(0, np.int64)], []
-        for at, batch in read_shard(search, shard, [*digest_columns(search, kind), Column(layout.SAMPLES, "id")]):
-            digests = digests_of(search, kind, batch)
-            there = np.flatnonzero(digests.is_valid().to_numpy(zero_copy_only=False))
-            taken = pa.array(there)
-            columns = [digests.take(taken), batch["samples.id"].take(taken)]
-            held.append(pa.RecordBatch.from_arrays(columns, ["digest", "id"]))
-            rows.append(at + there)
-        return cls(np.concatenate(rows), ids_column(held, "digest"), ids_column(held, "id"))
+        places, held = [np.zeros(0, np.int64)], []
+        reader = READERS[kind]
+        for at, batch in read_shard(search, shard, [*reader.columns(search), IDS]):
+            found = reader.compared(search, batch)
+            held.append(pa.RecordBatch.from_arrays([found.digests, found.ids], ["digest", "id"]))
+            places.append(places_from(found.places, at))
+        return cls(np.concatenate(places), ids_column(held, "digest"), ids_column(held, "id"))
 
 
 def send_digests(search: Search, kind: Kind, shard: int, partitions: int) -> Iterator[AddressedBlock]:
-    """Send each digest of a shard once, with the smallest id among its rows, that row, and the number of rows."""
+    """Send each digest of a shard once, with the smallest id among its nodes, that node, and their number."""
     found = _Digests.of(search, kind, shard)
     groups = _Groups.of(found.digests, found.ids)
-    counts = np.ones(len(found.rows), np.int64)
+    counts = np.ones(len(found.places), np.int64)
     counts[groups.members(np.arange(len(groups.starts)))] = 0
     counts[groups.heads] = groups.sizes
     sent = np.flatnonzero(counts)
 
     def batches() -> Iterator[tuple[pa.RecordBatch, NDArray[np.uint32]]]:
-        for begin in range(0, len(sent), _ROWS_AT_ONCE):
-            part = sent[begin : begin + _ROWS_AT_ONCE]
+        for begin in range(0, len(sent), _NODES_AT_ONCE):
+            part = sent[begin : begin + _NODES_AT_ONCE]
             digests = values_of(*(words[part] for words in found.digests))
             ids = values_of(*(words[part] for words in found.ids))
-            rows = pa.array(global_rows(shard, found.rows[part]))
+            nodes = pa.array(nodes_of(shard, found.places[part]))
             block = pa.RecordBatch.from_arrays(
-                [digests, ids, rows, pa.array(counts[part])], ["digest", "id", "row", "count"]
+                [digests, ids, nodes, pa.array(counts[part])], ["digest", "id", "node", "count"]
             )
             yield block, partition_of_key(digests, partitions)
 
@@ -138,10 +132,10 @@ def send_digests(search: Search, kind: Kind, shard: int, partitions: int) -> Ite
 def group_digests(
     search: Search, kind: Kind, partition: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[AddressedBlock]:
-    """Send a summary of every digest that two or more rows have to the shard groups that have it."""
+    """Send a summary of every digest that two or more nodes have to the shard groups that have it."""
     held = list(batches)
     digests, ids = ids_column(held, "digest"), ids_column(held, "id")
-    rows = uint64_column(held, "row")
+    nodes = uint64_column(held, "node")
     counts = np.concatenate([np.zeros(0, np.int64), *(batch["count"].to_numpy() for batch in held)])
     groups = _Groups.of(digests, ids)
     every = np.arange(len(groups.starts))
@@ -159,8 +153,8 @@ def group_digests(
         return
     summaries = pa.RecordBatch.from_arrays(
         [
-            pa.array(rows[members]),
-            pa.array(rows[root]),
+            pa.array(nodes[members]),
+            pa.array(nodes[root]),
             values_of(*(words[root] for words in ids)),
             values_of(*(words[matched] for words in ids)),
             pa.array(np.concatenate([sizes[of], counts[alone]])),
@@ -168,12 +162,12 @@ def group_digests(
         ],
         schema=GROUP_SUMMARIES,
     )
-    shard_groups = search.listed.group_of(shard_numbers(rows[members]))
+    shard_groups = search.listed.group_of(shards_of(nodes[members]))
     yield from addressed_blocks(f"{kind}-groups-{partition}", [(summaries, shard_groups)], search.listed.groups)
 
 
 def empty_blocks(partitions: int, name: str, schema: pa.Schema) -> Iterator[AddressedBlock]:
-    """Yield an empty block for every partition, so that each runs even if no row is sent to it."""
+    """Yield an empty block for every partition, so that each runs even if nothing is sent to it."""
     empty = pa.RecordBatch.from_pylist([], schema=schema)
     return (AddressedBlock(partition, f"{name}-empty", 0, empty) for partition in range(partitions))
 
@@ -181,9 +175,9 @@ def empty_blocks(partitions: int, name: str, schema: pa.Schema) -> Iterator[Addr
 def put_members(
     search: Search, kind: Kind, shard_group: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Store the members of each shard of a shard group, sorted by row; yield them with the shard's number."""
-    summaries = pa.Table.from_batches(batches, schema=GROUP_SUMMARIES).sort_by("row").combine_chunks()
-    numbers = shard_numbers(summaries["row"].to_numpy())
+    """Store the members of each shard of a shard group, sorted by node; yield them with the shard's number."""
+    summaries = pa.Table.from_batches(batches, schema=GROUP_SUMMARIES).sort_by("node").combine_chunks()
+    numbers = shards_of(summaries["node"].to_numpy())
     for shard in search.listed.in_group(shard_group):
         first, last = np.searchsorted(numbers, (shard, shard + 1))
         columns = [single_array(column) for column in summaries.slice(first, last - first).columns]
@@ -200,27 +194,27 @@ def _expand_members(search: Search, kind: Kind, shard: int, summaries: pa.Record
         return summaries.select(MEMBERS.names)
     found = _Digests.of(search, kind, shard)
     groups = _Groups.of(found.digests, found.ids)
-    heads, summary_rows = global_rows(shard, found.rows[groups.heads]), uint64_column([summaries], "row")
-    by_row = np.argsort(heads)
-    at, there = find_in_sorted(heads[by_row], summary_rows[several])
-    of = by_row[at[there]]
+    heads, summarised = nodes_of(shard, found.places[groups.heads]), uint64_column([summaries], "node")
+    by_node = np.argsort(heads)
+    at, there = find_in_sorted(heads[by_node], summarised[several])
+    of = by_node[at[there]]
     if not np.all(there) or np.any(groups.sizes[of] != here[several]):
         name = search.covered[shard].shard
         raise StageError(f"dedupe: shard {name} changed while it was searched; run the same command again")
-    summary_heads = local_rows(summary_rows)
-    rows = np.concatenate([summary_heads[single], found.rows[groups.members(of)]])
+    summary_heads = local_places(summarised)
+    places = np.concatenate([summary_heads[single], found.places[groups.members(of)]])
     lines = np.concatenate([single, np.repeat(several, groups.sizes[of])])
-    order = np.argsort(rows)
-    rows, lines = rows[order], lines[order]
+    order = np.argsort(places)
+    places, lines = places[order], lines[order]
     cluster, matched = ids_column([summaries], "cluster"), ids_column([summaries], "matched")
     seconds = groups.order[groups.starts[of] + 1]
     _match_within_shard(summaries, several, (found.ids[0][seconds], found.ids[1][seconds]), cluster, matched)
-    is_head = rows == summary_heads[lines]
+    is_head = places == summary_heads[lines]
     high, low = (np.where(is_head, matched[half][lines], cluster[half][lines]) for half in (0, 1))
     taken = pa.array(lines)
     return pa.RecordBatch.from_arrays(
         [
-            pa.array(global_rows(shard, rows)),
+            pa.array(nodes_of(shard, places)),
             summaries["root"].take(taken),
             summaries["cluster"].take(taken),
             values_of(high, low),
@@ -238,7 +232,7 @@ def _match_within_shard(
     matched: tuple[Words, Words],
 ) -> None:
     """Match a root with the second id of its own shard unless another shard has a smaller one."""
-    is_root = summaries["row"].to_numpy()[several] == summaries["root"].to_numpy()[several]
+    is_root = summaries["node"].to_numpy()[several] == summaries["root"].to_numpy()[several]
     (high, low), own, other = seconds, *((words[0][several], words[1][several]) for words in (cluster, matched))
     nowhere = (other[0] == own[0]) & (other[1] == own[1])
     smaller = (high < other[0]) | ((high == other[0]) & (low < other[1]))
@@ -246,7 +240,7 @@ def _match_within_shard(
     matched[0][several[nearer]], matched[1][several[nearer]] = high[nearer], low[nearer]
 
 
-def rows_other_than_roots(members: pa.RecordBatch) -> NDArray[np.int64]:
-    """Return the positions of the members that are not roots."""
-    others = members.filter(pc.not_equal(members["row"], members["root"]))
-    return local_rows(others["row"].to_numpy())
+def places_other_than_roots(members: pa.RecordBatch) -> NDArray[np.int64]:
+    """Return the places of the members that are not roots."""
+    others = members.filter(pc.not_equal(members["node"], members["root"]))
+    return local_places(others["node"].to_numpy())

@@ -19,8 +19,9 @@ from winnow.filters.duplicates.candidates import candidate_pairs
 from winnow.filters.duplicates.signatures import shingle_sets
 from winnow.filters.duplicates.verification import ABOVE, BELOW, UNCLEAR, Sets, jaccard, judge, matching
 from winnow.pipelines.dedupe.clusters import EDGES
-from winnow.pipelines.dedupe.groups import put_members, rows_other_than_roots
+from winnow.pipelines.dedupe.groups import places_other_than_roots, put_members
 from winnow.pipelines.dedupe.matches import MATCHES
+from winnow.pipelines.dedupe.nodes import nodes_of_rows, rows_of, rows_of_places, shards_of
 from winnow.pipelines.dedupe.search import Search, load_texts, read_shard, signature_matrix, signatures_of
 from winnow.pipelines.dedupe.verdicts import (
     SET_LIMIT,
@@ -38,9 +39,7 @@ from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key
 from winnow.pipelines.running.row_arrays import (
     distinct_pairs,
     global_rows,
-    local_rows,
     run_starts,
-    shard_numbers,
     single_array,
     uint64_column,
     with_id_bits,
@@ -68,7 +67,7 @@ def send_bands(
 
     def keys() -> Iterator[tuple[pa.RecordBatch, NDArray[np.uint32]]]:
         for shard, members in put_members(search, "near", shard_group, batches):
-            left_out = rows_other_than_roots(members)
+            left_out = rows_of_places(places_other_than_roots(members))
             columns = [Column(layer, "signature"), Column(layout.SAMPLES, "id")]
             for at, batch in read_shard(search, shard, columns):
                 signed = batch[f"{layer}.signature"].is_valid().to_numpy(zero_copy_only=False)
@@ -95,8 +94,9 @@ def find_candidates(search: Search, partition: int, batches: Iterable[pa.RecordB
     found = candidate_pairs(keys, rows, all_pairs=ALL_PAIRS, hot=search.near.max_bucket)
     counted = {"buckets": found.buckets, "hot_buckets": found.hot_buckets, "hot_rows": found.hot_rows}
     search.store.objects.put(f"{search.scratch}/near/buckets/{partition:08d}.json", orjson.dumps(counted))
-    block = pa.RecordBatch.from_arrays([pa.array(found.first), pa.array(found.second)], schema=EDGES)
-    shard_groups = search.listed.group_of(shard_numbers(found.first))
+    first, second = nodes_of_rows(found.first), nodes_of_rows(found.second)
+    block = pa.RecordBatch.from_arrays([pa.array(first), pa.array(second)], schema=EDGES)
+    shard_groups = search.listed.group_of(shards_of(first))
     yield from addressed_blocks(f"pairs-{partition}", [(block, shard_groups)], search.listed.groups)
 
 
@@ -104,13 +104,13 @@ def send_signatures(search: Search, shard_group: int, batches: Iterable[pa.Recor
     """Send the signatures of the pairs' first rows, once to each shard group with second rows for them."""
     held = list(batches)
     first, second = distinct_pairs(uint64_column(held, "first"), uint64_column(held, "second"))
-    shard_groups = search.listed.group_of(shard_numbers(second))
+    shard_groups = search.listed.group_of(shards_of(second))
     runs = run_starts(first, shard_groups)
     bounds = np.append(runs, len(first))
 
     def blocks() -> Iterator[tuple[pa.RecordBatch, NDArray[np.int64]]]:
         for shard, begin, end in _shard_ranges(first[runs]):
-            for part, signed in signatures_of(search, shard, local_rows(first[runs[begin:end]])):
+            for part, signed in signatures_of(search, shard, rows_of(first[runs[begin:end]])):
                 start, stop = begin + part.start, begin + part.stop
                 ends = bounds[start : stop + 1]
                 seconds = pa.LargeListArray.from_arrays(ends - ends[0], pa.array(second[ends[0] : ends[-1]]))
@@ -149,7 +149,7 @@ def verify_by_signature(
         signatures = signature_matrix(single_array(rows["signature"]), hashes)
         for shard, begin, end in _shard_ranges(second):
             known = load_verdicts(search, shard)
-            for part, signed in signatures_of(search, shard, local_rows(second[begin:end])):
+            for part, signed in signatures_of(search, shard, rows_of(second[begin:end])):
                 mine = of[begin:end][part]
                 pairs = _Pairs(firsts[mine], second[begin:end][part], ids.take(pa.array(mine)), signed.ids)
                 matches = matching(signatures[mine], signed.values)
@@ -168,7 +168,7 @@ def verify_by_signature(
                 unresolved.append(
                     (
                         pa.RecordBatch.from_pydict(columns),
-                        search.listed.group_of(shard_numbers(pairs.first[unknown_at])),
+                        search.listed.group_of(shards_of(pairs.first[unknown_at])),
                     )
                 )
     yield from addressed_blocks(f"judged-{shard_group}", edges, search.listed.groups)
@@ -179,7 +179,7 @@ def send_shingles(search: Search, shard_group: int, batches: Iterable[pa.RecordB
     """Send the shingles of the undecided pairs' first texts, once to each shard group with second texts for them."""
     pairs = pa.Table.from_batches(batches).combine_chunks()
     second = pairs["second"].to_numpy()
-    shard_groups = search.listed.group_of(shard_numbers(second))
+    shard_groups = search.listed.group_of(shards_of(second))
     order = np.lexsort((second, shard_groups, pairs["first"].to_numpy()))
     pairs, shard_groups = pairs.take(pa.array(order)), shard_groups[order]
     first = pairs["first"].to_numpy()
@@ -223,7 +223,7 @@ def verify_by_shingles(search: Search, shard_group: int, batches: Iterable[pa.Re
             similarity = similarity_of(common, union)
             joined = np.flatnonzero(similarity >= search.near.min_similarity)
             edges += _both_directions(search, pairs, similarity, np.ones(len(similarity), np.bool_), joined)
-            shard = int(shard_numbers(pairs.second[:1])[0])
+            shard = int(shards_of(pairs.second[:1])[0])
             fresh.setdefault(shard, []).append(Verdicts.of(unpacked_pairs(texts[part]), common, union))
     for shard, tables in fresh.items():
         put_verdicts(search, shard, tables)
@@ -253,11 +253,11 @@ def _read_shingles(search: Search, numbers: Words) -> Iterator[tuple[slice, NDAr
     """Yield the shingles of sorted rows, part by part: the rows, the number of the set of each row, and the sets."""
     assert search.near is not None
     for shard, begin, end in _shard_ranges(numbers):
-        wanted = np.unique(local_rows(numbers[begin:end]))
+        wanted = np.unique(rows_of(numbers[begin:end]))
         texts = load_texts(search, shard, wanted)
         most = 8 * np.minimum(pc.binary_length(texts).to_numpy(), SET_LIMIT)  # bytes that a set may take
         piece = (np.cumsum(most) - most) // _SHINGLE_BYTES
-        positions = np.searchsorted(wanted, local_rows(numbers[begin:end]))
+        positions = np.searchsorted(wanted, rows_of(numbers[begin:end]))
         bounds = np.append(run_starts(piece[positions]), len(positions))
         for start, stop in itertools.pairwise(bounds.tolist()):
             lowest, highest = int(positions[start]), int(positions[stop - 1])
@@ -289,8 +289,8 @@ def _both_directions(
     one = pa.RecordBatch.from_arrays([first, second, some.id, some.other, *measured], schema=MATCHES)
     other = pa.RecordBatch.from_arrays([second, first, some.other, some.id, *measured], schema=MATCHES)
     return [
-        (one, search.listed.group_of(shard_numbers(some.first))),
-        (other, search.listed.group_of(shard_numbers(some.second))),
+        (one, search.listed.group_of(shards_of(some.first))),
+        (other, search.listed.group_of(shards_of(some.second))),
     ]
 
 
@@ -316,7 +316,7 @@ def _hash_column(rows: NDArray[np.uint32]) -> pa.FixedSizeBinaryArray:
 
 def _shard_ranges(rows: Words) -> Iterator[tuple[int, int, int]]:
     """Yield each shard's number, and where its rows begin and end among sorted rows."""
-    numbers = shard_numbers(rows)
+    numbers = shards_of(rows)
     bounds = [*run_starts(numbers).tolist(), len(numbers)]
     for begin, end in itertools.pairwise(bounds):
         yield int(numbers[begin]), begin, end

@@ -1,4 +1,4 @@
-"""Turns groups, matches and clusters into the outcome of each row; clusters are named by their smallest id."""
+"""Turns groups, matches and clusters into the outcome of each node; clusters are named by their smallest id."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from winnow.pipelines.dedupe.clusters import Clusters
 from winnow.pipelines.dedupe.groups import put_members
+from winnow.pipelines.dedupe.nodes import local_places
 from winnow.pipelines.dedupe.search import Search
-from winnow.pipelines.running.row_arrays import find_in_sorted, ids_column, local_rows, uint64_column
+from winnow.pipelines.running.row_arrays import find_in_sorted, ids_column, uint64_column
 from winnow.pipelines.running.scratch_parts import put_part, read_part
 from winnow.pipelines.store.together import each
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind
@@ -18,7 +19,7 @@ from winnow.schemas.uint128 import values_of
 
 OUTCOMES = pa.schema(
     [
-        pa.field("row", pa.int64(), nullable=False),  # in its shard
+        pa.field("place", pa.int64(), nullable=False),  # in its shard
         pa.field("cluster", pa.binary(ID_BYTES), nullable=False),
         pa.field("size", pa.int64(), nullable=False),
         pa.field("texts", pa.int64(), nullable=False),
@@ -27,7 +28,7 @@ OUTCOMES = pa.schema(
         pa.field("by", pa.string(), nullable=False),
     ]
 )
-"""The rows that have duplicates."""
+"""The nodes that have duplicates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def count_buckets(search: Search, kind: Kind) -> Buckets:
 def put_equal_outcomes(
     search: Search, kind: Kind, shard_group: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[int]:
-    """Store, for each shard of a shard group, the outcomes of rows that equal others."""
+    """Store, for each shard of a shard group, the outcomes of nodes that equal others."""
     for shard, members in put_members(search, kind, shard_group, batches):
         ones = pa.array(np.ones(members.num_rows, np.int64))
         outcomes = _equal_outcomes(members, members["cluster"], members["size"], ones)
@@ -59,7 +60,7 @@ def put_equal_outcomes(
 
 
 def put_near_outcomes(search: Search, kind: Kind, shard_group: int, batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
-    """Store, for each shard of a shard group, the outcomes of rows with near duplicates, given their clusters."""
+    """Store, for each shard of a shard group, the outcomes of nodes with near duplicates, given their clusters."""
     clusters = Clusters.read(batches)
     for shard in search.listed.in_group(shard_group):
         members = read_part(search.store.objects, search.scratch, f"{kind}/members", shard)
@@ -70,37 +71,37 @@ def put_near_outcomes(search: Search, kind: Kind, shard_group: int, batches: Ite
 
 
 def _equal_outcomes(members: pa.RecordBatch, clusters: pa.Array, sizes: pa.Array, texts: pa.Array) -> pa.RecordBatch:
-    """Return the outcomes of rows that equal others, in these clusters."""
+    """Return the outcomes of nodes that equal others, in these clusters."""
     count = members.num_rows
-    rows = pa.array(local_rows(members["row"].to_numpy()))
+    places = pa.array(local_places(members["node"].to_numpy()))
     by = pa.array(["equal"] * count, pa.string())
     return pa.RecordBatch.from_arrays(
-        [rows, clusters, sizes, texts, members["matched"], pa.array(np.ones(count)), by], schema=OUTCOMES
+        [places, clusters, sizes, texts, members["matched"], pa.array(np.ones(count)), by], schema=OUTCOMES
     )
 
 
 def _near_outcomes(clusters: Clusters, members: pa.RecordBatch, matches: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the outcomes of a shard's rows: an equal text comes before the best match."""
-    at, near = find_in_sorted(clusters.rows, uint64_column([members], "root"))
+    """Return the outcomes of a shard's nodes: an equal one comes before the best match."""
+    at, near = find_in_sorted(clusters.nodes, uint64_column([members], "root"))
     high, low = ids_column([members], "cluster")
     sizes, texts = members["size"].to_numpy().copy(), np.ones(members.num_rows, np.int64)
     theirs = clusters.take(at[near])
     high[near], low[near], sizes[near], texts[near] = theirs.high, theirs.low, theirs.sizes, theirs.texts
     equal = _equal_outcomes(members, values_of(high, low), pa.array(sizes), pa.array(texts))
-    rows = uint64_column([matches], "row")
-    alone = np.flatnonzero(~np.isin(rows, uint64_column([members], "row")))
+    nodes = uint64_column([matches], "node")
+    alone = np.flatnonzero(~np.isin(nodes, uint64_column([members], "node")))
     taken = matches.take(pa.array(alone))
     by = np.where(taken["exactly"].to_numpy(zero_copy_only=False), "jaccard", "estimate")
     others = pa.RecordBatch.from_arrays(
         [
-            pa.array(local_rows(rows[alone])),
-            *clusters.of(rows[alone]).columns(),
+            pa.array(local_places(nodes[alone])),
+            *clusters.of(nodes[alone]).columns(),
             taken["matched"],
             taken["similarity"],
             pa.array(by.tolist(), pa.string()),
         ],
         schema=OUTCOMES,
     )
-    table = pa.Table.from_batches([equal, others]).sort_by("row").combine_chunks()
+    table = pa.Table.from_batches([equal, others]).sort_by("place").combine_chunks()
     found = table.to_batches()
     return found[0] if found else equal

@@ -1,6 +1,6 @@
 """The driver's side of a search for duplicates: what it covers, its layers' keys, and which layers exist already."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
@@ -17,10 +17,13 @@ from winnow.pipelines.store.manifests import ManifestRow
 from winnow.pipelines.store.state import StoreState
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.records import Generation, ShardRecord
-from winnow.schemas.rows.duplicates import Kind, layer_of_kind
+from winnow.schemas.rows.duplicates import OF_ITEMS, Kind, layer_of_kind
 
-VERSION = 2
-"""The version of everything that decides the values of a layer of duplicates, given the signatures."""
+VERSIONS: Mapping[Kind, int] = {"exact": 2, "url": 2, "near": 2, "image_bytes": 3, "pdq": 3}
+"""The version of everything that decides the values of a kind's layer, given the signatures."""
+
+_HASH_BYTES = 32
+_MOST_ITEMS = 16  # that a row is taken to have on average: samples have texts beside their items
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,9 @@ def load_stable_hiding(store: Store) -> Hiding:
 
 def global_key(recipe: BoundRecipe, kind: Kind, covered: SearchInput, tombstones: Collection[str]) -> GlobalKey:
     """Return the key of a kind's layer over these shards, without the rows that tombstones hide."""
-    settings = fingerprint_of({"layer": layer_of_kind(kind), "version": VERSION, "config": settings_of(recipe, kind)})
+    settings = fingerprint_of(
+        {"layer": layer_of_kind(kind), "version": VERSIONS[kind], "config": settings_of(recipe, kind)}
+    )
     rows = fingerprint_of({"settings": settings, "shards": [list(shard) for shard in covered.shards]})
     return GlobalKey(settings, f"{rows}-{fingerprint_of(sorted(tombstones))}" if tombstones else rows)
 
@@ -163,6 +168,23 @@ def make_search(
     shards = put_hidden_rows_of(store.objects, scratch, shards, state, hiding)
     pdq = recipe.config.dedupe.pdq if recipe.config.dedupe is not None and "pdq" in keys else None
     return Search(store, put_shards(store.objects, shards), scratch, kinds, text, near, pdq)
+
+
+def estimated_items(state: StoreState, kinds: Iterable[Kind], rows: int) -> dict[Kind, int]:
+    """Return about how many items there are, for kinds that compare items; work is divided by it, and nothing else.
+
+    Each item has a hash of at least 32 bytes, which cannot be compressed.
+    """
+    found: dict[Kind, int] = {}
+    for kind in kinds:
+        if kind not in OF_ITEMS:
+            continue
+        if SIGNATURE_LAYERS[kind] == layout.SAMPLES:
+            size = sum(shard.object.bytes for _, shard in state.shards)
+        else:
+            size = sum(row.bytes for row in state.layers[SIGNATURE_LAYERS[kind]])
+        found[kind] = min(max(rows, size // _HASH_BYTES), rows * _MOST_ITEMS)
+    return found
 
 
 def _in_order(state: StoreState) -> list[tuple[str, ShardRecord]]:

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from winnow.pipelines.dedupe.compared import status_columns, statuses_of
+from winnow.pipelines.dedupe.compared import IDS, READERS, NodeStatuses
+from winnow.pipelines.dedupe.nodes import first_place, items_of, rows_of_places
 from winnow.pipelines.dedupe.search import Search, read_shard
-from winnow.pipelines.query.columns import Column
+from winnow.pipelines.query.items import item_ids, rows_and_items
 from winnow.pipelines.running.scratch_parts import read_part
 from winnow.pipelines.running.tasks import TaskLine
-from winnow.pipelines.store import layout
 from winnow.pipelines.store.layers import LayerWriter, WrittenLayer
 from winnow.schemas.rows.duplicates import HASH_BITS, ID_BYTES, OK, UNMATCHED, Kind, layer_of_kind, schema_of_kind
 from winnow.schemas.statistics import layer_spec
@@ -36,28 +37,61 @@ class WriteTask(TaskLine):
 
 def write_duplicates(search: Search, kind: Kind, shard: int, key: GlobalKey) -> WrittenLayer:
     """Write one shard of a layer of duplicates."""
-    one = search.covered[shard]
+    one, reader = search.covered[shard], READERS[kind]
     layer, schema = layer_of_kind(kind), schema_of_kind(kind)
     found = read_part(search.store.objects, search.scratch, f"{kind}/outcomes", shard)
-    rows = found["row"].to_numpy()
+    places = found["place"].to_numpy()
     with LayerWriter(search.store, schema, layer_spec(layer, schema)) as writer:
-        for at, batch in read_shard(search, shard, [*status_columns(search, kind), Column(layout.SAMPLES, "id")]):
-            first, last = np.searchsorted(rows, (at, at + len(batch["samples.id"])))
-            part = found.slice(first, last - first)
-            writer.write(_layer_rows(schema, statuses_of(search, kind, batch), batch["samples.id"], part, at))
+        for at, batch in read_shard(search, shard, [*reader.status_columns(search), IDS]):
+            ids = batch[IDS.name]
+            first, last = np.searchsorted(places, (first_place(at), first_place(at + len(ids))))
+            rows = rows_of_places(places[first:last]) - at
+            part, statuses = found.slice(first, last - first), reader.statuses(search, batch)
+            if statuses.counts is None:
+                writer.write(_batch(schema, _node_columns(statuses.rows, ids, part, rows)))
+            else:
+                writer.write(_item_rows(schema, statuses, ids, part, rows, items_of(places[first:last])))
         return writer.finish(layer, key.covered, one.shard, under=key.settings)
 
 
-def _layer_rows(schema: pa.Schema, statuses: pa.Array, ids: pa.Array, found: pa.RecordBatch, at: int) -> pa.RecordBatch:
-    count = len(ids)
+def _item_rows(
+    schema: pa.Schema,
+    statuses: NodeStatuses,
+    ids: pa.FixedSizeBinaryArray,
+    found: pa.RecordBatch,
+    rows: NDArray[np.int64],
+    items: NDArray[np.int64],
+) -> pa.RecordBatch:
+    """Return rows of lists, from the outcomes of their items."""
+    assert statuses.counts is not None
+    assert statuses.items is not None
+    counts = np.maximum(statuses.counts, 0)
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    of, number = rows_and_items(counts)
+    columns = _node_columns(statuses.items, item_ids(ids.take(pa.array(of)), number), found, offsets[rows] + items)
+    matched = np.zeros(len(counts), np.bool_)
+    matched[rows] = True
+    row_statuses = pc.if_else(pa.array(matched), OK, pc.if_else(pc.equal(statuses.rows, OK), UNMATCHED, statuses.rows))
+    starts, listed = pa.array(offsets, pa.int32()), pa.array(statuses.counts < 0)
+    lists = {
+        "items" if name == "status" else name: pa.ListArray.from_arrays(starts, column, mask=listed)
+        for name, column in columns.items()
+    }
+    return _batch(schema, {**lists, "status": row_statuses})
+
+
+def _node_columns(
+    statuses: pa.StringArray, ids: pa.FixedSizeBinaryArray, found: pa.RecordBatch, at: NDArray[np.int64]
+) -> dict[str, pa.Array]:
+    """Return the columns of nodes; those at these positions have the outcomes that were found."""
     compared = pc.equal(statuses, OK)
-    positions = np.full(count, -1, np.int64)
-    positions[found["row"].to_numpy() - at] = np.arange(found.num_rows)
+    positions = np.full(len(ids), -1, np.int64)
+    positions[at] = np.arange(found.num_rows)
     taken = pa.array(positions, mask=positions < 0)
     matched = pa.array(positions >= 0)
     distinct = pc.if_else(compared, pc.coalesce(found["texts"].take(taken), 1), None)
     similarity = found["similarity"].take(taken)
-    columns = {
+    return {
         "status": pc.if_else(matched, OK, pc.if_else(compared, UNMATCHED, statuses)),
         "cluster": pc.if_else(
             compared, pc.coalesce(found["cluster"].take(taken), ids), pa.scalar(None, pa.binary(ID_BYTES))
@@ -70,4 +104,8 @@ def _layer_rows(schema: pa.Schema, statuses: pa.Array, ids: pa.Array, found: pa.
         "distance": pc.round(pc.multiply(pc.subtract(1.0, similarity), HASH_BITS)).cast(pa.int16()),
         "by": found["by"].take(taken),
     }
-    return pa.RecordBatch.from_arrays([columns[field.name] for field in schema], schema=schema)
+
+
+def _batch(schema: pa.Schema, columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
+    arrays = [columns[field.name].cast(field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -22,6 +22,7 @@ from winnow.pipelines.mix.scratch import Scratch
 from winnow.pipelines.mix.tokens import EDIT_UNMEASURED, NO_TEXT, STATUSES, UNENCODABLE
 from winnow.pipelines.query.columns import Column, read_aligned
 from winnow.pipelines.query.conditions import selected_rows
+from winnow.pipelines.query.items import item_lines
 from winnow.pipelines.rules.deciding import NARROW_BLOCK_ROWS, choose_representatives, decide_shard, languages_of
 from winnow.pipelines.rules.decisions import DecisionCounts, ShardDecisions
 from winnow.pipelines.rules.map_shards import THREADS, map_shards
@@ -33,12 +34,13 @@ from winnow.schemas.errors import RecipeError
 from winnow.schemas.mixture import Amount
 from winnow.schemas.recipe import EditEntry, Unit
 from winnow.schemas.rows.draws import NO_BAND
-from winnow.schemas.rows.duplicates import Kind, layer_of_kind
+from winnow.schemas.rows.duplicates import OF_ITEMS, Kind, layer_of_kind
 from winnow.schemas.uint128 import Words, words_of
 from winnow.scoring.mixture.cuts import ordered_key
-from winnow.scoring.mixture.orders import draw_order, key_of
+from winnow.scoring.mixture.orders import Key, draw_order, key_of
 
 T = TypeVar("T")
+_Rows = NDArray[np.int64]
 
 SPLIT_BY: tuple[Kind, ...] = ("near", "exact", "url", "pdq", "image_bytes")
 """The kinds of duplicates whose clusters stay on one side of the split, the widest first."""
@@ -268,21 +270,40 @@ class _ShardCounter:
     ) -> dict[str, NDArray[Any]]:
         """Return each row's position in the split, and whether other rows of its cluster share that position.
 
-        If the recipe drops duplicates, each cluster has one kept row. If it does not, a row may be in clusters of
-        several kinds, which then get the same position.
+        If the recipe drops duplicates, each cluster of rows has one kept row. If it does not, a row may be in clusters
+        of several kinds, which then get the same position; so may a row with several pictures in any case.
         """
         key, alone = key_of(seed, "split"), self.pinned.program.choice is not None
         place = draw_order(words, key)
-        shared = np.zeros(len(place), np.bool_)
+        shared, by_items = np.zeros(len(place), np.bool_), np.zeros(len(place), np.bool_)
         for kind in reversed(self.kinds):
-            layer = layer_of_kind(kind)
-            many = pc.fill_null(pc.greater(block[f"{layer}.size"], 1), False).to_numpy(zero_copy_only=False)
-            theirs = draw_order(words_of(block[f"{layer}.cluster"]), key)
-            both = np.flatnonzero(many & shared & (place != theirs))
-            if len(both) and not alone:
-                joined.append((place[both], theirs[both]))
-            place, shared = np.where(many, theirs, place), shared | many
-        return {"split": place, "shared": np.zeros_like(shared) if alone else shared}
+            for rows, theirs in self._clusters(block, kind, key):
+                before = by_items if alone and kind not in OF_ITEMS else shared
+                both = before[rows] & (place[rows] != theirs)
+                if both.any():
+                    joined.append((place[rows][both], theirs[both]))
+                place[rows], shared[rows] = theirs, True
+                if kind in OF_ITEMS:
+                    by_items[rows] = True
+        return {"split": place, "shared": by_items if alone else shared}
+
+    def _clusters(self, block: Mapping[str, pa.Array], kind: Kind, key: Key) -> Iterator[tuple[_Rows, Words]]:
+        """Yield distinct rows with duplicates, and the position of a cluster of each."""
+        layer = layer_of_kind(kind)
+        names = [f"{layer}.{leaf}" for leaf in ("cluster", "size")]
+        if kind in OF_ITEMS:
+            lines = item_lines(block, names, _ID.name)
+            rows, (clusters, sizes) = lines.rows, (lines.columns[name] for name in names)
+        else:
+            rows, (clusters, sizes) = np.arange(len(block[_ID.name])), (block[name] for name in names)
+        many = np.flatnonzero(pc.fill_null(pc.greater(sizes, 1), False).to_numpy(zero_copy_only=False))
+        rows, theirs = rows[many], draw_order(words_of(clusters.take(pa.array(many))), key)
+        while len(rows):  # of each row one item a time
+            first = np.unique(rows, return_index=True)[1]
+            yield rows[first], theirs[first]
+            rest = np.ones(len(rows), np.bool_)
+            rest[first] = False
+            rows, theirs = rows[rest], theirs[rest]
 
     def _stages(self, block: Mapping[str, pa.Array], rows: int) -> NDArray[np.uint32]:
         """Return a mask for each row, with a bit for each stage that may take it."""

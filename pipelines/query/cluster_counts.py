@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from winnow.pipelines.query.cluster_rows import ClusterLines
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.running.shard_list import ListedShard
 from winnow.pipelines.store.manifests import ManifestRow
@@ -69,7 +70,7 @@ class Overview:
 
 @dataclass(frozen=True)
 class Membership:
-    """A row's cluster for one kind of duplicates."""
+    """The cluster of a row, or of an item, for one kind of duplicates."""
 
     kind: Kind
     status: str
@@ -79,6 +80,8 @@ class Membership:
     similarity: float | None
     matched: str | None
     by: str | None
+    item: int | None = None  # of the row, where items are compared
+    id: str = ""  # the row's, or the item's
 
 
 def hexadecimal(value: bytes | None) -> str | None:
@@ -99,13 +102,12 @@ class Heads:
     most_rows: int = 0
     kept: tuple[Head, ...] = ()  # in order
 
-    def add(self, kind: Kind, batch: Mapping[str, pa.Array], start: int, hidden: NDArray[np.int64]) -> None:
-        """Adds a batch of a shard; `hidden` are the shard's forgotten rows."""
-        layer = layer_of_kind(kind)
+    def add(self, kind: Kind, lines: ClusterLines, hidden: NDArray[np.int64]) -> None:
+        """Adds lines of a shard; `hidden` are the shard's forgotten rows."""
+        layer, batch = layer_of_kind(kind), lines.columns
         ids, size = batch["samples.id"], batch[f"{layer}.size"]
         sizes = pc.fill_null(size, 0).to_numpy(zero_copy_only=False)
         compared = sizes > 0
-        first, last = np.searchsorted(hidden, (start, start + len(ids)))
         (high, low), (own_high, own_low) = words_of(batch[f"{layer}.cluster"]), words_of(ids)
         heads = np.flatnonzero(compared & (high == own_high) & (low == own_low))
         binned = np.bincount(np.searchsorted(BINS, sizes[heads], "right") - 1, minlength=len(BINS))
@@ -121,7 +123,7 @@ class Heads:
                 tuple(binned.tolist()),
                 len(ids),
                 int(compared.sum()),
-                int(compared[hidden[first:last] - start].sum()),
+                int(compared[np.isin(lines.rows, hidden)].sum()),
                 int(sizes[heads].sum()),
                 int(sizes[heads].max(initial=0)),
                 tuple((-many, -rows, name.hex(), None if many < 0 else many) for many, rows, name in said),
@@ -178,7 +180,7 @@ class Gathered:
         self.other = _least(self.other, other.other)
 
     def cluster(self, head: Cluster, samples: Mapping[str, ManifestRow]) -> Cluster:
-        """The cluster with the collected facts."""
+        """The cluster with the collected facts; examples of items are named by the ids of these."""
         examples = []
         if self.head is not None:
             examples.append(Place(samples[self.head[0]], self.head[1], self.head[2]))
@@ -205,20 +207,19 @@ def _ranked(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
 def gather(
     found: list[Gathered],
     shard: ListedShard,
-    start: int,
-    rows: NDArray[np.int64],
+    lines: ClusterLines,
+    chosen: NDArray[np.int64],
     of: NDArray[np.int64],
-    batch: Mapping[str, pa.Array],
     layer: str,
 ) -> None:
-    """For each cluster in a batch: its naming row, the lowest similarity, and the row that has it."""
-    taken = pa.array(rows)
+    """For each cluster in some lines: the line that names it, the lowest similarity, and the line that has it."""
+    taken, batch, rows = pa.array(chosen), lines.columns, lines.rows[chosen]
     ids = batch["samples.id"].take(taken)
     high, low = words_of(ids)
     cluster_high, cluster_low = words_of(batch[f"{layer}.cluster"].take(taken))
     heads = (high == cluster_high) & (low == cluster_low)
     for at in np.flatnonzero(heads).tolist():
-        found[of[at]].head = shard.shard, start + int(rows[at]), ids[at].as_py().hex()
+        found[of[at]].head = shard.shard, int(rows[at]), ids[at].as_py().hex()
     known = batch[f"{layer}.similarity"].take(taken)
     similarity = pc.fill_null(known, 2.0).to_numpy(zero_copy_only=False)  # above all: equal texts have none
     by = batch[f"{layer}.by"].take(taken)
@@ -229,7 +230,7 @@ def gather(
     others = np.flatnonzero(~heads)
     for number, place in _first_of_each(of[others], similarity[others], high[others], low[others]):
         at = int(others[place])
-        other = float(similarity[at]), ids[at].as_py().hex(), shard.shard, start + int(rows[at])
+        other = float(similarity[at]), ids[at].as_py().hex(), shard.shard, int(rows[at])
         found[number].other = _least(found[number].other, other)
 
 
@@ -254,6 +255,7 @@ class Row:
     id: bytes
     shard: str
     row: int
+    item: int
     source: str
     similarity: float | None
     matched: bytes | None
@@ -279,9 +281,9 @@ class Picked:
         self.matched: tuple[str, int, bytes] | None = None  # shard, row, id
         self.rows: list[Row] = []
 
-    def add(self, kind: Kind, shard: ManifestRow, start: int, batch: Mapping[str, pa.Array]) -> None:
-        """Adds the cluster's rows in a batch."""
-        layer = layer_of_kind(kind)
+    def add(self, kind: Kind, shard: ManifestRow, lines: ClusterLines) -> None:
+        """Adds the cluster's lines."""
+        layer, batch = layer_of_kind(kind), lines.columns
         places = pc.fill_null(pc.equal(batch[f"{layer}.cluster"], self._cluster), False)
         rows = np.flatnonzero(places.to_numpy(zero_copy_only=False))
         if not len(rows):
@@ -292,7 +294,7 @@ class Picked:
         similarity = batch[f"{layer}.similarity"].take(taken)
         rank = pc.fill_null(pc.index_in(ids, value_set=self._first), len(self._first)).to_numpy(zero_copy_only=False)
         if self._match is not None and (at := pc.index(ids, self._match).as_py()) >= 0:
-            self.matched = shard.shard, start + int(rows[at]), self._match.as_py()
+            self.matched = shard.shard, int(lines.rows[rows[at]]), self._match.as_py()
         high, low = words_of(ids)
         order = np.lexsort((low, high, pc.fill_null(similarity, 2.0).to_numpy(zero_copy_only=False), rank))
         fresh = []
@@ -303,7 +305,8 @@ class Picked:
                     int(rank[at]),
                     ids[at].as_py(),
                     shard.shard,
-                    start + row,
+                    int(lines.rows[row]),
+                    int(lines.items[row]),
                     shard.source,
                     similarity[at].as_py(),
                     batch[f"{layer}.matched"][row].as_py(),

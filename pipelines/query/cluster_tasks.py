@@ -4,7 +4,7 @@ One pass counts the clusters and finds the largest, a second collects details of
 after the search still count in the recorded sizes; nothing else of them is read.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.query.basis import basis_of
 from winnow.pipelines.query.cluster_counts import Gathered, Heads, Overview, gather
-from winnow.pipelines.query.cluster_rows import read_clusters
+from winnow.pipelines.query.cluster_rows import ClusterLines, read_clusters
 from winnow.pipelines.query.duplicates import LANGUAGE, Browser
 from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.running.shard_groups import group_shards, over_groups
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-VERSION = 1
+VERSION = 2
 """The version of everything that turns rows into a record; raise it when the same rows give another one."""
 
 KEPT = 20
@@ -94,8 +94,8 @@ class ClusterTasks:
 
         def counted(number: int) -> Heads:
             heads, hidden = Heads(self.most), self.shards.hidden(number)
-            for start, batch in self._rows(number, None):
-                heads.add(self.kind, batch, start, np.zeros(0, np.int64) if hidden is None else hidden)
+            for lines in self._rows(number, None):
+                heads.add(self.kind, lines, np.zeros(0, np.int64) if hidden is None else hidden)
             return heads
 
         return self.counted(self._each(group, counted))
@@ -127,13 +127,13 @@ class ClusterTasks:
         wanted = pa.array([bytes.fromhex(one) for one in ids], pa.binary(ID_BYTES))
         found = [Gathered() for _ in ids]
         parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
-        for start, batch in self._rows(number, self.shards.hidden(number)):
-            index = pc.index_in(batch[f"{layer}.cluster"], value_set=wanted)
-            rows = np.flatnonzero(index.is_valid().to_numpy(zero_copy_only=False))
-            if len(rows):
-                of = index.take(pa.array(rows)).to_numpy().astype(np.int64)
-                gather(found, shard, start, rows, of, batch, layer)
-                parts.append((rows + start, of))
+        for lines in self._rows(number, self.shards.hidden(number)):
+            index = pc.index_in(lines.columns[f"{layer}.cluster"], value_set=wanted)
+            chosen = np.flatnonzero(index.is_valid().to_numpy(zero_copy_only=False))
+            if len(chosen):
+                of = index.take(pa.array(chosen)).to_numpy().astype(np.int64)
+                gather(found, shard, lines, chosen, of, layer)
+                parts.append((lines.rows[chosen], of))
         if not parts:
             return Described(())
         rows, of = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -157,7 +157,7 @@ class ClusterTasks:
             if group["code"] is not None:
                 found[group["of"]].languages[group["code"]] = group["count_all"]
 
-    def _rows(self, number: int, hidden: NDArray[np.int64] | None) -> Iterator[tuple[int, Mapping[str, pa.Array]]]:
+    def _rows(self, number: int, hidden: NDArray[np.int64] | None) -> Iterator[ClusterLines]:
         shard = self.shards.all[number]
         objects = {name: path for name, path in shard.objects.items() if name != LANGUAGE.layer}
         return read_clusters(self.objects, self.kind, objects, shard.columns, hidden)

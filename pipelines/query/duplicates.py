@@ -1,10 +1,11 @@
-"""Reads layers of duplicates for people: the cluster of one row, and its members."""
+"""Reads layers of duplicates for people: the clusters of one row or of its items, and their members."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -12,9 +13,10 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.dedupe.stage import generation_keys
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.query.cluster_counts import Membership, Picked, Row, hexadecimal
-from winnow.pipelines.query.cluster_rows import OF_NEAR, read_clusters
+from winnow.pipelines.query.cluster_rows import OF_NEAR, ClusterLines, read_clusters
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.query.find_sample import Place
+from winnow.pipelines.query.items import item_ids
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import NOTHING, HiddenRows
@@ -24,7 +26,7 @@ from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.errors import RecipeError, StoreError
 from winnow.schemas.languages.counts import LANGUAGE_LAYER
 from winnow.schemas.records import Generation
-from winnow.schemas.rows.duplicates import KINDS, Kind, layer_of_kind, schema_of_kind
+from winnow.schemas.rows.duplicates import HASH_BITS, ID_BYTES, KINDS, OF_ITEMS, Kind, layer_of_kind, schema_of_kind
 
 T = TypeVar("T")
 
@@ -34,7 +36,7 @@ LANGUAGE = Column(LANGUAGE_LAYER, "code")
 
 @dataclass(frozen=True)
 class Member:
-    """A row of a cluster."""
+    """A row of a cluster, or an item."""
 
     place: Place
     source: str
@@ -45,11 +47,14 @@ class Member:
     matched: str | None
     by: str | None
     names_cluster: bool
+    id: str  # the row's, or the item's
+    item: int | None = None  # of the row, where items are compared
+    facts: Mapping[str, Any] = field(default_factory=dict)  # of an item: `winnow.schemas.rows.samples.MEDIA`
 
 
 @dataclass(frozen=True)
 class Members:
-    """The rows of a cluster, up to the requested number."""
+    """The rows of a cluster, or its items, up to the requested number."""
 
     found: int  # rows that are not forgotten
     shown: tuple[Member, ...]
@@ -123,8 +128,13 @@ class Browser:
             self._manifests[layer] = {row.shard: row for row in rows}
         return self._manifests[layer]
 
-    def membership(self, kind: Kind, place: Place) -> Membership:
-        """The cluster of a row, for one kind; the row must not be forgotten.
+    def memberships(self, kind: Kind, place: Place, item: int | None = None) -> tuple[Membership, ...]:
+        """The cluster of a row, for one kind, or that of each of its items; the row must not be forgotten.
+
+        Args:
+            kind: The kind.
+            place: The row.
+            item: The only item that is asked for; None for all.
 
         Raises:
             StoreError: The layer is older than the row.
@@ -133,37 +143,44 @@ class Browser:
         if row is None:
             raise StoreError(f"{place.id}: was added after the search for {kind} duplicates; run: winnow dedupe RECIPE")
         said = read_rows(self.store.objects, row.object, [place.row]).to_pylist()[0]
-        return Membership(
-            kind,
-            said["status"],
-            hexadecimal(said["cluster"]),
-            said["size"],
-            said.get("texts"),
-            said.get("similarity"),
-            hexadecimal(said["matched"]),
-            said.get("by"),
+        if kind not in OF_ITEMS:
+            return (_membership(kind, said, None, place.id),)
+        if not said["items"]:  # the row's status says why
+            lacking = dict.fromkeys(("cluster", "size", "matched"))
+            return (_membership(kind, {**said, **lacking, "hashes": None, "distance": None}, None, place.id),)
+        columns = {name: values for name, values in said.items() if name != "status"}
+        lines = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        own = pa.array([bytes.fromhex(place.id)] * len(lines), pa.binary(ID_BYTES))
+        ids = item_ids(own, np.arange(len(lines))).to_pylist()
+        return tuple(
+            _membership(kind, {**line, "status": line["items"]}, number, ids[number].hex())
+            for number, line in enumerate(lines)
+            if item in (None, number)
         )
 
-    def members(self, said: Membership, place: Place, most: int) -> Members:
-        """The rows of a row's cluster: itself, its match, the naming row, then those least similar to their match."""
+    def members(self, said: Membership, most: int) -> Members:
+        """The rows or items of a cluster: the asked one, its match, the one that names it, then those least similar."""
         assert said.cluster is not None
+        own = bytes.fromhex(said.id)
 
         def picking(shard: ManifestRow) -> Picked:
-            some = Picked(bytes.fromhex(place.id), said, most)
-            for start, batch in self._shard(said.kind, shard):
-                some.add(said.kind, shard, start, batch)
+            some = Picked(own, said, most)
+            for lines in self._shard(said.kind, shard):
+                some.add(said.kind, shard, lines)
             return some
 
-        picked = Picked(bytes.fromhex(place.id), said, most)
+        picked = Picked(own, said, most)
         for one in self._each(said.kind, picking):
             picked.absorb(one)
-        return Members(picked.found, tuple(self._members(said.cluster, picked.rows)), self._matched(picked))
+        return Members(picked.found, tuple(self._members(said, picked.rows)), self._matched(picked))
 
     def _matched(self, picked: "Picked") -> Place | None:
         if picked.matched is None:
             return None
-        shard, row, identity = picked.matched
-        return Place(self.objects(layout.SAMPLES)[shard], row, identity.hex())
+        shard, row, _ = picked.matched
+        samples = self.objects(layout.SAMPLES)[shard]
+        (identity,) = read_rows(self.store.objects, samples.object, [row], ["id"])["id"].to_pylist()
+        return Place(samples, row, identity.hex())
 
     def _each(self, kind: Kind, work: Callable[[ManifestRow], T]) -> Iterator[T]:
         """The results of the work for each shard of a kind's layer, in order."""
@@ -174,8 +191,8 @@ class Browser:
             self.columns(kind, shard)
         return each(self.store.objects, work, shards, TABLES_AT_ONCE)
 
-    def _shard(self, kind: Kind, shard: ManifestRow) -> Iterator[tuple[int, Mapping[str, pa.Array]]]:
-        """The layer's rows of a shard, beside the ids; forgotten rows are neutral."""
+    def _shard(self, kind: Kind, shard: ManifestRow) -> Iterator[ClusterLines]:
+        """The layer's rows or items of a shard, beside the ids; forgotten rows are neutral."""
         objects = {layer_of_kind(kind): shard.object, layout.SAMPLES: shard.samples}
         hidden = self.hidden.get(shard.shard, NOTHING).rows
         return read_clusters(self.store.objects, kind, objects, self.columns(kind, shard), hidden)
@@ -198,20 +215,34 @@ class Browser:
     def _known(self) -> dict[str, list[str]]:
         return {}
 
-    def _members(self, cluster: str, rows: "Sequence[Row]") -> Iterator[Member]:
-        facts: dict[tuple[str, int], tuple[str | None, str | None, int | None]] = {}
+    def _members(self, said: Membership, rows: "Sequence[Row]") -> Iterator[Member]:
+        facts: dict[tuple[str, int], tuple[str, str | None, list[dict[str, Any]], str | None, int | None]] = {}
+        of_items = said.kind in OF_ITEMS
         for shard in sorted({row.shard for row in rows}):
-            wanted = sorted(row.row for row in rows if row.shard == shard)
-            table = read_rows(self.store.objects, self.objects(layout.SAMPLES)[shard].object, wanted, ["url"])
+            wanted = sorted({row.row for row in rows if row.shard == shard})
+            names = ["id", "url", *(["media"] if of_items else [])]
+            table = read_rows(self.store.objects, self.objects(layout.SAMPLES)[shard].object, wanted, names)
+            ids = [one.hex() for one in table["id"].to_pylist()]
+            media = table["media"].to_pylist() if of_items else [[]] * len(wanted)
             measured = (self._values(shard, wanted, LANGUAGE), self._lengths(shard, wanted))
-            for row, url, language, length in zip(wanted, table["url"].to_pylist(), *measured, strict=True):
-                facts[shard, row] = url, language, length
+            for row, *known in zip(wanted, ids, table["url"].to_pylist(), media, *measured, strict=True):
+                facts[shard, row] = (known[0], known[1], known[2], known[3], known[4])
         samples = self.objects(layout.SAMPLES)
         for one in rows:
-            place = Place(samples[one.shard], one.row, one.id.hex())
-            names = one.id.hex() == cluster
+            row_id, url, items, language, length = facts[one.shard, one.row]
             yield Member(
-                place, one.source, *facts[one.shard, one.row], one.similarity, hexadecimal(one.matched), one.by, names
+                Place(samples[one.shard], one.row, row_id),
+                one.source,
+                url,
+                language,
+                length,
+                one.similarity,
+                hexadecimal(one.matched),
+                one.by,
+                one.id.hex() == said.cluster,
+                one.id.hex(),
+                one.item if of_items else None,
+                items[one.item] if one.item < len(items) else {},
             )
 
     def _values(self, shard: str, rows: list[int], column: Column) -> list[str | None]:
@@ -237,3 +268,20 @@ class Browser:
                 other = pc.utf8_length(texts).to_pylist()
                 lengths = [one if one is not None else more for one, more in zip(lengths, other, strict=True)]
         return lengths
+
+
+def _membership(kind: Kind, said: Mapping[str, Any], item: int | None, identity: str) -> Membership:
+    """What a line of a layer says; a PDQ hash's similarity is the share of its bits that agree."""
+    distance = said.get("distance")
+    return Membership(
+        kind,
+        said["status"],
+        hexadecimal(said["cluster"]),
+        said["size"],
+        said.get("texts", said.get("hashes")),
+        said.get("similarity") if distance is None else 1 - distance / HASH_BITS,
+        hexadecimal(said["matched"]),
+        said.get("by"),
+        item,
+        identity,
+    )

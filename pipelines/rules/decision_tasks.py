@@ -106,9 +106,12 @@ class DecisionTasks:
                 return _Found(one)
             found.append(one)
         merged = Candidates.merged(found)
-        columns = [column.chunk(0) for column in merged.table.columns]  # an empty table has no batches
-        batch = pa.RecordBatch.from_arrays(columns, schema=merged.table.schema)
-        put_part(self.steps.objects, self.steps.scratch, _CANDIDATES, group, batch)
+        tables = {_CANDIDATES: merged.table}
+        tables |= {f"{_CANDIDATES}-{kind}": table for kind, table in merged.items.items()}
+        for name, table in tables.items():
+            columns = [column.chunk(0) for column in table.columns]  # an empty table has no batches
+            batch = pa.RecordBatch.from_arrays(columns, schema=table.schema)
+            put_part(self.steps.objects, self.steps.scratch, name, group, batch)
         return _Found(None, merged.large, merged.large_count, merged.accepted)
 
     def choose(self, jobs: Jobs) -> "tuple[Duplicates, Undecided | None]":
@@ -121,8 +124,9 @@ class DecisionTasks:
             return NO_DUPLICATES, undecided
         with RepresentativeChooser(choice) as chooser:
             for group, one in enumerate(parts):
-                table = pa.Table.from_batches([read_part(self.steps.objects, self.steps.scratch, _CANDIDATES, group)])
-                chooser.add(Candidates(table, one.large, one.large_count, one.accepted))
+                items = {kind: self._candidates(f"{_CANDIDATES}-{kind}", group) for kind in choice.of_items}
+                rows = self._candidates(_CANDIDATES, group)
+                chooser.add(Candidates(rows, items, one.large, one.large_count, one.accepted))
             chosen = chooser.chosen([one.shard for one in self.shards.all])
         for group in range(self.shards.groups):
             numbers = self.shards.in_group(group)
@@ -133,6 +137,9 @@ class DecisionTasks:
             }
             put_arrays(self.steps.objects, self.steps.scratch, _REPLACED, group, replaced)
         return chosen, None
+
+    def _candidates(self, name: str, group: int) -> pa.Table:
+        return pa.Table.from_batches([read_part(self.steps.objects, self.steps.scratch, name, group)])
 
     def decide(self, group: int, *, rules: bool = True) -> _Decided:
         """Decide the rows of a range of shards; without rules, only measure how far they are from thresholds."""

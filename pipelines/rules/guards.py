@@ -13,6 +13,7 @@ from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import Problem, recipe_error
 from winnow.schemas.recipe import DedupeConfig, GuardConfig
 from winnow.schemas.recipe.dedupe import AcceptedLoss
+from winnow.schemas.rows.duplicates import DISTINCT
 
 LossOf: TypeAlias = Literal["source", "language", "cluster", "clusters", "addresses"]
 
@@ -65,7 +66,8 @@ def find_alarms(
     alarms = _losses(config, "source", sources, guard.sources)
     alarms += _losses(config, "language", languages, guard.languages)
     for cluster in large:
-        message = f"the cluster {cluster.id} has {cluster.texts:,} different {cluster.of} in {cluster.rows:,} rows"
+        of_what = "pictures" if cluster.of == DISTINCT["pdq"] else "rows"
+        message = f"the cluster {cluster.id} has {cluster.texts:,} different {cluster.of} in {cluster.rows:,} {of_what}"
         alarms.append(Alarm("cluster", cluster.id, message, cluster.texts))
     limits = {"near": (config.near, "texts"), "pdq": (config.pdq, "hashes")}
     limited = {kind: (one.max_cluster, of) for kind, (one, of) in limits.items() if one is not None}

@@ -1,8 +1,11 @@
 """Chooses the representative of each cluster of duplicates: the best eligible row, by the recipe's preferences.
 
 Clusters of equal addresses come first, then those of equal texts among the rows that are left, then near duplicates
-among the rows that are left of those. A row is dropped by the first kind with a better row. Only rows with duplicates
-are held, beyond a bound on disk.
+among the rows that are left of those, then pictures. A row is dropped by the first kind with a better row. Only rows
+with duplicates are held, beyond a bound on disk.
+
+Where items are compared, a row is dropped if each of its items is in a cluster with an item of a better row, so that no
+picture is lost. The best row of a cluster is never dropped by the same kind: it has an item that no better row has.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,12 +23,13 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.binding.preferences import BoundPreference, Keys, source_keys
 from winnow.pipelines.query.columns import Column
+from winnow.pipelines.query.items import ItemLines, item_lines
 from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.pipelines.store import layout
 from winnow.schemas.conditions import CLOSED
 from winnow.schemas.errors import StageError
 from winnow.schemas.recipe import DedupeConfig
-from winnow.schemas.rows.duplicates import DISTINCT, ID_BYTES, VIRTUAL, Kind, layer_of_kind
+from winnow.schemas.rows.duplicates import DISTINCT, ID_BYTES, OF_ITEMS, VIRTUAL, Kind, layer_of_kind
 from winnow.schemas.uint128 import Words, values_of, words_of
 
 MAX_NAMED = 100  # the most clusters above the cap that alarms name
@@ -33,6 +37,9 @@ _MAX_HELD = 10_000  # the most such clusters in memory, before accepted ones are
 
 _MEMORY = "1GiB"  # for sorting; the rest spills to a temporary folder
 ROW_BITS = 32  # of a place: the number of a shard, then that of a row in it
+
+ITEMS = pa.schema([pa.field(name, pa.uint64()) for name in ("place", "item", "high", "low", "all_items")])
+"""Items with duplicates: the row's place, the item's number, its cluster, and whether all the row's items have some."""
 
 Rows = NDArray[np.int64]
 
@@ -55,6 +62,16 @@ class Choice:
         if self.config.pdq is not None:
             limits["pdq"] = self.config.pdq.max_cluster
         return limits
+
+    @property
+    def of_rows(self) -> tuple[Kind, ...]:
+        """The kinds that compare rows."""
+        return tuple(kind for kind in self.kinds if kind not in OF_ITEMS)
+
+    @property
+    def of_items(self) -> tuple[Kind, ...]:
+        """The kinds that compare items."""
+        return tuple(kind for kind in self.kinds if kind in OF_ITEMS)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -144,6 +161,7 @@ class Candidates:
     """The eligible rows of a shard that have duplicates."""
 
     table: pa.Table
+    items: Mapping[Kind, pa.Table] = field(default_factory=dict)  # their items that have duplicates (`ITEMS`)
     large: tuple[LargeCluster, ...] = ()  # the largest first
     large_count: int = 0  # how many there are in all
     accepted: Mapping[str, int] = field(default_factory=dict)  # the accepted number of texts, by cluster id
@@ -153,10 +171,15 @@ class Candidates:
         """Return those of several shards together."""
         large = tuple(sorted((one for part in parts for one in part.large), reverse=True)[:_MAX_HELD])
         accepted = {name: most for part in parts for name, most in part.accepted.items()}
-        table = pa.concat_tables([one.table for one in parts])
-        columns = [pa.concat_arrays([pa.array([], one.type), *one.chunks]) for one in table.columns]
-        merged = pa.Table.from_arrays(columns, schema=table.schema)
-        return cls(merged, large, sum(one.large_count for one in parts), accepted)
+        items = {kind: _joined([one.items[kind] for one in parts]) for kind in parts[0].items}
+        return cls(_joined([one.table for one in parts]), items, large, sum(one.large_count for one in parts), accepted)
+
+
+def _joined(tables: Sequence[pa.Table]) -> pa.Table:
+    """Return tables one after another, in single chunks."""
+    table = pa.concat_tables(tables)
+    columns = [pa.concat_arrays([pa.array([], one.type), *one.chunks]) for one in table.columns]
+    return pa.Table.from_arrays(columns, schema=table.schema)
 
 
 def find_candidates(
@@ -176,22 +199,38 @@ def find_candidates(
         eligible: Which rows are eligible.
     """
     parts, large = [], list[LargeCluster]()
+    items: dict[Kind, list[pa.RecordBatch]] = {kind: [] for kind in choice.of_items}
     accepted: dict[str, int] = {}
     at = 0
     for block in blocks:
         rows = len(block["samples.id"])
-        there = {kind: _clustered(block, kind) for kind in choice.kinds}
+        lines = {kind: _item_lines(block, kind) for kind in choice.of_items}
+        there = [_clustered(block[f"{layer_of_kind(kind)}.size"]) for kind in choice.of_rows]
+        for kind, one in lines.items():
+            found = np.zeros(rows, np.bool_)
+            found[one.rows[_clustered(one.columns[f"{layer_of_kind(kind)}.size"])]] = True
+            there.append(found)
         for kind, most in choice.max_cluster.items():
-            if kind in there:
-                large += _large(block, kind, most)
-                accepted |= _accepted(block, kind, choice.config)
-        chosen = np.flatnonzero(np.logical_or.reduce(list(there.values())) & eligible[at : at + rows])
+            if kind in choice.kinds:
+                facts = lines[kind].columns if kind in lines else block
+                large += _large(facts, kind, most)
+                accepted |= _accepted(facts, kind, choice.config)
+        allowed = eligible[at : at + rows]
+        chosen = np.flatnonzero(np.logical_or.reduce(there) & allowed)
+        first = np.uint64(number << ROW_BITS | at)
         if len(chosen):
-            parts.append(_candidate_batch(choice, block, chosen, np.uint64(number << ROW_BITS | at), source))
+            parts.append(_candidate_batch(choice, block, chosen, first, source))
+            for kind, one in lines.items():
+                items[kind].append(_clustered_items(one, kind, allowed, first))
         at += rows
-    schema = _schema(choice)
     largest = tuple(sorted(large, reverse=True)[:_MAX_HELD])
-    return Candidates(pa.Table.from_batches(parts, schema=schema), largest, len(large), accepted)
+    return Candidates(
+        pa.Table.from_batches(parts, schema=_schema(choice)),
+        {kind: pa.Table.from_batches(found, schema=ITEMS) for kind, found in items.items()},
+        largest,
+        len(large),
+        accepted,
+    )
 
 
 class RepresentativeChooser:
@@ -211,7 +250,9 @@ class RepresentativeChooser:
         self._large_count = 0
         self._accepted: dict[str, int] = {}
         self._addresses = NONE_COMPARED
-        self._execute(f"CREATE TABLE candidate ({', '.join(f'{name} UBIGINT' for name in _schema(choice).names)})")
+        self._execute(f"CREATE TABLE candidate ({_integers(_schema(choice))})")
+        for kind in choice.of_items:
+            self._execute(f"CREATE TABLE item_{kind} ({_integers(ITEMS)})")
 
     def __enter__(self) -> Self:
         return self
@@ -227,10 +268,12 @@ class RepresentativeChooser:
         self._large = sorted([*self._large, *found.large], reverse=True)[:_MAX_HELD]
         self._large_count += found.large_count
         self._accepted |= found.accepted
-        if found.table.num_rows:
-            self._engine.register("found", found.table)
-            self._execute("INSERT INTO candidate SELECT * FROM found")
-            self._engine.unregister("found")
+        tables = {"candidate": found.table, **{f"item_{kind}": table for kind, table in found.items.items()}}
+        for name, table in tables.items():
+            if table.num_rows:
+                self._engine.register("found", table)
+                self._execute(f"INSERT INTO {name} SELECT * FROM found")
+                self._engine.unregister("found")
 
     def chosen(self, shards: Sequence[str]) -> Duplicates:
         """Choose among all candidates."""
@@ -252,11 +295,19 @@ class RepresentativeChooser:
 
     def _replaced_rows(self, kind: Kind) -> tuple[Words, Words, Words]:
         """Return the rows with a better row in their cluster, and the ids of those; remove them from the candidates."""
-        self._execute(
-            f"CREATE TABLE replaced AS SELECT place, best FROM ranked JOIN (SELECT {kind}_high, {kind}_low, "
-            f"min(rank) AS best FROM ranked WHERE {kind}_high IS NOT NULL GROUP BY ALL) "
-            f"USING ({kind}_high, {kind}_low) WHERE rank > best"
-        )
+        if kind in OF_ITEMS:
+            self._execute(
+                f"CREATE TABLE replaced AS SELECT place, arg_min(best, item) AS best FROM item_{kind} "
+                "JOIN ranked USING (place) JOIN (SELECT high, low, min(rank) AS best "
+                f"FROM item_{kind} JOIN ranked USING (place) GROUP BY ALL) USING (high, low) "
+                "WHERE all_items = 1 GROUP BY place, rank HAVING max(best) < rank"
+            )
+        else:
+            self._execute(
+                f"CREATE TABLE replaced AS SELECT place, best FROM ranked JOIN (SELECT {kind}_high, {kind}_low, "
+                f"min(rank) AS best FROM ranked WHERE {kind}_high IS NOT NULL GROUP BY ALL) "
+                f"USING ({kind}_high, {kind}_low) WHERE rank > best"
+            )
         if kind == "url":
             self._addresses = self._compared_texts()
         self._execute("DELETE FROM ranked WHERE place IN (SELECT place FROM replaced)")
@@ -271,7 +322,7 @@ class RepresentativeChooser:
 
     def _compared_texts(self) -> UnequalTexts:
         """Compare the texts of replaced rows with those of the rows that stay, by their other clusters."""
-        others = [kind for kind in self._choice.kinds if kind != "url"]
+        others = [kind for kind in self._choice.of_rows if kind != "url"]
         if not others:
             return NONE_COMPARED
         known = " OR ".join(f"(gone.{kind}_high IS NOT NULL AND stays.{kind}_high IS NOT NULL)" for kind in others)
@@ -314,14 +365,37 @@ def _preference_names(choice: Choice) -> list[str]:
 
 def _schema(choice: Choice) -> pa.Schema:
     names = ["place", *_preference_names(choice), "id_high", "id_low"]
-    names += [f"{kind}_{word}" for kind in choice.kinds for word in ("high", "low")]
+    names += [f"{kind}_{word}" for kind in choice.of_rows for word in ("high", "low")]
     return pa.schema([pa.field(name, pa.uint64()) for name in names])
 
 
-def _clustered(block: Mapping[str, pa.Array], kind: Kind) -> NDArray[np.bool_]:
-    sizes = block[f"{layer_of_kind(kind)}.size"]
+def _integers(schema: pa.Schema) -> str:
+    """Return the columns of a table, as SQL."""
+    return ", ".join(f"{name} UBIGINT" for name in schema.names)
+
+
+def _clustered(sizes: pa.Array) -> NDArray[np.bool_]:
     found: NDArray[np.bool_] = pc.fill_null(pc.greater(sizes, 1), False).to_numpy(zero_copy_only=False)
     return found
+
+
+def _item_lines(block: Mapping[str, pa.Array], kind: Kind) -> ItemLines:
+    layer = layer_of_kind(kind)
+    return item_lines(block, [f"{layer}.{leaf}" for leaf in _leaves(kind)], "samples.id")
+
+
+def _clustered_items(lines: ItemLines, kind: Kind, eligible: NDArray[np.bool_], first: np.uint64) -> pa.RecordBatch:
+    """Return the items of eligible rows that have duplicates."""
+    layer = layer_of_kind(kind)
+    clustered = _clustered(lines.columns[f"{layer}.size"])
+    every = np.bincount(lines.rows, minlength=len(eligible)) == np.bincount(
+        lines.rows[clustered], minlength=len(eligible)
+    )
+    chosen = np.flatnonzero(clustered & eligible[lines.rows])
+    rows = lines.rows[chosen]
+    clusters = words_of(lines.columns[f"{layer}.cluster"].take(pa.array(chosen)))
+    columns = [first + rows.astype(np.uint64), lines.items[chosen], *clusters, every[rows]]
+    return pa.RecordBatch.from_arrays([pa.array(one.astype(np.uint64)) for one in columns], schema=ITEMS)
 
 
 def _candidate_batch(
@@ -337,7 +411,7 @@ def _candidate_batch(
         keys = _keys(one, choice, block, taken, source)
         columns.append(pa.array(keys))
     columns += [pa.array(words) for words in words_of(block["samples.id"].take(taken))]
-    for kind in choice.kinds:
+    for kind in choice.of_rows:
         clusters = block[f"{layer_of_kind(kind)}.cluster"].take(taken)  # a row's own id if it is alone
         missing = clusters.is_null().to_numpy(zero_copy_only=False)
         columns += [pa.array(words, mask=missing) for words in words_of(clusters)]
@@ -356,7 +430,7 @@ def _rows_of(places: Words) -> Rows:
 
 
 def _large(block: Mapping[str, pa.Array], kind: Kind, most: int) -> list[LargeCluster]:
-    """Return the clusters with too many texts or hashes; each is found once, by the row whose id names it."""
+    """Return the clusters with too many texts or hashes; each is found once, by the row or item that names it."""
     layer, of = layer_of_kind(kind), DISTINCT[kind]
     over = pc.and_(
         pc.greater(block[f"{layer}.{of}"], most),

@@ -4,13 +4,15 @@ from collections.abc import Sequence
 
 from winnow.pipelines.query.cluster_counts import BIN_NAMES, Cluster, Overview
 from winnow.runners.report.block import Block
-from winnow.runners.report.examples import DuplicatesFound, Examples
+from winnow.runners.report.examples import DuplicatesFound, ExamplePicture, Examples
 from winnow.runners.report.markup import Header, Html, crawled, element, join, plain, table
+from winnow.runners.report.pictures import captioned, gallery, measured
 from winnow.runners.report.plots.bars import Part, Row, bars
 from winnow.runners.terminal.quantities import grouped, share
 from winnow.schemas.rows.duplicates import DISTINCT, Kind, layer_of_kind
 from winnow.schemas.summary import StoreSummary
 
+ID_DIGITS = 12
 NAMED = 3
 """How many sources and languages of a cluster are listed, the most frequent first."""
 
@@ -78,6 +80,7 @@ def _kind(found: DuplicatesFound) -> list[Html]:
 
 
 def _cluster(one: Cluster, found: DuplicatesFound) -> list[Html]:
+    shown = [_picture(example) for example in found.pictures.get(one.id, ())]
     texts = [crawled(text) if text else element("em", plain("not shown")) for _, text in found.examples[one.id]]
     return [
         element("code", plain(one.id)),
@@ -86,8 +89,15 @@ def _cluster(one: Cluster, found: DuplicatesFound) -> list[Html]:
         plain(similar(one.similarity, exact=one.exact)),
         crawled(counted(one.sources)),
         crawled(counted(one.languages)),
-        join(element("p", text) for text in texts),
+        gallery(shown) if shown else join(element("p", text) for text in texts),
     ]
+
+
+def _picture(example: ExamplePicture) -> Html:
+    one = example.thumbnail
+    reference = one.facts.get("ref") or {}
+    lines = [element("code", plain(example.id[:ID_DIGITS])), plain(measured(one)), crawled(reference.get("path") or "")]
+    return captioned(one, f"item {example.id[:ID_DIGITS]}", lines)
 
 
 def similar(value: float | None, *, exact: bool) -> str:

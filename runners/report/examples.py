@@ -1,8 +1,9 @@
 """Examples from the crawl that a report shows."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from winnow.pipelines.media.thumbnails import Thumbnail
 from winnow.pipelines.query.cluster_counts import Overview
 from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.near_thresholds import NearThreshold
@@ -37,11 +38,20 @@ class ExampleRange:
 
 
 @dataclass(frozen=True, slots=True)
+class ExamplePicture:
+    """An item of a cluster."""
+
+    id: str
+    thumbnail: Thumbnail
+
+
+@dataclass(frozen=True, slots=True)
 class DuplicatesFound:
     """One kind of duplicates, with excerpts of its largest clusters."""
 
     overview: Overview
     examples: Mapping[str, tuple[tuple[str, str | None], ...]]  # ids and excerpts, by cluster; None: not to be shown
+    pictures: Mapping[str, tuple[ExamplePicture, ...]] = field(default_factory=dict)  # by cluster of items
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from rich.console import Console
 
@@ -12,7 +13,13 @@ from winnow.pipelines.dedupe.graph import OutcomeGraph, SearchGraph, StarGraph
 from winnow.pipelines.dedupe.near import ALL_PAIRS
 from winnow.pipelines.dedupe.outcomes import count_buckets
 from winnow.pipelines.dedupe.search import Search
-from winnow.pipelines.dedupe.stage import existing_layer, load_existing_layers, load_stable_hiding, make_search
+from winnow.pipelines.dedupe.stage import (
+    estimated_items,
+    existing_layer,
+    load_existing_layers,
+    load_stable_hiding,
+    make_search,
+)
 from winnow.pipelines.dedupe.task import GlobalKey, WriteTask
 from winnow.pipelines.dedupe.transforms import WriteDuplicates
 from winnow.pipelines.dedupe.verdicts import delete_superseded
@@ -39,7 +46,7 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
     rows = sum(shard.rows for shard in search.covered)
     began, clock = time.monotonic(), Clock(run.engine)
     run.console.print(f"dedupe  comparing {rows:,} rows of {len(search.covered):,} shards: {', '.join(missing)}")
-    compare(run, search, rows)
+    compare(run, search, rows, estimated_items(state, missing, rows))
     report_large_buckets(run.console, search)
     run.console.print(f"dedupe  compared in {time.monotonic() - began:.1f} s")
     lacking = _lacking(state, missing)
@@ -78,9 +85,9 @@ def _lacking(state: StoreState, keys: Mapping[Kind, GlobalKey]) -> dict[str, dic
     return lacking
 
 
-def compare(run: StageRun, search: Search, rows: int) -> None:
-    """Write the results for rows with duplicates to the search's scratch folder."""
-    graph = SearchGraph(search, rows, clusters.MAX_EDGES)
+def compare(run: StageRun, search: Search, rows: int, items: Mapping[Kind, int] = MappingProxyType({})) -> None:
+    """Write the results for nodes with duplicates to the search's scratch folder."""
+    graph = SearchGraph(search, rows, clusters.MAX_EDGES, items)
     progress = JobProgress(search.store.objects, search.scratch, "dedupe", graph.steps, rounds_after="Forests")
     with progress.shown(run.console):
         run.job("dedupe.compare", graph.build)

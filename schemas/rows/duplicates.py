@@ -24,15 +24,15 @@ VIRTUAL = "duplicate"
 OK, UNMATCHED = "ok", "unmatched"
 """The statuses of a row with duplicates, and of a compared row without any."""
 
-NO_PICTURE, NOT_HASHED, OTHER_MEDIA, SEVERAL_PICTURES, LOW_QUALITY = (
+NO_PICTURE, NOT_HASHED, NOT_AN_IMAGE, LOW_QUALITY, NOT_MEASURED = (
     "no_picture",
     "not_hashed",
-    "other_media",
-    "several_pictures",
+    "not_an_image",
     "low_quality",
+    "not_measured",
 )
-"""Why a row's pictures are not compared, beside the statuses of `image.pdq`: it has none; ingest did not hold their
-bytes; it has media of another kind, or further pictures, that would be lost with it; its hash is of a flat picture."""
+"""Why a row's pictures are not compared, beside the statuses of `image.pdq`: it has none; ingest did not hold an item's
+bytes; an item is no picture; its hash is of a flat picture; it has no hash."""
 
 _CLUSTER = [
     pa.field("status", pa.string(), nullable=False),
@@ -42,7 +42,7 @@ _CLUSTER = [
 ]
 
 GROUPS = pa.schema(_CLUSTER)
-"""`dedupe.exact`, `dedupe.url` and `dedupe.image_bytes`."""
+"""`dedupe.exact` and `dedupe.url`."""
 
 NEAR = pa.schema(
     [
@@ -55,14 +55,29 @@ NEAR = pa.schema(
 )
 """`dedupe.near`."""
 
+_ITEM_CLUSTER = [
+    pa.field("status", pa.string(), nullable=False),  # of the row: `ok` if one of its items has duplicates
+    pa.field("items", pa.list_(pa.string())),  # the status of each item
+    pa.field("cluster", pa.list_(pa.binary(ID_BYTES))),  # the smallest id of an item in the cluster
+    pa.field("size", pa.list_(pa.int64())),  # items in the cluster; 1 without duplicates
+    pa.field("matched", pa.list_(pa.binary(ID_BYTES))),  # the most similar item; null without duplicates
+]
+
+ITEM_GROUPS = pa.schema(_ITEM_CLUSTER)
+"""`dedupe.image_bytes`: lists, aligned with the row's media. A list is null if none of the row's items could be
+compared for a reason that concerns the row (`forgotten`, or not measured)."""
+
 PDQ = pa.schema(
     [
-        *_CLUSTER,
-        pa.field("hashes", pa.int64()),  # distinct hashes in the cluster; 1 without duplicates
-        pa.field("distance", pa.int16()),  # bits in which the hash differs from that of the matched row
+        *_ITEM_CLUSTER,
+        pa.field("hashes", pa.list_(pa.int64())),  # distinct hashes in the cluster; 1 without duplicates
+        pa.field("distance", pa.list_(pa.int16())),  # bits in which the hash differs from that of the matched item
     ]
 )
-"""`dedupe.pdq`."""
+"""`dedupe.pdq`: lists, as in `ITEM_GROUPS`."""
+
+OF_ITEMS: Final[frozenset[Kind]] = frozenset({"image_bytes", "pdq"})
+"""The kinds that compare the items of rows; the others compare rows."""
 
 DISTINCT: Final[Mapping[Kind, str]] = {"near": "texts", "pdq": "hashes"}
 """The column that counts what is different within a cluster, of the kinds whose clusters chains can grow."""
@@ -75,4 +90,7 @@ def layer_of_kind(kind: Kind) -> str:
 
 def schema_of_kind(kind: Kind) -> pa.Schema:
     """The layer's columns."""
-    return NEAR if kind == "near" else PDQ if kind == "pdq" else GROUPS
+    return _SCHEMAS.get(kind, GROUPS)
+
+
+_SCHEMAS: Final[Mapping[Kind, pa.Schema]] = {"near": NEAR, "image_bytes": ITEM_GROUPS, "pdq": PDQ}

@@ -11,7 +11,7 @@ import pytest
 from tests.faults.winnow import assert_clean, ended, run_here, tree_hash
 from tests.runners.test_annotate import table
 from winnow.pipelines.dedupe import clusters as module
-from winnow.pipelines.dedupe import graph
+from winnow.pipelines.dedupe import pdq
 
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")
 
@@ -63,12 +63,16 @@ def searched(pictures: Path, name: str, shard_rows: int = 4, workers: int = 1) -
 
 
 def rows(folder: Path, kind: str) -> dict[str, dict[str, Any]]:
-    """The layer's rows by file name, with file names for ids."""
+    """What the layer says of each file's only picture, with file names for ids."""
     samples, found = table(folder, "samples"), table(folder, f"dedupe.{kind}")
     names = [place["path"] for place in samples["source"].to_pylist()]
     name_of = dict(zip(samples["id"].to_pylist(), names, strict=True))
-    values = zip(names, found.to_pylist(), strict=True)
-    return {name: {**row, **{key: name_of.get(row[key]) for key in ("cluster", "matched")}} for name, row in values}
+    rows = {}
+    for name, row in zip(names, found.to_pylist(), strict=True):
+        one = {key: values if key == "status" else (values or [None])[0] for key, values in row.items()}
+        assert one["items"] == (None if row["status"] in ("no_picture", "forgotten") else row["status"])
+        rows[name] = {**one, **{key: name_of.get(one[key]) for key in ("cluster", "matched")}}
+    return rows
 
 
 def clusters(folder: Path, kind: str) -> set[frozenset[str]]:
@@ -143,7 +147,7 @@ def test_the_largest_clusters_are_listed(store: Path) -> None:
     assert min(one["lowest_similarity"] for one in listed["pdq"]["largest"]) == 1 - farthest / 256
     assert largest["hashes"] in (2, 3)
     cluster = largest["cluster"]
-    assert "4 rows" in ended(run_here(store, "duplicates", "show", "recipe.yaml", cluster, "--kind", "pdq"))
+    assert "4 pictures" in ended(run_here(store, "duplicates", "show", "recipe.yaml", cluster, "--kind", "pdq"))
 
 
 def test_a_cluster_of_too_many_hashes_is_an_alarm(store: Path) -> None:
@@ -151,13 +155,13 @@ def test_a_cluster_of_too_many_hashes_is_an_alarm(store: Path) -> None:
     (store / "strict.yaml").write_text(recipe.replace("min_quality: 50", "min_quality: 50, max_cluster: 2"))
     alarms = ended(run_here(store, "plan", "strict.yaml"), 1)
     found = {row["cluster"]: row["hashes"] for row in rows(store, "pdq").values() if row["size"] == 4}
-    assert alarms.count("has 3 different hashes in 4 rows") == sum(hashes == 3 for hashes in found.values()) > 0
+    assert alarms.count("has 3 different hashes in 4 pictures") == sum(hashes == 3 for hashes in found.values()) > 0
 
 
 def test_split_bands_and_star_contraction_give_the_same_values(
     pictures: Path, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(graph, "split_bits", lambda _: 2)
+    monkeypatch.setattr(pdq, "split_bits", lambda _: 2)
     monkeypatch.setattr(module, "MAX_EDGES", 0)
     assert rows(searched(pictures, "split"), "pdq") == rows(store, "pdq")
 

@@ -30,12 +30,13 @@ from winnow.runners.report.duplicates import counted, outdated, similar
 from winnow.runners.stages.command_jobs import command_jobs
 from winnow.runners.terminal.duplicates.excerpts import Excerpts
 from winnow.runners.terminal.duplicates.members import run_duplicates_show
+from winnow.runners.terminal.duplicates.pictures import pictures_of_clusters
 from winnow.runners.terminal.quantities import grouped, share
 from winnow.runners.terminal.tables import Grid, is_plain, print_grid, print_line
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.records import Generation
-from winnow.schemas.rows.duplicates import DISTINCT, Kind
+from winnow.schemas.rows.duplicates import DISTINCT, OF_ITEMS, Kind
 
 if TYPE_CHECKING:
     from winnow.runners.engines.engine import Engine
@@ -143,11 +144,14 @@ def duplicates_found(
         except RecipeError:  # a key of its edits is missing: the page omits the text
             return None
 
+    found = overviews(excerpts, excerpts.browser.kinds, REPORTED, engine, console)
+    pictures = pictures_of_clusters(store, generation, recipe, found)
+
     def of(one: Overview) -> DuplicatesFound:
         texts = {cluster.id: tuple((place.id, text(place)) for place in cluster.examples) for cluster in one.largest}
-        return DuplicatesFound(one, texts)
+        return DuplicatesFound(one, texts, pictures if one.kind in OF_ITEMS else {})
 
-    return tuple(map(of, overviews(excerpts, excerpts.browser.kinds, REPORTED, engine, console)))
+    return tuple(map(of, found))
 
 
 def beginning(text: str | None) -> str | None:
@@ -215,10 +219,11 @@ def _print(found: Sequence[Overview], excerpts: Excerpts, console: Console) -> N
 
 def summed(one: Overview) -> str:
     """The counts of one kind on one line."""
+    what = "pictures" if one.kind in OF_ITEMS else "rows"
     parts = [
-        f"{grouped(one.compared)} of {grouped(one.rows)} rows compared",
-        f"{grouped(one.clusters)} clusters of {grouped(one.clustered)} rows",
-        f"{grouped(one.surplus)} surplus rows ({share(one.surplus, one.compared)})",
+        f"{grouped(one.compared)} of {grouped(one.rows)} {what} compared",
+        f"{grouped(one.clusters)} clusters of {grouped(one.clustered)} {what}",
+        f"{grouped(one.surplus)} surplus {what} ({share(one.surplus, one.compared)})",
     ]
     if one.most_rows:
         parts.append(f"largest {grouped(one.most_rows)}")

@@ -1,4 +1,4 @@
-"""`winnow duplicates show`: a row's clusters, and a comparison with the row it matched."""
+"""`winnow duplicates show`: the clusters of a row and of its pictures, and a comparison with the text it matched."""
 
 import argparse
 import re
@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import orjson
 import pyarrow as pa
@@ -19,6 +20,7 @@ from winnow.pipelines.dedupe.verdicts import SET_LIMIT
 from winnow.pipelines.query.cluster_counts import EXACT, Membership
 from winnow.pipelines.query.duplicates import Browser, Member, Members
 from winnow.pipelines.query.find_sample import Place
+from winnow.pipelines.query.items import ROW_DIGITS, item_of_id
 from winnow.pipelines.query.search_tasks import ID_BYTES, wanted_id
 from winnow.runners.report.duplicates import outdated, similar
 from winnow.runners.stages.searching import find_one
@@ -32,13 +34,16 @@ from winnow.runners.terminal.tables import Grid, encodable, is_plain, print_grid
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.problems import shown
-from winnow.schemas.rows.duplicates import OK, UNMATCHED, Kind
+from winnow.schemas.rows.duplicates import DISTINCT, OF_ITEMS, OK, UNMATCHED, Kind
 
 ID_DIGITS = 12
 MATCH_DIGITS = 8  # keeps a row within 80 columns
 LEAST_COLUMN = 24
-_ORDER = ("near", "exact", "url", "pdq", "image_bytes")
-"""The kinds in the order in which a match to compare with is looked for."""
+_ORDER = ("near", "exact", "url")
+"""The kinds in the order in which a text to compare with is looked for."""
+
+_NUMBERS = ("item", "bytes", "length", "similar")
+"""The columns of numbers."""
 
 
 @dataclass(frozen=True)
@@ -96,15 +101,33 @@ def run_duplicates_show(options: argparse.Namespace, identity: str, excerpts: Ex
 def _find(options: argparse.Namespace, identity: str, excerpts: Excerpts) -> RowDuplicates:
     browser = excerpts.browser
     kinds = browser.require(options.kind)
-    place = _place(browser, identity)
-    memberships = tuple(browser.membership(kind, place) for kind in kinds)
+    place, item = _place_and_item(browser, identity)
+    if item is not None:
+        kinds = tuple(kind for kind in kinds if kind in OF_ITEMS) or kinds
+    memberships = tuple(one for kind in kinds for one in browser.memberships(kind, place, item))
     if options.other is None and all(one.status != OK for one in memberships):
         raise WinnowError(f"{place.id}: {'; '.join(map(_alone, memberships))}")
-    members = tuple(browser.members(one, place, options.limit) if one.status == OK else None for one in memberships)
+    members = tuple(browser.members(one, options.limit) if one.status == OK else None for one in memberships)
     pair, unpaired = _pair(options.other, place, memberships, members, excerpts)
     listed = [one.place for of in members if of is not None for one in of.shown]
     dropped = duplicate_drops(excerpts.recipe, browser.store, browser.generation, listed)
     return RowDuplicates(place, memberships, members, pair, unpaired, browser.stale(excerpts.recipe), dropped)
+
+
+def _place_and_item(browser: Browser, given: str) -> tuple[Place, int | None]:
+    """The row whose id starts with the given digits, or the item of a row that has this id."""
+    try:
+        return _place(browser, given), None
+    except WinnowError:
+        if len(given) != 2 * ID_BYTES:
+            raise
+        try:
+            place = _place(browser, given[:ROW_DIGITS])
+        except WinnowError:
+            place = None
+        if place is None:
+            raise
+        return place, item_of_id(bytes.fromhex(given), bytes.fromhex(place.id))
 
 
 def _place(browser: Browser, given: str, option: str = "") -> Place:
@@ -116,9 +139,10 @@ def _place(browser: Browser, given: str, option: str = "") -> Place:
 
 
 def _alone(membership: Membership) -> str:
+    what = membership.kind if membership.item is None else f"{membership.kind}: item {membership.item}"
     if membership.status == UNMATCHED:
-        return f"{membership.kind}: no duplicates"
-    return f"{membership.kind}: not compared ({membership.status})"
+        return f"{what}: no duplicates"
+    return f"{what}: not compared ({membership.status})"
 
 
 def _pair(
@@ -133,15 +157,21 @@ def _pair(
         found = _place(excerpts.browser, other, "--with ")
         if found.id == place.id:
             raise WinnowError(f"--with {other}: this is the row itself; give the id of another row")
-        known = [one for one in memberships if one.matched == found.id]
+        of_texts = [one for one in memberships if one.kind not in OF_ITEMS]
+        known = [one for one in of_texts if one.matched == found.id]
         known += [
-            one for kind in memberships if (one := excerpts.browser.membership(kind.kind, found)).matched == place.id
+            one
+            for kind in of_texts
+            for one in excerpts.browser.memberships(kind.kind, found)
+            if one.matched == place.id
         ]
         return _compared(place, found, None, known[0] if known else None, excerpts), None
     for kind in _ORDER:
         for one, of in zip(memberships, members, strict=True):
             if one.kind == kind and of is not None and of.matched is not None:
                 return _compared(place, of.matched, kind, one, excerpts), None
+    if not any(one.status == OK and one.kind not in OF_ITEMS for one in memberships):
+        return None, "pictures are shown side by side in the report: winnow report RECIPE"
     return None, "the matching row was forgotten and is not shown; use --with ID to compare with another row"
 
 
@@ -169,17 +199,24 @@ def _json(found: RowDuplicates) -> dict[str, Json]:
     return {
         "id": found.place.id,
         "clusters": {
-            membership.kind: {
-                **_membership_json(membership, members, found.drops),
-                "stale": found.stale[membership.kind],
-            }
-            for membership, members in zip(found.memberships, found.members, strict=True)
+            kind: {"items": one} if kind in OF_ITEMS else one[0] for kind, one in _clusters_json(found).items()
         },
         "decided": found.drops.reasons is not None,
         "not_decided": found.drops.undecided,
         "compared": None if found.pair is None else _pair_json(found.pair),
         "not_compared": found.unpaired,
     }
+
+
+def _clusters_json(found: RowDuplicates) -> dict[Kind, list[dict[str, Json]]]:
+    """What each kind says of the row, or of each of its items."""
+    said: dict[Kind, list[dict[str, Json]]] = {}
+    for membership, members in zip(found.memberships, found.members, strict=True):
+        one = {**_membership_json(membership, members, found.drops), "stale": found.stale[membership.kind]}
+        said.setdefault(membership.kind, []).append(
+            one if membership.kind not in OF_ITEMS else {"item": membership.item, **one}
+        )
+    return said
 
 
 def _membership_json(membership: Membership, members: Members | None, dropped: DuplicateDrops) -> dict[str, Json]:
@@ -200,6 +237,7 @@ def _membership_json(membership: Membership, members: Members | None, dropped: D
 def _member_json(one: Member, dropped: DuplicateDrops) -> dict[str, Json]:
     return {
         "id": one.place.id,
+        **({} if one.item is None else {"item": one.item, **_facts_json(one)}),
         "source": one.source,
         "url": one.url,
         "language": one.language,
@@ -211,6 +249,22 @@ def _member_json(one: Member, dropped: DuplicateDrops) -> dict[str, Json]:
         "goes": (dropped.reasons or {}).get(one.place.id),
         "duplicate_of": dropped.stays.get(one.place.id),
     }
+
+
+def _facts_json(one: Member) -> dict[str, Json]:
+    names = ("mime", "bytes", "width", "height", "sha256")
+    return {**{name: one.facts.get(name) for name in names}, "reference": reference(one.facts)}
+
+
+def reference(facts: Mapping[str, Any]) -> str:
+    """Where an item's bytes are: `shards/a.tar 1,024 1.jpg`."""
+    where = facts.get("ref")
+    if where is None:
+        return ""
+    parts = [str(where["path"])]
+    if where["container"] != "file":
+        parts += [f"at {where['offset']:,}", *([str(where["member"])] if where["member"] else [])]
+    return " ".join(parts)
 
 
 def _pair_json(pair: Pair) -> dict[str, Json]:
@@ -252,13 +306,17 @@ def _print(found: RowDuplicates, excerpts: Excerpts, console: Console, *, most: 
             line(_alone(membership))
             line("")
             continue
-        texts = "" if membership.texts is None else f", {grouped(membership.texts)} different texts"
-        title = f"{membership.kind}: cluster {membership.cluster} of {grouped(membership.rows or 0)} rows{texts}"
+        distinct, what = DISTINCT.get(membership.kind, "texts"), "rows" if membership.item is None else "pictures"
+        texts = "" if membership.texts is None else f", {grouped(membership.texts)} different {distinct}"
+        item = "" if membership.item is None else f"item {membership.item}: "
+        title = (
+            f"{membership.kind}: {item}cluster {membership.cluster} of {grouped(membership.rows or 0)} {what}{texts}"
+        )
         print_grid(console, _grid(title, found, membership, members))
         if rest := members.found - len(members.shown):
             line(f"and {grouped(rest)} more (--limit N)")
         if forgotten := (membership.rows or 0) - members.found:
-            line(f"note  {grouped(forgotten)} of its rows were forgotten later; run winnow dedupe to remove them")
+            line(f"note  {grouped(forgotten)} of its {what} were forgotten later; run winnow dedupe to remove them")
         if rest or forgotten:
             line("")
     if notes := _notes(found):
@@ -288,12 +346,12 @@ def _notes(found: RowDuplicates) -> list[str]:
 
 def _grid(title: str, found: RowDuplicates, membership: Membership, members: Members) -> Grid:
     """The table of a cluster's members."""
-    place, dropped = found.place, found.drops.reasons or {}
+    dropped, of_items = found.drops.reasons or {}, membership.item is not None
 
     def note(one: Member) -> str:
         notes = (
-            (one.place.id == place.id, "this row"),
-            (one.place.id == membership.matched, "match"),
+            (one.id == membership.id, "this item" if of_items else "this row"),
+            (one.id == membership.matched, "match"),
             (one.names_cluster, "cluster id"),
         )
         return ", ".join(text for true, text in notes if true)
@@ -301,20 +359,31 @@ def _grid(title: str, found: RowDuplicates, membership: Membership, members: Mem
     columns: tuple[tuple[str, list[str]], ...] = (
         ("id", [one.place.id[:ID_DIGITS] for one in members.shown]),
         ("source", [one.source for one in members.shown]),
-        ("language", [one.language or "" for one in members.shown]),
-        ("length", ["" if one.characters is None else grouped(one.characters) for one in members.shown]),
+        ("language", ["" if of_items else one.language or "" for one in members.shown]),
+        ("item", ["" if one.item is None else str(one.item) for one in members.shown]),
+        ("type", [str(one.facts.get("mime") or "") for one in members.shown]),
+        ("size", [_size(one.facts) for one in members.shown]),
+        ("bytes", ["" if one.facts.get("bytes") is None else grouped(one.facts["bytes"]) for one in members.shown]),
+        ("length", ["" if of_items or one.characters is None else grouped(one.characters) for one in members.shown]),
         ("similar", [similar(one.similarity, exact=one.by in EXACT) for one in members.shown]),
         ("by", [one.by or "" for one in members.shown]),
         ("matched", [(one.matched or "")[:MATCH_DIGITS] for one in members.shown]),
         ("", [note(one) for one in members.shown]),
         ("dropped as", [dropped.get(one.place.id, "") for one in members.shown]),
+        ("reference", [reference(one.facts) for one in members.shown]),
         ("url", [one.url or "" for one in members.shown]),
     )
     kept = [(name, values) for name, values in columns if any(values)]
     titles = tuple(name for name, _ in kept)
-    names = frozenset(number for number, name in enumerate(titles) if name not in ("length", "similar"))
+    names = frozenset(
+        number for number, name in enumerate(titles) if name not in ("item", "bytes", "length", "similar")
+    )
     whole = frozenset(number for number, name in enumerate(titles) if name in ("id", "matched", "by"))
     return Grid(title, titles, list(zip(*(values for _, values in kept), strict=True)), names, whole=whole)
+
+
+def _size(facts: Mapping[str, Any]) -> str:
+    return f"{facts['width']} x {facts['height']}" if facts.get("width") and facts.get("height") else ""
 
 
 def _print_pair(pair: Pair, excerpts: Excerpts, console: Console, *, most: int | None) -> None:

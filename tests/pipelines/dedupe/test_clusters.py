@@ -15,8 +15,8 @@ from winnow.pipelines.dedupe.clusters import EDGES
 from winnow.pipelines.dedupe.graph import OutcomeGraph, StarGraph
 from winnow.pipelines.dedupe.groups import MEMBERS
 from winnow.pipelines.dedupe.matches import MATCHES
+from winnow.pipelines.dedupe.nodes import first_place, nodes_of, rows_of_places, shards_of
 from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
-from winnow.pipelines.running.row_arrays import global_rows, shard_numbers
 from winnow.pipelines.running.scratch_parts import put_part, read_part
 from winnow.pipelines.running.step_beats import steps_done
 from winnow.pipelines.store.generations import Store, create_or_open
@@ -101,10 +101,11 @@ def search_before_clusters(store: Store, shards: int, pairs: list[tuple[int, int
 
 
 def row_numbers(rows: object) -> pa.Array:
-    """Return the rows' global numbers."""
+    """Return the rows' nodes."""
     numbers = np.array(rows, np.int64)
     return pa.array(
-        global_rows(0, numbers % SHARD_ROWS) | np.uint64(1 << 20) * (numbers // SHARD_ROWS).astype(np.uint64)
+        [int(nodes_of(one // SHARD_ROWS, np.array([first_place(one % SHARD_ROWS)]))[0]) for one in numbers.tolist()],
+        pa.uint64(),
     )
 
 
@@ -119,7 +120,11 @@ def outcomes(searching: Search) -> dict[int, tuple[bytes, int, int]]:
     found: dict[int, tuple[bytes, int, int]] = {}
     for shard in range(len(searching.covered)):
         for row in read_part(searching.store.objects, searching.scratch, "near/outcomes", shard).to_pylist():
-            found[SHARD_ROWS * shard + row["row"]] = (row["cluster"], row["size"], row["texts"])
+            found[SHARD_ROWS * shard + int(rows_of_places(np.array(row["place"])))] = (
+                row["cluster"],
+                row["size"],
+                row["texts"],
+            )
     return found
 
 
@@ -166,5 +171,5 @@ def test_progress_shows_the_last_step_that_has_begun(store: Store) -> None:
     assert steps_done(store.objects, searching.scratch) == Counter()
 
 
-def test_a_global_row_number_contains_its_shard_number() -> None:
-    assert shard_numbers(row_numbers([17]).to_numpy()).tolist() == [2]
+def test_a_node_contains_its_shard_number() -> None:
+    assert shards_of(row_numbers([17]).to_numpy()).tolist() == [2]

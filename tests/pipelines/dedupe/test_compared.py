@@ -1,19 +1,34 @@
-"""Which rows with pictures are compared, and when two of them are equal."""
+"""Which pictures are compared, when two of them are equal, and why the others are not compared."""
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from winnow.pipelines.dedupe.compared import digests_of, hashes_of, statuses_of
+from winnow.pipelines.dedupe.compared import READERS
+from winnow.pipelines.dedupe.nodes import (
+    MAX_ITEMS,
+    items_of,
+    local_places,
+    nodes_of,
+    places_of,
+    rows_of,
+    shards_of,
+)
 from winnow.pipelines.dedupe.search import Search
+from winnow.pipelines.query.items import item_ids, item_of_id
 from winnow.pipelines.store.generations import create_or_open
 from winnow.pipelines.store.location import open_location
+from winnow.schemas.errors import StageError
 from winnow.schemas.recipe.dedupe import PdqConfig
 from winnow.schemas.records import StoreRecord
 
 ITEMS = pa.list_(pa.struct([("sha256", pa.string()), ("mime", pa.string())]))
 PNG, JPEG, VIDEO = "image/png", "image/jpeg", "video/mp4"
+ONE, OTHER = "11" * 32, "22" * 32
 
 
 @pytest.fixture
@@ -24,51 +39,102 @@ def searching(tmp_path: Path) -> Search:
     return Search(store, "", "scratch", {"image_bytes": "samples", "pdq": "image.pdq"}, pdq=PdqConfig(min_quality=50))
 
 
+def ids(rows: int) -> pa.Array:
+    return pa.array([bytes(15) + bytes([row << 4]) for row in range(rows)], pa.binary(16))
+
+
 def media(*rows: list[tuple[str | None, str]]) -> dict[str, pa.Array]:
     items = [[{"sha256": sha256, "mime": mime} for sha256, mime in row] for row in rows]
     modality = ["image" if row else "forgotten" for row in rows]
-    return {"samples.media": pa.array(items, ITEMS), "samples.modality": pa.array(modality)}
+    return {
+        "samples.media": pa.array(items, ITEMS),
+        "samples.modality": pa.array(modality),
+        "samples.id": ids(len(rows)),
+    }
 
 
-def test_rows_are_equal_if_all_of_their_pictures_are_in_the_same_order(searching: Search) -> None:
-    batch = media(
-        [("aa", PNG)],
-        [("aa", JPEG)],
-        [("aa", PNG), ("bb", PNG)],
-        [("aa", PNG), ("bb", PNG)],
-        [("bb", PNG), ("aa", PNG)],
-    )
-    found = digests_of(searching, "image_bytes", batch).to_pylist()
-    assert [found.index(one) for one in found] == [0, 0, 2, 2, 4]
-    assert statuses_of(searching, "image_bytes", batch).to_pylist() == ["ok"] * 5
+def test_items_are_compared_by_their_bytes_and_named_after_their_rows(searching: Search) -> None:
+    batch = media([], [(ONE, PNG)], [(ONE, JPEG), (OTHER, VIDEO), (OTHER, PNG)], [(None, PNG)])
+    found = READERS["image_bytes"].compared(searching, batch)
+    assert (found.places >> 20).tolist() == [1, 2, 2]
+    assert items_of(found.places).tolist() == [0, 0, 2]
+    assert [one[-1] for one in found.ids.to_pylist()] == [0x10, 0x20, 0x22]
+    digests = found.digests.to_pylist()
+    assert (digests[0] == digests[1], digests[0] == digests[2]) == (True, False)
+    statuses = READERS["image_bytes"].statuses(searching, batch)
+    assert statuses.rows.to_pylist() == ["forgotten", "ok", "ok", "not_hashed"]
+    assert statuses.items is not None
+    assert statuses.items.to_pylist() == ["ok", "ok", "not_an_image", "ok", "not_hashed"]
+    assert statuses.counts is not None
+    assert statuses.counts.tolist() == [-1, 1, 3, 1]
 
 
-def test_rows_without_known_pictures_or_with_other_media_are_not_compared(searching: Search) -> None:
-    batch = media([], [("aa", VIDEO)], [("aa", PNG), ("bb", VIDEO)], [("aa", PNG), (None, PNG)])
-    assert digests_of(searching, "image_bytes", batch).null_count == 4
-    statuses = ["forgotten", "no_picture", "other_media", "not_hashed"]
-    assert statuses_of(searching, "image_bytes", batch).to_pylist() == statuses
-
-
-def test_only_rows_of_one_picture_that_is_not_flat_are_compared_by_hash(searching: Search) -> None:
+def test_every_picture_with_a_hash_of_some_quality_is_compared(searching: Search) -> None:
     one, other = b"1" * 32, b"2" * 32
     rows = [
         ("ok", ["ok"], [one], [50]),
-        ("ok", ["ok"], [other], [49]),
-        ("ok", ["ok", "ok"], [one, other], [90, 90]),
-        ("ok", ["truncated"], [None], [None]),
+        ("ok", ["ok", "ok"], [other, one], [49, 90]),
+        ("ok", ["truncated", "ok"], [None, other], [None, 10]),
+        ("ok", [], [], []),
         ("no_input", None, None, None),
         ("forgotten", None, None, None),
-        ("ok", ["ok"], [one], [100]),
     ]
     kinds = {"status": pa.string(), "items": pa.list_(pa.string())}
     kinds |= {"hash": pa.list_(pa.binary(32)), "quality": pa.list_(pa.int16())}
     columns = zip(kinds.items(), zip(*rows, strict=True), strict=True)
     batch = {f"image.pdq.{name}": pa.array(values, kind) for (name, kind), values in columns}
-    statuses = ["ok", "low_quality", "several_pictures", "truncated", "no_picture", "forgotten", "ok"]
-    assert statuses_of(searching, "pdq", batch).to_pylist() == statuses
-    digests = digests_of(searching, "pdq", batch)
-    assert digests.is_valid().to_pylist() == [status == "ok" for status in statuses]
-    assert digests[0] == digests[6]
-    found = hashes_of(searching, batch)
-    assert (found.rows.tolist(), found.values.to_pylist()) == ([0, 6], [one, one])
+    batch["samples.id"] = ids(len(rows))
+    statuses = READERS["pdq"].statuses(searching, batch)
+    assert statuses.rows.to_pylist() == ["ok", "ok", "truncated", "no_picture", "no_picture", "forgotten"]
+    assert statuses.items is not None
+    assert statuses.items.to_pylist() == ["ok", "low_quality", "ok", "truncated", "low_quality"]
+    assert statuses.counts is not None
+    assert statuses.counts.tolist() == [1, 2, 2, 0, -1, -1]
+    found = READERS["pdq"].compared(searching, batch)
+    assert found.values is not None
+    assert (found.places.tolist(), found.values.to_pylist()) == ([0, 1 << 20 | 1], [one, one])
+    assert found.digests[0] == found.digests[1]
+
+
+def test_lists_that_do_not_belong_together_are_an_error(searching: Search) -> None:
+    batch = {
+        "image.pdq.status": pa.array(["ok"]),
+        "image.pdq.items": pa.array([["ok", "ok"]]),
+        "image.pdq.hash": pa.array([[b"1" * 32]], pa.list_(pa.binary(32))),
+        "image.pdq.quality": pa.array([[9, 9]], pa.list_(pa.int16())),
+        "samples.id": ids(1),
+    }
+    with pytest.raises(StageError, match="differ in length"):
+        READERS["pdq"].compared(searching, batch)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, (1 << 24) - 1), st.integers(0, (1 << 20) - 1), st.integers(0, MAX_ITEMS - 1)),
+        min_size=1,
+        unique=True,
+    )
+)
+def test_no_two_items_of_a_store_have_the_same_node_and_nodes_sort_as_items_do(found: list[tuple[int, ...]]) -> None:
+    shards, rows, items = (np.array(part, np.int64) for part in zip(*found, strict=True))
+    places = places_of(rows, items)
+    nodes = np.array(
+        [nodes_of(int(shard), np.array([place]))[0] for shard, place in zip(shards, places, strict=True)], np.uint64
+    )
+    assert len(set(nodes.tolist())) == len(found)
+    assert (shards_of(nodes).tolist(), rows_of(nodes).tolist()) == (shards.tolist(), rows.tolist())
+    assert items_of(local_places(nodes)).tolist() == items.tolist()
+    assert [found[at] for at in np.argsort(nodes)] == sorted(found)
+
+
+def test_a_row_with_too_many_items_is_refused() -> None:
+    with pytest.raises(StageError, match="at most 1,048,576 can be compared"):
+        places_of(np.array([0]), np.array([MAX_ITEMS]))
+
+
+def test_the_first_item_has_its_rows_id_and_others_differ_in_the_last_four_bytes() -> None:
+    row = pa.array([bytes(range(16))] * 3, pa.binary(16))
+    found = item_ids(row, np.array([0, 1, MAX_ITEMS - 1])).to_pylist()
+    assert found[0] == bytes(range(16))
+    assert {one[:12] for one in found} == {bytes(range(12))}
+    assert [item_of_id(one, found[0]) for one in found] == [0, 1, MAX_ITEMS - 1]

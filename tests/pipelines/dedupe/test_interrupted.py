@@ -123,7 +123,7 @@ def test_all_steps_of_a_search_see_the_same_forgotten_rows(tmp_path: Path) -> No
     assert sorted(members["matched"].to_pylist()) == [least, least, least, second]
 
 
-@pytest.mark.parametrize("wrong", ["row", "here"])
+@pytest.mark.parametrize("wrong", ["node", "here"])
 def test_summaries_of_rows_that_a_shard_does_not_have_are_refused(tmp_path: Path, wrong: str) -> None:
     write_pages(tmp_path, {"a": copies()})
     searching = exact_search(search(tmp_path, "{exact: {}}"))

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from tests.pipelines.dedupe.search import prose
 from winnow.pipelines.binding.duplicates import near_settings
 from winnow.pipelines.dedupe import near
+from winnow.pipelines.dedupe.nodes import first_place, nodes_of
 from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import addressed_blocks
-from winnow.pipelines.running.row_arrays import global_rows
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import create_or_open
 from winnow.pipelines.store.memory import MemoryStore
@@ -44,8 +44,8 @@ def searching() -> Search:
 def pairs() -> pa.RecordBatch:
     """Pairs of each text of the first shard with the same text of every other shard."""
     rows = np.arange(TEXTS)
-    first = np.tile(global_rows(0, rows), SHARDS - 1)
-    second = np.concatenate([global_rows(shard, rows) for shard in range(1, SHARDS)])
+    first = np.tile(nodes_of(0, first_place(1) * rows), SHARDS - 1)
+    second = np.concatenate([nodes_of(shard, first_place(1) * rows) for shard in range(1, SHARDS)])
     texts = pa.array([bytes(32)] * len(first), pa.binary(32))
     columns = [pa.array(first), pa.array(second), values_of(first, first), values_of(second, second), texts]
     return pa.RecordBatch.from_arrays(columns, ["first", "second", "id", "other", "texts"])

@@ -112,9 +112,9 @@ def test_the_rows_of_a_cluster_begin_with_the_row_its_match_and_the_name_and_the
     cluster = {row["id"]: row for row in rows if row["cluster"] == largest["cluster"]}
     for own in list(cluster.values())[:7]:
         place = next(place for place in browser_places(browser) if place.id == own["id"].hex())  # type: ignore[attr-defined]
-        said = browser.membership("near", place)
+        (said,) = browser.memberships("near", place)
         assert (said.status, said.rows, said.matched) == ("ok", own["size"], own["matched"].hex())  # type: ignore[attr-defined]
-        found = browser.members(said, place, 8)
+        found = browser.members(said, 8)
         first = list(dict.fromkeys([own["id"], own["matched"], own["cluster"]]))
         rest = sorted(set(cluster) - set(first), key=lambda one: (cluster[one]["similarity"], one))
         assert [bytes.fromhex(one.place.id) for one in found.shown] == [*first, *rest][:8]
@@ -124,7 +124,7 @@ def test_the_rows_of_a_cluster_begin_with_the_row_its_match_and_the_name_and_the
         assert [one.language for one in found.shown] == [
             cluster[bytes.fromhex(one.place.id)]["code"] for one in found.shown
         ]
-        assert browser.members(said, place, 1).matched == found.matched
+        assert browser.members(said, 1).matched == found.matched
 
 
 def browser_places(browser: Browser) -> list[Place]:
@@ -179,7 +179,7 @@ def test_an_object_that_is_gone_is_said_to_be_however_it_is_read() -> None:
     with pytest.raises(StoreError, match=gone):
         overview(browser, "near", 3)
     with pytest.raises(StoreError, match=gone):
-        browser.membership("near", place)
+        browser.memberships("near", place)
 
 
 def test_an_object_of_other_columns_is_refused() -> None:

@@ -1,0 +1,86 @@
+"""Runs the joins of kinds whose similar nodes are found in blocks; `blocks` has their protocol."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from winnow.pipelines.dedupe.blocks import BlockJoin, Positions
+from winnow.pipelines.dedupe.compared import IDS, READERS
+from winnow.pipelines.dedupe.groups import places_other_than_roots, put_members
+from winnow.pipelines.dedupe.matches import JOINED_ONLY, MATCHES
+from winnow.pipelines.dedupe.nodes import nodes_of, places_from, shards_of
+from winnow.pipelines.dedupe.pdq import PdqJoin
+from winnow.pipelines.dedupe.search import Search, read_shard
+from winnow.pipelines.running.blocks import AddressedBlock
+from winnow.pipelines.running.exchange import addressed_blocks
+from winnow.pipelines.running.row_arrays import ids_column, uint64_column
+from winnow.schemas.rows.duplicates import ID_BYTES, Kind
+from winnow.schemas.uint128 import Words
+
+__all__ = ["JOINS", "join_values", "send_values"]
+
+
+def send_values(
+    search: Search, kind: Kind, blocks: int, shard_group: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[AddressedBlock]:
+    """Store the groups of equal nodes of a shard group, and send the value of one node of each group to its blocks."""
+    reader, join = READERS[kind], JOINS[kind]
+
+    def sent() -> Iterator[tuple[pa.RecordBatch, Positions]]:
+        for shard, members in put_members(search, kind, shard_group, batches):
+            left_out = places_other_than_roots(members)
+            for at, batch in read_shard(search, shard, [*reader.columns(search), IDS]):
+                found = reader.compared(search, batch)
+                assert found.values is not None
+                places = places_from(found.places, at)
+                chosen = np.flatnonzero(~np.isin(places, left_out))
+                taken = pa.array(chosen)
+                nodes, values = pa.array(nodes_of(shard, places[chosen])), found.values.take(taken)
+                lines = pa.RecordBatch.from_arrays([nodes, found.ids.take(taken), values], ["node", "id", "value"])
+                for some, where in join.send(search, values, blocks):
+                    yield lines.take(pa.array(some)), where
+
+    return addressed_blocks(f"{kind}-values-{shard_group}", sent(), blocks)
+
+
+def join_values(
+    search: Search, kind: Kind, blocks: int, block: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[AddressedBlock]:
+    """Join the values of one block; send best matches and a forest to the shard groups of the nodes."""
+    held = list(batches)
+    if not held:
+        return
+    order = np.lexsort(ids_column(held, "id")[::-1])  # of several best matches, that of the smallest id comes first
+    nodes, taken = uint64_column(held, "node")[order], pa.array(order)
+    ids, values = (pa.concat_arrays([batch[name] for batch in held]).take(taken) for name in ("id", "value"))
+    found = JOINS[kind].join(search, values, block, blocks)
+    root, leaf = found.forest
+    root, leaf = (np.where(nodes[root] < nodes[leaf], *ends) for ends in ((root, leaf), (leaf, root)))
+    sent = [
+        (lines, search.listed.group_of(shards_of(lines["node"].to_numpy())))
+        for lines in (
+            _lines(nodes, ids, (found.matched, found.nearest), found.similarity, exactly=found.exactly),
+            _lines(nodes, ids, (root, leaf), np.full(len(root), JOINED_ONLY), exactly=found.exactly),
+        )
+    ]
+    yield from addressed_blocks(f"{kind}-pairs-{block}", sent, search.listed.groups)
+
+
+def _lines(
+    nodes: Words,
+    ids: pa.FixedSizeBinaryArray,
+    ends: tuple[Positions, Positions],
+    similarity: NDArray[np.float64],
+    *,
+    exactly: bool,
+) -> pa.RecordBatch:
+    one, other = ends
+    measured = [pa.array(similarity), pa.array(np.full(len(one), exactly))]
+    named = [ids.take(pa.array(end)).cast(pa.binary(ID_BYTES)) for end in ends]
+    return pa.RecordBatch.from_arrays([pa.array(nodes[one]), pa.array(nodes[other]), *named, *measured], schema=MATCHES)
+
+
+JOINS: Final[Mapping[Kind, BlockJoin]] = {"pdq": PdqJoin()}
