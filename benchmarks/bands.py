@@ -28,6 +28,7 @@ from benchmarks.inputs.pages import CACHE
 from benchmarks.reporting import GIB, Limit, Measured, Report, Row, benchmark_arguments, measure, show
 from winnow.filters.text.minhash import MinhashConfig, schema
 from winnow.pipelines.binding.duplicates import near_settings
+from winnow.pipelines.dedupe.nodes import rows_of_places
 from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.running.row_arrays import ids_column
@@ -145,7 +146,7 @@ def counted(search: Search, total: int) -> tuple[int, int]:
         search.store.objects, search.scratch, "near/outcomes", len(search.covered)
     )
     for shard, found in enumerate(outcomes):
-        rows = found["row"].to_numpy().astype(np.uint64) + np.uint64(shard * SHARD_ROWS)
+        rows = rows_of_places(found["place"].to_numpy()).astype(np.uint64) + np.uint64(shard * SHARD_ROWS)
         sources = originals(rows, total)
         same = sources == originals(ids_column([found], "cluster")[1], total)
         right += int(np.count_nonzero(same & (sources != rows)))

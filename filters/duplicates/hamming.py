@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from winnow.filters.duplicates.bits import count_bits
 from winnow.schemas.kernels import kernel, leaf
 
-__all__ = ["BANDS", "MAX_RADIUS", "Joined", "radius_pairs"]
+__all__ = ["BANDS", "MAX_RADIUS", "Joined", "radius_pairs", "sorted_by_band"]
 
 BANDS = 16
 MAX_RADIUS = 2 * BANDS - 1  # beyond, two hashes may differ by two bits in every band
@@ -47,7 +47,7 @@ def radius_pairs(
         raise ValueError(f"expected a radius from 0 to {MAX_RADIUS}, found {radius}")
     hashes = np.ascontiguousarray(hashes, np.uint64).reshape(-1, 4)
     for band in bands:  # each compares by other bits
-        order, starts = _sorted_by_band(hashes, band)
+        order, starts = sorted_by_band(hashes, band)
         ordered = hashes[order]
         room = max(at_once, int(np.max(np.diff(starts), initial=1)))
         first, second = np.empty(room, np.int64), np.empty(room, np.int64)
@@ -60,7 +60,7 @@ def radius_pairs(
 
 
 @kernel
-def _sorted_by_band(hashes, band):  # type: ignore[no-untyped-def]
+def sorted_by_band(hashes, band):  # type: ignore[no-untyped-def]
     """The hashes' positions in order of their values in a band, and where each value begins."""
     word, shift = band >> 2, np.uint64((band & 3) * 16)
     starts = np.zeros(65536 + 1, np.int64)

@@ -66,5 +66,7 @@ def _completed(columns: Mapping[str, pa.Array], layer: str) -> Mapping[str, pa.A
     missing = {f"{layer}.{one.name}": pa.nulls(len(columns[_ID.name]), one.type) for one in OF_NEAR}
     if f"{layer}.hashes" in columns:
         missing[f"{layer}.texts"] = columns[f"{layer}.hashes"]
-        missing[f"{layer}.similarity"] = pc.subtract(1.0, pc.divide(columns[f"{layer}.distance"], HASH_BITS))
+        distance = columns[f"{layer}.distance"]
+        missing[f"{layer}.similarity"] = pc.subtract(1.0, pc.divide(distance, HASH_BITS))
+        missing[f"{layer}.by"] = pc.if_else(pc.equal(distance, 0), "equal", "bits")
     return {**missing, **columns}

@@ -281,7 +281,7 @@ def _membership(kind: Kind, said: Mapping[str, Any], item: int | None, identity:
         said.get("texts", said.get("hashes")),
         said.get("similarity") if distance is None else 1 - distance / HASH_BITS,
         hexadecimal(said["matched"]),
-        said.get("by"),
+        said.get("by") if distance is None else "bits" if distance else "equal",
         item,
         identity,
     )

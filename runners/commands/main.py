@@ -32,6 +32,7 @@ COMMANDS = (
     "forget",
     "gc",
     "robots",
+    "pdq",
     "operators",
     "assets",
     "engines",
