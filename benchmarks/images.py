@@ -80,14 +80,14 @@ from winnow.filters.image.quality import OPERATOR as QUALITY
 from winnow.filters.image.decode.stills import DecodeLimits
 from winnow.pipelines.binding.operators import BoundAssets
 from winnow.pipelines.media.pictures import batch_of
-from winnow.pipelines.media.rooms import Room
+from winnow.pipelines.media.isolation import Room
 files, limits = contents(), DecodeLimits()
 kernels = [one.load(one.config(), BoundAssets(())) for one in (GEOMETRY, QUALITY, PDQ)]
 def probe(files):
     for at in range(0, len(files), 32):
         some = files[at : at + 32]
-        room = Room()
-        stills = [room.decode(file, "image/jpeg", limits) for file in some]
+        room = Room(limits)
+        stills = list(room.decode_all([(file, "image/jpeg") for file in some]))
         batch = batch_of(["image/jpeg"] * len(some), [len(file) for file in some], [1] * len(some), stills)
         for kernel in kernels:
             kernel(batch)

@@ -13,6 +13,7 @@ from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.media.pictures import Pictures, PictureSource
 from winnow.pipelines.query.columns import MEDIA
 from winnow.pipelines.query.conditions import selected_rows
+from winnow.pipelines.running.ledger.crashes import CrashedPictures
 from winnow.pipelines.running.row_layers import RowLayerTask, write_layers
 from winnow.pipelines.running.shard_rows import Part, read_parts, text_of
 from winnow.pipelines.running.worker import Heartbeats, settle
@@ -49,11 +50,13 @@ def annotate_shard(
     columns = list(dict.fromkeys(column for column in read if column.layer not in own_layers))
     texts = sorted({name for bound in pending for name in bound.text} & {column.name for column in columns})
 
+    crashed = CrashedPictures(context.store.objects) if context.pictures is not None else None
+
     def measured(parts: Iterator[Part]) -> Iterator[dict[str, pa.RecordBatch]]:
         for part in parts:
             rows = BatchRows(part.columns)
             rows.add(_coalesced_text(pending, part.columns))
-            pictures = _pictures(context, pending, task.source, part)
+            pictures = _pictures(context, pending, task.source, part, crashed)
             found: dict[str, pa.RecordBatch] = {}
             for bound in pending:
                 layer = _measured(bound, kernels[bound.layer], rows, part, pictures)
@@ -82,12 +85,18 @@ def _measured(
     return measure(bound.operator, kernel, bound.schema, names, rows, excluded, bound.max_text_bytes)
 
 
-def _pictures(context: AnnotationContext, pending: Sequence[BoundOperator], source: str, part: Part) -> Pictures | None:
+def _pictures(
+    context: AnnotationContext,
+    pending: Sequence[BoundOperator],
+    source: str,
+    part: Part,
+    crashed: CrashedPictures | None,
+) -> Pictures | None:
     """The items of some rows, if an operator looks at them."""
     files = any(bound.reads_files for bound in pending)
     if context.pictures is None or not (files or any(bound.reads_pictures for bound in pending)):
         return None
-    return Pictures(context.pictures, source, part.columns[MEDIA.name], keeps_files=files)
+    return Pictures(context.pictures, source, part.columns[MEDIA.name], crashed, keeps_files=files)
 
 
 def _coalesced_text(pending: list[BoundOperator], columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:

@@ -4,7 +4,7 @@ A picture that cannot be had or decoded is no failure: it gets a status. Decoded
 number of bytes; beyond that they are given in several batches.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -16,14 +16,18 @@ from numpy.typing import NDArray
 
 from winnow.filters.image.decode.stills import TOO_LARGE, DecodeLimits, Still, UndecodableError, scale_of, sized
 from winnow.filters.operators import FILES, IMAGES
+from winnow.pipelines.media.decoding_process import BATCH_FILES
+from winnow.pipelines.media.isolation import CRASHED, HELD_BYTES, Room
 from winnow.pipelines.media.references import MediaFinder, MediaSources, Unavailable
-from winnow.pipelines.media.rooms import HELD_BYTES, Room
+from winnow.pipelines.running.ledger.crashes import CrashedPictures
 
 __all__ = ["NOT_AN_IMAGE", "OK", "Items", "PictureSource", "Pictures", "batch_of"]
 
 OK = "ok"
 NOT_AN_IMAGE = "not_an_image"
 UNAVAILABLE = "unavailable"
+
+_FILE_BYTES = 8 << 20  # of files that are decoded at once, but for a larger one
 
 
 @dataclass(frozen=True)
@@ -62,19 +66,29 @@ class Pictures:
         source: Where they are read.
         name: The source of the rows.
         media: The items of each row.
+        crashed: The pictures that are not to be decoded again, and where more of them are noted.
         keeps_files: Whether some operator asks for files, which are kept for the others then.
     """
 
-    def __init__(self, source: PictureSource, name: str, media: pa.ListArray, *, keeps_files: bool = False) -> None:
-        self._source, self._name = source, name
+    def __init__(
+        self,
+        source: PictureSource,
+        name: str,
+        media: pa.ListArray,
+        crashed: CrashedPictures | None = None,
+        *,
+        keeps_files: bool = False,
+    ) -> None:
+        self._source, self._name, self._crashed = source, name, crashed
         self._items: Sequence[dict[str, Any]] = media.flatten().to_pylist()  # a few for each row; each reads a file
         counts = media.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
         self.offsets: NDArray[np.int64] = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
         self.statuses: list[str | None] = [None] * len(self._items)
         self._stills: dict[tuple[int, int], Still] = {}  # by item and scale
         self._sides: dict[int, tuple[int, int]] = {}  # of items that have been decoded; those of their rows may lie
-        self._room = Room(source.held_bytes)
+        self._room = Room(source.limits, source.held_bytes)
         self._files: dict[int, bytes] = {}
+        self._hashes: dict[int, str] = {}  # of the bytes of items that have been read
         self._left = source.held_bytes if keeps_files else 0  # bytes of files that are still kept
         self._unread: list[str | None] = [None] * len(self._items)
 
@@ -97,10 +111,7 @@ class Pictures:
         stills: list[Still] = []
         held = 0
         with closing(MediaFinder(self._source.media, self._name)) as finder:
-            for item in items.tolist():
-                decoded = self._still(finder, item, side)
-                if decoded is None:
-                    continue
+            for item, decoded in self._decoded(finder, items.tolist(), side):
                 still = sized(decoded, side)
                 if found and held + still.pixels.nbytes > self._source.held_bytes:
                     yield self._given(found, stills)
@@ -146,6 +157,7 @@ class Pictures:
         if isinstance(found, Unavailable):
             return None
         content: bytes = found["bytes"]
+        self._hashes[item] = found["sha256"]
         if len(content) <= self._left:
             self._files[item] = content
             self._left -= len(content)
@@ -157,30 +169,55 @@ class Pictures:
         batch = batch_of([one["mime"] for one in given], [one["bytes"] for one in given], frames, stills)
         return np.array(items, np.int64), batch
 
-    def _still(self, finder: MediaFinder, item: int, side: int | None) -> Still | None:
-        if self.statuses[item] not in (None, OK):
-            return None
-        medium = self._items[item]
-        mime = medium["mime"] or ""
-        if item in self._sides and (item, scale_of(mime, *self._sides[item], side)) in self._stills:
-            return self._stills[item, scale_of(mime, *self._sides[item], side)]
-        if not mime.startswith("image/"):
-            self.statuses[item] = NOT_AN_IMAGE
-            return None
-        content = self._content(finder, item)
+    def _decoded(self, finder: MediaFinder, items: Sequence[int], side: int | None) -> Iterator[tuple[int, Still]]:
+        """The items that can be decoded, in order."""
+        for first in range(0, len(items), BATCH_FILES):
+            some = [item for item in items[first : first + BATCH_FILES] if self.statuses[item] in (None, OK)]
+            files: dict[int, tuple[bytes, str]] = {}
+            begin = held = 0
+            for end, item in enumerate(some, 1):
+                if self._kept(item, side) is None and (file := self._file(finder, item)) is not None:
+                    files[item] = file
+                    held += len(file[0])
+                if held > _FILE_BYTES or end == len(some):
+                    yield from self._in_order(some[begin:end], files, side)
+                    begin, held, files = end, 0, {}
+
+    def _in_order(
+        self, items: Sequence[int], files: Mapping[int, tuple[bytes, str]], side: int | None
+    ) -> Iterator[tuple[int, Still]]:
+        decoding = self._room.decode_all(list(files.values()), side)
+        for item in items:
+            still = next(decoding) if item in files else self._kept(item, side)
+            if isinstance(still, UndecodableError):
+                self.statuses[item] = still.reason
+                if still.reason == CRASHED and self._crashed is not None:
+                    self._crashed.add(self._hashes[item], still.detail)
+            elif still is not None:
+                self.statuses[item] = OK
+                self._sides[item] = still.height, still.width
+                if self._room.holds(still):  # others are decoded again for the next operator
+                    self._stills[item, self._scale(item, side)] = still
+                yield item, still
+
+    def _kept(self, item: int, side: int | None) -> Still | None:
+        """The picture, if it has been decoded at this scale."""
+        return self._stills.get((item, self._scale(item, side))) if item in self._sides else None
+
+    def _scale(self, item: int, side: int | None) -> int:
+        return scale_of(self._items[item]["mime"], *self._sides[item], side)
+
+    def _file(self, finder: MediaFinder, item: int) -> tuple[bytes, str] | None:
+        """The file of an item, and its type; None, and a status, if it cannot be had or is not to be decoded."""
+        mime = self._items[item]["mime"] or ""
+        content = self._content(finder, item) if mime.startswith("image/") else None
         if content is None:
-            self.statuses[item] = UNAVAILABLE
+            self.statuses[item] = UNAVAILABLE if mime.startswith("image/") else NOT_AN_IMAGE
             return None
-        try:
-            still = self._room.decode(content, mime, self._source.limits, side)
-        except UndecodableError as error:
-            self.statuses[item] = error.reason
+        if self._crashed is not None and self._hashes[item] in self._crashed:
+            self.statuses[item] = CRASHED
             return None
-        self.statuses[item] = OK
-        self._sides[item] = still.height, still.width
-        if self._room.holds(still):  # others are decoded again for the next operator
-            self._stills[item, scale_of(mime, still.height, still.width, side)] = still
-        return still
+        return content, mime
 
 
 def batch_of(

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.faults.winnow import assert_clean, ended, run_here, tree_hash
+from tests.faults.winnow import assert_clean, ended, run, run_here, tree_hash
+from tests.pipelines.media.deadly_decoder import arm
 from tests.runners.test_annotate import table
 
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")
@@ -133,3 +134,19 @@ def test_a_picture_that_changed_is_unavailable(folder: Path) -> None:
     (folder / "pictures" / "b.jpg").unlink()
     ended(run_here(folder, "annotate", "recipe.yaml", "--workers", "1"))
     assert column(folder, "image.quality", "items")[:3] == ["unavailable", "unavailable", "ok"]
+
+
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.large)])
+def test_a_picture_that_kills_its_decoder_costs_itself_and_is_remembered(folder: Path, workers: str) -> None:
+    environment = arm(folder / "deadly")
+    content = (folder / "pictures" / "b.jpg").read_bytes()
+    (folder / "pictures" / "i.jpg").write_bytes(content + b"(fault)")
+    (folder / "pictures" / "j.jpg").write_bytes(content + b"(abort)")
+    ended(run(folder, "run", "recipe.yaml", "--workers", workers, env=environment))
+    assert column(folder, "image.quality", "items")[-3:] == ["ok", "crashed", "crashed"]
+    assert column(folder, "image.quality", "items") == column(folder, "image.pdq", "items")
+    assert_clean(folder)
+    assert len(list((folder / "store" / "poison").rglob("*.json"))) == 2
+    (folder / "recipe.yaml").write_text(RECIPE.replace("side: 64", "side: 32"))
+    ended(run_here(folder, "annotate", "recipe.yaml", "--workers", "1"))  # the decoder no longer dies of them
+    assert column(folder, "image.quality", "items")[-3:] == ["ok", "crashed", "crashed"]

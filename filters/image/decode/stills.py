@@ -23,7 +23,6 @@ from winnow.filters.extras import required_package
 from winnow.filters.image.decode.containers import HeldBytes
 from winnow.filters.image.decode.headers import image_size
 from winnow.filters.image.decode.orientation import orientation_of, upright
-from winnow.filters.image.decode.shrink import fitted, shrink
 
 __all__ = [
     "DAMAGED",
@@ -177,6 +176,8 @@ def sized(still: Still, side: int | None) -> Still:
     """The picture with its longer side shrunk to this; None for the picture as it was decoded."""
     if side is None:
         return still
+    from winnow.filters.image.decode.shrink import fitted, shrink  # numba, which a process that decodes need not load
+
     height, width = fitted(still.height, still.width, side)
     return Still(shrink(still.pixels, height, width), still.height, still.width)
 
@@ -192,7 +193,7 @@ def _by_pillow(content: bytes, mime: str, limits: DecodeLimits) -> tuple[NDArray
                 picture.load()
                 turned = 1 if mime == "image/tiff" else orientation_of(HeldBytes(content), mime)  # Pillow turns TIFF
                 return _opaque(pillow, picture), turned
-        except UndecodableError:
+        except (UndecodableError, MemoryError):
             raise
         except pillow.DecompressionBombError as error:
             raise UndecodableError(TOO_MANY_PIXELS, str(error)) from None
@@ -211,6 +212,8 @@ def _bombs_refused(pillow: Any) -> Iterator[None]:
 
 def _refused(error: Exception) -> UndecodableError:
     said = " ".join(str(error).split())[:200] or type(error).__name__
+    if "memory" in said.lower():  # the machine's fault, not the file's
+        raise MemoryError(said) from None
     return UndecodableError(TRUNCATED if any(one in said.lower() for one in _CUT_SHORT) else DAMAGED, said)
 
 

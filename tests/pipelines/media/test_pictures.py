@@ -94,7 +94,7 @@ Batches = list[tuple[NDArray[np.int64], pa.RecordBatch]]
 @given(
     numbers=st.lists(st.lists(st.integers(0, COUNT - 1), max_size=4), min_size=1, max_size=10),
     sides=st.lists(st.sampled_from(SIDES), min_size=1, max_size=4),
-    held=st.integers(1, HELD),
+    held=st.sampled_from((1, 20_000, HELD)),
 )
 def test_pixels_never_change_while_they_are_held(
     sources: MediaSources, numbers: list[list[int]], sides: list[int | None], held: int

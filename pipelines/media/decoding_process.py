@@ -1,0 +1,179 @@
+"""The process that decodes pictures, so that a crash or a hang of a native library costs one picture, not the worker.
+
+It takes batches of files from memory that it shares with the process that asks (`isolation.py`), and puts pixels and
+answers there; a socket only says when. It is held to an address space, and to some CPU time a picture, by the kernel,
+both of which kill it. It imports neither Beam nor numba, ends when its socket does, and writes nothing.
+"""
+
+import mmap
+import os
+import resource
+import signal
+import socket
+import struct
+import sys
+from dataclasses import astuple, dataclass
+from typing import Final, NoReturn, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.filters.image.decode.stills import DecodeLimits, UndecodableError, decode, require_decoders
+
+__all__ = ["BATCH", "BATCH_FILES", "READY", "Answer", "DecodingPlan", "Request", "main"]
+
+Shared: TypeAlias = NDArray[np.uint8]
+
+BATCH: Final = struct.Struct("<qq")  # how many files, and where their pixels go
+READY: Final = b"."
+BATCH_FILES: Final = 32
+_SLOT: Final = struct.Struct("<qqqqq208s")
+_REFUSED, _FAILED = -1, -2  # instead of rows
+
+BYTES_PER_PIXEL: Final = 24  # of the address space, for what decoders hold beside the pixels
+SPARE_BYTES: Final = 1 << 30  # of the address space, for programs and their heaps
+_NO_MEMORY: Final = 3  # exit status
+
+
+@dataclass(frozen=True, slots=True)
+class DecodingPlan:
+    """What a picture may cost, and the shared memory: pixels that stay, others, files, and a slot for each file."""
+
+    held_bytes: int
+    cpu_seconds: int  # for one picture
+    limits: DecodeLimits
+
+    @property
+    def picture_bytes(self) -> int:
+        """The pixels of the largest picture."""
+        return 3 * self.limits.max_pixels
+
+    @property
+    def files_at(self) -> int:
+        """Where files are put."""
+        return self.held_bytes + 2 * self.picture_bytes
+
+    @property
+    def slots_at(self) -> int:
+        """Where the number of answers is, and behind it a slot for each file."""
+        return -(-(self.files_at + self.limits.max_bytes) // mmap.PAGESIZE) * mmap.PAGESIZE
+
+    @property
+    def size(self) -> int:
+        """All of it; pages are taken when they are first written."""
+        return self.slots_at + 8 + BATCH_FILES * _SLOT.size
+
+    @property
+    def address_space(self) -> int:
+        """What the process may have."""
+        return self.size + SPARE_BYTES + BYTES_PER_PIXEL * self.limits.max_pixels + 4 * self.limits.max_bytes
+
+    def words(self) -> list[str]:
+        """Arguments of the process."""
+        return [str(number) for number in (self.held_bytes, self.cpu_seconds, *astuple(self.limits))]
+
+    @classmethod
+    def of_words(cls, words: list[str]) -> "DecodingPlan":
+        """The plan of these arguments."""
+        held, seconds, *limits = (int(word) for word in words)
+        return cls(held, seconds, DecodeLimits(*limits))
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One file of a batch."""
+
+    at: int
+    size: int
+    side: int | None
+    mime: str
+
+    def put(self, memory: mmap.mmap, plan: DecodingPlan, number: int) -> None:
+        """Writes it to a slot."""
+        packed = _SLOT.pack(self.at, self.size, self.side or 0, 0, 0, self.mime.encode()[:200])
+        memory[_slot(plan, number)] = packed
+
+    @classmethod
+    def of(cls, shared: Shared, plan: DecodingPlan, number: int) -> "Request":
+        """The one in a slot."""
+        at, size, side, _, _, mime = _SLOT.unpack(shared[_slot(plan, number)].tobytes())
+        return cls(at, size, side or None, mime.rstrip(b"\0").decode())
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of a file: the size of its pixels and of the whole picture, or why there are none."""
+
+    rows: int = 0
+    columns: int = 0
+    height: int = 0
+    width: int = 0
+    refused: str = ""  # the reason and the detail, on two lines
+    failed: str = ""  # what went wrong here
+
+    def put(self, shared: Shared, plan: DecodingPlan, number: int) -> None:
+        """Writes it to a slot, and then that it is there."""
+        rows = _FAILED if self.failed else _REFUSED if self.refused else self.rows
+        said = (self.failed or self.refused).encode("utf-8", "replace")[:208]
+        packed = _SLOT.pack(rows, self.columns, self.height, self.width, 0, said)
+        shared[_slot(plan, number)] = np.frombuffer(packed, np.uint8)
+        shared[plan.slots_at : plan.slots_at + 8].view(np.int64)[0] = number + 1
+
+    @classmethod
+    def of(cls, memory: mmap.mmap, plan: DecodingPlan, number: int) -> "Answer":
+        """The one in a slot."""
+        rows, columns, height, width, _, raw = _SLOT.unpack(memory[_slot(plan, number)])
+        said = raw.rstrip(b"\0").decode("utf-8", "replace")
+        if rows < 0:
+            return cls(refused=said) if rows == _REFUSED else cls(failed=said)
+        return cls(rows, columns, height, width)
+
+
+def _slot(plan: DecodingPlan, number: int) -> slice:
+    start = plan.slots_at + 8 + number * _SLOT.size
+    return slice(start, start + _SLOT.size)
+
+
+def main() -> NoReturn:
+    """Decodes until the socket ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the whole group; the driver decides
+    channel, memory = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])
+    plan = DecodingPlan.of_words(sys.argv[3:])
+    shared = np.frombuffer(mmap.mmap(memory, plan.size), np.uint8)
+    require_decoders()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (plan.address_space, plan.address_space))
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libraries complain of files there; until here, errors are ours
+    channel.sendall(READY)
+    while batch := channel.recv(BATCH.size, socket.MSG_WAITALL):
+        count, at = BATCH.unpack(batch)
+        for number in range(count):
+            signal.setitimer(signal.ITIMER_PROF, plan.cpu_seconds)  # no handler: it kills, also within a library
+            answer = _answer(shared, plan, Request.of(shared, plan, number), at)
+            answer.put(shared, plan, number)
+            at += answer.rows * answer.columns * 3
+            if at > plan.held_bytes:  # it does not stay there, so the rest of the batch is asked for again
+                break
+        channel.sendall(READY)
+    os._exit(0)
+
+
+def _answer(shared: Shared, plan: DecodingPlan, request: Request, at: int) -> Answer:
+    room = shared[at : plan.files_at]
+    content = shared[request.at : request.at + request.size].tobytes()
+    try:
+        still = decode(content, request.mime, plan.limits, request.side, room)
+    except UndecodableError as error:
+        return Answer(refused=f"{error.reason}\n{error.detail}")
+    except MemoryError:
+        os._exit(_NO_MEMORY)  # whatever a library leaves behind then
+    except Exception as error:  # noqa: BLE001  # a defect of ours, which the asking process raises
+        return Answer(failed=f"{type(error).__name__}: {error}")
+    pixels = still.pixels
+    if pixels.ctypes.data != room.ctypes.data:
+        room[: pixels.nbytes].reshape(pixels.shape)[:] = pixels
+    return Answer(pixels.shape[0], pixels.shape[1], still.height, still.width)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,325 @@
+"""Decodes pictures in a process of their own (`decoding_process.py`), whose death costs one picture.
+
+A picture that kills this process three times is `crashed`. Only a death by the process's own hand counts (a fault, an
+abort, no memory, too much CPU time): one that was stopped from outside is started again without a word of the picture.
+"""
+
+import atexit
+import mmap
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import weakref
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.filters.image.decode.stills import TOO_LARGE, DecodeLimits, Still, UndecodableError
+from winnow.pipelines.media import decoding_process
+from winnow.pipelines.media.decoding_process import BATCH, BATCH_FILES, READY, Answer, DecodingPlan, Request
+from winnow.pipelines.running.processes import THREAD_LIMITS
+from winnow.schemas.errors import StageError
+
+__all__ = ["CRASHED", "HELD_BYTES", "Room", "decode_isolated"]
+
+CRASHED: Final = "crashed"
+"""The status of a picture that killed each process that was to decode it."""
+
+HELD_BYTES: Final = 64 << 20  # of decoded pixels; what does not fit has memory of its own
+CPU_SECONDS: Final = 60  # of one picture; the slowest formats take some 20 for 100 million pixels
+STRIKES: Final = 3
+WALL_SECONDS: Final = 1800  # for a batch: a machine that is this slow is broken
+
+_STOPPED: Final = frozenset(-one for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT))
+_KEPT_FILE_BYTES: Final = 8 << 20
+_SPARES: Final = 2  # rooms kept while nobody uses them
+_HEAP_BYTES: Final = 32 << 20  # the most that glibc takes from its heap
+
+
+class Room:
+    """Where pictures are decoded to, one behind the other, so that a batch of them needs no copy.
+
+    New pages cost as much as decoding, so the memory is used again, but not before the last array or Arrow buffer that
+    lies in it is gone: a picture keeps its pixels for as long as it is held.
+
+    Args:
+        limits: What a picture may cost.
+        held_bytes: The pixels that it holds, or one larger picture. What no longer fits gets memory of its own.
+        cpu_seconds: What decoding one picture may take before its process is killed.
+    """
+
+    def __init__(self, limits: DecodeLimits, held_bytes: int = HELD_BYTES, cpu_seconds: int = CPU_SECONDS) -> None:
+        self._decoder = _lent(DecodingPlan(held_bytes, cpu_seconds, limits))
+        self._whole = np.frombuffer(self._decoder.memory, np.uint8)  # the base of all that lies in it
+        self._used = 0
+        weakref.finalize(self._whole, _give_back, self._decoder).atexit = False
+
+    def decode_all(
+        self, files: Sequence[tuple[bytes, str]], side: int | None = None
+    ) -> Iterator[Still | UndecodableError]:
+        """Decodes files of some types, each as `winnow.filters.image.decode.stills.decode` does, or to why it cannot.
+
+        Of pictures that no longer fit, one is decoded when it is asked for.
+
+        Raises:
+            StageError: The process that decodes cannot be started, or was stopped.
+        """
+        done = 0
+        while done < len(files):
+            some = self._decoder.decode(files[done:], side, self._whole[self._used :])
+            done += len(some)
+            yield from [one if isinstance(one, UndecodableError) else self._placed(one) for one in some]
+
+    def decode(self, content: bytes, mime: str, side: int | None = None) -> Still:
+        """Decodes one picture.
+
+        Raises:
+            UndecodableError: As `winnow.filters.image.decode.stills.decode`, or because it is `CRASHED`.
+            StageError: The process that decodes cannot be started, or was stopped.
+        """
+        (found,) = self.decode_all([(content, mime)], side)
+        if isinstance(found, UndecodableError):
+            raise found
+        return found
+
+    def _placed(self, still: Still) -> Still:
+        size = still.pixels.nbytes
+        if self._used and self._used + size > self._decoder.plan.held_bytes:
+            return Still(still.pixels.copy(), still.height, still.width)
+        self._used += size
+        return still
+
+    def holds(self, still: Still) -> bool:
+        """Whether a picture lies in the room, so that keeping it takes no further memory."""
+        return still.pixels.base is self._whole
+
+
+def decode_isolated(content: bytes, mime: str, limits: DecodeLimits, side: int | None = None) -> Still:
+    """Decodes one picture, as `winnow.filters.image.decode.stills.decode` does, but with its own death as the worst.
+
+    Raises:
+        UndecodableError: For that function's reasons, or because it is `CRASHED`.
+        StageError: The process that decodes cannot be started, or was stopped.
+    """
+    return Room(limits).decode(content, mime, side)
+
+
+class _DiedError(Exception):
+    """The process has ended, with this status."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+class _Decoder:
+    """A process and the memory that it shares with this one."""
+
+    def __init__(self, plan: DecodingPlan) -> None:
+        self.plan = plan
+        self._file = os.memfd_create("winnow-pictures")
+        os.ftruncate(self._file, plan.size)
+        self.memory = mmap.mmap(self._file, plan.size)
+        self._owner = os.getpid()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel: socket.socket | None = None
+        self._written = 0  # how far pixels have been written, beyond what is held
+        self._read = 0  # how far files have been
+
+    def decode(
+        self, files: Sequence[tuple[bytes, str]], side: int | None, room: NDArray[np.uint8]
+    ) -> list[Still | UndecodableError]:
+        """Decodes the first ones of some files, at least one, to the beginning of a room that lies in the memory."""
+        limits = self.plan.limits
+        size = len(files[0][0])
+        if size > limits.max_bytes:  # it has no place in the memory
+            return [UndecodableError(TOO_LARGE, f"{size:,} bytes of at most {limits.max_bytes:,}")]
+        strikes = 0
+        while True:
+            count = self._put(files, side)
+            at = self.plan.size - room.nbytes
+            try:
+                self._ask(count, at)
+            except _DiedError as error:
+                self._stop()
+                if error.status in _STOPPED:
+                    raise StageError("the process that decodes pictures was stopped; run again") from None
+                answered = self._answers(room)
+                if answered:  # the next one is at fault, and is asked for first
+                    return answered
+                strikes += 1
+                if strikes == STRIKES:
+                    return [UndecodableError(CRASHED, f"it killed {STRIKES} processes: {_named(error.status)}")]
+            else:
+                return self._answers(room)
+
+    def _put(self, files: Sequence[tuple[bytes, str]], side: int | None) -> int:
+        """Puts files and requests into the memory; returns how many."""
+        at, count = self.plan.files_at, 0
+        for content, mime in files[:BATCH_FILES]:
+            if at + len(content) > self.plan.files_at + self.plan.limits.max_bytes:
+                break
+            self.memory[at : at + len(content)] = content
+            Request(at, len(content), side, mime).put(self.memory, self.plan, count)
+            at, count = at + len(content), count + 1
+        self.memory[self.plan.slots_at : self.plan.slots_at + 8] = bytes(8)
+        self._read = max(self._read, at)
+        return count
+
+    def _answers(self, room: NDArray[np.uint8]) -> list[Still | UndecodableError]:
+        (count,) = struct.unpack("<q", self.memory[self.plan.slots_at : self.plan.slots_at + 8])
+        found: list[Still | UndecodableError] = []
+        used = 0
+        for number in range(count):
+            answer = Answer.of(self.memory, self.plan, number)
+            if answer.failed:
+                raise StageError(f"decoding a picture failed: {answer.failed}")
+            if answer.refused:
+                reason, _, detail = answer.refused.partition("\n")
+                found.append(UndecodableError(reason, detail))
+                continue
+            size = answer.rows * answer.columns * 3
+            pixels = room[used : used + size].reshape(answer.rows, answer.columns, 3)
+            found.append(Still(pixels, answer.height, answer.width))
+            used += size
+        self._written = max(self._written, self.plan.size - room.nbytes + used)
+        return found
+
+    def release(self) -> None:
+        """Gives back the pages of large pictures and files: others are soon written again."""
+        for start, end in ((self.plan.held_bytes, self._written), (self.plan.files_at + _KEPT_FILE_BYTES, self._read)):
+            first = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE
+            if end > first:
+                self.memory.madvise(mmap.MADV_REMOVE, first, end - first)
+        self._written = self._read = 0
+
+    def close(self) -> None:
+        """Ends the process. The memory goes with the last array that lies in it."""
+        if self._owner == os.getpid():  # not in a fork
+            self._stop()
+            os.close(self._file)
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether this process made it: a fork writes to the same pages."""
+        return self._owner == os.getpid()
+
+    def _ask(self, count: int, at: int) -> None:
+        if self._channel is None:
+            self._start()
+        assert self._channel is not None
+        try:
+            self._channel.sendall(BATCH.pack(count, at))
+        except OSError:
+            raise _DiedError(self._status()) from None
+        self._wait()
+
+    def _wait(self) -> None:
+        assert self._channel is not None
+        try:
+            answered = self._channel.recv(len(READY))
+        except TimeoutError:
+            self._stop()
+            raise StageError(f"decoding pictures took more than {WALL_SECONDS} s; run again") from None
+        except OSError:
+            answered = b""
+        if not answered:
+            raise _DiedError(self._status())
+
+    def _status(self) -> int:
+        assert self._process is not None
+        return self._process.wait()
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair()
+        words = [sys.executable, "-m", decoding_process.__name__, str(theirs.fileno()), str(self._file)]
+        with theirs, tempfile.TemporaryFile() as errors:
+            self._process = subprocess.Popen(
+                [*words, *self.plan.words()],
+                pass_fds=(theirs.fileno(), self._file),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                env=_environment(),
+            )
+            theirs.close()
+            ours.settimeout(WALL_SECONDS)
+            self._channel = ours
+            try:
+                self._wait()
+            except _DiedError as error:
+                self._stop()
+                errors.seek(0)
+                said = (errors.read().decode("utf-8", "replace").strip().splitlines() or [""])[-1]
+                raise StageError(
+                    f"the process that decodes pictures could not be started ({_named(error.status)}): {said[:300]}"
+                ) from None
+
+    def _stop(self) -> None:
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+_spare: deque[_Decoder] = deque()
+os.register_at_fork(after_in_child=_spare.clear)
+
+
+def _lent(plan: DecodingPlan) -> _Decoder:
+    """A decoder that nobody uses, and whose memory nothing refers to."""
+    for _ in range(len(_spare)):
+        try:
+            found = _spare.pop()
+        except IndexError:  # another thread took it
+            break
+        if found.plan == plan and found.is_mine:
+            return found
+        _spare.appendleft(found)
+    return _Decoder(plan)
+
+
+def _give_back(decoder: _Decoder) -> None:
+    if not decoder.is_mine:
+        return
+    decoder.release()
+    _spare.append(decoder)
+    while len(_spare) > _SPARES:
+        _spare.popleft().close()
+
+
+@atexit.register
+def _close() -> None:
+    while _spare:
+        _spare.pop().close()
+
+
+def _environment() -> dict[str, str]:
+    """This process's, but one thread a library, modules from where this one has them, and a heap that keeps pages."""
+    return {
+        **os.environ,
+        **dict.fromkeys(THREAD_LIMITS, "1"),
+        "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
+        # Pillow took 1.6 times as long where each picture's memory came from the kernel anew.
+        "MALLOC_MMAP_THRESHOLD_": str(_HEAP_BYTES),
+        "MALLOC_TRIM_THRESHOLD_": str(4 * _HEAP_BYTES),
+    }
+
+
+def _named(status: int) -> str:
+    """An exit status in words."""
+    if status < 0:
+        with suppress(ValueError):
+            return signal.Signals(-status).name
+    return f"exit status {status}"
