@@ -1,5 +1,9 @@
 """Pictures of an evaluation set are found by the nearest listed hash, as brute force finds it."""
 
+import json
+import os
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -7,7 +11,10 @@ from numpy.typing import NDArray
 
 from winnow.filters.duplicates.hamming_index import HammingIndex
 from winnow.filters.image.contamination import HASH, QUALITY, ListConfig, matches, parse_hashes
+from winnow.filters.operators import find_operator
 from winnow.schemas.errors import RecipeError
+
+GOLDEN = Path(__file__).parent / "golden" / "contamination.json"
 
 
 def flipped(hashes: NDArray[np.uint64], bits: NDArray[np.int64], seed: int) -> NDArray[np.uint64]:
@@ -52,6 +59,11 @@ def test_each_item_has_its_nearest_listed_picture() -> None:
         [HASH, QUALITY],
     )
     found = matches(batch, listed, ListConfig(list="eval.txt"))
+    operator = find_operator("image.contamination")
+    golden = {"operator": operator.name, "version": operator.version, "rows": found.to_pylist()}
+    if os.environ.get("UPDATE_GOLDEN") == "1":
+        GOLDEN.write_text(json.dumps(golden, indent=1) + "\n", encoding="utf-8")
+    assert golden == json.loads(GOLDEN.read_text(encoding="utf-8"))
     assert found.to_pydict() == {
         "distance": [[0, None], None, [], [3, None, 0], [None]],
         "matched": [
