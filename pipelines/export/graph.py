@@ -13,7 +13,7 @@ from winnow.pipelines.export.planning.sizing import Cutting, Way
 from winnow.pipelines.export.reading import BEATS, READ, mixed_rows
 from winnow.pipelines.export.stage import EXCHANGE, Unfinished, pending_partitions
 from winnow.pipelines.export.writing import WriteShards
-from winnow.pipelines.media.references import MediaSources
+from winnow.pipelines.media.pictures import PictureSource
 from winnow.pipelines.mix.draws import Draw, DrawnShard
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import BlockPacker, Exchange, Files, clear_scratch
@@ -80,7 +80,7 @@ def make_graph(
     edits: Sequence[BoundEdit],
     cuttings: Mapping[Way, Cutting],
     exports: Sequence[Unfinished],
-    media: MediaSources | None = None,
+    media: PictureSource | None = None,
 ) -> ExportGraph | None:
     """What has to run for everything that is still pending; None where nothing is.
 

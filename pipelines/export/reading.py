@@ -6,7 +6,7 @@ large the texts are and however often they are repeated.
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import orjson
@@ -14,10 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from winnow.filters.image.changes.options import PictureChanges
 from winnow.pipelines.binding.edits import Edits
+from winnow.pipelines.export.media.fetching import Asked, Fetched, fetch_media, marked, sums_of_lists
 from winnow.pipelines.export.planning.shipment import Details, Shipment
 from winnow.pipelines.export.planning.sizing import Way, order_key
-from winnow.pipelines.media.references import MEDIA_GONE, Fetched, fetch_media, sums_of_lists
 from winnow.pipelines.mix.draws import DrawnShard, copies_of
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.query.picked_rows import Rows, read_picked, taken
@@ -168,7 +169,9 @@ def _fetched(
     if not way.media or shipment.media is None:
         yield slice(None), None
         return
-    for fetched in fetch_media(shipment.media, read.source, read.media, which, MAX_BLOCK_BYTES):
+    changes = PictureChanges.from_json(way.pictures)
+    asked = Asked(read.source, read.media, changes)
+    for fetched in fetch_media(shipment.media, asked, which, MAX_BLOCK_BYTES):
         yield fetched.rows, fetched
 
 
@@ -179,16 +182,10 @@ def _no_media(rows: int) -> pa.ListArray:
 
 def _with_media(fetched: Fetched, turned: Rows, made: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
     """The columns that fetched media change; rows that lack some are marked, and counted later."""
-    gone = [fetched.gone[row] for row in turned.tolist()]
-    media = fetched.media.take(pa.array(turned))
-    if not any(gone):
-        return {"media": media}
-    marked = pa.array([one is not None for one in gone])
-    said = pa.array([canonical_json(asdict(one)) if one is not None else None for one in gone], pa.string())
+    lacking = [fetched.lacking[row] for row in turned.tolist()]
     return {
-        "media": media,
-        "modality": pc.if_else(marked, MEDIA_GONE, made["modality"]),
-        "metadata": pc.if_else(marked, said, made["metadata"]),
+        "media": fetched.media.take(pa.array(turned)),
+        **marked(lacking, made["modality"], made["metadata"]),
     }
 
 

@@ -14,12 +14,19 @@ import numpy as np
 
 from winnow.pipelines.export.formats import find_format
 from winnow.pipelines.export.formats.protocol import About, ExportFormat, FileRecord, WrittenShard
+from winnow.pipelines.export.formats.wanted_media import MediaOptions
 from winnow.pipelines.export.places.destination import ExportPlace
-from winnow.pipelines.export.places.manifest import LeftOut, Manifest, Outline, ShardCommit, content_records
+from winnow.pipelines.export.places.manifest import (
+    MEDIA_GONE,
+    LeftOut,
+    Manifest,
+    Outline,
+    ShardCommit,
+    content_records,
+)
 from winnow.pipelines.export.places.overlaps import nesting_of, overlap_of
 from winnow.pipelines.export.planning.shipment import Places
 from winnow.pipelines.export.planning.sizing import Cutting, Way
-from winnow.pipelines.media.references import wants_media
 from winnow.pipelines.mix.draws import Draw
 from winnow.schemas.errors import ExportError, StageError, WinnowError
 from winnow.schemas.identity import Json
@@ -50,7 +57,10 @@ class BoundExport:
     @property
     def way(self) -> Way:
         """How its rows travel."""
-        return Way(self.shard_bytes, wants_media(self.config))
+        wanted = self.config if isinstance(self.config, MediaOptions) else MediaOptions()
+        if not wanted.wants_media:
+            return Way(self.shard_bytes)
+        return Way(self.shard_bytes, True, wanted.changes.to_json())
 
     def outline(self, plan: str) -> Outline:
         """What its bytes depend on, given the name of a plan."""
@@ -264,10 +274,9 @@ def _left_out_notes(left_out: Sequence[LeftOut]) -> Sequence[str]:
     if not left_out:
         return ()
     count = sum(line.samples for line in left_out)
-    return [
-        f"{count:,} samples are left out because their media are missing; planned shard sizes "
-        "differ by at most one sample"
-    ]
+    missing = all(line.reason == MEDIA_GONE for line in left_out)
+    why = "their media are missing" if missing else "their media are missing or cannot be changed as asked"
+    return [f"{count:,} samples are left out because {why}; planned shard sizes differ by at most one sample"]
 
 
 def _refuse_repeated(export: BoundExport, records: Sequence[FileRecord]) -> None:

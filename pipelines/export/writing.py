@@ -1,24 +1,27 @@
 """The writing side of an export: orders one shard at a time, writes it in its format, and commits it.
 
-A worker holds one output shard: its rows as received, and the batch that a format is being given.
+A worker holds one output shard: its rows as received, without the bytes of media, which are on disk, and the batch that
+a format is being given.
 """
 
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.export.formats.columns import NO_BANDS
 from winnow.pipelines.export.formats.protocol import WrittenShard
+from winnow.pipelines.export.media.fetching import Lacking, lacking_of, sums_of_lists
+from winnow.pipelines.export.media.spool import HELD, MediaSpool
 from winnow.pipelines.export.places.manifest import LeftOut, ShardCommit, file_records
 from winnow.pipelines.export.planning.shipment import Destination, Place, Shipment
-from winnow.pipelines.media.references import MEDIA_GONE, sums_of_lists
+from winnow.pipelines.media.references import MediaSources
 from winnow.schemas.errors import ExportError, StageError
 from winnow.schemas.rows.draws import MIXED
 from winnow.schemas.uint128 import words_of
@@ -41,7 +44,13 @@ class WriteShards:
         of_way = [one for one in self._shipment.destinations if one.way == place.way]
         pending = [one for one in of_way if not one.work.is_committed(place.shard)]
         if pending:
-            rows = OrderedRows(place.shard.stem(), batches)
+            self._write(place, pending, batches)
+        yield str(partition)
+
+    def _write(self, place: Place, pending: Sequence[Destination], batches: Iterator[pa.RecordBatch]) -> None:
+        details, media = self._shipment.details, self._shipment.media
+        with pending[0].work.writing() as folder, closing(MediaSpool(folder)) as spool:
+            rows = OrderedRows(place.shard.stem(), batches, spool, None if media is None else media.media)
             if rows.count != place.samples:
                 raise StageError(
                     f"export: received {rows.count:,} samples for {place.shard.stem()}, expected "
@@ -51,7 +60,6 @@ class WriteShards:
             schema = MIXED if details.bands else MIXED.with_metadata(NO_BANDS)
             for one in pending:
                 write_shard(one, place, rows.count, (batch.cast(schema) for batch in rows.batches()), left_out)
-        yield str(partition)
 
 
 def write_shard(
@@ -76,11 +84,26 @@ def write_shard(
 class OrderedRows:
     """The rows of one shard in export order."""
 
-    def __init__(self, shard: str, batches: Iterator[pa.RecordBatch]) -> None:
-        """Raises ExportError if two rows are the same copy of the same sample."""
-        self._columns, self._texts = _joined(batches)
+    def __init__(
+        self, shard: str, batches: Iterator[pa.RecordBatch], spool: MediaSpool, sources: MediaSources | None = None
+    ) -> None:
+        """Raises ExportError if two rows are the same copy of the same sample.
+
+        Args:
+            shard: For messages.
+            batches: The rows as they come.
+            spool: Where the bytes of media are kept; open for as long as this is used.
+            sources: Where large media are read, which come as references.
+        """
+        self._spool = spool
+        self._columns, self._texts = _joined(batches, spool)
         self._order = _ordered(self._columns)
         self._refuse_equal(shard)
+        self._lacking: dict[int, Lacking] = lacking_of(self._columns["modality"], self._columns["metadata"])
+        if sources is not None:
+            held = self._columns["media"]
+            self._columns["media"], more = spool.copy_large(sources, held, self._columns["source"])
+            self._lacking |= more
 
     @property
     def count(self) -> int:
@@ -88,18 +111,16 @@ class OrderedRows:
         return len(self._order)
 
     def leave_out(self) -> tuple[LeftOut, ...]:
-        """Removes the rows whose media are missing, and reports the files concerned."""
-        gone = np.asarray(pc.equal(self._columns["modality"], MEDIA_GONE))
-        if not gone.any():
+        """Removes the rows that lack media, and reports the files concerned."""
+        if not self._lacking:
             return ()
-        said = Counter(self._columns["metadata"].filter(pa.array(gone)).to_pylist())
-        self._order = self._order[~gone[self._order]]
-        lines = ((orjson.loads(line), count) for line, count in sorted(said.items()))
-        return tuple(LeftOut(MEDIA_GONE, line["file"], line["reason"], count) for line, count in lines)
+        self._order = self._order[~np.isin(self._order, list(self._lacking))]
+        counted = Counter((one.reason, one.file, one.detail) for one in self._lacking.values())
+        return tuple(LeftOut(*line, count) for line, count in sorted(counted.items()))
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """All rows, in batches of bounded bytes."""
-        held = (self._texts.sizes + sums_of_lists(self._columns["media"], ["bytes"]))[self._order]
+        held = (self._texts.sizes + sums_of_lists(self._columns["media"], ["size"]))[self._order]
         parts = (np.cumsum(held) - 1) // BATCH_BYTES
         edges = np.concatenate([[0], np.flatnonzero(np.diff(parts)) + 1, np.arange(0, self.count, BATCH_ROWS)])
         for first, last in itertools.pairwise([*np.unique(edges).tolist(), self.count]):
@@ -107,6 +128,7 @@ class OrderedRows:
             which = pa.array(rows)
             columns = {name: column.take(which) for name, column in self._columns.items()}
             columns["text"] = self._texts.take(rows)
+            columns["media"] = self._spool.give(columns["media"])
             yield pa.RecordBatch.from_arrays([columns[name] for name in MIXED.names], schema=MIXED)
 
     def _refuse_equal(self, shard: str) -> None:
@@ -155,16 +177,17 @@ class Texts:
         return pa.Array.from_buffers(pa.string_view(), len(rows), buffers).cast(pa.large_string())
 
 
-def _joined(batches: Iterator[pa.RecordBatch]) -> tuple[dict[str, pa.Array], Texts]:
+def _joined(batches: Iterator[pa.RecordBatch], spool: MediaSpool) -> tuple[dict[str, pa.Array], Texts]:
     """All rows, column by column, so that only one column exists twice at a time; texts are not copied."""
+    types = {field.name: HELD if field.name == "media" else field.type for field in MIXED}
     pieces: dict[str, list[pa.Array]] = {name: [] for name in MIXED.names}
     for batch in batches:
         for name, column in zip(MIXED.names, batch.columns, strict=True):
-            pieces[name].append(column)
+            pieces[name].append(spool.hold(column) if name == "media" else column)
     texts = Texts(pieces.pop("text"))
     joined: dict[str, pa.Array] = {}
     for name in list(pieces):
-        joined[name] = pa.concat_arrays([pa.array([], MIXED.field(name).type), *pieces.pop(name)])
+        joined[name] = pa.concat_arrays([pa.array([], types[name]), *pieces.pop(name)])
     return joined, texts
 
 

@@ -1,19 +1,12 @@
 """Reads the bytes of media again from where they were found during ingest.
 
-If a file is missing, has changed or cannot be read, the samples that refer to it are left out and counted; it never
-fails an export.
+A file that is missing, has changed or cannot be read is no error here: whoever asks is told why a medium cannot be had.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from winnow.pipelines.binding.sources import bind_source, read_limits
 from winnow.pipelines.ingest.archives.tar import TAR
@@ -26,15 +19,14 @@ from winnow.pipelines.ingest.tables.cells import Cells, open_cells
 from winnow.pipelines.ingest.tables.media_values import CELLS
 from winnow.schemas.errors import SourceError
 from winnow.schemas.recipe import Recipe
-from winnow.schemas.rows.draws import MIXED
-
-MEDIA_GONE = "media_gone"
 
 FILE_MISSING = "the file is gone"
 FILE_CHANGED = "the file has changed"
 NOT_FOUND = "no record where there was one"
 TOO_LARGE = "larger than max_body_bytes"
 UNREADABLE = "the file cannot be read"
+
+_COPY_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,73 +59,9 @@ def media_sources(recipe: Recipe) -> MediaSources:
     return MediaSources({name: bound(name) for name in roots}, read_limits(recipe), roots)
 
 
-def sums_of_lists(media: pa.ListArray, field: Sequence[str]) -> NDArray[np.int64]:
-    """For each row, the sum of a field of its media: numbers, or lengths of bytes."""
-    values = pc.struct_field(media.flatten(), list(field))
-    if pa.types.is_large_binary(values.type):
-        values = pc.binary_length(values)
-    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(values.to_numpy(zero_copy_only=False), dtype=np.int64)])
-    counts = pc.list_value_length(media).to_numpy(zero_copy_only=False)
-    ends = np.cumsum(counts, dtype=np.int64)
-    sums: NDArray[np.int64] = before[ends] - before[ends - counts]
-    return sums
-
-
-def wants_media(config: object) -> bool:
-    """Whether a format's options ask for media bytes."""
-    return getattr(config, "media", False) not in (False, None, "none")
-
-
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """The media of consecutive rows, and for each row why it lacks one."""
-
-    rows: slice
-    media: pa.Array
-    gone: tuple[Unavailable | None, ...]
-
-
-def fetch_media(
-    media: MediaSources, source: str, references: pa.Array, which: NDArray[np.int64], max_bytes: int
-) -> Iterator[Fetched]:
-    """Reads the media of a source's rows in order; a part ends with the row that reaches the byte limit.
-
-    Consecutive repeats of a row are read once.
-    """
-    found: list[list[dict[str, Any]]] = []
-    gone: list[Unavailable | None] = []
-    held, first = 0, 0
-
-    def fetched(end: int) -> Fetched:
-        return Fetched(slice(first, end), pa.array(found, MIXED.field("media").type), tuple(gone))
-
-    with closing(MediaFinder(media, source)) as finder:
-        before = -1
-        for at, row in enumerate(which.tolist()):  # each reads a file
-            if row != before:
-                of_row, lacking = _media_of(finder, references[row].as_py())
-                before = row
-            found.append(of_row)
-            gone.append(lacking)
-            held += sum(len(one["bytes"]) for one in of_row)
-            if held > max_bytes:
-                yield fetched(at + 1)
-                found, gone, held, first = [], [], 0, at + 1
-    if found:
-        yield fetched(len(which))
-
-
-def _media_of(
-    finder: "MediaFinder", referred: Sequence[Mapping[str, Any]]
-) -> tuple[list[dict[str, Any]], Unavailable | None]:
-    """All media of a row, or none of them and the reason."""
-    found: list[dict[str, Any]] = []
-    for one in referred:
-        held = finder.find(one)
-        if isinstance(held, Unavailable):
-            return [], held
-        found.append(held)
-    return found, None
+def lies_plain(reference: Mapping[str, Any]) -> bool:
+    """Whether a medium's bytes are a range of its file as it is."""
+    return reference["container"] in (TAR, FILE)
 
 
 class MediaFinder:
@@ -152,14 +80,11 @@ class MediaFinder:
         self._failure: OSError | None = None  # why opening the file failed
 
     def find(self, medium: Mapping[str, Any]) -> dict[str, Any] | Unavailable:
-        """Resolves a reference (`winnow.schemas.rows.samples.MEDIA`) to a `winnow.schemas.rows.draws.MEDIUM`."""
+        """The bytes that a reference (`winnow.schemas.rows.samples.MEDIA`) leads to, with their type and hash."""
         reference = medium["ref"]
         path = reference["path"]
-        self._open(path, reference["container"])
-        if self._gone is not None:
-            return self._gone
-        if reference["etag"] is not None and reference["etag"] != self._etag:
-            return Unavailable(path, FILE_CHANGED)
+        if (gone := self._unchanged(reference)) is not None:
+            return gone
         try:
             body = self._body(path, reference)
         except (OSError, SourceError):
@@ -172,6 +97,38 @@ class MediaFinder:
         if medium["sha256"] not in (None, digest):
             return Unavailable(path, FILE_CHANGED)
         return {"mime": medium["mime"], "sha256": digest, "bytes": body}
+
+    def copy_to(self, medium: Mapping[str, Any], out: BinaryIO) -> Unavailable | None:
+        """Copies a medium that lies plain in its file, of any size, in little memory.
+
+        Where it returns a reason, what it has written is to be thrown away.
+        """
+        reference = medium["ref"]
+        path, offset, left = reference["path"], reference["offset"], reference["length"]
+        if (gone := self._unchanged(reference)) is not None:
+            return gone
+        assert self._stream is not None
+        state = hashlib.sha256()
+        while left:
+            try:
+                piece = read_range(self._stream, offset, min(left, _COPY_BYTES))
+            except OSError:
+                return Unavailable(path, UNREADABLE)
+            if not piece:
+                return Unavailable(path, NOT_FOUND)
+            state.update(piece)
+            out.write(piece)
+            offset, left = offset + len(piece), left - len(piece)
+        return Unavailable(path, FILE_CHANGED) if medium["sha256"] not in (None, state.hexdigest()) else None
+
+    def _unchanged(self, reference: Mapping[str, Any]) -> Unavailable | None:
+        """Opens the file of a reference; why it is not the file of old, if so."""
+        self._open(reference["path"], reference["container"])
+        if self._gone is not None:
+            return self._gone
+        if reference["etag"] is not None and reference["etag"] != self._etag:
+            return Unavailable(reference["path"], FILE_CHANGED)
+        return None
 
     def close(self) -> None:
         """Closes the open file."""

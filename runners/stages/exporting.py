@@ -14,7 +14,7 @@ from winnow.pipelines.export.graph import make_graph
 from winnow.pipelines.export.places.destination import ExportPlace
 from winnow.pipelines.export.places.manifest import Manifest
 from winnow.pipelines.export.places.opening import export_place
-from winnow.pipelines.export.planning.fitting import require_one_medium
+from winnow.pipelines.export.planning.fitting import require_media
 from winnow.pipelines.export.planning.sizing import Cutting, Way, cut_outputs, notes_of
 from winnow.pipelines.export.reading import BEATS, READ
 from winnow.pipelines.export.stage import (
@@ -26,7 +26,7 @@ from winnow.pipelines.export.stage import (
     no_closing,
     require_planned,
 )
-from winnow.pipelines.media.references import MediaSources
+from winnow.pipelines.media.pictures import PictureSource
 from winnow.pipelines.mix.draws import Draw
 from winnow.pipelines.running.step_beats import steps_done
 from winnow.runners.engines.failures import WorkerLostError
@@ -46,7 +46,7 @@ class _Work:
     draw: Draw
     text: Sequence[str]
     edits: Sequence[BoundEdit]
-    media: MediaSources | None
+    media: PictureSource | None
 
 
 def no_preparation(_: BoundExport) -> None:
@@ -60,7 +60,7 @@ def export_draw(
     edits: Sequence[BoundEdit],
     exports: Sequence[BoundExport],
     *,
-    media: MediaSources | None = None,
+    media: PictureSource | None = None,
     prepare: Callable[[BoundExport], None] = no_preparation,
     closing: Closing = no_closing,
     replace: bool = False,
@@ -141,7 +141,7 @@ def _existing_exports(folders: Sequence[ExportPlace], notes: list[str], *, repla
 
 def _cut_outputs(work: _Work, exports: Sequence[BoundExport]) -> dict[Way, Cutting]:
     """Cut the outputs into shards, after checking the draw against the plan and the formats."""
-    require_one_medium(work.run.store.objects, work.draw, exports)
+    require_media(work.run.store.objects, work.draw, exports)
     cuttings = cut_outputs(work.run.store.objects, work.draw, [export.way for export in exports])
     require_planned(work.draw.plan, cuttings)
     return cuttings

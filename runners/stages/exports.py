@@ -14,7 +14,7 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.export.planning.id_list import write_id_list
 from winnow.pipelines.export.stage import BoundExport, Closing, Finished, Written
 from winnow.pipelines.forgetting.outputs import EXPORT, register
-from winnow.pipelines.media.references import media_sources
+from winnow.pipelines.media.thumbnails import picture_source
 from winnow.pipelines.mix.plans import draw_of
 from winnow.pipelines.store.command_lease import one_command
 from winnow.pipelines.store.tables import read_batches
@@ -82,7 +82,7 @@ def export(
         recipe.config.text,
         edits,
         exports,
-        media=media_sources(recipe.config),
+        media=picture_source(recipe.config),
         prepare=prepare,
         closing=closing,
         replace=replace,

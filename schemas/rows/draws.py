@@ -23,11 +23,18 @@ DRAW = pa.schema(
 
 MEDIUM = pa.struct(
     [
-        pa.field("mime", pa.string(), nullable=False),
+        pa.field("mime", pa.string(), nullable=False),  # of what is exported, as all that follows
         pa.field("sha256", pa.string()),
-        pa.field("bytes", pa.large_binary(), nullable=False),
+        pa.field("bytes", pa.large_binary()),  # null for a large medium, which is not held
+        pa.field("width", pa.int32()),
+        pa.field("height", pa.int32()),
+        pa.field("original_width", pa.int32()),  # as the store has them
+        pa.field("original_height", pa.int32()),
+        pa.field("ref", pa.string()),  # of a large medium until it is copied to this machine; JSON
+        pa.field("file", pa.string()),  # of a large medium once it is copied: its file on this machine
     ]
 )
+"""An item on its way to an export."""
 
 MIXED = pa.schema(
     [

@@ -24,7 +24,7 @@ keep:
   - {drop: list_min(image.geometry.shorter) < 50, reason: small, when_null: drop}
 mix: {budget: 6, unit: samples}
 export:
-  - webdataset: {path: out, media: image, text: caption}
+  - webdataset: {path: out, media: image}
 """
 
 

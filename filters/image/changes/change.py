@@ -1,8 +1,12 @@
 """Changes one picture for an export: from the bytes of its file to those that are written."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from winnow.filters.image.changes.encoding import MIMES, UNENCODABLE, UnencodableError, encode, encoder_of
 from winnow.filters.image.changes.options import PictureChanges
@@ -21,12 +25,14 @@ from winnow.filters.image.decode.stills import (
 )
 from winnow.schemas.identity import Json
 
+Counts: TypeAlias = NDArray[np.int64]
+
 __all__ = [
     "CHANGER",
     "Changed",
     "UnchangeableError",
     "change",
-    "changed_bytes_estimate",
+    "estimated_bytes",
     "require_changers",
     "resolved",
 ]
@@ -44,8 +50,13 @@ class Changed:
 
     content: bytes
     mime: str
-    width: int
+    width: int  # 0 where it is unknown
     height: int
+
+    @property
+    def sha256(self) -> str:
+        """The hash of its content."""
+        return hashlib.sha256(self.content).hexdigest()
 
 
 class UnchangeableError(Exception):
@@ -110,12 +121,27 @@ def _size_of(content: bytes, mime: str) -> tuple[int, int]:
     return (0, 0) if found is None else (found.width, found.height)
 
 
-def changed_bytes_estimate(changes: PictureChanges, size: int, width: int | None, height: int | None) -> int:
-    """About how many bytes a picture has after it was changed, from what is known of it without its pixels."""
-    if not changes.encodes or not width or not height:
-        return size
-    height, width = layout_of(height, width, changes.resize).final
-    return int(height * width * BYTES_PER_PIXEL[changes.encoding.format]) + 1
+def estimated_bytes(changes: PictureChanges, sizes: Counts, widths: Counts, heights: Counts) -> Counts:
+    """About how many bytes pictures have after they were changed, from what is known without their pixels.
+
+    Args:
+        changes: What is done.
+        sizes: The bytes of their files.
+        widths: Of each; 0 where it is unknown.
+        heights: Of each.
+    """
+    if not changes.encodes:
+        return sizes
+    pixels = widths.astype(np.float64) * heights
+    if (resize := changes.resize) is not None and resize.mode != "no":
+        by_shorter = resize.mode in ("keep_ratio", "center_crop")
+        measured = np.maximum(np.minimum(widths, heights) if by_shorter else np.maximum(widths, heights), 1)
+        resized = np.ones(len(sizes), np.bool_) if not resize.only_if_bigger else measured > resize.side
+        square = resize.mode in ("center_crop", "border")
+        new = np.full(len(sizes), resize.side**2) if square else pixels * (resize.side / measured) ** 2
+        pixels = np.where(resized, new, pixels)
+    estimate = (pixels * BYTES_PER_PIXEL[changes.encoding.format]).astype(np.int64) + 1
+    return np.where((widths > 0) & (heights > 0), estimate, sizes)
 
 
 def require_changers(changes: PictureChanges) -> None:

@@ -20,7 +20,7 @@ def blocks(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     sizes = np.asarray(pc.binary_length(batch.column("text")).fill_null(0), dtype=np.int64)
     media = batch.column("media")
     if len(flat := media.flatten()):
-        each = np.asarray(pc.binary_length(pc.struct_field(flat, "bytes")), dtype=np.int64)
+        each = np.asarray(pc.fill_null(pc.binary_length(pc.struct_field(flat, "bytes")), 0), dtype=np.int64)
         ends = np.cumsum(np.asarray(pc.list_value_length(media), dtype=np.int64))
         sizes = sizes + np.diff(np.concatenate([[0], np.cumsum(each)])[ends], prepend=0)
     total = np.cumsum(sizes)

@@ -73,7 +73,7 @@ def count(folder: Path, path: str) -> Sequence[Counted]:
 def _dataset(suffix: str | None) -> Json:
     if suffix is None:
         return _typed("TextSample", {"text": "txt"})
-    if suffix in _PICTURES:
+    if suffix.rpartition(".")[2] in _PICTURES:  # of several, the first
         return _typed("CaptioningSample", {"image": suffix, "caption": "txt"})
     return {"__module__": "megatron.energon", "__class__": "CrudeWebdataset"}
 

@@ -70,14 +70,15 @@ class ExportFormat(Protocol):
     """One format. Picklable: workers get it with its config.
 
     `write` receives the rows of one shard in order, as batches of `winnow.schemas.rows.draws.MIXED`, at least one row;
-    it writes under `folder` (its own, empty) and holds no more than one shard in memory. The same rows give the same
-    bytes, on any machine and at any time. A row that the format cannot hold raises ExportError, which names the sample.
+    it writes under `folder` (its own, empty) and holds no more than one shard in memory. A batch has some MiB of media;
+    a larger medium is a file on this machine. The same rows give the same bytes, on any machine and at any time. A row
+    that the format cannot hold raises ExportError, which names the sample.
 
     A format may also have `count(folder, path) -> Sequence[Counted]` (`formats.counting`): how many samples of which
     output one file of a finished export holds or lists, counted independently of the writer. The audit adds
     them up. A damaged file raises ExportError, a missing package RecipeError.
 
-    It may have `one_medium(config) -> OneMedium | None` (`formats.one_medium`), a requirement on every sample;
+    It may have `wanted_media(config) -> WantedMedia | None` (`formats.wanted_media`), a requirement on every sample;
     `notes(config, shards) -> Sequence[str]`, what a user should know about the written shards;
     `joins(config) -> bool` and `join`, as in `formats.megatron`; and `max_shard_bytes: int`, the largest possible
     shard.

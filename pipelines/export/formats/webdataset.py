@@ -1,19 +1,22 @@
 """WebDataset: shards `train-00000-of-00012.tar`, in which a sample's members are adjacent and share a key.
 
-A sample is `<key>.txt`, its text (empty if it has none), and `<key>.json`; with `media` also its one medium, such as
-`<key>.jpg`. Readers infer the schema from the first few samples (Hugging Face from five, and ignores later additions).
-So every sample of an export has the same members, and every JSON value has one type and is never null:
-missing values are empty, and `captions` and `metadata`, whose shape varies, are JSON in a string.
+A sample is `<key>.txt`, its text or caption (empty if it has neither), and `<key>.json`; with `media` also its one
+medium, such as `<key>.jpg`, or its pictures, `<key>.0.jpg`, `<key>.1.jpg` … Readers infer the schema from the first few
+samples (Hugging Face from five, and ignores later additions). So every sample of an export has the same members, and
+every JSON value has one type and is never null: missing values are empty, and `captions` and `metadata`, whose shape
+varies, are JSON in a string. With media it also has `sha256`, `width`, `height`, `original_width` and
+`original_height` of what is beside it: lists for `images`.
 
 Keys contain no dot, since a member's key ends at the first one: `<id in hex>-<copy>`, or the sample's position
 (`train-00003-00000042`).
 """
 
+import itertools
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
-from typing import BinaryIO, Literal, TypeAlias
+from typing import BinaryIO, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,57 +27,29 @@ import pyarrow.compute as pc
 from winnow.pipelines.export.formats import energon
 from winnow.pipelines.export.formats.columns import as_binary, blocks, count_media, identity_of, sample_name
 from winnow.pipelines.export.formats.counting import SHARD, Counted, output_of, tar_samples
-from winnow.pipelines.export.formats.one_medium import OneMedium
 from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
-from winnow.pipelines.export.formats.tar import MAX_MEMBER, buffer_of, end, joined, members, sizes_of
+from winnow.pipelines.export.formats.tar import BLOCK, MAX_MEMBER, buffer_of, end, headers, joined, members, sizes_of
+from winnow.pipelines.export.formats.wanted_media import (
+    MediaOptions,
+    WantedMedia,
+    filled_texts,
+    in_pieces,
+    large_rows,
+    media_facts,
+)
 from winnow.schemas.errors import ExportError
 from winnow.schemas.identity import Json
 
-MediaKind: TypeAlias = Literal[
-    "none", "image", "jpg", "png", "webp", "gif", "mp4", "mov", "webm", "mp3", "m4a", "flac", "ogg", "wav"
-]
-
-
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    suffix: str
-    mimes: tuple[str, ...]  # one that ends in a slash stands for all types with that prefix
-
-    def wanted(self, kind: str) -> OneMedium:
-        """The requirement on each sample."""
-        return OneMedium(kind, self.mimes)
-
-
-_KINDS: Mapping[str, _Kind] = MappingProxyType(
-    {
-        "image": _Kind("jpg", ("image/",)),  # image readers detect the type from the bytes; the name only says "image"
-        "jpg": _Kind("jpg", ("image/jpeg",)),
-        "png": _Kind("png", ("image/png",)),
-        "webp": _Kind("webp", ("image/webp",)),
-        "gif": _Kind("gif", ("image/gif",)),
-        "mp4": _Kind("mp4", ("video/mp4", "video/x-m4v")),
-        "mov": _Kind("mov", ("video/quicktime",)),
-        "webm": _Kind("webm", ("video/webm",)),
-        "mp3": _Kind("mp3", ("audio/mpeg",)),
-        "m4a": _Kind("m4a", ("audio/mp4",)),
-        "flac": _Kind("flac", ("audio/flac",)),
-        "ogg": _Kind("ogg", ("audio/ogg",)),
-        "wav": _Kind("wav", ("audio/wav", "audio/x-wav", "audio/vnd.wave")),
-    }
-)
-
 
 @dataclass(frozen=True)
-class WebDatasetConfig:
+class WebDatasetConfig(MediaOptions):
     """Options of the format."""
 
-    media: MediaKind = "none"  # the type of the one medium per sample; image: any image, named .jpg
-    # caption: the first caption, for a sample without text; rows of tables that name media have captions
-    text: Literal["text", "caption"] = "text"
     key: Literal["id", "position"] = "id"
     energon: bool = False  # with the files for Megatron Energon: .nv-meta, and an index beside each shard
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.energon and self.key == "position":
             raise ValueError("energon looks samples up by their keys: write 'key: id'")
 
@@ -87,11 +62,12 @@ class WebDataset:
     config: type[WebDatasetConfig] = WebDatasetConfig
 
     def check(self, config: WebDatasetConfig) -> None:
-        """Checks nothing: winnow brings all that is needed."""
+        """Raises RecipeError if the packages that change pictures are missing."""
+        config.require_packages()
 
     def identity(self, config: WebDatasetConfig) -> Json:
         """The options."""
-        return {"version": 1, **asdict(config)}
+        return {"version": 2, "key": config.key, "energon": config.energon, **config.identity()}
 
     def write(self, config: WebDatasetConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
         """Writes one tar, and its index for Energon."""
@@ -114,14 +90,14 @@ class WebDataset:
         """Energon's description of the dataset, if requested."""
         if not config.energon:
             return {}
-        kind = _KINDS.get(config.media)
-        return energon.description(shards, kind.suffix if kind else None, about.outputs)
+        suffix = f"0.{config.suffix}" if config.many else config.suffix
+        return energon.description(shards, suffix or None, about.outputs)
 
-    def one_medium(self, config: WebDatasetConfig) -> OneMedium | None:
-        """The requirement on every sample."""
-        return _KINDS[config.media].wanted(config.media) if config.media in _KINDS else None
+    def wanted_media(self, config: WebDatasetConfig) -> WantedMedia | None:
+        """The requirement on every sample: equally many pictures, as readers expect the same members in each."""
+        return config.wanted(same_number=True)
 
-    def notes(self, config: WebDatasetConfig, shards: Sequence[WrittenShard]) -> Sequence[str]:
+    def notes(self, _: WebDatasetConfig, shards: Sequence[WrittenShard]) -> Sequence[str]:
         """Reports, for each output, the samples without text for a model."""
         found = []
         for output in dict.fromkeys(one.shard.output for one in shards):
@@ -130,8 +106,7 @@ class WebDataset:
             if without:
                 of = sum(one.samples for one in mine)
                 found.append(
-                    f"{output}: {without:,} of {of:,} samples have neither a text nor a caption, as text: "
-                    f"{config.text} wants; their .txt is empty"
+                    f"{output}: {without:,} of {of:,} samples have neither a text nor a caption; their .txt is empty"
                 )
         return found
 
@@ -152,6 +127,7 @@ class _Tar:
         self.length = 0  # bytes of members
         self.media_left_out = 0
         self.without_text = 0  # where a caption may replace it
+        self._number = 0  # of media of each sample, once one has come
         self.sample_sizes: list[npt.NDArray[np.int64]] = []
 
     @property
@@ -162,11 +138,20 @@ class _Tar:
     def add(self, block: pa.RecordBatch) -> None:
         """Writes the samples of a block, as one buffer."""
         keys = self._keys(block)
+        for part, names in _runs(block, keys):
+            contents = self._members(part)
+            if any(file is not None for files in contents.files.values() for file in files):
+                self._add_large(part, names[0], contents)
+            else:
+                self._add(part, names, contents.held)
+
+    def _add(self, block: pa.RecordBatch, keys: Sequence[bytes], found: Mapping[str, pa.Array]) -> None:
+        """Writes samples whose members are all in memory, as one buffer."""
         parts: list[pa.Array] = []
-        for suffix, contents in sorted(self._members(block).items()):
-            if int(np.max(sizes_of(contents), initial=0)) > MAX_MEMBER:
-                big = sample_name(block, int(np.argmax(sizes_of(contents))))
-                raise ExportError(f"{big}: its .{suffix} is larger than 8 GiB, the limit for a member of a tar")
+        for suffix, contents in sorted(found.items()):
+            sizes = sizes_of(contents)
+            if int(np.max(sizes, initial=0)) > MAX_MEMBER:
+                raise _too_large(block, int(np.argmax(sizes)), suffix)
             ending = f".{suffix}".encode()
             parts += members([key + ending for key in keys], contents)
         written = joined(parts)
@@ -174,6 +159,23 @@ class _Tar:
         self._file.write(raw)
         self.length += raw.size
         self.sample_sizes.append(sizes_of(written))
+
+    def _add_large(self, block: pa.RecordBatch, key: bytes, found: "_Members") -> None:
+        """Writes one sample, of which some members are copied from files of their own."""
+        size = 0
+        for suffix, contents in sorted(found.held.items()):
+            file = found.files[suffix][0] if suffix in found.files else None
+            length = os.stat(file).st_size if file else len(contents[0].as_py())
+            if length > MAX_MEMBER:
+                raise _too_large(block, 0, suffix)
+            head = headers([key + f".{suffix}".encode()], np.array([length]))
+            self._file.write(buffer_of(head))
+            for piece in in_pieces(file) if file else (contents[0].as_py(),):
+                self._file.write(piece)
+            self._file.write(bytes(-length % BLOCK))
+            size += BLOCK + length + -length % BLOCK
+        self.length += size
+        self.sample_sizes.append(np.array([size], np.int64))
 
     def _keys(self, block: pa.RecordBatch) -> list[bytes]:
         start = self.samples
@@ -192,48 +194,75 @@ class _Tar:
                 )
         return keys
 
-    def _members(self, block: pa.RecordBatch) -> dict[str, pa.Array]:
-        texts = _texts(block, self._config.text)
-        if self._config.text == "caption":
+    def _members(self, block: pa.RecordBatch) -> "_Members":
+        placed: dict[str, pa.StructArray] = self._media(block) if self._config.wants_media else {}
+        texts = filled_texts(block, self._config)
+        if self._config.caption_rule != "none":
             self.without_text += texts.null_count
-        found = {"txt": as_binary(texts), "json": _descriptions(block)}
-        if self._config.media == "none":
+        if not self._config.wants_media:
             self.media_left_out += count_media(block)
-        else:
-            kind = _KINDS[self._config.media]
-            found[kind.suffix] = _media(block, self._config.media, kind)
-        return found
+        held = {suffix: pc.fill_null(pc.struct_field(items, "bytes"), b"") for suffix, items in placed.items()}
+        held |= {"txt": as_binary(texts), "json": _descriptions(block, self._config)}
+        return _Members(held, {suffix: pc.struct_field(items, "file").to_pylist() for suffix, items in placed.items()})
+
+    def _media(self, block: pa.RecordBatch) -> dict[str, pa.StructArray]:
+        """The media of all rows by suffix. Checked before in the store; this covers fetched ones."""
+        media = block.column("media")
+        wanted = self._config.wanted(same_number=True)
+        assert wanted is not None
+        counts = np.asarray(pc.list_value_length(media), np.int64)
+        self._number = self._number or (int(counts[0]) if self._config.many else 1)
+        wrong = np.flatnonzero(counts != self._number)
+        if not len(wrong) and not self._config.changes.encodes:  # else they are of another type than in the store
+            wrong = wanted.misfits(media)
+        if len(wrong):
+            row = int(wrong[0])
+            raise ExportError(
+                f"{sample_name(block, row)} has {wanted.has(media[row])}; {wanted.expected}: {wanted.remedy}"
+            )
+        items, suffix = media.flatten(), self._config.suffix
+        return {
+            f"{place}.{suffix}" if self._config.many else suffix: items.take(
+                pa.array(np.arange(place, len(items), self._number))
+            )
+            for place in range(self._number)
+        }
 
 
-def _texts(block: pa.RecordBatch, which: str) -> pa.Array:
-    """The text of each sample, null if it has none."""
-    texts = block.column("text")
-    if which == "caption" and texts.null_count:
-        # Row by row: where captions are the training text, the bytes of the media outweigh them.
-        first = [said[0]["text"] if said else None for said in block.column("captions").to_pylist()]
-        texts = pc.coalesce(texts, pa.array(first, pa.large_string()))
-    return texts
+@dataclass(frozen=True, slots=True)
+class _Members:
+    """The members of some samples by suffix: what is in memory, and the files of what is not."""
+
+    held: dict[str, pa.Array]
+    files: dict[str, list[str | None]]
 
 
-def _media(block: pa.RecordBatch, wanted: str, kind: _Kind) -> pa.Array:
-    media = block.column("media")
-    one = kind.wanted(wanted)
-    if len(wrong := one.misfits(media)):  # checked before against the store; this covers fetched media
-        row = int(wrong[0])
-        raise ExportError(f"{sample_name(block, row)} has {one.has(media[row])}; {one.expected}: {one.remedy}")
-    return pc.struct_field(media.flatten(), "bytes")
+def _runs(block: pa.RecordBatch, keys: Sequence[bytes]) -> Iterator[tuple[pa.RecordBatch, Sequence[bytes]]]:
+    """The rows between those with large media, and each of those alone."""
+    large = np.flatnonzero(large_rows(block.column("media")))
+    edges = np.unique(np.concatenate([[0], large, large + 1, [len(block)]])).tolist()
+    for first, last in itertools.pairwise(edges):
+        yield block.slice(first, last - first), keys[first:last]
+
+
+def _too_large(block: pa.RecordBatch, row: int, suffix: str) -> ExportError:
+    return ExportError(
+        f"{sample_name(block, row)}: its .{suffix} is larger than 8 GiB, the limit for a member of a tar"
+    )
 
 
 _PLAIN = ("family", "language", "licence", "modality", "source", "source_class")
 _MAYBE = ("band", "metadata", "mime", "url")
 
 
-def _descriptions(block: pa.RecordBatch) -> pa.Array:
+def _descriptions(block: pa.RecordBatch, config: WebDatasetConfig) -> pa.Array:
     """The JSON of each sample, row by row because only orjson escapes correctly; a microsecond or two per row."""
     columns: dict[str, Sequence[Json]] = {name: block.column(name).to_pylist() for name in _PLAIN}
     columns |= {name: block.column(name).fill_null("").to_pylist() for name in _MAYBE}
     columns["captions"] = _captions(block)
     columns["id"], columns["copy"] = identity_of(block)
+    if config.wants_media:
+        columns |= media_facts(block, config)
     names = sorted(columns)
     rows = zip(*(columns[name] for name in names), strict=True)
     return pa.array([orjson.dumps(dict(zip(names, row, strict=True))) for row in rows], pa.large_binary())

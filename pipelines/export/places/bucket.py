@@ -263,7 +263,7 @@ class ExportBucket:
     def _drop_lacking(self) -> None:
         """Withdraws the commits of shards with samples left out."""
         for path, commit in self._commits():
-            if commit.left_out:
+            if any(line.may_return for line in commit.left_out):
                 self._aside.delete(path)
 
     def _clear(self) -> None:

@@ -111,12 +111,12 @@ class WantedExport:
                 f"{self.path}: {manifest.unlike(self.outline)}; write to another folder, or replace it with --replace"
             )
         damage = next(damages(target, manifest, hashes=replace), None)
-        if damage is None and not (replace and manifest.left_out):
+        lacking = sum(line.samples for line in manifest.left_out if line.may_return)
+        if damage is None and not (replace and lacking):
             return True
         if not replace:
             raise ExportError(f"{self.path}: {damage}; write the export again with --replace")
         if notes is not None:
-            lacking = sum(line.samples for line in manifest.left_out)
             why = damage or f"lacks {lacking:,} samples because their media were missing"
             notes.append(f"{self.path}: {why}; writing it again")
         return False

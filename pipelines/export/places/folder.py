@@ -159,7 +159,7 @@ class ExportFolder:
     def _drop_lacking(self) -> None:
         """Withdraws the commits of shards with samples left out."""
         for path, commit in self._commits():
-            if commit.left_out:
+            if any(line.may_return for line in commit.left_out):
                 path.unlink()
 
     def _commits(self) -> Iterator[tuple[Path, ShardCommit]]:

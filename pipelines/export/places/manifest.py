@@ -19,14 +19,24 @@ OWN = "winnow-export"
 """The marker by which winnow recognises its records."""
 
 
+MEDIA_GONE = "media_gone"
+MEDIA_UNCHANGEABLE = "media_unchangeable"
+FACES_UNMEASURED = "faces_unmeasured"
+
+
 @dataclass(frozen=True, slots=True)
 class LeftOut:
     """A line of the ledger: planned samples that could not be exported."""
 
-    reason: str  # from a closed list: media_gone
+    reason: str  # one of the names above
     file: str
     detail: str
     samples: int
+
+    @property
+    def may_return(self) -> bool:
+        """Whether writing the export again may help: a file may be back, a picture stays what it is."""
+        return self.reason != MEDIA_UNCHANGEABLE
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,15 @@
-"""Checks, before anything is moved, that every sample of a draw has the medium that an export requires."""
+"""Checks, before anything is moved, that every sample of a draw has the media that an export requires."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from winnow.pipelines.export.formats.one_medium import OneMedium
+from winnow.pipelines.export.formats.wanted_media import WantedMedia
 from winnow.pipelines.export.stage import BoundExport
 from winnow.pipelines.mix.draws import Draw, DrawnShard
 from winnow.pipelines.store import layout
@@ -16,6 +18,7 @@ from winnow.pipelines.store.tables import read_batches, read_table
 from winnow.schemas.problems import Problem, recipe_error
 
 _TYPES = "media.list.element.mime"
+_SHOWN = 5
 
 
 @dataclass
@@ -23,12 +26,23 @@ class _Asked:
     """An export's requirement on each sample, and the count of samples that do not meet it."""
 
     export: BoundExport
-    wanted: OneMedium
+    wanted: WantedMedia
     samples: int = 0
     first: str = ""
+    numbers: Counter[int] = field(default_factory=Counter)  # of samples, by how many media they have
 
-    def problem(self) -> Problem:
+    def problem(self) -> Problem | None:
         """The error message."""
+        if not self.samples and self.wanted.same_number and len(self.numbers) > 1:
+            shown = ", ".join(f"{count:,} with {number}" for number, count in sorted(self.numbers.items())[:_SHOWN])
+            return Problem(
+                self.export.place,
+                self.export.where,
+                f"samples have different numbers of pictures ({shown}), but readers of this format expect the same "
+                "members in all; choose one number with the mixture's `where`, or write parquet, which has lists",
+            )
+        if not self.samples:
+            return None
         said = (
             f"{self.samples:,} samples of the plan cannot be exported, such as {self.first}; {self.wanted.expected}: "
             f"{self.wanted.remedy}"
@@ -36,8 +50,8 @@ class _Asked:
         return Problem(self.export.place, self.export.where, said)
 
 
-def require_one_medium(objects: ObjectStore, draw: Draw, exports: Sequence[BoundExport]) -> None:
-    """Checks that every sample of a draw has the medium that each export requires.
+def require_media(objects: ObjectStore, draw: Draw, exports: Sequence[BoundExport]) -> None:
+    """Checks that every sample of a draw has the media that each export requires.
 
     Raises:
         RecipeError: How many samples do not, for each export, and the first of them.
@@ -47,7 +61,7 @@ def require_one_medium(objects: ObjectStore, draw: Draw, exports: Sequence[Bound
         return
     for shard in draw.shards:
         _look(objects, shard, asked)
-    if problems := [one.problem() for one in asked if one.samples]:
+    if problems := [problem for one in asked if (problem := one.problem()) is not None]:
         raise recipe_error(problems)
 
 
@@ -61,6 +75,9 @@ def _look(objects: ObjectStore, shard: DrawnShard, asked: Sequence[_Asked]) -> N
         before += len(batch)
         for one in asked:
             wrong = one.wanted.misfits(media)
+            if one.wanted.same_number:
+                numbers, counts = np.unique(pc.list_value_length(media).to_numpy(), return_counts=True)
+                one.numbers.update(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
             one.samples += len(wrong)
             if len(wrong) and not one.first:
                 row = int(wrong[0])
@@ -68,6 +85,6 @@ def _look(objects: ObjectStore, shard: DrawnShard, asked: Sequence[_Asked]) -> N
                 one.first = f"sample {name} of {shard.source}, which has {one.wanted.has(media[row])}"
 
 
-def _wanted(export: BoundExport) -> OneMedium | None:
-    one_medium: Callable[[Any], OneMedium | None] | None = getattr(export.format, "one_medium", None)
-    return None if one_medium is None else one_medium(export.config)
+def _wanted(export: BoundExport) -> WantedMedia | None:
+    wanted_media: Callable[[Any], WantedMedia | None] | None = getattr(export.format, "wanted_media", None)
+    return None if wanted_media is None else wanted_media(export.config)

@@ -16,7 +16,7 @@ from winnow.pipelines.binding.edits import BoundEdit
 from winnow.pipelines.export.formats.protocol import ExportFormat, ShardName
 from winnow.pipelines.export.places.destination import Work
 from winnow.pipelines.export.planning.sizing import Cutting, Way
-from winnow.pipelines.media.references import MediaSources
+from winnow.pipelines.media.pictures import PictureSource
 from winnow.pipelines.query.columns import Column, column_of
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
@@ -124,7 +124,7 @@ class Shipment:
     seed: int
     plan: str
     details_path: str
-    media: MediaSources | None = None
+    media: PictureSource | None = None
 
     @property
     def details(self) -> Details:

@@ -5,7 +5,7 @@ K is the smallest number for which no shard exceeds the cap. Memory does not gro
 are summed in a histogram of the order, and only samples next to a boundary are considered individually.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -14,6 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from winnow.filters.image.changes.change import estimated_bytes
+from winnow.filters.image.changes.options import PictureChanges
 from winnow.pipelines.mix.draws import Draw, DrawnShard, copies_of
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
@@ -25,11 +27,13 @@ from winnow.scoring.mixture.orders import Key, export_order, key_of
 SAMPLE_BYTES = 512
 """Bytes of a sample besides its text: ids, names and headers, before compression."""
 
+_SIDES = ("width", "height")
+
 MAX_SHARDS = 99_999  # per output: file names have five digits and include the total
 BINS = 1 << 20
 _SHIFT = np.uint64(64 - 20)
 _COLUMNS = ["output", "row", "id", "first", "copies", "bytes"]
-_REFERRED = "media.list.element.ref.length"
+_REFERRED = [f"media.list.element.{leaf}" for leaf in ("mime", "ref.length", "width", "height")]
 
 Counts = NDArray[np.int64]
 
@@ -59,6 +63,7 @@ class Way(NamedTuple):
 
     cap: int  # bytes of the largest allowed shard
     media: bool = False  # whether the bytes of media are included
+    pictures: str = ""  # what is done to pictures: `PictureChanges.to_json`
 
 
 @dataclass(frozen=True)
@@ -86,23 +91,23 @@ def cut_outputs(objects: ObjectStore, draw: Draw, ways: Iterable[Way]) -> dict[W
         objects: The store's objects.
         draw: The draw to export.
         ways: The ways of the exports; a cap counts bytes before compression. Media count with the size of the files
-            that the store refers to.
+            that the store refers to, pictures that are encoded anew with an estimate by their pixels.
 
     Raises:
         ExportError: A cap is so small that there would be more files than an export may have.
     """
     wanted = sorted(set(ways))
-    media = any(way.media for way in wanted)
+    changes = sorted({way.pictures for way in wanted if way.media})
     histograms = {way: [_Histogram(way.cap) for _ in draw.plan.outputs] for way in wanted}
-    for some in _samples(objects, draw, media=media):
+    for some in _samples(objects, draw, changes):
         for way, outputs in histograms.items():
-            outputs[some.output].add(some.order, some.with_media if way.media else some.held)
+            outputs[some.output].add(some.order, some.with_media[way.pictures] if way.media else some.held)
     cuts = {
         way: [_Cut(one, planned.name) for one, planned in zip(outputs, draw.plan.outputs, strict=True)]
         for way, outputs in histograms.items()
     }
     if any(len(one.places) for outputs in cuts.values() for one in outputs):
-        for some in _samples(objects, draw, media=False):
+        for some in _samples(objects, draw, []):
             for of_way in cuts.values():
                 of_way[some.output].keep_near(some.order)
     return {way: Cutting(way, tuple(one.size() for one in of_way)) for way, of_way in cuts.items()}
@@ -114,14 +119,14 @@ class _Some(NamedTuple):
     output: int
     order: Words
     held: Counts  # of each, in bytes
-    with_media: Counts
+    with_media: Mapping[str, Counts]  # by what is done to pictures
 
 
-def _samples(objects: ObjectStore, draw: Draw, *, media: bool) -> Iterator[_Some]:
-    """Yields the order and the bytes of each output's copies, in batches."""
+def _samples(objects: ObjectStore, draw: Draw, changes: Sequence[str]) -> Iterator[_Some]:
+    """Yields the order and the bytes of each output's copies, in batches; with media for each of these changes."""
     key = order_key(draw.plan.seed)
     for shard in draw.shards:
-        referred = _referred(objects, shard) if media else None
+        referred = _referred(objects, shard, changes) if changes else {}
         for batch in read_batches(objects, shard.draw, _COLUMNS):
             outputs = batch["output"].to_numpy()
             for output in np.unique(outputs):
@@ -129,24 +134,31 @@ def _samples(objects: ObjectStore, draw: Draw, *, media: bool) -> Iterator[_Some
                 yield from _orders(int(output), batch.slice(first, last - first), key, referred)
 
 
-def _orders(output: int, part: pa.RecordBatch, key: Key, referred: Counts | None) -> Iterator[_Some]:
+def _orders(output: int, part: pa.RecordBatch, key: Key, referred: Mapping[str, Counts]) -> Iterator[_Some]:
     high, low = words_of(part["id"])
     held = part["bytes"].to_numpy() + SAMPLE_BYTES
-    with_media = held if referred is None else held + referred[part["row"].to_numpy()]
+    with_media = {changes: held + sizes[part["row"].to_numpy()] for changes, sizes in referred.items()}
     for rows, copies in copies_of(part):
-        yield _Some(output, export_order((high[rows], low[rows]), key, copies), held[rows], with_media[rows])
+        order = export_order((high[rows], low[rows]), key, copies)
+        yield _Some(output, order, held[rows], {changes: sizes[rows] for changes, sizes in with_media.items()})
 
 
-def _referred(objects: ObjectStore, shard: DrawnShard) -> Counts:
-    """The bytes of media that each row of a shard refers to."""
-    counts: list[Counts] = []
-    for batch in read_batches(objects, shard.objects[layout.SAMPLES], [_REFERRED]):
+def _referred(objects: ObjectStore, shard: DrawnShard, changes: Sequence[str]) -> dict[str, Counts]:
+    """For each of these changes of pictures, the bytes of media of each row of a shard."""
+    read = {one: PictureChanges.from_json(one) for one in changes}
+    counts: dict[str, list[Counts]] = {one: [np.zeros(0, np.int64)] for one in changes}
+    for batch in read_batches(objects, shard.objects[layout.SAMPLES], _REFERRED):
         media = batch["media"]
-        lengths = pc.struct_field(media.flatten(), ["ref", "length"]).to_numpy(zero_copy_only=False)
-        total = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+        items = media.flatten()
+        lengths = pc.struct_field(items, ["ref", "length"]).to_numpy(zero_copy_only=False)
+        sides = [pc.fill_null(pc.struct_field(items, name), 0).to_numpy(zero_copy_only=False) for name in _SIDES]
+        pictures = np.asarray(pc.starts_with(pc.struct_field(items, "mime"), "image/"), np.bool_)
         ends = np.cumsum(pc.list_value_length(media).to_numpy(zero_copy_only=False), dtype=np.int64)
-        counts.append(np.diff(total[ends], prepend=0))
-    return np.concatenate([np.zeros(0, np.int64), *counts])
+        for one, change in read.items():
+            sizes = np.where(pictures, estimated_bytes(change, lengths, sides[0], sides[1]), lengths)
+            total = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
+            counts[one].append(np.diff(total[ends], prepend=0))
+    return {one: np.concatenate(found) for one, found in counts.items()}
 
 
 @dataclass

@@ -13,7 +13,8 @@ from tests.pipelines.export.drawn_stores import WEB, export, put_table_of, tree
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.export.places.manifest import LeftOut
 from winnow.pipelines.export.stage import Finished, bind_exports
-from winnow.pipelines.media.references import FILE_CHANGED, FILE_MISSING, media_sources
+from winnow.pipelines.media.references import FILE_CHANGED, FILE_MISSING
+from winnow.pipelines.media.thumbnails import picture_source
 from winnow.pipelines.mix.draws import Draw, DrawnShard
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.location import open_store_at
@@ -81,7 +82,7 @@ def exported(recipe: Recipe, copies: int = 1, change: str = "") -> Finished:
     if change:
         (pictures / "2.png").unlink()
         (pictures / "4.png").write_bytes(png(99))
-    (done,) = export(store, draw, bind_exports(recipe), media=media_sources(recipe))
+    (done,) = export(store, draw, bind_exports(recipe), media=picture_source(recipe))
     return done
 
 
@@ -110,7 +111,7 @@ def test_samples_whose_media_are_gone_are_left_out_and_counted(tmp_path: Path, r
         LeftOut("media_gone", "2.png", FILE_MISSING, 2),
         LeftOut("media_gone", "4.png", FILE_CHANGED, 2),
     )
-    assert done.notes[0].startswith("4 samples are left out because their media are missing")
+    assert done.notes[-1].startswith("4 samples are left out because their media are missing")
     assert done.manifest.outputs["train"] == {"planned": 12, "samples": 8, "shards": 1}
 
 
@@ -120,7 +121,7 @@ def test_media_that_are_back_are_exported_where_the_export_is_replaced(tmp_path:
     for shade in (2, 4):
         (tmp_path / "pictures" / f"{shade}.png").write_bytes(png(shade))
     news = [
-        export(store, draw_all(store, 1), bind_exports(recipe), media=media_sources(recipe), replace=replace)[0]
+        export(store, draw_all(store, 1), bind_exports(recipe), media=picture_source(recipe), replace=replace)[0]
         for replace in (False, True, True)
     ]
     assert [one.new for one in news] == [False, True, False]  # only where that is asked for, and once
@@ -138,7 +139,7 @@ def test_samples_without_the_medium_that_is_wanted_are_said_before_anything_is_w
     before = tree(tmp_path)
     (entry,) = recipe.export
     with pytest.raises(RecipeError) as error:
-        export(store, draw_all(store, 1), bind_exports(recipe), media=media_sources(recipe))
+        export(store, draw_all(store, 1), bind_exports(recipe), media=picture_source(recipe))
     said = str(error.value)
     assert said.startswith(
         f"{entry.place}: export[0].webdataset: 6 samples of the plan cannot be exported, such as sample "
@@ -159,7 +160,7 @@ def test_shards_are_capped_by_the_bytes_of_media_where_those_are_written(tmp_pat
     (tmp_path / "recipe.yaml").write_text(f"{capped}{beside}")
     recipe = load_recipe(tmp_path / "recipe.yaml")
     store = ingest(bind(recipe), Engine("local", 1), Console(quiet=True)).store
-    pictures, names = export(store, draw_all(store, 2), bind_exports(recipe), media=media_sources(recipe))
+    pictures, names = export(store, draw_all(store, 2), bind_exports(recipe), media=picture_source(recipe))
     assert pictures.manifest.outputs == {"train": {"planned": 12, "samples": 12, "shards": 6}}
     assert names.manifest.outputs == {"train": {"planned": 12, "samples": 12, "shards": 1}}
     assert members(tmp_path / "out") == sorted([png(shade) + bytes(3000) for shade in range(6)] * 2)

@@ -56,7 +56,7 @@ def test_outputs_are_told_apart_where_nothing_is_left_of_one(tiny: Tiny) -> None
 
 
 def test_what_a_reader_should_know_is_on_both_cards(tiny: Tiny) -> None:
-    tiny.write("{budget: 9}", "{webdataset: {path: out, text: caption}}")
+    tiny.write("{budget: 9}", "{webdataset: {path: out, caption: first}}")
     recipe = load_recipe(tiny.recipe)
     mixed = mix(bind(recipe), Engine("local", 1), Console(quiet=True))
     (bound,) = bind_exports(recipe)

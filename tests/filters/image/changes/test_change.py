@@ -8,10 +8,11 @@ import pytest
 from PIL import Image
 
 from winnow.filters.image.changes.change import (
+    BYTES_PER_PIXEL,
     Changed,
     UnchangeableError,
     change,
-    changed_bytes_estimate,
+    estimated_bytes,
     resolved,
 )
 from winnow.filters.image.changes.options import BlurFaces, Encode, PictureChanges, Resize, Strip
@@ -167,7 +168,13 @@ def test_contradictions_are_refused() -> None:
 
 
 def test_the_size_of_a_file_is_estimated_from_its_pixels() -> None:
-    changes = PictureChanges(Resize("keep_ratio", 100))
-    assert changed_bytes_estimate(changes, 5_000_000, 4000, 3000) == int(133 * 100 * 0.6) + 1
-    assert changed_bytes_estimate(PictureChanges(strip=True), 5_000_000, 4000, 3000) == 5_000_000
-    assert changed_bytes_estimate(changes, 777, None, None) == 777
+    sizes, widths, heights = np.array([5_000_000, 777, 900]), np.array([4000, 0, 50]), np.array([3000, 0, 20])
+    for mode, pixels in (("keep_ratio", 133 * 100), ("border", 100 * 100), ("no", 4000 * 3000)):
+        for only, small in ((False, None), (True, 50 * 20)):
+            resize = Resize(mode, 100, only_if_bigger=only)  # type: ignore[arg-type]
+            found = estimated_bytes(PictureChanges(resize), sizes, widths, heights)
+            assert found[0] == pytest.approx(pixels * BYTES_PER_PIXEL["jpg"], rel=0.01)
+            assert found[1] == 777
+            if small is not None:
+                assert found[2] == small * BYTES_PER_PIXEL["jpg"] + 1
+    assert (estimated_bytes(PictureChanges(strip=True), sizes, widths, heights) == sizes).all()

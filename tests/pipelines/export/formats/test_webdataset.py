@@ -173,14 +173,14 @@ def test_media_that_are_not_asked_for_are_counted(tmp_path: Path) -> None:
 
 
 def test_samples_with_neither_text_nor_caption_are_counted_and_noted(tmp_path: Path) -> None:
-    config = WebDatasetConfig(text="caption")
+    config = WebDatasetConfig(caption="first")
     said = [{"text": "A cat", "origin": "alt", "language": None}]
     rows = [row(0, text=None), row(1, text=None, captions=said), row(2), row(3, text=None)]
     made = FORMAT.write(config, tmp_path, ShardName("train", 0, 1), batches(rows, 1))
     assert made.facts == {"without_text": 2}
     shards = [WrittenShard(ShardName("train", 0, 1), made.samples, (), made.facts)]
     assert FORMAT.notes(config, shards) == [
-        "train: 2 of 4 samples have neither a text nor a caption, as text: caption wants; their .txt is empty"
+        "train: 2 of 4 samples have neither a text nor a caption; their .txt is empty"
     ]
     assert FORMAT.notes(config, [WrittenShard(ShardName("train", 0, 1), 4, (), {})]) == []
 
@@ -193,7 +193,7 @@ def test_a_caption_stands_in_for_a_text_where_that_is_asked(tmp_path: Path) -> N
         row(2, text=None),
         row(3, text=None, captions=said[1:]),
     ]
-    found = members(only_shard(tmp_path, rows, WebDatasetConfig(text="caption")))
+    found = members(only_shard(tmp_path, rows, WebDatasetConfig(caption="first")))
     assert [raw for name, raw in found if name.endswith(".txt")] == [b"A cat", b"Text 1.", b"", b"Un chat"]
 
 

@@ -1,0 +1,166 @@
+"""Keeps the media of one shard on disk while its rows are put in order, so that memory does not grow with the shard.
+
+Small media lie behind one another in one file; they are read back with the batch that they belong to. A large one that
+stayed a reference is copied to a file of its own, checked against its hash, and never held in memory.
+"""
+
+import itertools
+import os
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from winnow.pipelines.export.formats.tar import buffer_of, sizes_of
+from winnow.pipelines.export.media.fetching import Lacking
+from winnow.pipelines.export.places.manifest import MEDIA_GONE
+from winnow.pipelines.media.references import MediaFinder, MediaSources
+from winnow.schemas.rows.draws import MEDIUM, MIXED
+
+__all__ = ["HELD", "MediaSpool"]
+
+_PLACE: Final = (pa.field("at", pa.int64(), nullable=False), pa.field("size", pa.int64(), nullable=False))
+_KEPT: Final = tuple(field for field in MEDIUM if field.name != "bytes")
+HELD: Final = pa.list_(pa.field("item", pa.struct([*_KEPT, *_PLACE]), nullable=False))
+"""The media of a row, with the place of their bytes in the spool's file."""
+
+
+class MediaSpool:
+    """The media of a shard.
+
+    Args:
+        folder: An empty folder on this machine, removed by the caller.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file: int | None = None
+        self._end = 0
+
+    def close(self) -> None:
+        """Closes the file."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def hold(self, media: pa.ListArray) -> pa.ListArray:
+        """Writes the bytes of some rows' media; what remains is small."""
+        items = media.flatten()
+        contents = pc.fill_null(pc.struct_field(items, "bytes"), b"")
+        sizes = sizes_of(contents)
+        raw = memoryview(buffer_of(contents))
+        if raw.nbytes:
+            if self._file is None:
+                self._file = os.open(self._folder / "media", os.O_RDWR | os.O_CREAT | os.O_EXCL)
+            written = 0
+            while written < raw.nbytes:  # a call writes at most 2 GiB
+                written += os.pwrite(self._file, raw[written:], self._end + written)
+        places = self._end + np.cumsum(sizes) - sizes
+        self._end += raw.nbytes
+        columns = [pc.struct_field(items, field.name) for field in _KEPT]
+        held = pa.StructArray.from_arrays(
+            [*columns, pa.array(places, pa.int64()), pa.array(sizes, pa.int64())], fields=[*_KEPT, *_PLACE]
+        )
+        return _listed(media, held, HELD)
+
+    def copy_large(
+        self, sources: MediaSources, held: pa.ListArray, of_rows: pa.Array
+    ) -> tuple[pa.ListArray, dict[int, Lacking]]:
+        """Copies the media that stayed references, file by file.
+
+        Args:
+            sources: Where they are read.
+            held: The media of every row.
+            of_rows: The source of every row.
+
+        Returns:
+            The media with their files; the rows that lack one, and why.
+        """
+        items = held.flatten()
+        references = pc.struct_field(items, "ref")
+        large = np.flatnonzero(np.asarray(references.is_valid())).tolist()
+        if not large:
+            return held, {}
+        rows = np.repeat(np.arange(len(held)), pc.list_value_length(held).to_numpy(zero_copy_only=False))
+        found = [
+            _Large(
+                of_rows[int(rows[item])].as_py(),
+                {"sha256": items[item]["sha256"].as_py(), "ref": orjson.loads(references[item].as_py())},
+                int(rows[item]),
+                item,
+            )
+            for item in large
+        ]
+        files: list[str | None] = [None] * len(items)
+        lacking: dict[int, Lacking] = {}
+        copied: dict[tuple[object, ...], str] = {}
+        for source, some in itertools.groupby(sorted(found, key=_Large.place), lambda one: one.source):
+            with closing(MediaFinder(sources, source)) as finder:
+                for one in some:
+                    if one.place() not in copied:  # else another copy of the sample has it
+                        target = self._folder / f"large-{len(copied)}"
+                        with target.open("wb") as file:
+                            gone = finder.copy_to(one.medium, file)
+                        if gone is not None:
+                            lacking[one.row] = Lacking(MEDIA_GONE, gone.file, gone.reason)
+                            continue
+                        copied[one.place()] = str(target)
+                    files[one.item] = copied[one.place()]
+        columns = [pc.struct_field(items, field.name) for field in held.type.value_type]
+        columns[held.type.value_type.get_field_index("file")] = pa.array(files, pa.string())
+        made = pa.StructArray.from_arrays(columns, fields=list(held.type.value_type))
+        return _listed(held, made, HELD), lacking
+
+    def give(self, held: pa.ListArray) -> pa.ListArray:
+        """The media of some rows as `winnow.schemas.rows.draws.MIXED` has them, small ones with their bytes."""
+        items = held.flatten()
+        at, sizes = (pc.struct_field(items, name).to_numpy(zero_copy_only=False) for name in ("at", "size"))
+        columns = {field.name: pc.struct_field(items, field.name) for field in _KEPT}
+        small = np.asarray(columns["file"].is_null())
+        columns["ref"] = pa.nulls(len(items), MEDIUM.field("ref").type)
+        columns["bytes"] = self._bytes(at, sizes, small)
+        made = pa.StructArray.from_arrays([columns[field.name] for field in MEDIUM], fields=list(MEDIUM))
+        return _listed(held, made, MIXED.field("media").type)
+
+    def _bytes(self, at: NDArray[np.int64], sizes: NDArray[np.int64], there: NDArray[np.bool_]) -> pa.LargeBinaryArray:
+        """Ranges of the file; null where the bytes are elsewhere."""
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        room = bytearray(int(offsets[-1]))
+        view = memoryview(room)
+        for place, start, end in zip(at.tolist(), offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+            read = 0
+            while read < end - start:  # one call for most
+                assert self._file is not None
+                read += os.preadv(self._file, [view[start + read : end]], place + read)
+        bits = pa.array(there).buffers()[1] if not there.all() else None
+        return pa.LargeBinaryArray.from_buffers(
+            pa.large_binary(), len(at), [bits, pa.py_buffer(offsets), pa.py_buffer(room)]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Large:
+    """A medium that is to be copied."""
+
+    source: str
+    medium: dict[str, Any]
+    row: int
+    item: int
+
+    def place(self) -> tuple[str, str, int, int]:
+        """Where it is: equal for copies of a sample."""
+        reference = self.medium["ref"]
+        return self.source, reference["path"], reference["offset"], reference["length"]
+
+
+def _listed(like: pa.ListArray, items: pa.StructArray, kind: pa.DataType) -> pa.ListArray:
+    """These items, in lists as long as others are."""
+    counts = pc.list_value_length(like).to_numpy(zero_copy_only=False)
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), items, type=kind)
