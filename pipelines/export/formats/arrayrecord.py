@@ -8,7 +8,8 @@ With `by: class` every source class is a separate dataset, `mixture_web`, and th
 weighted by the plan's share. A trainer with many hosts needs at least one shard per host.
 
 A record is a tf.train.Example of bytes (text, id as 32 hexadecimal digits, metadata as JSON, …; empty where missing)
-and copy, an int64. Media are not included.
+and copy, an int64. With `media` also captions (JSON) and `image`, `images` (several values), `video` or `audio`: the
+bytes of files.
 """
 
 import re
@@ -23,9 +24,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.filters.extras import one_line_errors, required_package
+from winnow.pipelines.export.formats.columns import as_binary, captions_in_json
 from winnow.pipelines.export.formats.counting import Counted, json_of, output_of
 from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
-from winnow.pipelines.export.formats.tf_example import examples
+from winnow.pipelines.export.formats.tf_example import Column, examples
+from winnow.pipelines.export.formats.wanted_media import MediaOptions, WantedMedia, contents, filled_texts, listed
 from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.schemas.errors import ExportError
 from winnow.schemas.identity import Json
@@ -39,7 +42,7 @@ _MODULE = "array_record.python.array_record_module"
 
 
 @dataclass(frozen=True)
-class ArrayRecordConfig:
+class ArrayRecordConfig(MediaOptions):
     """The datasets' name, version and number."""
 
     name: Annotated[str, Matching(r"[a-z][a-z0-9_]{0,59}", "a dataset's name of a-z, 0-9 and _")] = "mixture"
@@ -92,7 +95,8 @@ class _ArrayRecord:
     name = "arrayrecord"
     config = ArrayRecordConfig
 
-    def check(self, config: ArrayRecordConfig) -> None:  # noqa: ARG002
+    def check(self, config: ArrayRecordConfig) -> None:
+        config.require_packages()
         _writers()
 
     def identity(self, config: ArrayRecordConfig) -> Json:
@@ -102,13 +106,15 @@ class _ArrayRecord:
             "by": config.by,
             "shuffle_buffer_size": config.shuffle_buffer_size,
             "writer": WRITER_OPTIONS,
+            **config.identity(),
         }
 
     def write(self, config: ArrayRecordConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
         writer = _writers()
         opened: dict[str, _Open] = {}
         for batch in rows:
-            _check(batch)
+            if not config.wants_media:
+                _check(batch)
             for source_class, part in _parts(config, batch):
                 dataset = _dataset(config, source_class)
                 if dataset not in opened:
@@ -120,7 +126,7 @@ class _ArrayRecord:
                 if one.source_class != source_class:
                     raise _alike(one.source_class, source_class, dataset)
                 with _told(one.path):
-                    one.write(_records(part))
+                    one.write(_records(part, config))
         for one in opened.values():
             with _told(one.path):
                 one.writer.close()
@@ -140,11 +146,15 @@ class _ArrayRecord:
         for name, dataset in sorted(datasets.items()):
             below = f"{name}/{config.version}"
             files[f"{below}/dataset_info.json"] = _json(_info(config, name, dataset, about))
-            files[f"{below}/features.json"] = _json(_FEATURES)
+            files[f"{below}/features.json"] = _json(_features(config))
             for output, lengths in dataset.lengths.items():
                 for number in (number for number, length in enumerate(lengths) if not length):
                     files[_path(config, name, ShardName(output, number, len(lengths)))] = _empty()
         return files | {"axlearn_mixture.py": _mixture(config, datasets, about).encode()}
+
+    def wanted_media(self, config: ArrayRecordConfig) -> WantedMedia | None:
+        """The requirement on every sample."""
+        return config.wanted()
 
     def count(self, folder: Path, path: str) -> Sequence[Counted]:
         """Counts for the audit: the records in each file, by the package's reader, and the counts declared to TFDS."""
@@ -192,8 +202,8 @@ def _parts(config: ArrayRecordConfig, rows: pa.RecordBatch) -> Iterator[tuple[st
         yield source_class, rows.filter(pc.equal(classes, source_class))
 
 
-def _records(rows: pa.RecordBatch) -> Iterator[bytes]:
-    columns: dict[str, Sequence[bytes] | Sequence[int]] = {}
+def _records(rows: pa.RecordBatch, config: ArrayRecordConfig) -> Iterator[bytes]:
+    columns: dict[str, Column] = {}
     for name in sorted(TEXT_FEATURES + NUMBER_FEATURES):
         column = rows.column(name)
         if name == "id":
@@ -201,8 +211,13 @@ def _records(rows: pa.RecordBatch) -> Iterator[bytes]:
         elif name in NUMBER_FEATURES:
             columns[name] = column.to_pylist()
         else:
-            columns[name] = column.cast(pa.large_binary()).fill_null(b"").to_pylist()
-    return examples(columns)
+            columns[name] = as_binary(filled_texts(rows, config) if name == "text" else column).to_pylist()
+    if config.wants_media:
+        media = rows.column("media")
+        found = contents(media.flatten())
+        columns["captions"] = [one.encode() for one in captions_in_json(rows)]
+        columns[config.column] = listed(found, media).to_pylist() if config.many else found.to_pylist()
+    return examples(dict(sorted(columns.items())))
 
 
 def _dataset(config: ArrayRecordConfig, source_class: str) -> str:
@@ -264,21 +279,33 @@ def _info(config: ArrayRecordConfig, name: str, dataset: _Dataset, about: About)
 
 
 _FEATURE = "tensorflow_datasets.core.features"
-_FEATURES: Json = {
-    "featuresDict": {
-        "features": {
-            **{name: {"pythonClassName": f"{_FEATURE}.text_feature.Text", "text": {}} for name in TEXT_FEATURES},
-            **{
-                name: {
-                    "pythonClassName": f"{_FEATURE}.scalar.Scalar",
-                    "tensor": {"dtype": "int64", "encoding": "none", "shape": {}},
-                }
-                for name in NUMBER_FEATURES
-            },
+
+
+def _features(config: ArrayRecordConfig) -> Json:
+    """What TFDS is told of a record."""
+    text: Json = {"pythonClassName": f"{_FEATURE}.text_feature.Text", "text": {}}
+    features: dict[str, Json] = dict.fromkeys(TEXT_FEATURES, text)
+    for name in NUMBER_FEATURES:
+        features[name] = {
+            "pythonClassName": f"{_FEATURE}.scalar.Scalar",
+            "tensor": {"dtype": "int64", "encoding": "none", "shape": {}},
         }
-    },
-    "pythonClassName": f"{_FEATURE}.features_dict.FeaturesDict",
-}
+    if config.wants_media:
+        features["captions"] = text
+        # Strings of bytes, which TFDS leaves to the caller to decode: an Image of TFDS has one type only.
+        one: Json = {
+            "pythonClassName": f"{_FEATURE}.tensor_feature.Tensor",
+            "tensor": {"dtype": "string", "encoding": "none", "shape": {}},
+        }
+        many: Json = {
+            "pythonClassName": f"{_FEATURE}.sequence_feature.Sequence",
+            "sequence": {"feature": one, "length": "-1"},
+        }
+        features[config.column] = many if config.many else one
+    return {
+        "featuresDict": {"features": features},
+        "pythonClassName": f"{_FEATURE}.features_dict.FeaturesDict",
+    }
 
 
 def _json(value: Json) -> bytes:

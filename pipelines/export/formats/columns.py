@@ -1,10 +1,13 @@
 """What formats take from a batch of rows: parts of bounded size, names, texts as bytes, and the columns of a table."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from winnow.schemas.identity import Json
 
 NO_BANDS = {b"bands": b"none"}
 """Metadata key of the rows' schema that marks a plan without bands, which has no such column."""
@@ -53,6 +56,27 @@ def as_binary(texts: pa.Array) -> pa.Array:
 def count_media(block: pa.RecordBatch) -> int:
     """The number of media of the rows."""
     return len(block.column("media").flatten())
+
+
+_PLAIN = ("family", "language", "licence", "modality", "source", "source_class")
+_MAYBE = ("band", "metadata", "mime", "url")
+
+
+def sample_facts(block: pa.RecordBatch) -> dict[str, Sequence[Json]]:
+    """What is known of each sample but its text and media, as JSON values of one type each, none of them null."""
+    columns: dict[str, Sequence[Json]] = {name: block.column(name).to_pylist() for name in _PLAIN}
+    columns |= {name: block.column(name).fill_null("").to_pylist() for name in _MAYBE}
+    columns["captions"] = captions_in_json(block)
+    columns["id"], columns["copy"] = identity_of(block)
+    return columns
+
+
+def captions_in_json(block: pa.RecordBatch) -> list[str]:
+    """The captions of each sample, as JSON in a string."""
+    captions = block.column("captions")
+    if not len(captions.flatten()):
+        return ["[]"] * len(block)
+    return [orjson.dumps(value).decode() for value in captions.to_pylist()]
 
 
 def table_columns(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -5,12 +5,14 @@ description of the columns, and the samples: the sizes of variable-size columns,
 All bytes, including the index, equal those of streaming's own MDSWriter for the same rows with `size_limit=None`.
 
 Columns: copy (int), and as str, empty where missing: id (hex), text, source, source_class, family, language,
-band, licence, url and metadata (JSON). Media are not included.
+band, licence, url and metadata (JSON). With `media` also captions (JSON), and the media: `image` as jpeg or png, which
+is how readers open any picture, `images` as a list of them, `video` and `audio` as bytes.
 """
 
 import hashlib
+import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -18,19 +20,25 @@ from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import zstandard
 
-from winnow.pipelines.export.formats.columns import as_binary, blocks, count_media, identity_of
+from winnow.pipelines.export.formats.columns import as_binary, blocks, captions_in_json, count_media, identity_of
 from winnow.pipelines.export.formats.counting import Counted, json_of, mds_samples, output_of
 from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
 from winnow.pipelines.export.formats.tar import binary, buffer_of, joined, sizes_of
+from winnow.pipelines.export.formats.wanted_media import (
+    MediaOptions,
+    WantedMedia,
+    contents,
+    filled_texts,
+    in_pieces,
+)
 from winnow.schemas.errors import ExportError
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe.checks import Between
 
 HashName: TypeAlias = Literal["blake2b", "blake2s", "md5", "sha1", "sha224", "sha256", "sha384", "sha512"]
-
-Piece: TypeAlias = bytes | pa.Buffer
 
 MAX_BYTES = (1 << 32) - 1  # per shard: offsets have 32 bits
 
@@ -54,7 +62,7 @@ _FIXED: Mapping[str, int] = MappingProxyType({"int": 8})  # bytes of fixed-size 
 
 
 @dataclass(frozen=True)
-class MdsConfig:
+class MdsConfig(MediaOptions):
     """Options of the format."""
 
     compression: Literal["none", "zstd"] = "none"
@@ -62,8 +70,20 @@ class MdsConfig:
     hashes: tuple[HashName, ...] = ("sha1",)  # of each file, in the index; a reader selects one as `validate_hash`
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if len(set(self.hashes)) != len(self.hashes):
             raise ValueError("'hashes' lists a hash twice")
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """The encoding of each column, by name."""
+        if self.kind is None:
+            return _COLUMNS
+        encoding = "bytes"
+        if self.kind.feature == "Image":
+            one = "png" if self.suffix == "png" else "jpeg"  # either opens any picture
+            encoding = f"list[{one}]" if self.many else one
+        return dict(sorted({**_COLUMNS, "captions": "str", self.column: encoding}.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,24 +95,26 @@ class Mds:
     max_shard_bytes: int = MAX_BYTES
 
     def check(self, config: MdsConfig) -> None:
-        """Checks nothing: winnow brings all that is needed."""
+        """Raises RecipeError if the packages that change pictures are missing."""
+        config.require_packages()
 
     def identity(self, config: MdsConfig) -> Json:
         """The options."""
         compression = _compression(config)
-        return {"version": 1, "compression": compression, "hashes": sorted(config.hashes)}
+        return {"version": 1, "compression": compression, "hashes": sorted(config.hashes), **config.identity()}
 
     def write(self, config: MdsConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
-        """Writes one shard, held in memory as a whole because the sizes precede the samples."""
-        held: list[pa.Buffer] = []
+        """Writes one shard; its samples first lie in a file of their own, as the sizes precede them."""
         sizes = [np.zeros(1, np.int64)]
         left_out = 0
-        for batch in rows:
-            for block in blocks(batch):
-                samples = _samples(block)
-                held.append(buffer_of(samples))
-                sizes.append(sizes_of(samples))
-                left_out += count_media(block)
+        body = folder / "samples"
+        with body.open("xb") as file:
+            for batch in rows:
+                for block in blocks(batch):
+                    samples = _samples(block, config)
+                    file.write(buffer_of(samples))
+                    sizes.append(sizes_of(samples))
+                    left_out += 0 if config.wants_media else count_media(block)
         ends = np.concatenate(sizes).cumsum()
         description = json.dumps(_description(config), sort_keys=True).encode()
         offsets = ends + 4 + 4 * len(ends) + len(description)
@@ -102,22 +124,24 @@ class Mds:
                 "set a smaller shard_bytes"
             )
         head = (len(ends) - 1).to_bytes(4, "little") + offsets.astype("<u4").tobytes() + description
-        pieces: list[Piece] = [head, *held]
         name = f"shard.{shard.number:05d}.mds"
-        facts: dict[str, Json] = {"raw_data": _file(config, name, pieces), "zip_data": None}
+        path = folder / shard.output / name
+        path.parent.mkdir()
+        facts: dict[str, Json] = {"raw_data": _file(config, path, itertools.chain([head], in_pieces(str(body))))}
+        facts["zip_data"] = None
+        body.unlink()
         if config.compression == "zstd":
-            name += ".zstd"
-            held.clear()
-            raw = _in_one(pieces, int(offsets[-1]))  # because zstd's output depends on how its input is split
-            pieces = [zstandard.ZstdCompressor(level=config.level).compress(raw)]
-            facts["zip_data"] = _file(config, name, pieces)
-        path = f"{shard.output}/{name}"
-        (folder / shard.output).mkdir()
-        with (folder / path).open("xb") as file:
-            file.writelines(pieces)
+            raw = path.read_bytes()  # as a whole, because zstd's output depends on how its input is split
+            path.unlink()
+            path = path.with_name(f"{name}.zstd")
+            facts["zip_data"] = _file(config, path, [zstandard.ZstdCompressor(level=config.level).compress(raw)])
         if left_out:
             facts["media_left_out"] = left_out
-        return Made((path,), len(ends) - 1, facts)
+        return Made((f"{shard.output}/{path.name}",), len(ends) - 1, facts)
+
+    def wanted_media(self, config: MdsConfig) -> WantedMedia | None:
+        """The requirement on every sample."""
+        return config.wanted()
 
     def finish(self, config: MdsConfig, shards: Sequence[WrittenShard], about: About) -> Mapping[str, bytes]:
         """The index of each output."""
@@ -163,44 +187,54 @@ def _description(config: MdsConfig) -> dict[str, Json]:
         "compression": _compression(config),
         "hashes": sorted(config.hashes),
         "size_limit": None,
-        "column_names": list(_COLUMNS),
-        "column_encodings": list(_COLUMNS.values()),
-        "column_sizes": [_FIXED.get(encoding) for encoding in _COLUMNS.values()],
+        "column_names": list(config.columns),
+        "column_encodings": list(config.columns.values()),
+        "column_sizes": [_FIXED.get(encoding) for encoding in config.columns.values()],
     }
 
 
-def _file(config: MdsConfig, name: str, pieces: Sequence[Piece]) -> Json:
-    found: dict[str, Json] = {}
-    for one in sorted(config.hashes):
-        state = hashlib.new(one, usedforsecurity=False)
+def _file(config: MdsConfig, path: Path, pieces: Iterable[bytes]) -> Json:
+    """Writes a file; what the index says of it."""
+    states = {one: hashlib.new(one, usedforsecurity=False) for one in sorted(config.hashes)}
+    size = 0
+    with path.open("xb") as file:
         for piece in pieces:
-            state.update(piece)
-        found[one] = state.hexdigest()
-    return {"basename": name, "bytes": sum(len(memoryview(piece)) for piece in pieces), "hashes": found}
+            file.write(piece)
+            size += len(piece)
+            for state in states.values():
+                state.update(piece)
+    hashes: dict[str, Json] = {one: state.hexdigest() for one, state in states.items()}
+    return {"basename": path.name, "bytes": size, "hashes": hashes}
 
 
-def _in_one(pieces: list[Piece], length: int) -> bytearray:
-    """Joins the pieces of a shard, releasing each in turn so that two copies are never in memory."""
-    raw = bytearray(length)
-    at = length
-    while pieces:
-        piece = memoryview(pieces.pop())
-        raw[at - len(piece) : at] = piece
-        at -= len(piece)
-    return raw
-
-
-def _samples(block: pa.RecordBatch) -> pa.Array:
+def _samples(block: pa.RecordBatch, config: MdsConfig) -> pa.Array:
     """The rows in MDS layout."""
     names, _ = identity_of(block)
     columns = {
         "copy": binary(np.asarray(block.column("copy")).astype("<i8").view(np.uint8).reshape(-1, 8)),
         "id": pa.array(names, pa.large_string()).cast(pa.large_binary()),
+        "text": as_binary(filled_texts(block, config)),
     }
-    parts = [columns.get(name) if name in columns else as_binary(block.column(name)) for name in _COLUMNS]
-    varying = [part for part, kind in zip(parts, _COLUMNS.values(), strict=True) if kind not in _FIXED]
+    if config.wants_media:
+        media = block.column("media")
+        found = contents(media.flatten())
+        columns["captions"] = pa.array(captions_in_json(block), pa.large_string()).cast(pa.large_binary())
+        columns[config.column] = _lists(found, media) if config.many else found
+    parts = [columns[name] if name in columns else as_binary(block.column(name)) for name in config.columns]
+    varying = [part for part, kind in zip(parts, config.columns.values(), strict=True) if kind not in _FIXED]
     head = np.stack([sizes_of(part) for part in varying], axis=1).astype("<u4")
     return joined([binary(head.view(np.uint8)), *parts])
+
+
+def _lists(found: pa.LargeBinaryArray, media: pa.ListArray) -> pa.Array:
+    """Streaming's lists: a zero, the number of items, the size of each, and the items. Row by row: items are large."""
+    values: list[bytes] = []
+    start = 0
+    for count in pc.list_value_length(media).to_pylist():
+        items = found.slice(start, count).to_pylist()
+        values.append(np.array([0, count, *map(len, items)], "<u4").tobytes() + b"".join(items))
+        start += count
+    return pa.array(values, pa.large_binary())
 
 
 FORMAT = Mds()

@@ -1,11 +1,14 @@
 """Parquet in Hugging Face's layout: `data/train-00000-of-00012.parquet`, which `datasets` finds by name.
 
 Columns: id (hexadecimal), text, source, class, language, family, band (where the mixture has bands), licence, url,
-metadata (canonical JSON), copy. Row groups are bounded in rows and bytes, so that streaming needs little memory.
+metadata (canonical JSON), copy. With `media` also captions, and the media in Hugging Face's way: `image`, a struct of
+bytes and path; `images`, a list of them; `video`; `audio`; and sha256, width, height, original_width, original_height
+of each. The files' schema says so to `datasets`. Row groups are bounded in rows and bytes, so that streaming needs
+little memory.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +18,16 @@ import pyarrow.parquet as pq
 from winnow.pipelines.export.formats.columns import table_columns
 from winnow.pipelines.export.formats.counting import SHARD, Counted, output_of, parquet_rows
 from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
-from winnow.schemas.identity import Json
+from winnow.pipelines.export.formats.wanted_media import (
+    MediaOptions,
+    WantedMedia,
+    contents,
+    filled_texts,
+    listed,
+    media_facts,
+    media_names,
+)
+from winnow.schemas.identity import Json, canonical_json
 from winnow.schemas.recipe.checks import Between
 
 _REPEATED = ["source", "class", "language", "family", "band", "licence"]
@@ -24,8 +36,12 @@ _ORDERED = ["copy", *_REPEATED]
 """Columns whose minimum and maximum are useful to a reader."""
 
 
+_HUGGING_FACE = b"huggingface"
+"""The key of what `datasets` is told of the columns. Without Arrow's own schema, nothing is written of it by itself."""
+
+
 @dataclass(frozen=True)
-class ParquetConfig:
+class ParquetConfig(MediaOptions):
     """How the files are written."""
 
     level: Annotated[int, Between(1, 22)] = 1  # of zstd; pyarrow's default
@@ -40,11 +56,17 @@ class Parquet:
     config = ParquetConfig
 
     def check(self, config: ParquetConfig) -> None:
-        """Checks nothing further."""
+        """Raises RecipeError if the packages that change pictures are missing."""
+        config.require_packages()
 
     def identity(self, config: ParquetConfig) -> Json:
         """The options."""
-        return asdict(config)
+        own = {
+            "level": config.level,
+            "row_group_rows": config.row_group_rows,
+            "row_group_bytes": config.row_group_bytes,
+        }
+        return {**own, **config.identity()}
 
     def write(self, config: ParquetConfig, folder: Path, shard: ShardName, rows: Iterator[pa.RecordBatch]) -> Made:
         """Writes one file."""
@@ -52,17 +74,21 @@ class Parquet:
         (folder / "data").mkdir()
         samples = groups = 0
         features: dict[str, Json] = {}
+        described: Mapping[bytes, bytes] = {}
         writer: pq.ParquetWriter | None = None
         try:
             for group in _groups(rows, config):
                 if writer is None:
                     writer = _writer(folder / path, group.schema, config)
+                    described = group.schema.metadata or {}
                     features = {field.name: str(field.type) for field in group.schema}
                 writer.write_table(group, row_group_size=group.num_rows)
                 samples += group.num_rows
                 groups += 1
         finally:
             if writer is not None:
+                if config.wants_media:
+                    writer.add_key_value_metadata({_HUGGING_FACE: described[_HUGGING_FACE]})
                 writer.close()
         return Made((path,), samples, {"features": features, "row_groups": groups})
 
@@ -75,10 +101,43 @@ class Parquet:
         """Writes nothing: the card says which files belong to which split."""
         return {}
 
+    def wanted_media(self, config: ParquetConfig) -> WantedMedia | None:
+        """The requirement on every sample."""
+        return config.wanted()
+
     def count(self, folder: Path, path: str) -> Sequence[Counted]:
         """Counts rows for the audit, by footers."""
         output = output_of(rf"data/{SHARD}\.parquet", path)
         return [] if output is None else [Counted(output, parquet_rows(folder / path))]
+
+
+def _with_media(batch: pa.RecordBatch, config: ParquetConfig) -> pa.RecordBatch:
+    """The columns with captions and media, and what they are to Hugging Face's readers."""
+    table = table_columns(batch)
+    columns: dict[str, pa.Array] = dict(zip(table.schema.names, table.columns, strict=True))
+    columns["text"] = filled_texts(batch, config)
+    items = batch.column("media").flatten()
+    paths = pa.array(media_names(batch, config), pa.string())
+    media = pa.StructArray.from_arrays([contents(items), paths], names=["bytes", "path"])
+    columns["captions"] = batch.column("captions")
+    columns[config.column] = listed(media, batch.column("media")) if config.many else media
+    columns |= media_facts(batch, config)
+    found = pa.RecordBatch.from_pydict(columns)
+    features = {field.name: _feature(field.type) for field in found.schema}
+    assert config.kind is not None
+    one: Json = {"_type": config.kind.feature}
+    features[config.column] = [one] if config.many else one
+    described = {"info": {"features": features}}
+    return found.replace_schema_metadata({_HUGGING_FACE: canonical_json(described)})
+
+
+def _feature(kind: pa.DataType) -> Json:
+    """A type as Hugging Face's `datasets` describes it."""
+    if pa.types.is_list(kind):
+        return [_feature(kind.value_type)]
+    if pa.types.is_struct(kind):
+        return {field.name: _feature(field.type) for field in kind}
+    return {"_type": "Value", "dtype": "string" if pa.types.is_large_string(kind) else str(kind)}
 
 
 def _writer(path: Path, schema: pa.Schema, config: ParquetConfig) -> pq.ParquetWriter:
@@ -99,7 +158,7 @@ def _groups(rows: Iterator[pa.RecordBatch], config: ParquetConfig) -> Iterator[p
     held: list[pa.RecordBatch] = []
     count = size = 0
     for batch in rows:
-        columns = table_columns(batch)
+        columns = _with_media(batch, config) if config.wants_media else table_columns(batch)
         while columns.num_rows:
             head = columns.slice(0, config.row_group_rows - count)
             columns = columns.slice(head.num_rows)

@@ -11,7 +11,9 @@ Features are written in the given order: equal samples give equal bytes. Protobu
 chooses the order of a map itself and takes 1.6 times as long (6.1 against 3.9 µs for a sample of four features).
 """
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 _FIRST = b"\x0a"  # field 1, with a length
 _SECOND = b"\x12"
@@ -28,8 +30,11 @@ def varint(number: int) -> bytes:
     return bytes(groups)
 
 
-def examples(columns: Mapping[str, Sequence[bytes] | Sequence[int]]) -> Iterator[bytes]:
-    """Encodes samples with one value per feature, given by columns of bytes or 64-bit integers."""
+Column: TypeAlias = Sequence[bytes] | Sequence[int] | Sequence[list[bytes]]
+
+
+def examples(columns: Mapping[str, Column]) -> Iterator[bytes]:
+    """Encodes samples with one value per feature, given by columns of bytes or 64-bit integers, or lists of bytes."""
     encoded = [_Feature(name).of(values) for name, values in columns.items()]
     # One join per row: the writer takes one record at a time.
     for entries in zip(*encoded, strict=True):
@@ -45,7 +50,7 @@ class _Feature:
         self._key = _FIRST + varint(len(key)) + key
         self._heads: dict[int, bytes] = {}
 
-    def of(self, values: Sequence[bytes] | Sequence[int]) -> Iterator[bytes]:
+    def of(self, values: Column) -> Iterator[bytes]:
         heads = self._heads
         for value in values:
             if isinstance(value, bytes):
@@ -53,13 +58,23 @@ class _Feature:
                 if head is None:
                     head = heads[len(value)] = self._head(_FIRST, _FIRST, len(value))
                 yield head + value
+            elif isinstance(value, list):
+                first, *more = value or [b""]
+                heads_of_more = [_FIRST + varint(len(one)) for one in more]
+                size = sum(len(before) + len(one) for before, one in zip(heads_of_more, more, strict=True))
+                rest = b"".join(itertools.chain.from_iterable(zip(heads_of_more, more, strict=True)))
+                yield self._head(_FIRST, _FIRST, len(first), size) + first + rest
             else:
                 packed = varint(value & (1 << 64) - 1)
                 yield self._head(_THIRD, _FIRST, len(packed)) + packed
 
-    def _head(self, kind: bytes, values: bytes, length: int) -> bytes:
-        """The bytes before a value of that length: entry, key, feature and list, each with its length."""
+    def _head(self, kind: bytes, values: bytes, length: int, more: int = 0) -> bytes:
+        """The bytes before a value of that length: entry, key, feature and list, each with its length.
+
+        `more` is the length of the further values of a list, with what precedes them.
+        """
         values += varint(length)
+        length += more
         kind += varint(len(values) + length)
         feature = _SECOND + varint(len(kind) + len(values) + length)
         return (

@@ -16,12 +16,27 @@ from numpy.typing import NDArray
 
 from winnow.filters.image.changes.change import require_changers, resolved
 from winnow.filters.image.changes.options import PictureChanges
+from winnow.pipelines.export.formats.columns import identity_of
 from winnow.schemas.identity import Json
 
-__all__ = ["KINDS", "MediaOptions", "WantedMedia", "contents", "filled_texts", "in_pieces", "large_rows", "media_facts"]
+__all__ = [
+    "KINDS",
+    "MediaKind",
+    "MediaOptions",
+    "WantedMedia",
+    "contents",
+    "filled_texts",
+    "in_pieces",
+    "large_rows",
+    "listed",
+    "media_facts",
+    "media_names",
+]
 
 _Picture: TypeAlias = Literal["image", "images", "jpg", "png", "webp", "gif"]
 _Other: TypeAlias = Literal["mp4", "mov", "webm", "mp3", "m4a", "flac", "ogg", "wav"]
+
+MediaKind: TypeAlias = Literal["none", _Picture, _Other]
 
 IMAGES: Final = "images"
 _PIECE: Final = 1 << 20
@@ -62,7 +77,7 @@ class MediaOptions:
     """Options that formats with media share."""
 
     # The one medium of each sample by its type: image is any picture. images: one or more pictures.
-    media: Literal["none", _Picture, _Other] = "none"
+    media: MediaKind = "none"
     # The caption that a sample without text gets as its text; first, if media are written, and none otherwise.
     caption: Literal["first", "longest", "shortest", "none"] | None = None
     caption_languages: tuple[str, ...] = ()  # captions in the earliest of these are preferred, as their source has it
@@ -86,6 +101,11 @@ class MediaOptions:
     def kind(self) -> Kind | None:
         """The media that are asked for."""
         return KINDS[self.media] if self.wants_media else None
+
+    @property
+    def column(self) -> str:
+        """The name of the column that holds the media in tables: image, images, video or audio."""
+        return "" if self.kind is None else IMAGES if self.many else self.kind.feature.lower()
 
     @property
     def suffix(self) -> str:
@@ -189,16 +209,28 @@ FACTS: Final[Mapping[str, str | int]] = MappingProxyType(
 """What is told of each medium, and the value of what is unknown."""
 
 
-def media_facts(block: pa.RecordBatch, options: MediaOptions) -> dict[str, Sequence[Json]]:
+def media_facts(block: pa.RecordBatch, options: MediaOptions) -> dict[str, pa.Array]:
     """What is known of the media that are written: a value for each sample, or a list for many."""
     media = block.column("media")
     items = media.flatten()
     each = {name: pc.fill_null(pc.struct_field(items, name), unknown) for name, unknown in FACTS.items()}
-    if not options.many:
-        return {name: values.to_pylist() for name, values in each.items()}
+    return {name: listed(values, media) if options.many else values for name, values in each.items()}
+
+
+def listed(values: pa.Array, media: pa.ListArray) -> pa.ListArray:
+    """A value of each medium, in one list for each row."""
     counts = pc.list_value_length(media).to_numpy(zero_copy_only=False)
-    offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32))
-    return {name: pa.ListArray.from_arrays(offsets, values).to_pylist() for name, values in each.items()}
+    return pa.ListArray.from_arrays(pa.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)), values)
+
+
+def media_names(block: pa.RecordBatch, options: MediaOptions) -> list[str]:
+    """The name of each medium: the id and copy of its sample, its place among several, and its suffix."""
+    names: list[str] = []
+    counts = pc.list_value_length(block.column("media")).to_pylist()
+    for name, copy, count in zip(*identity_of(block), counts, strict=True):
+        places = [f".{place}" for place in range(count)] if options.many else [""] * count
+        names += [f"{name}-{copy}{place}.{options.suffix}" for place in places]
+    return names
 
 
 def in_pieces(file: str) -> Iterator[bytes]:

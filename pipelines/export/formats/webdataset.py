@@ -25,7 +25,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.pipelines.export.formats import energon
-from winnow.pipelines.export.formats.columns import as_binary, blocks, count_media, identity_of, sample_name
+from winnow.pipelines.export.formats.columns import (
+    as_binary,
+    blocks,
+    count_media,
+    identity_of,
+    sample_facts,
+    sample_name,
+)
 from winnow.pipelines.export.formats.counting import SHARD, Counted, output_of, tar_samples
 from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
 from winnow.pipelines.export.formats.tar import BLOCK, MAX_MEMBER, buffer_of, end, headers, joined, members, sizes_of
@@ -251,28 +258,14 @@ def _too_large(block: pa.RecordBatch, row: int, suffix: str) -> ExportError:
     )
 
 
-_PLAIN = ("family", "language", "licence", "modality", "source", "source_class")
-_MAYBE = ("band", "metadata", "mime", "url")
-
-
 def _descriptions(block: pa.RecordBatch, config: WebDatasetConfig) -> pa.Array:
     """The JSON of each sample, row by row because only orjson escapes correctly; a microsecond or two per row."""
-    columns: dict[str, Sequence[Json]] = {name: block.column(name).to_pylist() for name in _PLAIN}
-    columns |= {name: block.column(name).fill_null("").to_pylist() for name in _MAYBE}
-    columns["captions"] = _captions(block)
-    columns["id"], columns["copy"] = identity_of(block)
+    columns = sample_facts(block)
     if config.wants_media:
-        columns |= media_facts(block, config)
+        columns |= {name: values.to_pylist() for name, values in media_facts(block, config).items()}
     names = sorted(columns)
     rows = zip(*(columns[name] for name in names), strict=True)
     return pa.array([orjson.dumps(dict(zip(names, row, strict=True))) for row in rows], pa.large_binary())
-
-
-def _captions(block: pa.RecordBatch) -> list[str]:
-    captions = block.column("captions")
-    if not len(captions.flatten()):
-        return ["[]"] * len(block)
-    return [orjson.dumps(value).decode() for value in captions.to_pylist()]
 
 
 FORMAT = WebDataset()
