@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from winnow.filters.image.changes.options import PictureChanges
 from winnow.pipelines.binding.edits import Edits
 from winnow.pipelines.export.media.fetching import Asked, Fetched, fetch_media, marked, sums_of_lists
-from winnow.pipelines.export.planning.shipment import Details, Shipment
+from winnow.pipelines.export.planning.shipment import FACES, Details, Shipment
 from winnow.pipelines.export.planning.sizing import Way, order_key
 from winnow.pipelines.mix.draws import DrawnShard, copies_of
 from winnow.pipelines.query.columns import Column
@@ -62,6 +62,7 @@ class _Read:
     media: pa.Array  # the references of each row
     with_media: NDArray[np.int64]  # bytes of each row with its media
     source: str
+    faces: pa.Array | None  # the boxes in each item of each row
 
 
 def mixed_rows(
@@ -79,16 +80,17 @@ def mixed_rows(
     if not len(rows):
         return
     _refuse_forgotten(shipment, shard, rows)
-    columns = dict.fromkeys(
-        [*shipment.text, *edits.columns, *(Column(layout.SAMPLES, leaf) for leaf in ("id", *_OF_SAMPLES))]
-    )
+    blurred = any(PictureChanges.from_json(way.pictures).blur_faces is not None for way in details.cuttings)
+    own = [Column(layout.SAMPLES, leaf) for leaf in ("id", *_OF_SAMPLES)]
+    columns = dict.fromkeys([*shipment.text, *edits.columns, *own, *([FACES] if blurred else [])])
     for part, read in read_picked(objects, shard.objects, columns, rows):
         texts = _edited(shipment, edits, read, part, shard)
         base = {**{name: read[f"samples.{name}"] for name in _OF_SAMPLES}, "text": texts}
         media = base.pop("media")
         base["metadata"] = _with_references(base["metadata"], media)
         held = _held(base)
-        there = _Read(base, held, media, held + sums_of_lists(media, ["ref", "length"]), shard.source)
+        with_media = held + sums_of_lists(media, ["ref", "length"])
+        there = _Read(base, held, media, with_media, shard.source, read[FACES.name] if blurred else None)
         for one in given:
             first, last = (int(place) for place in np.searchsorted(one.numbers, (part[0], part[-1] + 1)))
             here = one.rows.slice(first, last - first)
@@ -170,7 +172,7 @@ def _fetched(
         yield slice(None), None
         return
     changes = PictureChanges.from_json(way.pictures)
-    asked = Asked(read.source, read.media, changes)
+    asked = Asked(read.source, read.media, changes, read.faces)
     for fetched in fetch_media(shipment.media, asked, which, MAX_BLOCK_BYTES):
         yield fetched.rows, fetched
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from winnow.filters.image.changes.options import PictureChanges
 from winnow.pipelines.export.formats import find_format
 from winnow.pipelines.export.formats.protocol import About, ExportFormat, FileRecord, WrittenShard
 from winnow.pipelines.export.formats.wanted_media import MediaOptions
@@ -25,7 +26,7 @@ from winnow.pipelines.export.places.manifest import (
     content_records,
 )
 from winnow.pipelines.export.places.overlaps import nesting_of, overlap_of
-from winnow.pipelines.export.planning.shipment import Places
+from winnow.pipelines.export.planning.shipment import FACES, Places
 from winnow.pipelines.export.planning.sizing import Cutting, Way
 from winnow.pipelines.mix.draws import Draw
 from winnow.schemas.errors import ExportError, StageError, WinnowError
@@ -57,10 +58,17 @@ class BoundExport:
     @property
     def way(self) -> Way:
         """How its rows travel."""
-        wanted = self.config if isinstance(self.config, MediaOptions) else MediaOptions()
-        if not wanted.wants_media:
-            return Way(self.shard_bytes)
-        return Way(self.shard_bytes, True, wanted.changes.to_json())
+        wants_media = isinstance(self.config, MediaOptions) and self.config.wants_media
+        return Way(self.shard_bytes, wants_media, self._changes.to_json())
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The layers that it reads besides those of texts."""
+        return (FACES.layer,) if self._changes.blur_faces is not None else ()
+
+    @property
+    def _changes(self) -> PictureChanges:
+        return self.config.changes if isinstance(self.config, MediaOptions) else PictureChanges()
 
     def outline(self, plan: str) -> Outline:
         """What its bytes depend on, given the name of a plan."""
@@ -137,7 +145,13 @@ def bind_export(recipe: Recipe, number: int, problems: Problems) -> BoundExport 
     except WinnowError as error:
         problems.add(entry.place, where, str(error))
         return None
-    return BoundExport(export_format, config, path, entry.shard_bytes, entry.place, where)
+    bound = BoundExport(export_format, config, path, entry.shard_bytes, entry.place, where)
+    measured = [one.layer for one in recipe.annotate if one.name == one.layer]
+    for layer in bound.layers:
+        if layer not in measured:
+            problems.add(entry.place, f"{where}.pictures.blur_faces", f"needs {layer}: add it to `annotate`")
+            return None
+    return bound
 
 
 def _with_tokenizer(recipe: Recipe, config: Any) -> Any:

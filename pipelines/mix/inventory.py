@@ -46,6 +46,9 @@ SPLIT_BY: tuple[Kind, ...] = ("near", "exact", "url", "pdq", "image_bytes")
 """The kinds of duplicates whose clusters stay on one side of the split, the widest first."""
 
 STATUS, TOKENS, BYTES = (Column(TOKENS_LAYER, leaf) for leaf in ("status", "tokens", "bytes"))
+OF_MEDIA = ("samples", "pixels")
+"""The units in which media without text can be counted."""
+
 _ID, _CLASS, _MEDIA = (Column(layout.SAMPLES, leaf) for leaf in ("id", "source_class", "media"))
 
 EMPTY = "empty"
@@ -159,7 +162,7 @@ class _ShardCounter:
     def columns(self) -> list[Column]:
         clusters = [Column(layer_of_kind(kind), leaf) for kind in self.kinds for leaf in ("cluster", "size")]
         own = [_ID, _CLASS, STATUS, TOKENS, BYTES, *clusters, *self.pinned.languages, *self.bound.columns]
-        return list(dict.fromkeys([*own, *([_MEDIA] if self.bound.config.unit == "samples" else [])]))
+        return list(dict.fromkeys([*own, *([_MEDIA] if self.bound.config.unit in OF_MEDIA else [])]))
 
     def count(self, number: int, shard: ShardObjects, decisions: ShardDecisions) -> _ShardCounts:
         objects, at = self.pinned.store.objects, 0
@@ -250,6 +253,8 @@ class _ShardCounter:
         unit: Unit = self.bound.config.unit
         if unit == "samples":
             return np.ones(rows, np.int64)
+        if unit == "pixels":
+            return _pixels(block[_MEDIA.name])
         return _numbers(block[(TOKENS if unit == "tokens" else BYTES).name])
 
     def _exclusion_reason(self, block: Mapping[str, pa.Array], units: NDArray[np.int64]) -> NDArray[np.uint8]:
@@ -257,7 +262,7 @@ class _ShardCounter:
         status = pc.dictionary_encode(block[STATUS.name])
         numbers = np.array([self.reasons.index(name) for name in status.dictionary.to_pylist()], np.uint8)
         excluded = numbers[_indices(status)] if len(numbers) else np.zeros(len(units), np.uint8)
-        if self.bound.config.unit == "samples":
+        if self.bound.config.unit in OF_MEDIA:
             media = pc.list_value_length(block[_MEDIA.name]).to_numpy(zero_copy_only=False)
             excluded[(excluded == NO_TEXT) & (media > 0)] = 0
         if self.bound.config.unit != "tokens":
@@ -346,6 +351,20 @@ def _merge_clusters(scratch: Scratch, shards: int, joined: Sequence[Edges]) -> N
         split = np.array(scratch.load(shard, "split"))
         at = np.minimum(np.searchsorted(places, split), len(places) - 1)
         scratch.save(shard, "split", np.where(places[at] == split, first[at], split))
+
+
+def _pixels(media: pa.ListArray) -> NDArray[np.int64]:
+    """The pixels of all pictures of each row; 0 where no size is known."""
+    items = media.flatten()
+    width, height = (
+        pc.fill_null(pc.struct_field(items, name), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+        for name in ("width", "height")
+    )
+    total = np.concatenate([np.zeros(1, np.int64), np.cumsum(width * height)])
+    counts = pc.fill_null(pc.list_value_length(media), 0).to_numpy(zero_copy_only=False)
+    ends = np.cumsum(counts, dtype=np.int64)
+    found: NDArray[np.int64] = total[ends] - total[ends - counts]
+    return found
 
 
 def _numbers(values: pa.Array) -> NDArray[np.int64]:

@@ -1,6 +1,6 @@
 """A mixture's plan and draw in the store: found by their request's key, or made."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -156,13 +156,15 @@ def put_plan(store: Store, planned: NewPlan) -> PlanRecord:
     return record
 
 
-def draw_of(recipe: BoundRecipe, store: Store, generation: Generation, record: PlanRecord) -> Draw:
-    """Return a plan's draw, with the objects of its texts and of the spans of their edits."""
+def draw_of(
+    recipe: BoundRecipe, store: Store, generation: Generation, record: PlanRecord, also: Iterable[str] = ()
+) -> Draw:
+    """Return a plan's draw, with the objects of its texts, of the spans of their edits, and of further layers."""
     layer = recipe.tokens
     assert layer is not None  # a plan is of a mixture
     manifests = {
         name: {row.shard: row for row in store.manifest(generation, name)}
-        for name in dict.fromkeys((layout.SAMPLES, *layer.reads))
+        for name in dict.fromkeys((layout.SAMPLES, *layer.reads, *also))
     }
     return Draw(
         record.plan,

@@ -60,7 +60,8 @@ def export(
     exports = require_exports(recipe)
     edits = recipe.edits
     mixed = mix(recipe, engine, console, sample)
-    draw = draw_of(recipe, mixed.store, mixed.generation, mixed.record)
+    also = [layer for one in exports for layer in one.layers]
+    draw = draw_of(recipe, mixed.store, mixed.generation, mixed.record, also)
     run = StageRun(console, engine, mixed.store)
     run.warm()
 

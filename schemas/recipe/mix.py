@@ -12,7 +12,8 @@ from winnow.schemas.problems import Place, shown
 from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Counted, Matching, NotEmpty, SizeInBytes
 from winnow.schemas.recipe.nodes import MapNode, Scalar
 
-Unit: TypeAlias = Literal["tokens", "bytes", "samples"]
+Unit: TypeAlias = Literal["tokens", "bytes", "samples", "pixels"]
+"""Of texts, tokens and bytes; of pictures, pixels, as their headers say, of the first frame."""
 FamiliesBy: TypeAlias = Literal["family", "group", "paper5"]
 
 MAX_EPOCHS = 1_000

@@ -119,6 +119,7 @@ class Mds:
         description = json.dumps(_description(config), sort_keys=True).encode()
         offsets = ends + 4 + 4 * len(ends) + len(description)
         if offsets[-1] > MAX_BYTES:
+            body.unlink()
             raise ExportError(
                 f"{shard.output}: shard {shard.number} has {int(offsets[-1]):_} bytes, but MDS allows less than 4 GiB; "
                 "set a smaller shard_bytes"

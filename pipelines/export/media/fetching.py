@@ -69,13 +69,20 @@ class Asked:
         source: The rows' source.
         references: The items of each row (`winnow.schemas.rows.samples.MEDIA`).
         changes: What is done to pictures.
-        faces: The boxes found in each item of each row, where faces are to be blurred; null where unmeasured.
+        faces: The boxes that `image.faces` found in each item of each row, where faces are to be blurred; null where it
+            has no value.
     """
 
     source: str
     references: pa.Array
     changes: PictureChanges = field(default_factory=PictureChanges)
-    faces: Sequence[Sequence[Sequence[Box] | None] | None] | None = None
+    faces: pa.Array | None = None
+
+    def boxes(self, row: int, item: int) -> list[Box] | None:
+        """The faces of an item; None where they were not measured."""
+        of_row = None if self.faces is None else self.faces[row].as_py()
+        of_item = None if of_row is None or item >= len(of_row) else of_row[item]
+        return None if of_item is None else [Box(*box) for box in of_item]
 
 
 def fetch_media(sources: PictureSource, asked: Asked, which: NDArray[np.int64], max_bytes: int) -> Iterator[Fetched]:
@@ -134,13 +141,9 @@ def _medium(
     known = mixed_medium(one) | read
     if not is_picture:
         return known
-    faces: Sequence[Box] = ()
-    if asked.changes.blur_faces is not None:
-        of_row = None if asked.faces is None else asked.faces[row]
-        measured = None if of_row is None or item >= len(of_row) else of_row[item]
-        if measured is None:  # null is never safe
-            return Lacking(FACES_UNMEASURED, path, "image.faces has no value for it")
-        faces = measured
+    faces = asked.boxes(row, item) if asked.changes.blur_faces is not None else []
+    if faces is None:  # null is never safe
+        return Lacking(FACES_UNMEASURED, path, "image.faces has no value for it")
     try:
         changed = change(read["bytes"], one["mime"], asked.changes, sources.limits, faces)
     except UnchangeableError as error:

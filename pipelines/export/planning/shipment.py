@@ -23,6 +23,9 @@ from winnow.pipelines.store.generations import Store
 from winnow.schemas.identity import canonical_json, content_name
 from winnow.schemas.mixture import Stratum
 
+FACES = Column("image.faces", "boxes")
+"""Where the boxes of faces are, for exports that blur them."""
+
 
 @dataclass(frozen=True)
 class Destination:
