@@ -331,6 +331,7 @@ def test_assets_come_in_the_order_of_the_operators_that_declare_them_and_no_name
         "lid.176",
         "efficientnet-lite0.features",
         "centerface",
+        "pp-ocrv6-det",
         "toxicity.en",
         "wordlists.core",
         "wordlists.ldnoobw",
