@@ -59,9 +59,12 @@ def _nearest(hashes, order, starts, wanted, radius, found, distance):  # type: i
                 near = value if probe == 0 else value ^ (1 << (probe - 1))
                 for place in range(starts[band, near], starts[band, near + 1]):
                     other = order[band, place]
-                    apart = np.int64(0)
-                    for word in range(4):
-                        apart += np.int64(count_bits(wanted[at, word] ^ hashes[other, word]))
+                    apart = np.int64(count_bits(wanted[at, 0] ^ hashes[other, 0]))
+                    apart += np.int64(count_bits(wanted[at, 1] ^ hashes[other, 1]))
+                    if apart > best:  # as nearly always: no more words are read
+                        continue
+                    apart += np.int64(count_bits(wanted[at, 2] ^ hashes[other, 2]))
+                    apart += np.int64(count_bits(wanted[at, 3] ^ hashes[other, 3]))
                     if apart < best or (apart == best and other < where):
                         best, where = apart, other
         if where >= 0:

@@ -5,12 +5,13 @@ that a layer calls unsafe are reduced to a few blocks of colour, as are those th
 was forgotten is not read. Both the number of pictures and their bytes are limited.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
@@ -29,7 +30,7 @@ from winnow.pipelines.store.tables import read_rows
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation
 
-__all__ = ["BLURRED", "ItemPlace", "Thumbnail", "ThumbnailLimits", "Thumbnails", "picture_source"]
+__all__ = ["BLURRED", "ItemPlace", "Thumbnail", "ThumbnailLimits", "Thumbnails", "picture_source", "unsafe_items"]
 
 NO_SUCH_ITEM: Final = "no_such_item"
 FORGOTTEN: Final = "forgotten"
@@ -182,19 +183,28 @@ class Thumbnails:
         if measured is None:
             return set()
         table = read_rows(self.store.objects, measured.object, rows)
-        columns = [table[name].to_pylist() for name in NSFW_SCORES if name in table.column_names]
         media = read_rows(self.store.objects, measured.samples, rows, ["media"])["media"].combine_chunks()
-        counts: Iterable[int] = pc.list_value_length(media).to_pylist()
-        return {
-            (row, item)
-            for at, (row, count) in enumerate(zip(rows, counts, strict=True))
-            for item in range(count)
-            if not columns or any(self._above(column[at], item) for column in columns)
-        }
+        counts: list[int] = pc.list_value_length(media).to_pylist()
+        found = unsafe_items(table, counts, self.limits.max_nsfw)
+        return {(row, item) for row, items in zip(rows, found, strict=True) for item in items}
 
-    def _above(self, scores: Sequence[float | None] | None, item: int) -> bool:
-        score = scores[item] if scores is not None and item < len(scores) else None
-        return score is None or score > self.limits.max_nsfw
+
+def unsafe_items(measured: pa.Table, counts: Sequence[int], most: float) -> list[set[int]]:
+    """Return, for a few rows, the items that may not be seen: a score that is missing is never safe.
+
+    Args:
+        measured: The rows of the layer `image.nsfw`.
+        counts: How many items each row has.
+        most: The highest score of an item that may be seen.
+    """
+    columns = [measured[name].to_pylist() for name in NSFW_SCORES if name in measured.column_names]
+
+    def unsafe(row: int, item: int) -> bool:
+        lists = [column[row] or () for column in columns]
+        scores = [one[item] if item < len(one) else None for one in lists]
+        return not scores or any(score is None or score > most for score in scores)
+
+    return [{item for item in range(count) if unsafe(row, item)} for row, count in enumerate(counts)]
 
 
 def hidden_behind_blocks(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -12,9 +12,10 @@ from pathlib import Path
 from rich.console import Console
 
 from winnow.filters.duplicates.pdq import MIN_QUALITY, pdq
-from winnow.filters.image.decode.stills import DecodeLimits, UndecodableError, decode, require_decoders
+from winnow.filters.image.decode.stills import DecodeLimits, UndecodableError, require_decoders
 from winnow.filters.web.sniff import sniff
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
+from winnow.pipelines.media.isolation import decode_isolated
 from winnow.pipelines.store import layout
 from winnow.runners.commands.opening import open_place
 from winnow.runners.terminal.tables import print_line
@@ -67,7 +68,7 @@ def _of_folder(folder: Path) -> Iterator[Found]:
                 yield shown, None, "no picture"
                 continue
             try:
-                found = pdq(decode(content, mime, limits).pixels)
+                found = pdq(decode_isolated(content, mime, limits).pixels)
             except UndecodableError as error:
                 yield shown, None, error.reason
                 continue

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from tests.faults.winnow import ended, run_here
@@ -16,6 +17,7 @@ from winnow.pipelines.media.thumbnails import (
     Thumbnails,
     hidden_behind_blocks,
     picture_source,
+    unsafe_items,
 )
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.location import open_store_at
@@ -100,3 +102,11 @@ def test_blocks_leave_nothing_but_a_few_colours() -> None:
     assert blocks.shape == noise.shape
     assert len(np.unique(blocks.reshape(-1, 3), axis=0)) <= BLURRED * BLURRED
     assert hidden_behind_blocks(noise[:1, :1]).shape == (1, 1, 3)
+
+
+def test_a_picture_without_a_score_is_not_seen_and_the_highest_score_counts() -> None:
+    measured = pa.table({"neutral": [[0.9], [0.9] * 3, None], "porn": [[0.1], [0.1, None, 0.1], None]})
+    measured = measured.append_column("sexy", pa.array([[0.2], [0.1, 0.1, 0.21], None]))
+    assert unsafe_items(measured, [1, 3, 2], 0.2) == [set(), {1, 2}, {0, 1}]
+    assert unsafe_items(measured, [2, 3, 0], 0.2) == [{1}, {1, 2}, set()]
+    assert unsafe_items(measured.select(["neutral"]), [1, 1, 0], 0.2) == [{0}, {0}, set()]
