@@ -6,7 +6,7 @@ point of the group `winnow.operators`, named like the operator.
 
 import pkgutil
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
@@ -100,8 +100,8 @@ class Operator:
     """A measurement: the columns it reads and writes, and how it is loaded once per process.
 
     A kernel gets only rows that have every column of `needs` and meet the condition; the others become null rows
-    whose status says why. Its output for a row depends only on that row. The version goes up whenever the
-    output for any row changes.
+    whose status says why. Its output for a row depends only on that row, unless it has `across`. The version goes up
+    whenever the output for any row changes.
     """
 
     name: str
@@ -111,6 +111,9 @@ class Operator:
     reads: Callable[[Any], tuple[str, ...]]  # dotted columns, such as `text`, `samples.url`, `text.language.label`
     writes: Callable[[Any], pa.Schema]
     load: Callable[[Any, Assets], Kernel]
+    across: Callable[[Any, Callable[[], Iterator[pa.RecordBatch]]], Kernel] | None = None
+    """For an operator whose values depend on other rows of the shard: makes the kernel for one shard, given a function
+    that reads all its rows. It may read samples and extracted layers. None: a row's values depend on it alone."""
     needs: tuple[str, ...] = (TEXT,)  # columns that a row must have to be measured; of pictures, none
     assets: Callable[[Any], tuple[str, ...]] = field(default=_nothing)  # names, or paths that the config gives
     declares: tuple[AnyAsset, ...] = ()

@@ -1,6 +1,7 @@
 """The language of each caption by a fastText model, as `text.language` finds it, and the model's own label."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import pyarrow as pa
 
@@ -9,6 +10,7 @@ from winnow.filters.language.identification.heads import best_codes, guesses_of,
 from winnow.filters.language.identification.lid_176 import LID_176
 from winnow.filters.language.identification.model import Normalise, language_model, one_line
 from winnow.filters.operators import STATUS, Assets, Kernel, Operator
+from winnow.schemas.recipe.checks import NotEmpty
 
 WRITES = pa.schema(
     [
@@ -30,13 +32,14 @@ class LanguageConfig:
 
     model: str = LID_176.name  # an asset, or the path of a fastText model
     normalise: Normalise = "line"  # `openlid` for OpenLID
+    captions: Annotated[str, NotEmpty()] = CAPTIONS  # a column with lists of captions, such as caption.page.captions
 
 
 def _load(config: LanguageConfig, assets: Assets) -> Kernel:
     model = language_model(assets.path(config.model))
 
     def kernel(batch: pa.RecordBatch) -> pa.RecordBatch:
-        captions = captions_of(batch)
+        captions = captions_of(batch, config.captions)
         heads = heads_of(captions.texts, _MAX_BYTES)
         guesses = guesses_of(heads, model, config.normalise, 1)
         missing = ~guesses.judged
@@ -59,10 +62,10 @@ OPERATOR = Operator(
     version=1,
     summary="language of each caption by a fastText model, and the model's own label",
     config=LanguageConfig,
-    reads=lambda _: (CAPTIONS, MEDIA),
+    reads=lambda config: (config.captions, MEDIA),
     writes=lambda _: WRITES,
     load=_load,
-    needs=(CAPTIONS,),
+    needs=(MEDIA,),
     assets=lambda config: (config.model,),
     declares=(LID_176,),
     reasons=REASONS,

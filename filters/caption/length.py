@@ -6,6 +6,7 @@ spaces between words such a count of words says nothing: there a length is count
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.language.lexicons.scanning import UNSPACED
 from winnow.filters.language.words import segment
 from winnow.filters.operators import STATUS, Assets, Kernel, Operator
+from winnow.schemas.recipe.checks import NotEmpty
 
 WRITES = pa.schema(
     [
@@ -35,12 +37,14 @@ _WITHOUT_SPACES = UNSPACED | {"Jpan", "Tibt"}
 
 @dataclass(frozen=True, slots=True)
 class LengthConfig:
-    """Nothing to set."""
+    """Which captions are measured."""
+
+    captions: Annotated[str, NotEmpty()] = CAPTIONS  # a column with lists of captions, such as caption.page.captions
 
 
-def length(batch: pa.RecordBatch, _config: LengthConfig) -> pa.RecordBatch:
+def length(batch: pa.RecordBatch, config: LengthConfig) -> pa.RecordBatch:
     """The layer of a batch."""
-    captions = captions_of(batch)
+    captions = captions_of(batch, config.captions)
     texts = texts_of(captions.texts)
     scripts = dominant_scripts(texts.buffer, texts.offsets[:-1], texts.offsets[1:])
     words = np.diff(segment(captions.texts, "whitespace").documents).astype(np.int32)
@@ -59,7 +63,7 @@ def length(batch: pa.RecordBatch, _config: LengthConfig) -> pa.RecordBatch:
 
 
 def _load(config: LengthConfig, _assets: Assets) -> Kernel:
-    return partial(length, _config=config)
+    return partial(length, config=config)
 
 
 OPERATOR = Operator(
@@ -67,9 +71,9 @@ OPERATOR = Operator(
     version=1,
     summary="characters, words and letters of each caption, by its script",
     config=LengthConfig,
-    reads=lambda _: (CAPTIONS, MEDIA),
+    reads=lambda config: (config.captions, MEDIA),
     writes=lambda _: WRITES,
     load=_load,
-    needs=(CAPTIONS,),
+    needs=(MEDIA,),
     reasons=REASONS,
 )

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ import regex
 
 from winnow.filters.caption.lists import CAPTIONS, MEDIA, REASONS, captions_of, listed
 from winnow.filters.operators import STATUS, Assets, Kernel, Operator
+from winnow.schemas.recipe.checks import NotEmpty
 
 URL = "samples.url"
 
@@ -38,7 +39,9 @@ _GIVEN_BY_A_DEVICE = regex.compile(
 
 @dataclass(frozen=True, slots=True)
 class OverlapConfig:
-    """Nothing to set."""
+    """Which captions are measured."""
+
+    captions: Annotated[str, NotEmpty()] = CAPTIONS  # a column with lists of captions, such as caption.page.captions
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +52,9 @@ class _Names:
     words: frozenset[str]
 
 
-def overlap(batch: pa.RecordBatch, _config: OverlapConfig) -> pa.RecordBatch:
+def overlap(batch: pa.RecordBatch, config: OverlapConfig) -> pa.RecordBatch:
     """The layer of a batch."""
-    captions = captions_of(batch)
+    captions = captions_of(batch, config.captions)
     texts: list[str] = captions.texts.to_pylist()
     shares: list[float | None] = []
     named: list[bool] = []
@@ -98,7 +101,7 @@ def _plain(text: str) -> str:
 
 
 def _load(config: OverlapConfig, _assets: Assets) -> Kernel:
-    return partial(overlap, _config=config)
+    return partial(overlap, config=config)
 
 
 OPERATOR = Operator(
@@ -106,9 +109,9 @@ OPERATOR = Operator(
     version=1,
     summary="each caption's overlap with the file's name, and captions that a row repeats",
     config=OverlapConfig,
-    reads=lambda _: (CAPTIONS, MEDIA, URL),
+    reads=lambda config: (config.captions, MEDIA, URL),
     writes=lambda _: WRITES,
     load=_load,
-    needs=(CAPTIONS,),
+    needs=(MEDIA,),
     reasons=REASONS,
 )

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import apache_beam as beam
+import numpy as np
 import pyarrow as pa
 
 from winnow.filters.operators import TEXT, Kernel
@@ -48,6 +50,7 @@ def annotate_shard(
     own_layers = set(task.missing)
     read = (column for bound in pending for column in bound.columns)
     columns = list(dict.fromkeys(column for column in read if column.layer not in own_layers))
+    kernels = {**kernels, **_kernels_of_shard(context, pending, task)}
     texts = sorted({name for bound in pending for name in bound.text} & {column.name for column in columns})
 
     crashed = CrashedPictures(context.store.objects) if context.pictures is not None else None
@@ -67,6 +70,27 @@ def annotate_shard(
     schemas = {bound.layer: bound.schema for bound in pending}
     parts_read = read_parts(context.store, ANNOTATE, task.read, columns, texts)
     write_layers(context.store, task, schemas, parts_read, measured, beat)
+
+
+def _kernels_of_shard(
+    context: AnnotationContext, pending: Sequence[BoundOperator], task: RowLayerTask
+) -> dict[str, Kernel]:
+    """The kernels of operators that look at all rows of the shard first, forgotten ones and bad ones left out."""
+    kernels: dict[str, Kernel] = {}
+    for bound in pending:
+        if bound.operator.across is not None:
+            kernels[bound.layer] = bound.operator.across(bound.config, partial(_rows_of_shard, context, bound, task))
+    return kernels
+
+
+def _rows_of_shard(context: AnnotationContext, bound: BoundOperator, task: RowLayerTask) -> Iterator[pa.RecordBatch]:
+    names = list(bound.operator.reads(bound.config))
+    for part in read_parts(context.store, ANNOTATE, task.read, bound.columns, ()):
+        hidden = np.zeros(part.count, np.bool_)
+        for mask in (part.left_out, part.forgotten):
+            hidden |= False if mask is None else mask
+        batch = pa.RecordBatch.from_arrays([part.columns[name] for name in names], names=names)
+        yield batch.filter(pa.array(~hidden)) if hidden.any() else batch
 
 
 def _measured(

@@ -28,9 +28,9 @@ class Captions:
     statuses: list[str]  # of the rows
 
 
-def captions_of(batch: pa.RecordBatch) -> Captions:
-    """The captions in a batch with the columns `CAPTIONS` and `MEDIA`."""
-    captions = batch.column(CAPTIONS)
+def captions_of(batch: pa.RecordBatch, column: str = CAPTIONS) -> Captions:
+    """The captions in a column of a batch that has `MEDIA` too; null is none."""
+    captions = batch.column(column)
     counts = pc.fill_null(captions.value_lengths(), 0).to_numpy(zero_copy_only=False)
     media = pc.fill_null(batch.column(MEDIA).value_lengths(), 0).to_numpy(zero_copy_only=False)
     absent = np.where(media > 0, NO_CAPTIONS, NO_MEDIA)
