@@ -18,7 +18,7 @@ setup: .venv/ready  ## make .venv with winnow (editable), its tools and its mode
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	$(BIN)/winnow assets fetch
-	$(BIN)/winnow assets fetch centerface efficientnet-lite0.features pp-ocrv6-det  # of operators that look at pictures
+	$(BIN)/winnow assets fetch centerface efficientnet-lite0.features nsfwjs.inception-v3 pp-ocrv6-det  # of operators that look at pictures
 	touch $@
 
 demo: setup  ## take the bundled crawl through every stage, ending in a mixture and a report
