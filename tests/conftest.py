@@ -12,6 +12,7 @@ from hypothesis import settings
 
 from tests.inline_engine import INLINE, launched, mixes_yield_and_return, origin_of_hints, specs_of
 from tests.property_sizes import QUICK_EXAMPLES, THOROUGH
+from winnow.pipelines.assets import AssetError, lookup
 from winnow.runners.engines.local import Local
 
 settings.register_profile("quick", max_examples=QUICK_EXAMPLES, deadline=None)
@@ -47,6 +48,15 @@ def pytest_collection() -> Iterator[None]:
         gc.collect()
         gc.freeze()
         gc.enable()
+
+
+@pytest.fixture(scope="session")
+def lid_model() -> None:
+    """Skip tests that identify languages where the model has not been fetched."""
+    try:
+        lookup("lid.176")
+    except AssetError as error:
+        pytest.skip(str(error))  # it ends with the command to run
 
 
 @pytest.fixture(autouse=True)

@@ -24,6 +24,8 @@ SIGNATURE_LAYERS: Mapping[Kind, str] = {
 }
 """The signature layer of each kind of duplicates."""
 
+DIGEST = SIGNATURE_LAYERS["exact"]
+
 
 @dataclass(frozen=True, slots=True)
 class NearSettings:
@@ -67,6 +69,12 @@ def near_settings(config: NearConfig) -> NearSettings:
     )
 
 
+def compares_digests(recipe: Recipe) -> bool:
+    """Whether equal addresses are found and no kind compares texts, so that the guard needs digests of them."""
+    config = recipe.dedupe
+    return config is not None and config.url is not None and config.exact is None and config.near is None
+
+
 def signature_entries(recipe: Recipe) -> tuple[tuple[OperatorEntry, str], ...]:
     """Return the measurements that the search for duplicates needs."""
     config = recipe.dedupe
@@ -78,6 +86,8 @@ def signature_entries(recipe: Recipe) -> tuple[tuple[OperatorEntry, str], ...]:
     if config.url is not None:
         settings = asdict(config.url.canonical)
         wanted.append(("url", {name: value for name, value in settings.items() if value is not None}))
+    if compares_digests(recipe) and all(entry.name != DIGEST or entry.layer != DIGEST for entry in recipe.annotate):
+        wanted.append(("exact", {}))
     if config.near is not None:
         try:
             near = near_settings(config.near)

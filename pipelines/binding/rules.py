@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from winnow.filters.operators import operator_names
-from winnow.pipelines.binding.duplicates import duplicate_kinds
+from winnow.pipelines.binding.duplicates import DIGEST, compares_digests, duplicate_kinds
 from winnow.pipelines.binding.preferences import bind_preferences
 from winnow.pipelines.binding.rule_presets import ProgramRule, expand_rules
 from winnow.pipelines.binding.threshold_tables import ThresholdTables
@@ -130,7 +130,8 @@ def _bind_choice(recipe: Recipe, known: Mapping[str, ColumnInfo], columns: Mappi
             unknown = f"there is no source {shown(one.name)}{suggestion(one.name, sources)}"
             problems.add(config.place, f"dedupe.guard.sources.{one.name}", unknown)
     problems.stop_if_any()
-    return Choice(kinds, preferences, sources, config)
+    digest = Column(DIGEST, "digest") if compares_digests(recipe) else None
+    return Choice(kinds, preferences, sources, config, digest)
 
 
 def _program(

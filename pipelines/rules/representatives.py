@@ -36,6 +36,7 @@ MAX_NAMED = 100  # the most clusters above the cap that alarms name
 _MAX_HELD = 10_000  # the most such clusters in memory, before accepted ones are removed
 
 _MEMORY = "1GiB"  # for sorting; the rest spills to a temporary folder
+_TEXT = "text"  # the columns of texts' digests
 ROW_BITS = 32  # of a place: the number of a shard, then that of a row in it
 
 ITEMS = pa.schema([pa.field(name, pa.uint64()) for name in ("place", "item", "high", "low", "all_items")])
@@ -52,6 +53,7 @@ class Choice:
     preferences: tuple[BoundPreference, ...]
     sources: tuple[str, ...]  # in the recipe's order
     config: DedupeConfig
+    digest: Column | None = None  # of the text, where no kind compares the texts of equal addresses
 
     @property
     def max_cluster(self) -> Mapping[Kind, int]:
@@ -85,6 +87,7 @@ class Choice:
         for kind in self.kinds:
             found += [Column(layer_of_kind(kind), leaf) for leaf in _leaves(kind)]
         found += [one.column for one in self.preferences if one.column is not None]
+        found += [] if self.digest is None else [self.digest]
         return tuple(dict.fromkeys(found))
 
 
@@ -102,8 +105,8 @@ class LargeCluster:
 class UnequalTexts:
     """How many of the rows that are replaced by one of the same address hold another text than that one.
 
-    Texts are another if they are neither equal nor near duplicates, by the kinds that the recipe searches for. Rows
-    without a text are not compared.
+    Texts are another if they are neither equal nor near duplicates, by the kinds that the recipe searches for; if it
+    searches for no kind of text, their digests differ. Rows without a text are not compared.
     """
 
     compared: int = 0
@@ -321,8 +324,9 @@ class RepresentativeChooser:
         return places, high, low
 
     def _compared_texts(self) -> UnequalTexts:
-        """Compare the texts of replaced rows with those of the rows that stay, by their other clusters."""
-        others = [kind for kind in self._choice.of_rows if kind != "url"]
+        """Compare the texts of replaced rows with those of the rows that stay, by their other clusters or digests."""
+        others: list[str] = [kind for kind in self._choice.of_rows if kind != "url"]
+        others += [] if self._choice.digest is None else [_TEXT]
         if not others:
             return NONE_COMPARED
         known = " OR ".join(f"(gone.{kind}_high IS NOT NULL AND stays.{kind}_high IS NOT NULL)" for kind in others)
@@ -365,7 +369,8 @@ def _preference_names(choice: Choice) -> list[str]:
 
 def _schema(choice: Choice) -> pa.Schema:
     names = ["place", *_preference_names(choice), "id_high", "id_low"]
-    names += [f"{kind}_{word}" for kind in choice.of_rows for word in ("high", "low")]
+    compared = (*choice.of_rows, *(() if choice.digest is None else (_TEXT,)))
+    names += [f"{kind}_{word}" for kind in compared for word in ("high", "low")]
     return pa.schema([pa.field(name, pa.uint64()) for name in names])
 
 
@@ -411,10 +416,11 @@ def _candidate_batch(
         keys = _keys(one, choice, block, taken, source)
         columns.append(pa.array(keys))
     columns += [pa.array(words) for words in words_of(block["samples.id"].take(taken))]
-    for kind in choice.of_rows:
-        clusters = block[f"{layer_of_kind(kind)}.cluster"].take(taken)  # a row's own id if it is alone
-        missing = clusters.is_null().to_numpy(zero_copy_only=False)
-        columns += [pa.array(words, mask=missing) for words in words_of(clusters)]
+    names = [f"{layer_of_kind(kind)}.cluster" for kind in choice.of_rows]  # a row's own id if it is alone
+    for name in (*names, *(() if choice.digest is None else (choice.digest.name,))):
+        values = block[name].take(taken)
+        missing = values.is_null().to_numpy(zero_copy_only=False)
+        columns += [pa.array(words, mask=missing) for words in words_of(values)]
     return pa.RecordBatch.from_arrays(columns, schema=_schema(choice))
 
 

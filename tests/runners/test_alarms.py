@@ -91,6 +91,12 @@ dedupe: {url: {}, exact: {}, guard: {min_rows: 20, max_loss: 1}}
     said, accept = capsys.readouterr().err.splitlines()
     assert "53 of 54 samples (98.1 %) that are dropped for an equal address hold another text" in said
     assert accept.endswith("write under 'dedupe': guard: {max_loss: 1, max_unequal: 0.982, min_rows: 20}")
+    without_exact = tmp_path / "without_exact.yaml"  # texts are compared for the guard alone
+    without_exact.write_text(recipe.read_text().replace(" exact: {},", ""))
+    assert main(["run", str(without_exact), "--workers", "1"]) == 0
+    capsys.readouterr()
+    assert main(["plan", str(without_exact)]) == 1
+    assert "53 of 54 samples (98.1 %) that are dropped for an equal address" in capsys.readouterr().err
     recipe.write_text(recipe.read_text().replace("max_loss: 1}", "max_loss: 1, max_unequal: 0.982}"))
     assert main(["plan", str(recipe)]) == 0
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from tests.filters.caption.rows import Row, batch, layer, measured, medium
 from tests.property_sizes import scaled
 from winnow.filters.operators import find_operator
-from winnow.pipelines.assets import AssetError, lookup
 
 FOLDER = Path(__file__).parent / "golden"
 NAMES = ("language", "length", "overlap")
@@ -24,12 +23,7 @@ ROWS: tuple[Row, ...] = (
 )
 
 
-@pytest.fixture(scope="session", autouse=True)
-def model() -> None:
-    try:
-        lookup("lid.176")
-    except AssetError as error:
-        pytest.skip(str(error))  # it ends with the command to run
+pytestmark = pytest.mark.usefixtures("lid_model")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -11,7 +11,7 @@ import pytest
 from tests.filters.caption.rows import Row, batch, layer
 from winnow.filters.image.geometry import WRITES
 from winnow.filters.presets import find_preset
-from winnow.pipelines.assets import AssetError, AssetFiles, lookup
+from winnow.pipelines.assets import AssetFiles
 
 CAPTIONS = {
     "eng": [
@@ -63,12 +63,7 @@ JUNK = [
 ]
 
 
-@pytest.fixture(scope="session", autouse=True)
-def model() -> None:
-    try:
-        lookup("lid.176")
-    except AssetError as error:
-        pytest.skip(str(error))  # it ends with the command to run
+pytestmark = pytest.mark.usefixtures("lid_model")
 
 
 Picture = tuple[int, int, int]  # width, height, bytes

@@ -13,7 +13,7 @@ import pytest
 
 from winnow.filters.operators import find_operator
 from winnow.filters.presets import find_preset, find_table
-from winnow.pipelines.assets import AssetError, AssetFiles, lookup
+from winnow.pipelines.assets import AssetFiles
 from winnow.schemas.thresholds import lookup as look_up
 
 UDHR: dict[str, Any] = json.loads(lzma.decompress(Path("runners/demo/udhr.json.xz").read_bytes()))
@@ -25,12 +25,7 @@ LAYERS = ("fineweb", "fineweb2", "gopher")
 TABLES = ("multilingual", "fineweb2")
 
 
-@pytest.fixture(scope="session", autouse=True)
-def model() -> None:
-    try:
-        lookup("lid.176")
-    except AssetError as error:
-        pytest.skip(str(error))  # it ends with the command to run
+pytestmark = pytest.mark.usefixtures("lid_model")
 
 
 def struct(columns: dict[str, pa.Array]) -> pa.StructArray:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.property_sizes import scaled
 from winnow.filters.operators import Assets, find_operator
 from winnow.filters.text.language import OPERATOR, Config
-from winnow.pipelines.assets import AssetError, AssetFiles, lookup
+from winnow.pipelines.assets import AssetFiles, lookup
 from winnow.schemas.errors import WinnowError
 
 ROOT = Path(__file__).parents[3]
@@ -27,12 +27,7 @@ RUSSIAN = "Все люди рождаются свободными и равны
 CHEROKEE = "ᏂᎦᏓ ᎠᏂᏴᏫ ᏂᎨᎫᏓᎸᎾ ᎠᎴ ᎤᏂᏠᏱ ᎤᎾᏕᎿ ᏚᏳᎧᏛ ᎨᏒᎢ."
 
 
-@pytest.fixture(scope="session", autouse=True)
-def model() -> None:
-    try:
-        lookup("lid.176")
-    except AssetError as error:
-        pytest.skip(str(error))  # it ends with the command to run
+pytestmark = pytest.mark.usefixtures("lid_model")
 
 
 class OneFile(Assets):
