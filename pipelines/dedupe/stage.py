@@ -19,7 +19,7 @@ from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.records import Generation, ShardRecord
 from winnow.schemas.rows.duplicates import OF_ITEMS, Kind, layer_of_kind
 
-VERSIONS: Mapping[Kind, int] = {"exact": 2, "url": 2, "near": 2, "image_bytes": 3, "pdq": 3}
+VERSIONS: Mapping[Kind, int] = {"exact": 2, "url": 2, "near": 2, "image_bytes": 4, "pdq": 4}
 """The version of everything that decides the values of a kind's layer, given the signatures."""
 
 _HASH_BYTES = 32

@@ -69,15 +69,16 @@ def _item_rows(
     offsets = np.concatenate([[0], np.cumsum(counts)])
     of, number = rows_and_items(counts)
     columns = _node_columns(statuses.items, item_ids(ids.take(pa.array(of)), number), found, offsets[rows] + items)
-    matched = np.zeros(len(counts), np.bool_)
-    matched[rows] = True
+    duplicated = np.bincount(rows, minlength=len(counts))
+    matched = duplicated > 0
     row_statuses = pc.if_else(pa.array(matched), OK, pc.if_else(pc.equal(statuses.rows, OK), UNMATCHED, statuses.rows))
     starts, listed = pa.array(offsets, pa.int32()), pa.array(statuses.counts < 0)
     lists = {
         "items" if name == "status" else name: pa.ListArray.from_arrays(starts, column, mask=listed)
         for name, column in columns.items()
     }
-    return _batch(schema, {**lists, "status": row_statuses})
+    share = pa.array(duplicated / np.maximum(counts, 1), mask=counts == 0)
+    return _batch(schema, {**lists, "status": row_statuses, "share": share})
 
 
 def _node_columns(

@@ -44,7 +44,7 @@ def read_clusters(
         store: The store.
         kind: The kind of duplicates.
         objects: The shard's objects of the layer and of the samples.
-        columns: The columns that the layer has, without the status of rows.
+        columns: The columns that the layer has, without those of `OF_ROWS`.
         hidden: Forgotten rows, which are read as neutral ones.
     """
     layer, start = layer_of_kind(kind), 0

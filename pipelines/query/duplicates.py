@@ -26,7 +26,16 @@ from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.errors import RecipeError, StoreError
 from winnow.schemas.languages.counts import LANGUAGE_LAYER
 from winnow.schemas.records import Generation
-from winnow.schemas.rows.duplicates import HASH_BITS, ID_BYTES, KINDS, OF_ITEMS, Kind, layer_of_kind, schema_of_kind
+from winnow.schemas.rows.duplicates import (
+    HASH_BITS,
+    ID_BYTES,
+    KINDS,
+    OF_ITEMS,
+    OF_ROWS,
+    Kind,
+    layer_of_kind,
+    schema_of_kind,
+)
 
 T = TypeVar("T")
 
@@ -148,7 +157,7 @@ class Browser:
         if not said["items"]:  # the row's status says why
             lacking = dict.fromkeys(("cluster", "size", "matched"))
             return (_membership(kind, {**said, **lacking, "hashes": None, "distance": None}, None, place.id),)
-        columns = {name: values for name, values in said.items() if name != "status"}
+        columns = {name: values for name, values in said.items() if name not in OF_ROWS}
         lines = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
         own = pa.array([bytes.fromhex(place.id)] * len(lines), pa.binary(ID_BYTES))
         ids = item_ids(own, np.arange(len(lines))).to_pylist()
@@ -208,7 +217,7 @@ class Browser:
                     f"{self.store.root}: {shard.object} lacks the column {lacking[0]} of duplicates; run 'winnow "
                     "audit' to see what else is damaged"
                 )
-            self._known[key] = [name for name in there if name != "status"]
+            self._known[key] = [name for name in there if name not in OF_ROWS]
         return self._known[key]
 
     @cached_property

@@ -57,6 +57,7 @@ NEAR = pa.schema(
 
 _ITEM_CLUSTER = [
     pa.field("status", pa.string(), nullable=False),  # of the row: `ok` if one of its items has duplicates
+    pa.field("share", pa.float64()),  # of the row's items that have duplicates; null if it has no items
     pa.field("items", pa.list_(pa.string())),  # the status of each item
     pa.field("cluster", pa.list_(pa.binary(ID_BYTES))),  # the smallest id of an item in the cluster
     pa.field("size", pa.list_(pa.int64())),  # items in the cluster; 1 without duplicates
@@ -64,7 +65,7 @@ _ITEM_CLUSTER = [
 ]
 
 ITEM_GROUPS = pa.schema(_ITEM_CLUSTER)
-"""`dedupe.image_bytes`: lists, aligned with the row's media. A list is null if none of the row's items could be
+"""`dedupe.image_bytes`: but for `OF_ROWS`, lists, aligned with the row's media. They are null where the items were not
 compared for a reason that concerns the row (`forgotten`, or not measured)."""
 
 PDQ = pa.schema(
@@ -75,6 +76,9 @@ PDQ = pa.schema(
     ]
 )
 """`dedupe.pdq`: lists, as in `ITEM_GROUPS`."""
+
+OF_ROWS: Final = ("status", "share")
+"""The columns of layers of items that say something of the row."""
 
 OF_ITEMS: Final[frozenset[Kind]] = frozenset({"image_bytes", "pdq"})
 """The kinds that compare the items of rows; the others compare rows."""

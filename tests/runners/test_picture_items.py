@@ -26,7 +26,9 @@ store: {path: store, seed: 7, shard_rows: SHARD_ROWS}
 sources:
   albums: {root: albums, files: ["*.tar"], class: public}
 dedupe: {image_bytes: {}, pdq: {}, representative: [id]}
-keep: [{drop: list_max(dedupe.pdq.size) > 4, reason: everywhere, when_null: keep}]
+keep:
+  - {drop: list_max(dedupe.pdq.size) > 4, reason: everywhere, when_null: keep}
+  - {drop: dedupe.pdq.share >= 0.75, reason: mostly_elsewhere, when_null: keep}
 """
 SCENES = 14
 Node = tuple[bytes, int]  # a row's id, and an item's number
@@ -100,7 +102,7 @@ def layer(folder: Path, kind: str) -> dict[Node, dict[str, Any]]:
     """What the layer says of each item."""
     found = {}
     for identity, row in zip(table(folder, "samples")["id"].to_pylist(), rows(folder, kind), strict=True):
-        lists = {name: values for name, values in row.items() if name != "status"}
+        lists = {name: values for name, values in row.items() if name not in ("status", "share")}
         assert len({len(values) for values in lists.values()}) == 1
         for item, values in enumerate(zip(*lists.values(), strict=True)):
             found[identity, item] = dict(zip(lists, values, strict=True))
@@ -179,6 +181,7 @@ def test_items_cluster_as_all_pairs_of_items_say(store: Path, kind: str) -> None
         statuses = row["items"]
         first = "ok" if "ok" in statuses else "unmatched" if "unmatched" in statuses else statuses[0]
         assert row["status"] == first
+        assert row["share"] == statuses.count("ok") / len(statuses)
 
 
 def decided(folder: Path) -> dict[bytes, tuple[str, bytes | None]]:
@@ -202,8 +205,13 @@ def test_a_row_is_dropped_if_all_its_items_are_in_rows_that_are_kept_before_it(s
                 covered = {**dict.fromkeys((one for one in clusters if one), row), **covered}
     several = {identity for identity, item in layer(store, "pdq") if item > 0}
     found = decided(store)
-    assert {row: why for row, why in found.items() if why[0] != "everywhere"} == expected
-    assert {why for why, _ in found.values()} == {"duplicate_image_bytes", "duplicate_pdq", "everywhere"}
+    assert {row: why for row, why in found.items() if why[0].startswith("duplicate")} == expected
+    assert {why for why, _ in found.values()} == {
+        "duplicate_image_bytes",
+        "duplicate_pdq",
+        "everywhere",
+        "mostly_elsewhere",
+    }
     assert several & set(expected)
     assert_clean(store)
 
@@ -211,7 +219,7 @@ def test_a_row_is_dropped_if_all_its_items_are_in_rows_that_are_kept_before_it(s
 def test_other_shards_order_and_workers_give_the_same_values(store: Path, tmp_path: Path) -> None:
     write(tmp_path, "a", FIRST, order=1)
     write(tmp_path, "b", SECOND, order=2)
-    searched(tmp_path, shard_rows=5, workers=3)
+    searched(tmp_path, shard_rows=14, workers=3)
     for kind in ("image_bytes", "pdq"):
         assert layer(tmp_path, kind) == layer(store, kind)
     assert decided(tmp_path) == decided(store)
