@@ -54,11 +54,11 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return whole
 
 
-def searched(pictures: Path, name: str, shard_rows: int = 4, workers: int = 1) -> Path:
+def searched(pictures: Path, name: str, shard_rows: int = 4) -> Path:
     folder = pictures / name
     folder.mkdir()
     (folder / "recipe.yaml").write_text(RECIPE.replace("SHARD_ROWS", str(shard_rows)))
-    ended(run_here(folder, "run", "recipe.yaml", "--workers", str(workers)))
+    ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
     return folder
 
 
