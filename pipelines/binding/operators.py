@@ -25,6 +25,7 @@ from winnow.filters.presets import find_preset
 from winnow.pipelines.annotate.rows import layer_schema
 from winnow.pipelines.assets import asset_digest, asset_path, known_asset, require_file
 from winnow.pipelines.binding.duplicates import duplicate_kinds, signature_entries
+from winnow.pipelines.binding.sources import decode_limits
 from winnow.pipelines.query.columns import MEDIA, Column, column_of, leaves
 from winnow.pipelines.store import layout
 from winnow.schemas.assets import AnyAsset
@@ -295,7 +296,7 @@ def _bind(
         text=recipe.text,
         assets=bind_assets(recipe, partial(operator.assets, config), operator.declares, entry.place, where),
         max_text_bytes=min(recipe.limits.max_text_bytes, MAX_KERNEL_BYTES // operator.memory),
-        decoding=DecodeLimits(recipe.limits.max_body_bytes, recipe.limits.max_image_pixels),
+        decoding=decode_limits(recipe),
         columns=tuple(column for column in columns if column is not None),
         input_schema=_ITEMS.get(operator.reads(config))
         or pa.schema([(name, _type(name, known)) for name in operator.reads(config)]),

@@ -77,6 +77,19 @@ def read_limits(recipe: Recipe) -> ReadLimits:
     )
 
 
+def decode_limits(recipe: Recipe) -> DecodeLimits:
+    """Return what decoding a picture may cost."""
+    limits = recipe.limits
+    return DecodeLimits(
+        max_bytes=limits.max_body_bytes,
+        max_pixels=limits.max_image_pixels,
+        max_frames=limits.max_image_frames,
+        max_scans=limits.max_image_scans,
+        max_exif_bytes=limits.max_exif_bytes,
+        max_icc_bytes=limits.max_icc_bytes,
+    )
+
+
 def bind_known_harm(recipe: Recipe) -> KnownHarm | None:
     """Return the recipe's lists of known harm; RecipeError if one cannot be read or needs a package."""
     if not recipe.known_harm:
@@ -90,8 +103,7 @@ def bind_known_harm(recipe: Recipe) -> KnownHarm | None:
         except OSError as error:
             raise RecipeError(f"known_harm: {one.name}: {file}: {error.strerror or error}") from None
         files.append(HarmListFile(one.name, file, digest, one.kind, one.radius, one.min_quality))
-    limits = DecodeLimits(recipe.limits.max_body_bytes, recipe.limits.max_image_pixels)
-    harm = KnownHarm(tuple(files), limits)
+    harm = KnownHarm(tuple(files), decode_limits(recipe))
     if "pdq" in harm.kinds:
         require_decoders()
     return harm

@@ -320,6 +320,10 @@ class Limits:
     batch_bytes: Annotated[int, Between(1 << 10, 1 << 30)] = 8 << 20
     max_text_bytes: Annotated[int, Between(1 << 10, 1 << 30)] = 64 << 20
     max_image_pixels: Annotated[int, Between(1, 1 << 30)] = 100_000_000
+    max_image_frames: Annotated[int, Between(1, 1 << 30)] = 10_000
+    max_image_scans: Annotated[int, Between(1, 1 << 20)] = 100
+    max_exif_bytes: Annotated[int, Between(1, 1 << 30)] = 1 << 20
+    max_icc_bytes: Annotated[int, Between(1, 1 << 30)] = 4 << 20
 
 
 class _Named(Protocol):

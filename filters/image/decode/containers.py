@@ -14,6 +14,7 @@ __all__ = [
     "FRAME_MARKERS",
     "MOST_LOOKS",
     "Bytes",
+    "CutError",
     "HeldBytes",
     "Part",
     "UnreadableError",
@@ -27,6 +28,7 @@ __all__ = [
     "tiff_entries",
     "tiff_following",
     "tiff_numbers",
+    "tiff_order",
     "tiff_start",
 ]
 
@@ -72,6 +74,10 @@ class UnreadableError(Exception):
     """The file ends early, is not what its format demands, or takes too many looks."""
 
 
+class CutError(UnreadableError):
+    """The file ends before what was looked for."""
+
+
 class Part(NamedTuple):
     """A part of a file: its kind, and the range of its content."""
 
@@ -100,7 +106,7 @@ class Walk:
             raise UnreadableError
         found = self._image.at(offset, count)
         if len(found) < count:
-            raise UnreadableError
+            raise CutError
         return found
 
     def unpack(self, layout: str, offset: int) -> tuple[int, ...]:
@@ -233,7 +239,10 @@ def _directory(walk: Walk, at: int) -> tuple[str, int, int, int]:
 
 
 def tiff_entries(walk: Walk, at: int) -> Iterator[tuple[int, Part]]:
-    """The tags of the directory of a TIFF file or EXIF data at a place, each with where its values are."""
+    """The tags of the directory of a TIFF file or EXIF data at a place, each with where its values are.
+
+    The kind of a part is the layout of whole numbers for `struct`, or empty.
+    """
     order, start, count, step = _directory(walk, at)
     pointer = "Q" if step == 20 else "I"
     held = struct.calcsize(pointer)
@@ -244,7 +253,12 @@ def tiff_entries(walk: Walk, at: int) -> Iterator[tuple[int, Part]]:
         place = entry + 4 + held
         if size > held:
             (place,) = walk.unpack(order + pointer, place)
-        yield tag, Part(b"", place, size)
+        yield tag, Part(_TIFF_NUMBERS.get(kind, "").encode(), place, size)
+
+
+def tiff_order(walk: Walk) -> str:
+    """The order of bytes of a TIFF file, for `struct`."""
+    return _tiff_kind(walk)[0]
 
 
 def _tiff_kind(walk: Walk) -> tuple[str, bool]:

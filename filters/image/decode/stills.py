@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.filters.extras import required_package
+from winnow.filters.image.decode.claims import frames_within, is_cut, metadata_sizes, scans_of
 from winnow.filters.image.decode.containers import HeldBytes
 from winnow.filters.image.decode.headers import image_size
 from winnow.filters.image.decode.orientation import orientation_of, upright
@@ -29,7 +30,10 @@ __all__ = [
     "DECODER",
     "REASONS",
     "TOO_LARGE",
+    "TOO_MANY_FRAMES",
     "TOO_MANY_PIXELS",
+    "TOO_MANY_SCANS",
+    "TOO_MUCH_METADATA",
     "TRUNCATED",
     "UNSUPPORTED",
     "DecodeLimits",
@@ -43,12 +47,24 @@ __all__ = [
 
 TOO_LARGE: Final = "too_large"
 TOO_MANY_PIXELS: Final = "too_many_pixels"
+TOO_MANY_FRAMES: Final = "too_many_frames"
+TOO_MANY_SCANS: Final = "too_many_scans"
+TOO_MUCH_METADATA: Final = "too_much_metadata"
 TRUNCATED: Final = "truncated"
 DAMAGED: Final = "damaged"
 UNSUPPORTED: Final = "unsupported"
-REASONS: Final = (TOO_LARGE, TOO_MANY_PIXELS, TRUNCATED, DAMAGED, UNSUPPORTED)
+REASONS: Final = (
+    TOO_LARGE,
+    TOO_MANY_PIXELS,
+    TOO_MANY_FRAMES,
+    TOO_MANY_SCANS,
+    TOO_MUCH_METADATA,
+    TRUNCATED,
+    DAMAGED,
+    UNSUPPORTED,
+)
 
-DECODER: Final = 1
+DECODER: Final = 2
 """Goes up whenever a picture is decoded to other pixels, or another one is refused."""
 
 _FORMATS: Final = {  # Pillow's plug-in for each sniffed type; no other is tried
@@ -69,6 +85,10 @@ class DecodeLimits:
 
     max_bytes: int = 64 << 20
     max_pixels: int = 100_000_000  # 300 MB decoded
+    max_frames: int = 10_000  # or pages; only the first is decoded
+    max_scans: int = 100  # of JPEG, each of which may go over every pixel; progressive files have about ten
+    max_exif_bytes: int = 1 << 20
+    max_icc_bytes: int = 4 << 20  # the largest profiles of printers have some 3 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +135,22 @@ def decode(
         raise UndecodableError(UNSUPPORTED, mime)
     if len(content) > limits.max_bytes:
         raise UndecodableError(TOO_LARGE, f"{len(content):,} bytes of at most {limits.max_bytes:,}")
-    claimed = image_size(HeldBytes(content), mime)
+    held = HeldBytes(content)
+    claimed = image_size(held, mime)
     if claimed is None:
         raise UndecodableError(DAMAGED, "its header gives no size")
     _check_pixels(claimed.width, claimed.height, limits)
+    _check_claims(content, mime, limits)
     if mime == "image/jpeg":
         pixels, height, width = _jpeg(content, limits, side, room)
-        turned = orientation_of(HeldBytes(content), mime)
+        turned = orientation_of(held, mime)
     else:
         pixels, turned = _by_pillow(content, mime, limits)
         height, width = pixels.shape[:2]
+    if sorted((height, width)) != sorted((claimed.height, claimed.width)):  # Pillow turns TIFF
+        raise UndecodableError(
+            DAMAGED, f"it has {width} x {height} pixels, its header {claimed.width} x {claimed.height}"
+        )
     if turned > 4:
         height, width = width, height
     return Still(upright(pixels, turned), height, width)
@@ -139,6 +165,24 @@ def require_decoders() -> None:
 def _check_pixels(width: int, height: int, limits: DecodeLimits) -> None:
     if width * height > limits.max_pixels:
         raise UndecodableError(TOO_MANY_PIXELS, f"{width:,} x {height:,} of at most {limits.max_pixels:,} pixels")
+
+
+def _check_claims(content: bytes, mime: str, limits: DecodeLimits) -> None:
+    """Refuses what no picture needs, before a decoder holds it."""
+    held = HeldBytes(content)
+    if not frames_within(held, mime, limits.max_frames):
+        raise UndecodableError(TOO_MANY_FRAMES, f"more than {limits.max_frames:,}")
+    if (scans := scans_of(content, mime)) > limits.max_scans:
+        raise UndecodableError(TOO_MANY_SCANS, f"{scans:,} of at most {limits.max_scans:,}")
+    sizes = metadata_sizes(held, mime, limits.max_icc_bytes)
+    for kind, size, most in (
+        ("EXIF data", sizes.exif, limits.max_exif_bytes),
+        ("the colour profile", sizes.icc, limits.max_icc_bytes),
+    ):
+        if size > most:
+            raise UndecodableError(TOO_MUCH_METADATA, f"{kind}: more than {most:,} bytes")
+    if is_cut(held, mime):
+        raise UndecodableError(TRUNCATED, "it ends before what it announces")
 
 
 def _jpeg(

@@ -1,0 +1,152 @@
+"""What a picture's file claims, checked before any pixel is decoded: frames, scans, metadata, and that it is all there.
+
+A decoder takes the first frame and leaves what follows, so it does not notice that a later frame, or the mark of the
+end, is missing. What cannot be known within a bounded number of looks is not held against a file.
+"""
+
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import Final
+
+from winnow.filters.image.decode.containers import (
+    Bytes,
+    CutError,
+    Part,
+    UnreadableError,
+    Walk,
+    boxes_at,
+    gif_blocks,
+    jpeg_segments,
+    png_chunks,
+    riff_chunks,
+    tiff_entries,
+    tiff_following,
+    tiff_order,
+    tiff_start,
+)
+from winnow.filters.image.decode.frames import MOST_BLOCKS, image_frames
+from winnow.filters.image.metadata.heif_items import items
+
+__all__ = ["MetadataSizes", "frames_within", "is_cut", "metadata_sizes", "scans_of"]
+
+_SCAN: Final = b"\xff\xda"
+_EXIF: Final = (b"\xe1", b"Exif\0\0")
+_ICC: Final = (b"\xe2", b"ICC_PROFILE\0")
+_ICC_TAG: Final = 34675
+_PLACES: Final = {273: 279, 324: 325}  # tags of TIFF: where strips or tiles are, and how long
+_MOST_TABLE_BYTES: Final = 1 << 20  # of such a list; a longer one is not read
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataSizes:
+    """The bytes of a file's EXIF data and colour profile, unpacked."""
+
+    exif: int = 0
+    icc: int = 0
+
+
+def frames_within(image: Bytes, mime: str, most: int) -> bool:
+    """Whether a file has no more frames or pages than this, as far as they can be counted."""
+    frames = image_frames(image, mime)
+    return frames is None or frames <= most
+
+
+def scans_of(content: bytes, mime: str) -> int:
+    """How often a decoder of JPEG goes over all pixels, at most: metadata may hold a picture with scans of its own."""
+    return content.count(_SCAN) if mime == "image/jpeg" else 0
+
+
+def metadata_sizes(image: Bytes, mime: str, most: int) -> MetadataSizes:
+    """How large the metadata are that decoders hold; packed ones are unpacked up to a little more than `most`."""
+    walk = Walk(image)
+    exif = icc = 0
+    try:
+        if mime == "image/jpeg":
+            for part in jpeg_segments(walk):
+                exif += part.size if _begins(walk, part, *_EXIF) else 0
+                icc += part.size if _begins(walk, part, *_ICC) else 0
+        elif mime == "image/png":
+            for part in png_chunks(walk):
+                exif += part.size if part.kind == b"eXIf" else 0
+                icc += _unpacked(walk, part, most) if part.kind == b"iCCP" else 0
+        elif mime == "image/webp":
+            for part in riff_chunks(walk):
+                exif += part.size if part.kind == b"EXIF" else 0
+                icc += part.size if part.kind == b"ICCP" else 0
+        elif mime == "image/tiff":
+            icc = sum(part.size for tag, part in tiff_entries(walk, tiff_start(walk)) if tag == _ICC_TAG)
+        elif mime == "image/avif":
+            icc = sum(part.size for part in boxes_at(walk, b"meta", b"iprp", b"ipco", b"colr"))
+            exif = sum(part.size for kind, part in items(walk) if kind == b"Exif")
+    except UnreadableError:  # the decoder's to judge
+        pass
+    return MetadataSizes(exif, icc)
+
+
+def _begins(walk: Walk, part: Part, kind: bytes, prefix: bytes) -> bool:
+    return part.kind == kind and part.size >= len(prefix) and walk.at(part.start, len(prefix)) == prefix
+
+
+def _unpacked(walk: Walk, part: Part, most: int) -> int:
+    """The bytes of a profile that is packed behind its name."""
+    _, _, packed = walk.at(part.start, part.size).partition(b"\0")
+    try:
+        return len(zlib.decompressobj().decompress(packed[1:], most + 1))
+    except zlib.error:
+        return 0
+
+
+def is_cut(image: Bytes, mime: str) -> bool:
+    """Whether a file ends before what it announces."""
+    walk = Walk(image, MOST_BLOCKS)
+    try:
+        if mime == "image/png":
+            return not any(kind == b"IEND" and walk.at(start + size, 4) for kind, start, size in png_chunks(walk))
+        if mime == "image/gif":
+            end = 0
+            for block in gif_blocks(walk):
+                end = block.start + block.size
+            return end >= walk.size
+        if mime == "image/webp":
+            (length,) = walk.unpack("<I", 4)
+            return 8 + length > walk.size
+        if mime == "image/bmp":
+            (length,) = walk.unpack("<I", 2)  # 0 where the writer did not care
+            return length > walk.size
+        if mime == "image/tiff":
+            return _pages_are_cut(walk)
+    except CutError:
+        return True
+    except UnreadableError:
+        return False
+    return False
+
+
+def _pages_are_cut(walk: Walk) -> bool:
+    """Whether a page behind the first, which is decoded, lacks pixels or the values of its tags."""
+    at, seen = tiff_start(walk), set[int]()
+    while at and at not in seen:
+        seen.add(at)
+        if len(seen) > 1 and _page_end(walk, at) > walk.size:
+            return True
+        at = tiff_following(walk, at)
+    return False
+
+
+def _page_end(walk: Walk, at: int) -> int:
+    """Where the last value, strip or tile of a page ends."""
+    entries = dict(tiff_entries(walk, at))
+    end = max((part.start + part.size for part in entries.values()), default=0)
+    for place, length in _PLACES.items():
+        if place in entries and length in entries:
+            found = zip(_numbers(walk, entries[place]), _numbers(walk, entries[length]), strict=False)
+            end = max(end, max((start + size for start, size in found), default=0))
+    return end
+
+
+def _numbers(walk: Walk, part: Part) -> tuple[int, ...]:
+    layout = part.kind.decode()
+    if not layout or part.size > _MOST_TABLE_BYTES:
+        return ()
+    return walk.unpack(f"{tiff_order(walk)}{part.size // struct.calcsize(layout)}{layout}", part.start)

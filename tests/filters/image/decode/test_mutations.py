@@ -1,0 +1,165 @@
+"""Hostile files of seven formats, decoded as in a run: each gives the picture that it claims or a reason."""
+
+import gzip
+import io
+import struct
+import zlib
+
+import numpy as np
+import pytest
+
+pytest.importorskip("PIL.Image", reason="needs the extra `image`")
+pytest.importorskip("simplejpeg", reason="needs the extra `image`")
+
+from PIL import Image
+
+from tests.filters.image.decode.mutated_files import CHANGES, VARIANTS, Mutated, mutated, whole
+from tests.property_sizes import THOROUGH
+from winnow.filters.image.decode.containers import HeldBytes
+from winnow.filters.image.decode.headers import image_size
+from winnow.filters.image.decode.stills import (
+    DAMAGED,
+    REASONS,
+    TOO_MANY_FRAMES,
+    TOO_MANY_PIXELS,
+    TOO_MANY_SCANS,
+    TOO_MUCH_METADATA,
+    TRUNCATED,
+    UNSUPPORTED,
+    DecodeLimits,
+    Still,
+    UndecodableError,
+    decode,
+)
+from winnow.filters.web.sniff import sniff
+from winnow.pipelines.media.isolation import Room
+
+LIMITS = DecodeLimits(max_bytes=1 << 20, max_pixels=4 << 20)
+EACH = 22 * len(CHANGES) if THOROUGH else 7  # of 28 variants: 5,544 files, or 196
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_changed_file_gives_the_picture_that_it_claims_or_a_reason(variant: str) -> None:
+    offset = 0 if THOROUGH else sorted(VARIANTS).index(variant) % len(CHANGES)  # so that few files show each change
+    files = [mutated(variant, offset + number) for number in range(EACH)]
+    for start in range(0, EACH, 32):
+        some = files[start : start + 32]
+        found = Room(LIMITS).decode_all([(one.content, one.mime) for one in some])
+        for file, result in zip(some, found, strict=True):
+            _check(file, result)
+
+
+def _check(file: Mutated, result: Still | UndecodableError) -> None:
+    if isinstance(result, UndecodableError):
+        assert result.reason in REASONS, (file, result)  # never `crashed`
+        return
+    assert file.change != "cut", file
+    claimed = image_size(HeldBytes(file.content), file.mime)
+    assert claimed is not None
+    assert sorted((result.height, result.width)) == sorted((claimed.height, claimed.width)), file
+    assert result.pixels.shape == (result.height, result.width, 3)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_file_that_is_cut_anywhere_is_refused(variant: str) -> None:
+    content, mime = whole(variant), VARIANTS[variant][0]
+    assert isinstance(decode(content, mime, LIMITS), Still)
+    cuts = np.linspace(0, len(content) - 1, 400 if THOROUGH else 12).astype(int).tolist()
+    for cut in {*cuts, len(content) - 2, len(content) - 1}:
+        with pytest.raises(UndecodableError) as caught:
+            decode(content[:cut], mime, LIMITS)
+        assert caught.value.reason in REASONS
+
+
+def refusal(content: bytes, mime: str, limits: DecodeLimits = LIMITS) -> str:
+    with pytest.raises(UndecodableError) as caught:
+        decode(content, mime, limits)
+    return caught.value.reason
+
+
+def chunk(kind: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+
+def png_with(kind: bytes, content: bytes) -> bytes:
+    """A small picture with one more chunk behind its header."""
+    plain = whole("png")
+    return plain[:33] + chunk(kind, content) + plain[33:]
+
+
+BOMB = zlib.compress(bytes(200 << 20), 9)  # 200 kB
+
+
+def test_bombs_in_metadata_are_refused_or_left_packed() -> None:
+    assert refusal(png_with(b"iCCP", b"profile\0\0" + BOMB), "image/png") == TOO_MUCH_METADATA
+    assert refusal(png_with(b"zTXt", b"comment\0\0" + BOMB), "image/png") in (DAMAGED, TOO_MUCH_METADATA)
+    assert refusal(png_with(b"iTXt", b"comment\0\1\0\0\0" + BOMB), "image/png") in (DAMAGED, TOO_MUCH_METADATA)
+
+
+def test_metadata_have_limits() -> None:
+    exif = b"Exif\0\0II*\0" + bytes(60_000)
+    for kind, mime in (("JPEG", "image/jpeg"), ("PNG", "image/png"), ("WEBP", "image/webp"), ("AVIF", "image/avif")):
+        for options in ({"exif": exif}, {"icc_profile": bytes(60_000)}):
+            out = io.BytesIO()
+            Image.new("RGB", (8, 8)).save(out, kind, **options)
+            small = DecodeLimits(max_exif_bytes=50_000, max_icc_bytes=50_000)
+            assert refusal(out.getvalue(), mime, small) == TOO_MUCH_METADATA, (kind, list(options))
+            assert decode(out.getvalue(), mime, LIMITS).width == 8
+    out = io.BytesIO()
+    Image.new("RGB", (8, 8)).save(out, "TIFF", icc_profile=bytes(60_000))
+    assert refusal(out.getvalue(), "image/tiff", DecodeLimits(max_icc_bytes=50_000)) == TOO_MUCH_METADATA
+
+
+@pytest.mark.parametrize("kind", ["GIF", "PNG", "WEBP", "TIFF"])
+def test_frames_have_a_limit(kind: str) -> None:
+    frames = [Image.new("RGB", (8, 8), (shade, 0, 0)) for shade in range(0, 250, 10)]
+    out = io.BytesIO()
+    frames[0].save(out, kind, save_all=True, append_images=frames[1:])
+    mime = f"image/{kind.lower()}"
+    assert refusal(out.getvalue(), mime, DecodeLimits(max_frames=24)) == TOO_MANY_FRAMES
+    assert decode(out.getvalue(), mime, DecodeLimits(max_frames=25)).width == 8
+
+
+def test_an_endless_animation_costs_what_its_bytes_do() -> None:
+    plain = whole("gif")
+    endless = plain[:-1] + b"!\xfe\1\0\0" * 100_000  # more blocks than are counted, and no end
+    assert decode(endless, "image/gif", LIMITS).width == decode(plain, "image/gif", LIMITS).width
+    assert refusal(plain[:-1] + b"!\xfe\1\0\0" * 100, "image/gif") == TRUNCATED
+
+
+def test_a_jpeg_of_many_scans_is_refused() -> None:
+    plain = whole("jpeg progressive")
+    last = plain.rindex(b"\xff\xda")
+    scan = plain[last:-2]
+    assert refusal(plain[:-2] + scan * 1000 + b"\xff\xd9", "image/jpeg") == TOO_MANY_SCANS
+    assert decode(plain, "image/jpeg", LIMITS).width == image_size(HeldBytes(plain), "image/jpeg").width  # type: ignore[union-attr]
+
+
+def test_sides_of_a_hundred_thousand_pixels_are_refused_before_they_are_decoded() -> None:
+    side = 100_000
+    header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+    png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", BOMB) + chunk(b"IEND", b"")
+    assert refusal(png, "image/png") == TOO_MANY_PIXELS
+    webp = bytearray(whole("webp"))
+    webp[24:30] = struct.pack("<I", 16_383)[:3] * 2
+    assert refusal(bytes(webp), "image/webp") == TOO_MANY_PIXELS
+    tiff = bytearray(whole("tiff"))
+    for tag in (256, 257):
+        at = bytes(tiff).index(struct.pack("<HHI", tag, 3, 1)) if struct.pack("<HHI", tag, 3, 1) in tiff else -1
+        at = at if at >= 0 else bytes(tiff).index(struct.pack("<HHI", tag, 4, 1))
+        tiff[at : at + 12] = struct.pack("<HHII", tag, 4, 1, side)
+    assert refusal(bytes(tiff), "image/tiff") == TOO_MANY_PIXELS
+
+
+def test_files_that_are_something_else() -> None:
+    jpeg = whole("jpeg")
+    behind = jpeg + b"PK\x03\x04<script>alert(1)</script>" + gzip.compress(bytes(1000))
+    assert decode(behind, "image/jpeg", LIMITS).width == decode(jpeg, "image/jpeg", LIMITS).width
+    for content in (b"", b"\0", bytes(5000), b"<svg onload='alert(1)'/>", b"GIF89a", b"\xff\xd8\xff"):
+        mime = sniff(content, None, None).mime
+        assert refusal(content, mime if mime.startswith("image/") else "image/png") in REASONS
+    assert refusal(b"<svg onload='alert(1)'/>", "image/svg+xml") == UNSUPPORTED
+    for variant, (mime, *_) in VARIANTS.items():  # each under every other's type
+        for other in {"image/jpeg", "image/png", "image/webp", "image/gif", "image/tiff", "image/bmp", "image/avif"}:
+            if other != mime:
+                assert refusal(whole(variant), other) in REASONS
