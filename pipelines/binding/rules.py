@@ -23,7 +23,9 @@ from winnow.schemas.tombstones import FORGOTTEN
 
 PHASES: tuple[Phase, ...] = ("eligible", "keep")  # the lists of rules in a recipe
 
-MEASURED_LANGUAGE = "text.language.code"
+CAPTION_LANGUAGE = "caption.language.code"
+MEASURED_LANGUAGES = ("text.language.code", CAPTION_LANGUAGE)
+"""The columns of measured languages: of a row's text or else, as for a picture, of its captions."""
 SIZE = "bytes"
 """An integer column of this name, in any operator's layer, is the size of the text."""
 
@@ -149,9 +151,9 @@ def _program(
 
 
 def _languages(recipe: Recipe, columns: Mapping[str, Column]) -> tuple[Column, ...]:
-    """Return the column of the measured language, then those that pages declare, in the order of `text`."""
+    """Return the columns of measured languages, then those that pages declare, in the order of `text`."""
     layers = dict.fromkeys(".".join(name.split(".")[:2]) for name in recipe.text if name.startswith(EXTRACTED))
-    names = (MEASURED_LANGUAGE, *(f"{layer}.language" for layer in layers))
+    names = (*MEASURED_LANGUAGES, *(f"{layer}.language" for layer in layers))
     return tuple(columns[name] for name in names if name in columns)
 
 

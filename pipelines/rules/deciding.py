@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.binding.rules import MEASURED_LANGUAGE
+from winnow.pipelines.binding.rules import CAPTION_LANGUAGE, MEASURED_LANGUAGES
 from winnow.pipelines.query.columns import Column, read_aligned
 from winnow.pipelines.rules.decisions import WORD, DecisionCounts, Masks, ShardDecisions, count_block
 from winnow.pipelines.rules.evaluation import Evaluator, NullConditionError, Undecided, UndecidedError
@@ -186,10 +186,20 @@ def languages_of(block: Mapping[str, pa.Array], columns: tuple[Column, ...], row
     """Return the language of each row, from the first of the columns that has one; without nulls."""
     if not columns:
         return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([UNKNOWN]))
-    arrays = [block[column.name] for column in columns]
-    if columns[0].name != MEASURED_LANGUAGE:
+    arrays = [_first_codes(block[one.name]) if one.name == CAPTION_LANGUAGE else block[one.name] for one in columns]
+    if columns[0].name not in MEASURED_LANGUAGES:
         arrays = [_declared_codes(array) for array in arrays]
     return pc.dictionary_encode(pc.coalesce(*arrays, pa.scalar(UNKNOWN, arrays[0].type)))
+
+
+def _first_codes(lists: pa.ListArray) -> pa.Array:
+    """Return the language of each row's first caption that has one."""
+    values = lists.flatten()
+    held = np.flatnonzero(values.is_valid().to_numpy(zero_copy_only=False))
+    rows, first = np.unique(pc.list_parent_indices(lists).to_numpy(zero_copy_only=False)[held], return_index=True)
+    places = np.full(len(lists), -1, np.int64)
+    places[rows] = held[first]
+    return values.take(pa.array(places, mask=places < 0))
 
 
 def _declared_codes(values: pa.Array) -> pa.Array:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.pipelines.binding.operators import BoundOperator
-from winnow.pipelines.binding.rules import MEASURED_LANGUAGE, RuleProgram
+from winnow.pipelines.binding.rules import MEASURED_LANGUAGES, RuleProgram
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.query.columns import Column
@@ -151,8 +151,7 @@ def pin(
     if problems:
         raise recipe_error(problems)
     languages = _readable(store, generation, program.languages, samples, keys, rows)
-    if languages and languages[0].name == MEASURED_LANGUAGE:
-        languages = languages[:1]
+    languages = tuple(column for column in languages if column.name in MEASURED_LANGUAGES) or languages
     size = _readable(store, generation, () if program.size is None else (program.size,), samples, keys, rows)
     read = {layout.SAMPLES, *program.layers, *more, *(column.layer for column in (*languages, *size))}
     hidden = hidden_rows(store, generation)
