@@ -17,7 +17,7 @@ annotate: [caption.language, caption.length]
 keep: [{drop: list_max(caption.length.spaced_words) < 20, reason: few_words, when_null: drop}]
 mix: {unit: samples, languages: {temperature: 1}}
 """
-ENGLISH = "The old harbour of the town in the evening light, with many small boats that lie beside each other on the quiet water"
+ENGLISH = "The old harbour of the town in the evening light, with many small boats beside each other on the quiet water"
 JAPANESE = "夕方の光に照らされた古い港町の風景、静かな水面に並んで浮かぶたくさんの小さな船"
 
 
