@@ -35,7 +35,7 @@ class PictureNetwork:
     """
 
     def __init__(self, operator: str, path: str, framing: Framing, outputs: tuple[str, ...] = ()) -> None:
-        if format_of(path) != "onnx":
+        if format_of(path, "expected an ONNX file") != "onnx":
             raise RecipeError(f"{path}: weights in safetensors; expected a network as an ONNX file")
         self._path, self._framing = path, framing
         self._values = colour_values(framing)
