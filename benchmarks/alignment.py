@@ -20,10 +20,10 @@ import orjson
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from benchmarks.environments import require_assets, require_torch
 from benchmarks.inputs.pages import CACHE, packaged_pages
-from benchmarks.mimic_text import auc
-from benchmarks.reporting import benchmark_arguments, machine
+from benchmarks.measuring.environments import require_assets, require_torch
+from benchmarks.measuring.reporting import benchmark_arguments, machine
+from benchmarks.mimic.text import auc
 from winnow.pipelines.assets import AssetFiles
 from winnow.scoring.tasks.alignment import TASK, Alignment
 from winnow.scoring.tasks.protocol import OK

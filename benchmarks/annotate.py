@@ -12,7 +12,7 @@ Both of the last run over the documents four times.
 
 Verdicts and languages are compared, and must be equal. One core each (pinned), start-up included, the same documents in
 thirty languages, median of three. Rates are documents per CPU-second; `--quick` says those of the full run
-(`benchmarks.reporting`).
+(`benchmarks.measuring.reporting`).
 """
 
 import shutil
@@ -23,9 +23,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from benchmarks.environments import peer_python
 from benchmarks.inputs.documents import cached_documents
-from benchmarks.reporting import Amounts, Measured, benchmark_arguments, compared, measure, show, timed
+from benchmarks.measuring.environments import peer_python
+from benchmarks.measuring.reporting import Amounts, Measured, benchmark_arguments, compared, measure, show, timed
 from winnow.schemas.languages import NO_LANGUAGE, UNKNOWN, read_label
 
 OPERATORS = ("text.gopher", "text.fineweb", "text.c4")

@@ -25,7 +25,7 @@ import pyarrow as pa
 from rich.console import Console
 
 from benchmarks.inputs.pages import CACHE
-from benchmarks.reporting import GIB, Limit, Measured, Report, Row, benchmark_arguments, measure, show
+from benchmarks.measuring.reporting import GIB, Limit, Measured, Report, Row, benchmark_arguments, measure, show
 from winnow.filters.text.minhash import MinhashConfig, schema
 from winnow.pipelines.binding.duplicates import near_settings
 from winnow.pipelines.dedupe.nodes import rows_of_places

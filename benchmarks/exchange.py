@@ -22,7 +22,7 @@ import pyarrow as pa
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 
-from benchmarks.reporting import (
+from benchmarks.measuring.reporting import (
     GIB,
     Amounts,
     Limit,

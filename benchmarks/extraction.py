@@ -21,7 +21,7 @@ from pathlib import Path
 import orjson
 import pyarrow as pa
 
-from benchmarks.reporting import benchmark_arguments, machine
+from benchmarks.measuring.reporting import benchmark_arguments, machine
 from winnow.filters.extractors import extractor_names, find_extractor
 from winnow.schemas.rows.extraction import PAGES
 

@@ -4,7 +4,7 @@
 
 The same archive under three names, then under thirty, each read by two tasks. Both runs use all cores; memory is the
 peak of the whole process tree. Wanted: at most 10.5 times the time, at most 1.2 times the memory. `--quick` has smaller
-archives and says the full run's rates (`benchmarks.reporting`).
+archives and says the full run's rates (`benchmarks.measuring.reporting`).
 """
 
 import os
@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.inputs.pages import cached_warc
-from benchmarks.reporting import (
+from benchmarks.measuring.reporting import (
     Amounts,
     Limit,
     Measured,

@@ -4,10 +4,10 @@
 
 Stores of 1,000, 4,000 and 16,000 shards of four rows each (`benchmarks.inputs.tiny_shards`), on a disk and behind an
 S3 server on loopback. Each command runs once, in a process of its own in which its requests are counted
-(`benchmarks.counted`); what it writes is written to a copy. Workers' requests are those that reached the server and
-were not the driver's. Wanted, a shard: at most 3 requests of the driver's for a stage that writes, and at most 0.1 for
-a command that reads, or has nothing to do. `audit` reads every file, so its limit is files. `--quick` has 250 and
-1,000 shards, and fewer commands on S3.
+(`benchmarks.measuring.counted`); what it writes is written to a copy. Workers' requests are those that reached the
+server and were not the driver's. Wanted, a shard: at most 3 requests of the driver's for a stage that writes, and at
+most 0.1 for a command that reads, or has nothing to do. `audit` reads every file, so its limit is files.
+`--quick` has 250 and 1,000 shards, and fewer commands on S3.
 
 Slopes are between the smallest and the largest store. `--callers` adds where most requests come from. A store whose
 commands would end after `--minutes` is left out, by what the one before it took; the two smallest always run.
@@ -26,10 +26,10 @@ from pathlib import Path
 
 import orjson
 
-from benchmarks.counted import Counted
 from benchmarks.inputs.loopback_s3 import BUCKET, LoopbackS3, serving
 from benchmarks.inputs.tiny_shards import cached_tiny_shards, last_id, write_recipe
-from benchmarks.reporting import GIB, Limit, benchmark_arguments, machine, measure
+from benchmarks.measuring.counted import Counted
+from benchmarks.measuring.reporting import GIB, Limit, benchmark_arguments, machine, measure
 
 SIZES, QUICK_SIZES = (1_000, 4_000, 16_000), (250, 1_000)
 LAST_ID = "ID"  # stands for the id of a sample in the last shard
@@ -154,7 +154,16 @@ class _Copied:
         place, written = "s3" if self.server else "disk", self.folder / "counted.json"
         verb, *options = case.arguments
         options = [last_id(self.shards) if one == LAST_ID else one for one in options]
-        command = [sys.executable, "-m", "benchmarks.counted", place, str(written), verb, str(recipe), *options]
+        command = [
+            sys.executable,
+            "-m",
+            "benchmarks.measuring.counted",
+            place,
+            str(written),
+            verb,
+            str(recipe),
+            *options,
+        ]
         before = self.server.requests() if self.server else 0
         took = measure(command, self.server.environment if self.server else None)
         counted = Counted(**orjson.loads(written.read_bytes()))

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import orjson
 
-from benchmarks.environments import peer_python
 from benchmarks.inputs.photographs import cached_photographs
-from benchmarks.reporting import QUICK_TOLERANCE, Limit, benchmark_arguments, machine
+from benchmarks.measuring.environments import peer_python
+from benchmarks.measuring.reporting import QUICK_TOLERANCE, Limit, benchmark_arguments, machine
 
 PICTURES, QUICK_PICTURES = 500, 150
 HASHES, MANY_HASHES = 100_000, 1_000_000

@@ -8,7 +8,7 @@
 - `datatrove_same_extractor`: the same with Resiliparse on both sides.
 
 One core each (pinned), start-up included, the same file, median of three. Rates are pages per CPU-second; `--quick`
-says those of the full run (`benchmarks.reporting`).
+says those of the full run (`benchmarks.measuring.reporting`).
 """
 
 import shutil
@@ -17,9 +17,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.environments import peer_python
 from benchmarks.inputs.pages import cached_warc
-from benchmarks.reporting import Amounts, Measured, benchmark_arguments, compared, measure, show, timed
+from benchmarks.measuring.environments import peer_python
+from benchmarks.measuring.reporting import Amounts, Measured, benchmark_arguments, compared, measure, show, timed
 
 RECIPE = """
 version: 1

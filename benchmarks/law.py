@@ -15,7 +15,16 @@ from typing import Final
 
 import numpy as np
 
-from benchmarks.reporting import Limit, Report, Row, benchmark_arguments, measure, median_of, median_seconds, show
+from benchmarks.measuring.reporting import (
+    Limit,
+    Report,
+    Row,
+    benchmark_arguments,
+    measure,
+    median_of,
+    median_seconds,
+    show,
+)
 from winnow.scoring.scaling_law.ratios import optimal_shares
 
 FIT_SECONDS, RATIO_SECONDS = 60.0, 0.010

@@ -6,16 +6,16 @@ Both peers are fed by the same Python, which makes the normal form (compatibilit
 a regular expression) and the shingles as fast as Python does; rensa is given text, datasketch bytes, each hashes them
 by its own default. One core each (pinned), start-up included, the same documents of about 2.4 kB in thirty languages,
 ours many times over. Rates are per CPU-second, median of three; `--quick` goes over them less often and says those of
-the full run (`benchmarks.reporting`).
+the full run (`benchmarks.measuring.reporting`).
 """
 
 import shutil
 import sys
 from collections.abc import Callable
 
-from benchmarks.environments import peer_python
 from benchmarks.inputs.documents import cached_documents
-from benchmarks.reporting import Amounts, Measured, benchmark_arguments, compared, measure, show, timed
+from benchmarks.measuring.environments import peer_python
+from benchmarks.measuring.reporting import Amounts, Measured, benchmark_arguments, compared, measure, show, timed
 
 MANY, TIMES, FEW = 50_000, 10, 5_000
 QUICK_TIMES = 4

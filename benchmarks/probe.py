@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from benchmarks.environments import require_torch
-from benchmarks.reporting import Report, benchmark_arguments, show
+from benchmarks.measuring.environments import require_torch
+from benchmarks.measuring.reporting import Report, benchmark_arguments, show
 from winnow.scoring.probe.grid import Run, Schedule, Shape
 from winnow.scoring.probe.streams import VOCABULARY, Stream
 from winnow.scoring.probe.training import Training, deterministic

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.inputs.made_stores import cached_store
-from benchmarks.reporting import Limit, Report, Row, benchmark_arguments, measure, median_of, show
+from benchmarks.measuring.reporting import Limit, Report, Row, benchmark_arguments, measure, median_of, show
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.schemas.recipe import Recipe, recipe_from_text
 from winnow.schemas.rows.extraction import EXTRACTION

@@ -12,7 +12,7 @@
 - lookups: addresses against 5 million domains; what an entry and a lookup cost is printed below the table.
 
 One core each (pinned), start-up included, the same documents, median of three. Rates are per CPU-second; `--quick`
-says those of the full run (`benchmarks.reporting`).
+says those of the full run (`benchmarks.measuring.reporting`).
 """
 
 import json
@@ -20,9 +20,9 @@ import shutil
 import sys
 from collections.abc import Callable
 
-from benchmarks.environments import peer_python
 from benchmarks.inputs.safety_documents import safety_documents
-from benchmarks.reporting import Amounts, Limit, Measured, benchmark_arguments, compared, measure, show, timed
+from benchmarks.measuring.environments import peer_python
+from benchmarks.measuring.reporting import Amounts, Limit, Measured, benchmark_arguments, compared, measure, show, timed
 
 MANY, TIMES, FEW, WINDOWS = 50_000, 10, 5_000, 50_000
 QUICK_MANY, QUICK_WINDOWS = 50_000, 10_000

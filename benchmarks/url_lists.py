@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from benchmarks.reporting import Limit, Report, benchmark_arguments, show
+from benchmarks.measuring.reporting import Limit, Report, benchmark_arguments, show
 from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.url.blocklist import URL, Matcher
 from winnow.filters.web.url_lists.index import UrlIndex

@@ -2,11 +2,12 @@
 
     python -m benchmarks.dedupe [--quick] [--json] [--rows N] [--peer-rows N] [--peers NAMES] [--peer-seconds S]
 
-Ours searches a corpus of `benchmarks.planted` of N texts, a million, and then the smaller one that peers get: the large
-one would take datatrove an hour. What `winnow dedupe` takes is counted from its start to its end, with signing and all
-writing, median of three; taking the texts into the store comes before, once, and is counted apart. Peers run once.
-`--quick` takes fewer texts on both sides and says the full run's rates (`benchmarks.reporting`): of few texts most of
-our time is starting Python and Beam. Ratios compare CPU time a text:
+Ours searches a corpus of `benchmarks.inputs.planted` of N texts, a million, and then the smaller one that peers get:
+the large one would take datatrove an hour. What `winnow dedupe` takes is counted from its start to its end, with
+signing and all writing, median of three; taking the texts into the store comes before, once, and is counted apart.
+Peers run once. `--quick` takes fewer texts on both sides and says the full run's rates
+(`benchmarks.measuring.reporting`): of few texts most of our time is starting Python and Beam. Ratios compare CPU time
+a text:
 
 - `datatrove` and so on: both on the same files.
 - `datatrove, with ingest`: the same, with the time in which the texts came into the store.
@@ -33,8 +34,8 @@ import pyarrow.parquet as pq
 from benchmarks.dedupe.peers import PEERS, Numbers, search_by_peer
 from benchmarks.dedupe.truth import THRESHOLD, Quality, Truth, corpus_files, judged, row_numbers
 from benchmarks.inputs.pages import CACHE
-from benchmarks.planted import write_corpus
-from benchmarks.reporting import (
+from benchmarks.inputs.planted import write_corpus
+from benchmarks.measuring.reporting import (
     Amounts,
     Limit,
     Measured,

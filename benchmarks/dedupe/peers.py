@@ -23,8 +23,8 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from benchmarks.dedupe.truth import BANDS, ROWS, THRESHOLD
-from benchmarks.environments import peer_python
-from benchmarks.reporting import Measured
+from benchmarks.measuring.environments import peer_python
+from benchmarks.measuring.reporting import Measured
 
 Numbers = npt.NDArray[np.int64]
 Run = Callable[[list[str], dict[str, str]], Measured]

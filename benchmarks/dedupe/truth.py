@@ -49,7 +49,7 @@ class Truth:
 
     @classmethod
     def of(cls, folder: Path) -> "Truth":
-        """Read from a corpus of `benchmarks.planted`."""
+        """Read from a corpus of `benchmarks.inputs.planted`."""
         table = pq.read_table(folder / "truth.parquet")
         rows = pa.concat_tables(pq.read_table(path, columns=["kind", "group"]) for path in corpus_files(folder))
         first = row_numbers(table["first"])

@@ -8,8 +8,8 @@ engine's own on the same disk. It runs on a few rows as well, which is what star
 the rate after it. The whole recipe runs over a few rows before, so that nothing is compiled in what is timed. `kernels`
 are the bare kernels of annotate and `tasks` the tasks of a stage, both in as many processes without Beam
 (`benchmarks.engines.loops`); both read the objects that `local` has made, and what the kernels wrote must be what its
-store holds. The stores must have one tree hash. Texts are those of `benchmarks.planted`. `--quick` is annotate on
-`local`, with the ingest that it needs.
+store holds. The stores must have one tree hash. Texts are those of `benchmarks.inputs.planted`. `--quick` is annotate
+on `local`, with the ingest that it needs.
 
 `--markdown` prints the table for docs/howto/engines.md; without `--quick` it also prints the lines for
 recipes/rates.yaml.
@@ -27,8 +27,8 @@ import pyarrow.parquet as pq
 
 from benchmarks.dedupe.truth import corpus_files
 from benchmarks.inputs.pages import CACHE
-from benchmarks.planted import write_corpus
-from benchmarks.reporting import Measured, Report, Row, benchmark_arguments, measure, show
+from benchmarks.inputs.planted import write_corpus
+from benchmarks.measuring.reporting import Measured, Report, Row, benchmark_arguments, measure, show
 from winnow.pipelines.store.location import open_store_at
 
 ROWS, QUICK_ROWS = 60_000, 20_000

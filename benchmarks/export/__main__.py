@@ -13,7 +13,8 @@ sides wrote the same number of samples, and the same bytes of texts or tokens, i
 - `datasets`, `datasets_to_disk`: our Parquet against interleave_datasets with the plan's weights.
 
 One core each (pinned), median of three. Rates are samples per CPU-second; `--quick` says those of the full run
-(`benchmarks.reporting`). Planning and drawing is a row of its own, as is the export with edits of personal data.
+(`benchmarks.measuring.reporting`). Planning and drawing is a row of its own, as is the export with edits of
+personal data.
 """
 
 import argparse
@@ -27,7 +28,17 @@ from pathlib import Path
 
 from benchmarks.export.peers import Content, content_of, run_peer, split_by_source
 from benchmarks.export.stores import Prepared, prepared_store, winnow
-from benchmarks.reporting import GIB, Amounts, Limit, Measured, Row, benchmark_arguments, compared, show, timed
+from benchmarks.measuring.reporting import (
+    GIB,
+    Amounts,
+    Limit,
+    Measured,
+    Row,
+    benchmark_arguments,
+    compared,
+    show,
+    timed,
+)
 
 MANY, QUICK, QUICK_TOKENS = 1_000_000, 100_000, 20_000  # samples: fewer are quick where they are tokenised
 SMALL = 2_000  # samples: hardly more than start-up

@@ -21,9 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from benchmarks.environments import peer_python, trainers_python
 from benchmarks.export.stores import END, pinned
-from benchmarks.reporting import Measured, measure
+from benchmarks.measuring.environments import peer_python, trainers_python
+from benchmarks.measuring.reporting import Measured, measure
 
 SHARD_BYTES = 256 << 20  # winnow's default: the texts of a shard
 ROW_GROUP = 16_384

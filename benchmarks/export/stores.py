@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 
 from benchmarks.dedupe.truth import corpus_files
 from benchmarks.inputs.pages import CACHE
-from benchmarks.planted import write_corpus
-from benchmarks.reporting import Measured, measure
+from benchmarks.inputs.planted import write_corpus
+from benchmarks.measuring.reporting import Measured, measure
 from winnow.schemas.records import FORMAT_VERSION
 
 SHARES = {"web": 8, "forums": 4, "books": 2, "code": 2}  # sixteenths of the texts

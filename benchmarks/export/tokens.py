@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from benchmarks.environments import peer_python
-from benchmarks.reporting import Measured
+from benchmarks.measuring.environments import peer_python
+from benchmarks.measuring.reporting import Measured
 from winnow.filters.extras import required_package
 
 END = "<|endoftext|>"

@@ -3,8 +3,8 @@
 import subprocess
 from pathlib import Path
 
-from benchmarks.environments import peer_python
 from benchmarks.inputs.pages import CACHE
+from benchmarks.measuring.environments import peer_python
 
 _MAKE = """
 import random, sys

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.inputs.pages import CACHE, warc_record
-from benchmarks.reporting import measure
+from benchmarks.measuring.reporting import measure
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.ingest.planning.stage import freeze_plans, plan_sources

@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 import orjson
 
+from benchmarks.measuring.reporting import benchmark_arguments, machine
 from benchmarks.mimic.embeddings import Embedded, Embedding, embedded
 from benchmarks.mimic.images import IMAGE_SETS
 from benchmarks.mimic.runs import (
@@ -32,7 +33,6 @@ from benchmarks.mimic.runs import (
     run,
     settings_of,
 )
-from benchmarks.reporting import benchmark_arguments, machine
 from winnow.scoring.selection import pearson, retained
 from winnow.scoring.tasks.protocol import Method
 

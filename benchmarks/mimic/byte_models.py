@@ -1,4 +1,4 @@
-"""The passages of `benchmarks.mimic_text` under winnow's task `next_byte`: what is had without PyTorch.
+"""The passages of `benchmarks.mimic.text` under winnow's task `next_byte`: what is had without PyTorch.
 
 The same trusted subset makes the reference and the same pool the checkpoints, with the task's own training and scores.
 """

@@ -15,11 +15,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.environments import trainers_python
 from benchmarks.inputs.pages import CACHE
+from benchmarks.measuring.environments import trainers_python
+from benchmarks.measuring.reporting import REPOSITORY
 from benchmarks.mimic.images import ImageSet, Labels, images_of
 from benchmarks.mimic.network import SIDE
-from benchmarks.reporting import REPOSITORY
 from winnow.pipelines.assets import cache_folder, fetch
 from winnow.schemas.assets import Asset
 

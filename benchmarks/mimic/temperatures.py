@@ -17,10 +17,10 @@ from typing import Final
 import numpy as np
 import orjson
 
+from benchmarks.measuring.reporting import benchmark_arguments, machine
 from benchmarks.mimic.embeddings import Embedded, embedded
 from benchmarks.mimic.images import IMAGE_SETS
 from benchmarks.mimic.runs import MIMIC_LAYER, REFERENCE_SEED, accuracy, noisy, run
-from benchmarks.reporting import benchmark_arguments, machine
 from winnow.schemas.recipe.score import RelativeTemperature, Temperature
 from winnow.scoring.linear.training import train_head
 from winnow.scoring.tasks.protocol import TrainingSettings

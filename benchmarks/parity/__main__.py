@@ -7,8 +7,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.document_progress import DocumentProgress
-from benchmarks.environments import ENVIRONMENTS, imports, installed_python, peer_python
+from benchmarks.measuring.document_progress import DocumentProgress
+from benchmarks.measuring.environments import ENVIRONMENTS, imports, installed_python, peer_python
 from benchmarks.parity.adapters import find_adapter
 from benchmarks.parity.compare import compare
 from benchmarks.parity.documents import read_documents

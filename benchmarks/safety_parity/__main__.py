@@ -7,7 +7,7 @@ from itertools import islice
 
 from rich.console import Console
 
-from benchmarks.document_progress import DocumentProgress
+from benchmarks.measuring.document_progress import DocumentProgress
 from benchmarks.parity.documents import read_documents
 from benchmarks.parity.options import columns_of, document_options, run_command
 from benchmarks.safety_parity.known import bundled, own

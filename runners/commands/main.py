@@ -1,4 +1,4 @@
-"""The command line: builds the parser, runs a command, and prints its errors. Each command is a file of this folder."""
+"""The command line: builds the parser, runs a command, and prints its errors. Each command is a file of a room."""
 
 import argparse
 import logging
@@ -6,41 +6,23 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from types import ModuleType
 from typing import NoReturn
 
 from winnow.pipelines.running.run_folder import temporary_files_of_a_command
 from winnow.runners.commands.parser import PIPELINES, CommandParser
 from winnow.schemas.errors import WinnowError
 
-COMMANDS = (
-    "demo",
-    "run",
-    "ingest",
-    "annotate",
-    "dedupe",
-    "score",
-    "reference",
-    "mix",
-    "export",
-    "plan",
-    "audit",
-    "stats",
-    "report",
-    "card",
-    "show",
-    "duplicates",
-    "forget",
-    "gc",
-    "robots",
-    "pdq",
-    "operators",
-    "assets",
-    "engines",
-    "curve",
-    "law",
-    "train_quality",
-)
-"""The command modules of this folder, in the order of the help."""
+ROOMS = {
+    "core": ("demo", "run", "ingest", "annotate", "dedupe", "score", "reference", "mix", "export"),
+    "inspect": ("plan", "audit", "stats", "report", "card", "show", "duplicates"),
+    "manage": ("forget", "gc", "robots", "pdq", "operators", "assets", "engines"),
+    "research": ("curve", "law", "train_quality"),
+}
+"""The folders of commands, in the order of the help."""
+
+COMMANDS = {name: room for room, names in ROOMS.items() for name in names}
+"""The folder of each command."""
 
 INTERRUPTED = 130
 
@@ -80,9 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.WARNING if options.debug else logging.CRITICAL)  # hides what libraries log
     try:
         _require_utf8(own)
-        command: Callable[[argparse.Namespace], int] = import_module(
-            f"winnow.runners.commands.{options.command.replace('-', '_')}"
-        ).run
+        command: Callable[[argparse.Namespace], int] = _module(options.command.replace("-", "_")).run
         if beam and options.command not in PIPELINES:
             raise WinnowError(f"winnow {options.command} runs no pipeline, so it takes no Beam flags after '--'")
         options.beam = beam
@@ -161,8 +141,12 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     asked = arguments[0].replace("-", "_") if arguments else ""
     for name in (asked,) if asked in COMMANDS else COMMANDS:
-        import_module(f"winnow.runners.commands.{name}").add(commands)
+        _module(name).add(commands)
     return parser
+
+
+def _module(name: str) -> ModuleType:
+    return import_module(f"winnow.runners.commands.{COMMANDS[name]}.{name}")
 
 
 class _Version(argparse.Action):

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.dedupe.truth import BANDS, ROWS, THRESHOLD, Truth, judged, promised_shares, verified_shares
-from benchmarks.planted import PLANTED, TRUTH
+from benchmarks.inputs.planted import PLANTED, TRUTH
 from winnow.filters.duplicates.curves import probabilities
 from winnow.filters.duplicates.verification import judge
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from benchmarks.engines.__main__ import FEW_ROWS, KERNELS, STAGES, Cell, Found, rates_lines
 from benchmarks.engines.loops import Kernels, Tasks, difference, pending_annotation, pending_ingest
-from benchmarks.reporting import Measured
+from benchmarks.measuring.reporting import Measured
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages import store_stages as stages

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import environments
-from benchmarks.environments import ENVIRONMENTS, Environment, imports, installed_python, peer_python
+from benchmarks.measuring import environments
+from benchmarks.measuring.environments import ENVIRONMENTS, Environment, imports, installed_python, peer_python
 from benchmarks.parity.__main__ import find_python
 from winnow.schemas.errors import WinnowError
 

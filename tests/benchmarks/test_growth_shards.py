@@ -7,10 +7,10 @@ from pathlib import Path
 import orjson
 import pytest
 
-from benchmarks.counted import Counted
 from benchmarks.growth_shards import CASES, SIZES, Run, Slope, growth, slopes_of
 from benchmarks.inputs.loopback_s3 import BUCKET, LoopbackS3, serving
-from benchmarks.reporting import measure
+from benchmarks.measuring.counted import Counted
+from benchmarks.measuring.reporting import measure
 from winnow.pipelines.store.buckets.s3 import S3Store
 from winnow.pipelines.store.facade import ObjectStore
 
@@ -53,7 +53,15 @@ def test_a_commands_requests_are_counted(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     (tmp_path / "store/store.json").write_bytes(b"{}")
     written = tmp_path / "counted"
-    command = [sys.executable, "-m", "benchmarks.counted", "disk", str(written), "stats", str(tmp_path / "store")]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.measuring.counted",
+        "disk",
+        str(written),
+        "stats",
+        str(tmp_path / "store"),
+    ]
     with pytest.raises(SystemExit, match="ended with status 1"):
         measure(command)
     counted = Counted(**orjson.loads(written.read_bytes()))

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from benchmarks.mimic_samples import CHECKPOINTS, CLASSES, FORWARD, compared
+from benchmarks.mimic.samples import CHECKPOINTS, CLASSES, FORWARD, compared
 from winnow.scoring.tasks.protocol import TEXT
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.mimic.passages import CLEAN, DECLARED, SPOILT, Trial
-from benchmarks.mimic_text import ANOTHER, Ranking, auc, result_of
+from benchmarks.mimic.text import ANOTHER, Ranking, auc, result_of
 
 
 def test_the_area_counts_pairs_and_halves_ties() -> None:
@@ -29,7 +29,7 @@ def test_scores_are_those_of_winnows_task(tmp_path: Path) -> None:
     pytest.importorskip("tokenizers", reason="needs the extra `tokens`")
     from benchmarks.mimic.models import Models, Plan, train_tokenizer
     from benchmarks.mimic.scores import gradients_at, language_task, tokens_of
-    from benchmarks.mimic_text import largest_difference
+    from benchmarks.mimic.text import largest_difference
     from winnow.scoring.probe.grid import Schedule, Shape
 
     file = tmp_path / "tokenizer.json"

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import planted
+from benchmarks.inputs import planted
 from benchmarks.inputs.passages import Passages, catalogue_messages, passages_of
+from benchmarks.inputs.planted import KINDS, PLANTED, TRUTH, planted_corpus, write_corpus
 from benchmarks.inputs.resemblance import folded, jaccards, shingle_sets
-from benchmarks.planted import KINDS, PLANTED, TRUTH, planted_corpus, write_corpus
 from winnow.filters.language.words import segment
 
 ROWS = 4_000

@@ -5,7 +5,7 @@ import sys
 import orjson
 import pytest
 
-from benchmarks.reporting import (
+from benchmarks.measuring.reporting import (
     GIB,
     Amounts,
     Limit,

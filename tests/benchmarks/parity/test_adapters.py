@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.environments import installed_python
+from benchmarks.measuring.environments import installed_python
 from benchmarks.parity.adapters import Adapter, Difference, adapter_names, find_adapter
 from benchmarks.parity.adapters.c4 import both_on_a_page
 from benchmarks.parity.adapters.fineweb2 import code_of

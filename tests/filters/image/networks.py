@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmarks.environments import PEERS
+from benchmarks.measuring.environments import PEERS
 from winnow.filters.operators import Kernel, find_operator
 from winnow.pipelines.assets import AssetError, AssetFiles, lookup
 

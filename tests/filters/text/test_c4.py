@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.environments import PEERS
+from benchmarks.measuring.environments import PEERS
 from tests.filters.text.line_rules import PIECES, assert_spans_hold, documents, measured, of_preset
 from tests.filters.text.line_rules_restated import c4
 from tests.property_sizes import scaled

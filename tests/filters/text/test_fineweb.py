@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.environments import PEERS
+from benchmarks.measuring.environments import PEERS
 from tests.filters.text.line_rules import PIECES, documents, measured, of_preset
 from tests.filters.text.line_rules_restated import fineweb
 from tests.property_sizes import scaled

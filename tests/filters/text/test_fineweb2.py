@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import winnow.filters.text.fineweb2 as fineweb2_module
-from benchmarks.environments import PEERS
+from benchmarks.measuring.environments import PEERS
 from tests.property_sizes import scaled
 from winnow.filters.language.thresholds.fineweb2 import fineweb2_published, fineweb2_stop_words
 from winnow.filters.language.words.packages import PACKAGES, Segmenter

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.environments import PEERS
+from benchmarks.measuring.environments import PEERS
 from tests.filters.text.gopher_restated import first_reason, measures
 from tests.property_sizes import scaled
 from winnow.filters.language.passages.symbols import DATATROVE_SYMBOLS

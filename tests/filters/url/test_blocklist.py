@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.environments import PEERS
+from benchmarks.measuring.environments import PEERS
 from tests.filters.web.url_lists.addresses import addresses
 from tests.property_sizes import scaled
 from winnow.filters.operators import find_operator

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from winnow.pipelines.assets import AssetError, all_assets
-from winnow.runners.commands.assets import add
-from winnow.runners.commands.assets import run as run_command
+from winnow.runners.commands.manage.assets import add
+from winnow.runners.commands.manage.assets import run as run_command
 
 
 def run(*arguments: str) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import winnow.filters.language.words.packages as packages_module
-from benchmarks.environments import PEERS
+from benchmarks.measuring.environments import PEERS
 from winnow.filters.language.words.packages import PACKAGES, package_segmenter, sudachi_pieces
 
 MIXED = "ABC 1,234.5 http://a.b/c?d=e x@y.org 12345678901234567890123 …… 🙂🙂\u200f\u202e\t\n\n  x"

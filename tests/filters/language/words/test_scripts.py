@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.environments import PEERS
+from benchmarks.measuring.environments import PEERS
 from winnow.filters.language.thresholds.fineweb2 import fineweb2_languages
 from winnow.filters.language.words.make_assignment import assigned
 from winnow.filters.language.words.packages import PACKAGES

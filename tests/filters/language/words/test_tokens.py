@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.environments import PEERS
+from benchmarks.measuring.environments import PEERS
 from tests.filters.language.words.nasty import PIECES, nasty_texts
 from winnow.filters.language.kernels.tables import language_table
 from winnow.filters.language.words import segment, sentences

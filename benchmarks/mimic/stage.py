@@ -1,6 +1,6 @@
 """The stage of scores beside a bare loop over the same texts.
 
-    python -m benchmarks.mimic_stage [--quick] [--json] [--samples N]
+    python -m benchmarks.mimic.stage [--quick] [--json] [--samples N]
 
 Ours is `winnow score` with one worker on one pinned core: it reads texts, scores them by the task `next_byte` at three
 checkpoints that are given, writes, hashes and commits the traces, and fits the filter; start-up included. The loop is a
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.export.stores import Prepared, pinned, prepared_store, winnow
-from benchmarks.reporting import Amounts, Measured, benchmark_arguments, compared, measure, show, timed
+from benchmarks.measuring.reporting import Amounts, Measured, benchmark_arguments, compared, measure, show, timed
 from winnow.filters.models.tensors import read_tensors, tensors_bytes
 from winnow.scoring.tasks import find_task
 
@@ -56,7 +56,7 @@ def main() -> int:
 
         def loop(samples: int) -> Measured:
             arguments = ("--loop", str(stores[samples].store), str(scratch))
-            return measure(pinned([sys.executable, "-m", "benchmarks.mimic_stage", *arguments]))
+            return measure(pinned([sys.executable, "-m", "benchmarks.mimic.stage", *arguments]))
 
         ours = timed("winnow score", "samples", amounts, lambda samples: _scored(stores[samples], scratch), rounds)
         theirs = timed("bare loop", "samples", amounts, loop, rounds)

@@ -1,7 +1,7 @@
 """Write `filters/language/kernels/data/rules.json.xz`: tokenizer rules of spaCy's blank languages, and Unicode classes.
 
 Runs under an interpreter that has spaCy (the peer `datatrove` has it), and needs nothing else:
-`PEER/bin/python benchmarks/word_rules.py OUTPUT LANGUAGE...`. The rules are spaCy's, under the MIT licence; see
+`PEER/bin/python benchmarks/inputs/word_rules.py OUTPUT LANGUAGE...`. The rules are spaCy's, under the MIT licence; see
 `filters/language/kernels/data/README.md`.
 
 spaCy writes its rules as regular expressions of one shape: (what stands before)(sets of characters)(what follows).

@@ -1,6 +1,6 @@
 """Does the Mimic score of a small language model rank clean text above spoilt text, and as well as what is cheaper?
 
-    python -m benchmarks.mimic_text [--quick] [--passages CLEAN SPOILT] [--json]
+    python -m benchmarks.mimic.text [--quick] [--passages CLEAN SPOILT] [--json]
 
 Passages in eight languages, clean and spoilt in five ways (`benchmarks.mimic.passages`), are ranked by the score of a
 small transformer towards a reference that was trained on trusted text, by the reference's own loss (perplexity) and by
@@ -18,7 +18,8 @@ from typing import Final
 import numpy as np
 import orjson
 
-from benchmarks.environments import require_torch
+from benchmarks.measuring.environments import require_torch
+from benchmarks.measuring.reporting import benchmark_arguments, machine
 from benchmarks.mimic.byte_models import byte_scores
 from benchmarks.mimic.models import Models, Plan, trained_models
 from benchmarks.mimic.passages import CLEAN, DECLARED, SPOILT, Texts, Trial, real_texts
@@ -33,7 +34,6 @@ from benchmarks.mimic.scores import (
     scores_of,
     tokens_of,
 )
-from benchmarks.reporting import benchmark_arguments, machine
 
 TRIALS, QUICK_TRIALS = (100, 60), (3, 2)
 """A language: clean ones, and those of each way of being spoilt."""
@@ -168,7 +168,7 @@ def main() -> int:
     parser = benchmark_arguments(__doc__ or "")
     parser.add_argument("--passages", nargs=2, type=int, metavar=("CLEAN", "SPOILT"), help="a language, and a way")
     options = parser.parse_args()
-    require_torch("benchmarks.mimic_text")
+    require_torch("benchmarks.mimic.text")
     plan = QUICK if options.quick else Plan()
     texts = real_texts(*(options.passages or (QUICK_TRIALS if options.quick else TRIALS)))
     models = trained_models(texts, plan)

@@ -4,7 +4,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.mix import run_diff
+from winnow.runners.commands.core.mix import run_diff
 from winnow.runners.commands.opening import bound_recipe, open_console
 from winnow.schemas.errors import WinnowError
 

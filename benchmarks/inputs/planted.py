@@ -1,6 +1,6 @@
 """A corpus of any size with duplicates whose true resemblance is known, for judging what finds duplicates.
 
-    python -m benchmarks.planted ROWS
+    python -m benchmarks.inputs.planted ROWS
 
 Nine rows of ten stand alone: texts of about 2 kB put together from real passages in random order, in 39 languages, so
 that two of them share hardly a shingle. A tenth is planted: groups of exact copies, of near duplicates (words replaced,

@@ -1,6 +1,6 @@
 """What the score of a linear head costs from samples on, beside its forward pass from samples on.
 
-    python -m benchmarks.mimic_samples [--quick] [--json]
+    python -m benchmarks.mimic.samples [--quick] [--json]
 
 Both read the same texts or pictures as the task `linear_head` does, and one thread then says the losses of one head, or
 the scores of one checkpoint and of each of five. By the CPU time of that thread, turn by turn. Frozen networks need
@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.environments import require_assets, require_torch
 from benchmarks.inputs.documents import cached_documents
-from benchmarks.reporting import Report, benchmark_arguments, show, thread_seconds
+from benchmarks.measuring.environments import require_assets, require_torch
+from benchmarks.measuring.reporting import Report, benchmark_arguments, show, thread_seconds
 from winnow.pipelines.assets import AssetFiles
 from winnow.pipelines.running.processes import THREAD_LIMITS, limit_threads
 from winnow.scoring.tasks.linear_head import TASK, LinearHead, LinearHeadConfig
@@ -38,10 +38,10 @@ SIDE = 256  # pixels of a picture's
 def main() -> int:
     """A report for each kind of features; the exit status says whether every promise was kept."""
     options = benchmark_arguments(__doc__ or "").parse_args()
-    require_torch("benchmarks.mimic_samples")
+    require_torch("benchmarks.mimic.samples")
     if not any(name in os.environ for name in THREAD_LIMITS):  # numpy has read them by now
         limit_threads()
-        os.execv(sys.executable, [sys.executable, "-m", "benchmarks.mimic_samples", *sys.argv[1:]])
+        os.execv(sys.executable, [sys.executable, "-m", "benchmarks.mimic.samples", *sys.argv[1:]])
     rows, turns = (200, 3) if options.quick else (1_000, 5)
     status = 0
     import_module("torch").set_num_threads(1)

@@ -25,7 +25,7 @@ from pathlib import Path
 import orjson
 import psutil
 
-REPOSITORY = Path(__file__).parent.parent
+REPOSITORY = Path(__file__).parents[2]
 GIB = 1 << 30
 QUICK_TOLERANCE = 0.25  # a quick run gives the full run's ratios within this share
 _SAMPLE_SECONDS = 0.05

@@ -17,7 +17,7 @@ from pathlib import Path
 from winnow.pipelines.assets import fetch, state_of
 from winnow.schemas.assets import AnyAsset
 
-REPOSITORY = Path(__file__).parent.parent
+REPOSITORY = Path(__file__).parents[2]
 CACHE = REPOSITORY / ".cache"
 PEERS = CACHE / "peers"
 TRAINERS = CACHE / "trainers"

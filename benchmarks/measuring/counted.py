@@ -1,6 +1,6 @@
 """Runs a winnow command, and counts what its own process asks of stores: workers' requests are not among them.
 
-    python -m benchmarks.counted disk|s3 FILE COMMAND…
+    python -m benchmarks.measuring.counted disk|s3 FILE COMMAND…
 
 Writes `Counted` as JSON. On S3 each request of the client counts. On a disk each call counts that an object store
 would be sent as a request: an opened object once, and a listing once for a thousand objects.
@@ -20,7 +20,7 @@ from typing import Any
 
 import orjson
 
-from benchmarks.reporting import peak_resident
+from benchmarks.measuring.reporting import peak_resident
 from winnow.pipelines.store.buckets.s3 import PAGE, S3Bucket
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.local import LocalStore
@@ -28,7 +28,7 @@ from winnow.runners.commands.main import main as winnow
 
 CALLS = ("open", "read", "exists", "size", "put", "put_if_absent", "delete")
 BETWEEN = (
-    *("benchmarks/counted", "store/local", "store/buckets/", "store/together"),
+    *("benchmarks/measuring/counted", "store/local", "store/buckets/", "store/together"),
     *("store/tables", "integrity/content", "integrity/sealed"),
 )
 """Files that pass requests on: a request's callers are theirs."""

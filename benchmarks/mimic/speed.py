@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from benchmarks.environments import require_torch
-from benchmarks.reporting import Limit, Report, benchmark_arguments, measure, show, thread_seconds
+from benchmarks.measuring.environments import require_torch
+from benchmarks.measuring.reporting import Limit, Report, benchmark_arguments, measure, show, thread_seconds
 from winnow.scoring.linear.head import BIAS, WEIGHT, HeadScorer, head_losses
 from winnow.scoring.mimic.direction import Direction, direction
 from winnow.scoring.mimic.exact import TOLERANCE, MimicScorer
@@ -256,7 +256,7 @@ def remembered(shape: Shape, counts: tuple[int, int]) -> Limit:
 
 
 _PLACES = 32
-_MYSELF = (sys.executable, "-W", "ignore", "-m", "benchmarks.mimic_speed")
+_MYSELF = (sys.executable, "-W", "ignore", "-m", "benchmarks.mimic.speed")
 
 
 def _peak(way: str, shape: Shape, count: int) -> int:
@@ -304,7 +304,7 @@ def main() -> int:
     if options.head is not None:
         _print_head(*options.head)
         return 0
-    require_torch("benchmarks.mimic_speed")
+    require_torch("benchmarks.mimic.speed")
     torch: Any = import_module("torch")
     torch.set_num_threads(1)
     quick = options.quick

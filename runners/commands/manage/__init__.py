@@ -1,0 +1,1 @@
+"""The commands that look after a store and after what winnow itself needs."""

@@ -1,0 +1,1 @@
+"""The commands that fit laws and train models, which recipes then use."""
