@@ -19,7 +19,7 @@ from rich.console import Console
 from benchmarks.inputs.documents import cached_documents
 from benchmarks.inputs.pages import cached_warc
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.pipelines.store.local import LocalStore
+from winnow.pipelines.store.location import open_store_at
 from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.run_log import RunRecord, read_runs
 from winnow.runners.stages import store_stages as stages
@@ -111,7 +111,7 @@ def _extract(extractor: str) -> str:
 
 
 def _last(folder: Path, stage: str) -> RunRecord:
-    return [record for record in read_runs(LocalStore(folder / "store")) if record.stage == stage][-1]
+    return [record for record in read_runs(open_store_at(folder / "store").objects) if record.stage == stage][-1]
 
 
 def _difference(large: RunRecord, small: RunRecord) -> RunRecord:

@@ -11,10 +11,12 @@ from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import Json, canonical_json, digest, fingerprint_of
 from winnow.schemas.typed_json import read_json
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 """2: every record has a checksum, and every object is checked against the hash in its name.
 
 3: a task has one commit for all layers that it writes.
+
+4: every record holds the identity of its store.
 """
 
 T = TypeVar("T")
@@ -174,7 +176,6 @@ class GenerationRecord:
 
     number: int
     parent: int
-    store: str  # the identity of the store
     recipe: str  # the name of the recipe that published it
     recipes: Mapping[str, RecipeRecord]
     layers: Mapping[str, LayerRecord]

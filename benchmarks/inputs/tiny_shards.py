@@ -28,6 +28,7 @@ from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.integrity.sealed import put_record_if_absent, read_record
 from winnow.pipelines.store.layers import LayerWriter, WrittenLayer, commit_layers, put_statistics
 from winnow.pipelines.store.local import LocalStore
+from winnow.pipelines.store.location import open_store_at
 from winnow.pipelines.store.tables import read_table
 from winnow.schemas.identity import digest, sample_id
 from winnow.schemas.recipe import load_recipe
@@ -160,7 +161,7 @@ def _multiply(seed: Path, folder: Path, recipe: Path) -> None:
     context = bound.ingest(store)
     plans = plan_sources(context, {source.name: source.files for source in bound.config.sources})
     freeze_plans(context, plans)
-    seeds = _read_seeds(LocalStore(seed / "store"), plans[0].key)
+    seeds = _read_seeds(LocalStore(seed / "store", owner=open_store_at(seed / "store").record.identity), plans[0].key)
     for task in plans[0].intake.tasks:
         (file,) = task.files
         _copy(store, seeds[int(file.part.path[:6]) % SEEDS], task.name, file.part.path)

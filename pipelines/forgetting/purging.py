@@ -30,6 +30,7 @@ from winnow.pipelines.store.integrity.damage import damaged
 from winnow.pipelines.store.integrity.sealed import find_record, put_record
 from winnow.pipelines.store.publishing import publish_rewritten
 from winnow.pipelines.store.together import delete_all
+from winnow.schemas.identity import content_name
 from winnow.schemas.records import TaskCommit
 
 
@@ -37,8 +38,8 @@ from winnow.schemas.records import TaskCommit
 class Unfinished:
     """`purge.json`: the remaining work of a purge."""
 
-    store: str  # its identity
     generation: int  # the generation to keep
+    record: str  # the hash of its record: of a store with the same settings, that would be another
     keep: tuple[int, ...]  # the older generations to keep
 
 
@@ -89,7 +90,7 @@ def purge(store: Store, keep: int = KEEP_GENERATIONS, *, dry_run: bool = False, 
     scan_store(store, generation, jobs)
     clean = [number for number in (*numbers, generation.number) if number not in holding]
     kept = tuple(number for number in sorted(set(clean))[-keep:] if number != generation.number)
-    put_record(store.objects, layout.PURGE, Unfinished(store.record.identity, generation.number, kept))
+    put_record(store.objects, layout.PURGE, Unfinished(generation.number, _record_hash(store, generation.number), kept))
     collected = finish_purge(store, jobs)
     assert collected is not None
     return Purged(rewriting.rows, rewriting.objects, generation.number, tuple(sorted(holding)), removed, collected)
@@ -100,8 +101,8 @@ def finish_purge(store: Store, jobs: Jobs = HERE) -> Collected | None:
     unfinished = find_record(store.objects, Unfinished, layout.PURGE)
     if unfinished is None:
         return None
-    if unfinished.store != store.record.identity:
-        raise damaged(store.root, layout.PURGE, f"it belongs to another store than {layout.STORE_RECORD}")
+    if unfinished.record != _record_hash(store, unfinished.generation):
+        raise damaged(store.root, layout.PURGE, "it names a generation that is not in this store")
     kept = {unfinished.generation, *unfinished.keep}
     kept = {number for number in store.generation_numbers() if number in kept or number > unfinished.generation}
     delete_all(store.objects, own_files(store.objects))
@@ -112,6 +113,13 @@ def finish_purge(store: Store, jobs: Jobs = HERE) -> Collected | None:
     _settle_scans(store, sorted(kept), jobs)
     store.objects.delete(layout.PURGE)
     return collected
+
+
+def _record_hash(store: Store, generation: int) -> str:
+    try:
+        return content_name(store.objects.read(layout.generation(generation)))
+    except FileNotFoundError:
+        return ""
 
 
 def _settle_scans(store: Store, numbers: Iterable[int], jobs: Jobs) -> None:

@@ -37,11 +37,11 @@ def load_layer_sets(objects: ObjectStore) -> dict[str, LayerSet]:
     return _load(objects, sorted(committed_names(objects, layout.LAYER_SETS)), layout.LAYER_SETS, LayerSet)
 
 
-def parse_commit(root: str, path: str, raw: bytes) -> TaskCommit | LayersCommit:
+def parse_commit(objects: ObjectStore, path: str, raw: bytes) -> TaskCommit | LayersCommit:
     """The commit that lies under a path."""
     if path.startswith(layout.TASK_COMMITS):
-        return parse_record(TaskCommit, root, path, raw)
-    return parse_record(LayersCommit, root, path, raw)
+        return parse_record(TaskCommit, objects, path, raw)
+    return parse_record(LayersCommit, objects, path, raw)
 
 
 def _load(objects: ObjectStore, names: Iterable[str], prefix: str, kind: type[T]) -> dict[str, T]:
@@ -53,6 +53,6 @@ def _load(objects: ObjectStore, names: Iterable[str], prefix: str, kind: type[T]
             raw = read(path)
         except FileNotFoundError:
             return name, None
-        return name, parse_record(kind, objects.root, path, raw)
+        return name, parse_record(kind, objects, path, raw)
 
     return {name: commit for name, commit in in_order(load, names, AT_ONCE) if commit is not None}

@@ -7,7 +7,7 @@ condition is put-if-absent (law 5). Paths are relative to the root, in UTF-8 (`n
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,15 @@ class ObjectStore(Protocol):
     @property
     def root(self) -> str:
         """The root as the user wrote it, for messages."""
+        ...
+
+    @property
+    def owner(self) -> str:
+        """The identity of the store whose records these are; empty until its `store.json` was read."""
+        ...
+
+    def owned_by(self, owner: str) -> Self:
+        """The same objects, as those of this store."""
         ...
 
     def open(self, path: str) -> BinaryIO:

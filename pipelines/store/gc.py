@@ -162,7 +162,7 @@ def _decisions(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:
 def _is_found_in(store: Store, path: str, values: Set[tuple[str, str, str]], forgotten: list[str]) -> bool:
     """Whether a record was found in these values, with nothing else forgotten."""
     try:
-        basis = read_value(Basis, unsealed(store.root, path, store.objects.read(path)).get("basis"))
+        basis = read_value(Basis, unsealed(store.objects, path, store.objects.read(path)).get("basis"))
     except (DamagedError, FileNotFoundError, ValueError):  # ValueError: of another version
         return False
     read = {(layer, key, value) for layer, keys in basis.reads.items() for key, value in keys.items()}
@@ -197,5 +197,5 @@ def _plans(store: Store, kept: Sequence[int]) -> list[ObjectInfo]:
 
 def _planned(store: Store, record: str) -> str | None:
     """The tree hash of the values that a plan was made from."""
-    plan = unsealed(store.root, record, store.objects.read(record)).get("plan")
+    plan = unsealed(store.objects, record, store.objects.read(record)).get("plan")
     return str(plan.get("tree_hash")) if isinstance(plan, Mapping) else None

@@ -10,7 +10,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.hiding.neutral import neutral_stream
 from winnow.pipelines.store.hiding.scans import load_hiding
-from winnow.pipelines.store.integrity.damage import DamagedError, damaged
+from winnow.pipelines.store.integrity.damage import DamagedError
 from winnow.pipelines.store.integrity.sealed import (
     find_record,
     is_first_format,
@@ -61,8 +61,6 @@ class Store:
         record = find_record(self.objects, GenerationRecord, path)
         if record is None:
             raise StoreError(f"{self.root}: no generation {number}")
-        if record.store != self.record.identity:
-            raise damaged(self.root, path, f"it belongs to another store than {layout.STORE_RECORD}")
         return record
 
     def latest_record(self) -> GenerationRecord | None:
@@ -195,20 +193,21 @@ def open_store(objects: ObjectStore) -> Store:
         raw = objects.read(layout.STORE_RECORD)
     except (FileNotFoundError, NotADirectoryError):
         raise NoStoreError(f"{objects.root}: no store here ({layout.STORE_RECORD} is missing)") from None
-    _require_format(objects.root, raw)
-    return Store(objects, parse_record(StoreRecord, objects.root, layout.STORE_RECORD, raw))
+    _require_format(objects, raw)
+    record = parse_record(StoreRecord, objects, layout.STORE_RECORD, raw)
+    return Store(objects.owned_by(record.identity), record)
 
 
-def _require_format(root: str, raw: bytes) -> None:
+def _require_format(objects: ObjectStore, raw: bytes) -> None:
     """Refuses a store of another format; format 1 had no checksums."""
     try:
-        found = unsealed(root, layout.STORE_RECORD, raw).get("format_version")
+        found = unsealed(objects, layout.STORE_RECORD, raw).get("format_version")
     except DamagedError:
         if not is_first_format(raw):
             raise
         found = 1
     if found != FORMAT_VERSION:
         raise StoreError(
-            f"{root}: store format {found}, but this version of winnow reads {FORMAT_VERSION}; make the store anew: "
-            "delete it or choose another path, and run 'winnow ingest RECIPE'"
+            f"{objects.root}: store format {found}, but this version of winnow reads {FORMAT_VERSION}; make the store "
+            "anew: delete it or choose another path, and run 'winnow ingest RECIPE'"
         )

@@ -11,9 +11,9 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
 from winnow.pipelines.running.processes import Process
 from winnow.pipelines.store.facade import ObjectInfo
@@ -29,11 +29,16 @@ class LocalStore:
     """Objects under one folder. Picklable; holds no open files."""
 
     folder: Path
+    owner: str = field(default="", kw_only=True)  # the identity of the store whose records these are
 
     @property
     def root(self) -> str:
         """The folder as the user wrote it."""
         return str(self.folder)
+
+    def owned_by(self, owner: str) -> Self:
+        """The same objects, as those of this store."""
+        return replace(self, owner=owner)
 
     def open(self, path: str) -> BinaryIO:
         """Opens a seekable reader of the object."""

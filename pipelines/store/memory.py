@@ -8,9 +8,9 @@ import hashlib
 import io
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
 from winnow.pipelines.running.run_folder import run_folder
 from winnow.pipelines.store.facade import ObjectInfo
@@ -24,11 +24,16 @@ class MemoryStore:
     """The objects of one named in-process store."""
 
     name: str
+    owner: str = field(default="", kw_only=True)  # the identity of the store whose records these are
 
     @property
     def root(self) -> str:
         """The address of the store."""
         return f"memory://{self.name}"
+
+    def owned_by(self, owner: str) -> Self:
+        """The same objects, as those of this store."""
+        return replace(self, owner=owner)
 
     @property
     def _objects(self) -> dict[str, bytes]:

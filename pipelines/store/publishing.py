@@ -159,7 +159,6 @@ def _union(store: Store, held: Held, recipe: str, resolved: str, contents: Conte
     draft = GenerationRecord(
         number=0,
         parent=0,
-        store=store.record.identity,
         recipe=recipe,
         recipes=dict(sorted(recipes.items())),
         layers=dict(sorted(layers.items())),

@@ -25,9 +25,9 @@ from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import committed_tasks
-from winnow.pipelines.store.generations import NoStoreError, Store, open_store
+from winnow.pipelines.store.generations import NoStoreError, Store
 from winnow.pipelines.store.held import Held
-from winnow.pipelines.store.location import open_location
+from winnow.pipelines.store.location import open_location, open_store_at
 from winnow.runners.estimating.amounts import StageEstimate, StoreBefore, estimate
 from winnow.runners.estimating.rates import Rates, read_rates
 from winnow.runners.estimating.recording import ingest_part
@@ -122,17 +122,16 @@ def show_plan(
 
 
 def _plan(recipe: BoundRecipe) -> RecipePlan:
-    objects = open_location(recipe.store_address)
     record = generation = None
     try:
-        store = open_store(objects)
+        store = open_store_at(recipe.store_address)
         record = store.latest_record()
         generation = None if record is None else read_as(recipe, store, record)
         state = "nothing ingested yet" if generation is None else f"generation {generation.number}"
     except NoStoreError:
-        store = Store(objects, store_record(recipe.config))
+        store = Store(open_location(recipe.store_address), store_record(recipe.config))
         state = "does not exist yet"
-    context = recipe.ingest(store)
+    objects, context = store.objects, recipe.ingest(store)
     held = Held(objects, record)
     sources = []
     for plan in plan_sources(context, {source.name: source.files for source in recipe.config.sources}):

@@ -89,7 +89,7 @@ class StageProgress:
             fresh = [info.path for info in self._objects.list(prefix) if info.path in self._awaited]
             read = each(self._objects, self._objects.read, fresh)
             for path, raw in zip(fresh, read, strict=True):
-                commit = parse_commit(self._objects.root, path, raw)
+                commit = parse_commit(self._objects, path, raw)
                 self._note(commit)
                 self._count(self._awaited.pop(path), commit)
 

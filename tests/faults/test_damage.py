@@ -24,6 +24,7 @@ from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.integrity.sealed import put_record
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.location import open_store_at
+from winnow.schemas.identity import content_name
 from winnow.schemas.recipe import load_recipe
 from winnow.schemas.records import to_json, values_hash
 
@@ -138,7 +139,8 @@ def undecided(folder: Path) -> None:
 def half_purged(folder: Path) -> None:
     store = open_store_at(folder / "store")
     numbers = store.generation_numbers()
-    put_record(store.objects, layout.PURGE, Unfinished(store.record.identity, numbers[-1], tuple(numbers[:-1])))
+    record = content_name(store.objects.read(layout.generation(numbers[-1])))
+    put_record(store.objects, layout.PURGE, Unfinished(numbers[-1], record, tuple(numbers[:-1])))
 
 
 KINDS = {
@@ -195,6 +197,11 @@ def replaced(raw: bytes, other: bytes) -> bytes:
     return other
 
 
+def replaced_by_twin(raw: bytes, other: bytes) -> bytes:
+    """By that of a store with the same settings, and so the same identity, but other sources."""
+    return other
+
+
 def lost(raw: bytes, other: bytes) -> None:
     return None
 
@@ -208,7 +215,8 @@ class Whole:
     """A store without damage, and another one."""
 
     folder: Path
-    other: Path
+    other: Path  # with other settings and sources
+    twin: Path  # with other sources
     results: dict[str, object]  # what commands make of the first
 
     def copy(self, to: Path) -> Path:
@@ -219,10 +227,11 @@ class Whole:
     def change(self, kind: Kind, folder: Path, change: Change) -> str:
         """Change the file of this kind in a copy; returns its path."""
         path = kind.find(open_store_at(self.folder / "store"))
-        other = kind.find(open_store_at(self.other / "store"))
+        another = self.twin if change is replaced_by_twin else self.other
+        other = kind.find(open_store_at(another / "store"))
         before = _read(self.folder, path)
-        raw = change(before, _read(self.other, other))
-        assert raw != before or path.startswith(layout.LAYER_SETS), path  # these say the same in every store
+        raw = change(before, _read(another, other))
+        assert raw != before or (change is replaced_by_twin and path.startswith(SAME)), path
         file = folder / "store" / path
         file.unlink(missing_ok=True)
         if raw is not None:
@@ -250,14 +259,15 @@ def _read(folder: Path, path: str) -> bytes:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     def make(folder: Path) -> None:
         make_whole_store(folder / "one")
-        make_whole_store(folder / "other", seed=8)
-        for name in ("one", "other"):
+        make_whole_store(folder / "other", seed=8, settings=8)
+        make_whole_store(folder / "twin", seed=8)
+        for name in ("one", "other", "twin"):
             half_purged(folder / name)
             (folder / name / "store" / layout.PURGE).rename(folder / name / layout.PURGE)
         write_recipe(folder / "one", "similar.yaml", similarity=0.76)
 
     folder = made_once(tmp_path_factory, "whole-stores", make)
-    return Whole(folder / "one", folder / "other", {})
+    return Whole(folder / "one", folder / "other", folder / "twin", {})
 
 
 OPTIONS = {"audit": (), "plan": ("--json",), "stats": ("--json",), "report": ("--output", "page.html"), "gc": ()}
@@ -299,19 +309,25 @@ def problems(folder: Path) -> str:
     return "\n".join(found)
 
 
-FOREIGN = (layout.COMMITS, layout.STRIKES, layout.RUNS, layout.PURGE)
-"""Records that another store has under the same path. Foreign commits name objects that are not here, so the next run
-withdraws them; a foreign purge is refused by who would finish it; the others are advice."""
+SAME = (layout.LAYER_SETS, layout.STORE_RECORD)
+"""These say the same in every store with the same settings."""
+
+TWINS = (layout.COMMITS, layout.INTAKE, layout.GENERATIONS, layout.STRIKES, layout.RUNS, layout.PURGE, *SAME)
+"""Records that a twin has under the same path. Its commits name objects that are not here, so the next run withdraws
+them; the manifests of its generation are missing; its lists of tasks are of other files, so `ingest` refuses them; its
+purge is refused by who would finish it; the others are advice."""
 
 
-@pytest.mark.parametrize("change", DAMAGE)
+@pytest.mark.parametrize("change", [*DAMAGE, replaced_by_twin])
 def test_the_audit_names_every_damaged_file(whole: Whole, tmp_path: Path, change: Change) -> None:
     folder = whole.copy(tmp_path / "copy")
     paths = [whole.change(kind, folder, change) for name, kind in KINDS.items() if name != "store.json"]
     said = problems(folder)
     unnoticed = [path for path in paths if f"{path} is damaged: " not in said]
-    assert all(change is replaced and path.startswith(FOREIGN) for path in unnoticed), unnoticed
+    assert all(change is replaced_by_twin and path.startswith(TWINS) for path in unnoticed), unnoticed
     assert all("; " in line for line in said.splitlines()), "each says what mends it"
+    if change is replaced_by_twin:
+        return
     folder = whole.copy(tmp_path / "another")
     whole.change(KINDS["store.json"], folder, change)
     said = problems(folder)
@@ -358,7 +374,7 @@ def test_a_run_makes_again_what_is_lost(whole: Whole, tmp_path: Path, names: tup
 CASES = [
     pytest.param(name, change, id=f"{name}, {change.__name__}", marks=[] if change is flipped else [pytest.mark.large])
     for name in KINDS
-    for change in (*DAMAGE, lost)
+    for change in (*DAMAGE, replaced_by_twin, lost)
 ]
 
 
@@ -375,7 +391,8 @@ def test_a_command_that_reads_a_damaged_file_names_it_or_does_the_same_without_i
         assert path in done.out
     elif done.status:
         assert done.err.count("\n") == 1
-        assert done.err.startswith(f"winnow: store: {path} is ")
+        twin = change is replaced_by_twin and path.startswith(layout.GENERATIONS)
+        assert done.err.startswith(f"winnow: store: {layout.MANIFESTS if twin else f'{path} is '}")
         assert "; " in done.err
     else:
         assert result(folder, kind, done) == whole.result(kind, tmp_path / "undamaged")
@@ -396,6 +413,6 @@ def test_a_store_from_before_checksums_is_refused_in_one_line(tmp_path: Path, wo
     done = run_here(tmp_path, name, "recipe.yaml", *more)
     assert done.status == 1
     assert done.err == (
-        "winnow: store: store format 1, but this version of winnow reads 3; make the store anew: delete it or choose "
+        "winnow: store: store format 1, but this version of winnow reads 4; make the store anew: delete it or choose "
         "another path, and run 'winnow ingest RECIPE'\n"
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.faults.winnow import run_here
 from winnow.pipelines.running.ledger.strikes import STRIKES, Mark, Position, put_strikes
 from winnow.pipelines.running.tasks import put_task_list
-from winnow.pipelines.store.local import LocalStore
+from winnow.pipelines.store.location import open_store_at
 
 RECIPE = """
 version: 1
@@ -46,11 +46,17 @@ def write_recipe(
     return recipe
 
 
-def make_whole_store(folder: Path, seed: int = 7) -> None:
-    """Sources, `store` and `out`; a source has grown once, a page was forgotten, a row has killed workers."""
+def make_whole_store(folder: Path, seed: int = 7, settings: int = 7) -> None:
+    """Sources, `store` and `out`; a source has grown once, a page was forgotten, a row has killed workers.
+
+    Args:
+        folder: Where to put them.
+        seed: Of the sources.
+        settings: The store's own seed. Stores with the same settings have the same identity.
+    """
     (folder / "crawl").mkdir(parents=True)
     (folder / "lines").mkdir()
-    write_recipe(folder, seed=seed)
+    write_recipe(folder, seed=settings)
     rows = [{"id": str(number), "text": _text(seed, number // 2, changed=number % 2)} for number in range(40)]
     (folder / "lines" / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     for archive in range(2):
@@ -61,7 +67,7 @@ def make_whole_store(folder: Path, seed: int = 7) -> None:
         if not archive:
             ready(folder, "ingest", *ALONE)
     ready(folder, "forget", "--domain", FORGOTTEN, "--reason", f"asked {seed} times")
-    objects = LocalStore(folder / "store")
+    objects = open_store_at(folder / "store").objects
     put_strikes(objects, [Mark("lines", "a-task", Position("z.jsonl", seed, 0))] * STRIKES)
     ready(folder, "run", *ALONE)
     put_task_list(objects, "annotate.cpu", [b'{"seed": %d}' % seed])  # as a run leaves it that is stopped

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, ClassVar, Protocol, Self, TypeVar
@@ -147,6 +147,7 @@ class BucketStore(ABC):
 
     name: str
     prefix: str  # "", or ends with a slash
+    owner: str = field(default="", kw_only=True)  # the identity of the store whose records these are
 
     @classmethod
     def of(cls, address: str) -> Self:
@@ -166,6 +167,10 @@ class BucketStore(ABC):
     def root(self) -> str:
         """The address as a user writes it."""
         return f"{self.scheme}://{self.name}/{self.prefix}".rstrip("/")
+
+    def owned_by(self, owner: str) -> Self:
+        """The same objects, as those of this store."""
+        return replace(self, owner=owner)
 
     @property
     @abstractmethod

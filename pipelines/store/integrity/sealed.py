@@ -1,7 +1,8 @@
-"""Records that prove themselves: canonical JSON with a checksum over the record's path and content.
+"""Records that prove themselves: canonical JSON with a checksum over the record's store, path and content.
 
-A record that lies under another path, as one of another shard, does not verify. What a record names is checked by
-its name, which holds the hash of its content; so a chain of hashes leads from a generation to every value.
+A record that lies under another path, as one of another shard, or in another store does not verify. What a record
+names is checked by its name, which holds the hash of its content; so a chain of hashes leads from a generation to
+every value. `store.json` says which store this is: all other records hold its identity.
 """
 
 from dataclasses import asdict
@@ -9,6 +10,7 @@ from typing import Any, TypeVar
 
 import orjson
 
+from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.integrity.damage import damaged, missing
 from winnow.schemas.errors import StoreError
@@ -16,18 +18,24 @@ from winnow.schemas.identity import Json, canonical_json, digest
 from winnow.schemas.typed_json import read_value
 
 CHECKSUM = "checksum"
+OWNER = "of"  # the store
 _BYTES = 8
 
 T = TypeVar("T")
 
 
-def sealed(path: str, record: Any) -> bytes:  # Any: dataclass instances have no common type
-    """The bytes of a record that is to be put under this path."""
-    return _sealed(path, asdict(record))
+def sealed(owner: str, path: str, record: Any) -> bytes:  # Any: dataclass instances have no common type
+    """The bytes of a record that is to be put under this path of a store."""
+    return _sealed(path, {**asdict(record), **_owned(owner, path)})
 
 
-def unsealed(root: str, path: str, raw: bytes) -> dict[str, Json]:
-    """The verified content of a record, as parsed JSON; DamagedError if it is not what was sealed for this path."""
+def unsealed(objects: ObjectStore, path: str, raw: bytes) -> dict[str, Json]:
+    """The verified content of a record, as parsed JSON.
+
+    Raises:
+        DamagedError: It is not what was sealed for this path of this store.
+    """
+    root = objects.root
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError:
@@ -41,20 +49,24 @@ def unsealed(root: str, path: str, raw: bytes) -> dict[str, Json]:
         verified = False
     if not verified:
         raise damaged(root, path, "its checksum is that of other content")
+    owned = _owned(objects.owner, path)
+    if {name: value.pop(name, None) for name in owned} != owned:
+        raise damaged(root, path, f"it belongs to another store than {layout.STORE_RECORD}")
     return value
 
 
-def parse_record(kind: type[T], root: str, path: str, raw: bytes) -> T:
+def parse_record(kind: type[T], objects: ObjectStore, path: str, raw: bytes) -> T:
     """A verified record of this type.
 
     Raises:
-        DamagedError: It is not what was put under this path.
+        DamagedError: It is not what was put under this path of this store.
         StoreError: It is, but another version of winnow wrote it.
     """
     try:
-        return read_value(kind, unsealed(root, path, raw))
+        return read_value(kind, unsealed(objects, path, raw))
     except ValueError as error:
-        raise StoreError(f"{root}/{path}: not a {kind.__name__} that this version of winnow reads ({error})") from None
+        where = f"{objects.root}/{path}"
+        raise StoreError(f"{where}: not a {kind.__name__} that this version of winnow reads ({error})") from None
 
 
 def find_record(objects: ObjectStore, kind: type[T], path: str) -> T | None:
@@ -63,7 +75,7 @@ def find_record(objects: ObjectStore, kind: type[T], path: str) -> T | None:
         raw = objects.read(path)
     except FileNotFoundError:
         return None
-    return parse_record(kind, objects.root, path, raw)
+    return parse_record(kind, objects, path, raw)
 
 
 def read_record(objects: ObjectStore, kind: type[T], path: str) -> T:
@@ -80,7 +92,7 @@ def check_record(objects: ObjectStore, path: str) -> None:
         raw = objects.read(path)
     except FileNotFoundError:
         raise missing(objects.root, path) from None
-    unsealed(objects.root, path, raw)
+    unsealed(objects, path, raw)
 
 
 def is_first_format(raw: bytes) -> bool:
@@ -94,12 +106,17 @@ def is_first_format(raw: bytes) -> bool:
 
 def put_record(objects: ObjectStore, path: str, record: Any) -> None:
     """Puts a record in place of any of that name."""
-    objects.put(path, sealed(path, record))
+    objects.put(path, sealed(objects.owner, path, record))
 
 
 def put_record_if_absent(objects: ObjectStore, path: str, record: Any) -> bool:
     """Puts a record only if the name is free; exactly one of several racing callers gets True."""
-    return objects.put_if_absent(path, sealed(path, record))
+    return objects.put_if_absent(path, sealed(objects.owner, path, record))
+
+
+def _owned(owner: str, path: str) -> dict[str, Json]:
+    """What a record says of its store."""
+    return {} if path == layout.STORE_RECORD else {OWNER: owner}
 
 
 def _sealed(path: str, value: dict[str, Json]) -> bytes:

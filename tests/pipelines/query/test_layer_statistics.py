@@ -95,7 +95,7 @@ def store_of() -> Made:
         both = [written(store, layer, shard, number + at) for at, layer in enumerate(("text.a", "text.b"))]
         commit_layers(store, shard, "crawl", record.object.path, both)
         name = layout.set_name({"text.a": "k", "text.b": "k"})
-        commits.append(read_record(objects, LayersCommit, layout.layer_commit(name, shard)))
+        commits.append(read_record(store.objects, LayersCommit, layout.layer_commit(name, shard)))
     generation, _ = publish_commits(store, tasks, {"text.a": commits, "text.b": commits})
     return objects, store, generation
 

@@ -14,7 +14,7 @@ from tests.pipelines.store.publishing import publish_commits
 from tests.pipelines.store.test_generations import RECORD, layer_of, made
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.gc import collect_garbage
-from winnow.pipelines.store.generations import Store, create_or_open
+from winnow.pipelines.store.generations import Store, create_or_open, open_store
 from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.pipelines.store.mending import mend_manifests
@@ -97,14 +97,14 @@ def test_a_publication_that_is_killed_between_two_writes_is_finished_by_the_next
         name = f"{request.node.name} {writes}"
         whole = create_or_open(MemoryStore(name), RECORD)
         before(whole)
-        return Store(Mortal(name, last=writes), whole.record), whole.require_record()
+        return Store(Mortal(name, last=writes, owner=whole.record.identity), whole.record), whole.require_record()
 
     undisturbed, old = one_that_lives_for(None)
     publish(undisturbed)
     expected = readable(undisturbed)
     for writes in itertools.count():
         store, _ = one_that_lives_for(writes)
-        whole = Store(MemoryStore(f"{request.node.name} {writes}"), store.record)
+        whole = open_store(MemoryStore(f"{request.node.name} {writes}"))
         try:
             publish(store)
         except Died:
@@ -125,7 +125,7 @@ def test_lost_manifests_are_written_again_whichever_write_is_the_last(request: p
         for info in list(whole.objects.list(layout.MANIFESTS)):
             whole.objects.delete(info.path)
         try:
-            mend_manifests(Store(Mortal(name, last=writes), whole.record))
+            mend_manifests(Store(Mortal(name, last=writes, owner=whole.record.identity), whole.record))
         except Died:
             mend_manifests(whole)
             assert readable(whole) == expected

@@ -67,13 +67,13 @@ def test_a_plan_goes_before_its_draw(objects: ObjectStore) -> None:
     store, (first, *_) = three_generations(objects)
     put_plan(store, "old", first)
     order: list[str] = []
-    deleting = objects.delete
+    deleting = store.objects.delete
 
     class Noting:
         """The same objects; what is deleted is noted."""
 
         def __getattr__(self, name: str) -> object:
-            return getattr(objects, name)
+            return getattr(store.objects, name)
 
         def delete(self, path: str) -> None:
             order.append(path)

@@ -7,6 +7,7 @@ import pytest
 
 from tests.faults.winnow import tree_hash
 from winnow.pipelines.store.local import LocalStore
+from winnow.pipelines.store.location import open_store_at
 from winnow.runners.commands.main import main
 from winnow.runners.estimating.amounts import StageEstimate, estimate_of_run
 from winnow.runners.estimating.rates import EngineRate, Rate, Rates, read_rates
@@ -107,7 +108,7 @@ def test_what_stands_costs_nothing_and_what_runs_took_is_told_beside_the_estimat
     printed = capsys.readouterr().out
     assert "estimate  nothing to do" in printed
     assert "Estimate of the remaining" not in printed
-    records = {record.stage: record for record in read_runs(LocalStore(folder / "store"))}
+    records = {record.stage: record for record in read_runs(open_store_at(folder / "store").objects)}
     assert set(records) == {"ingest", "annotate.cpu", "dedupe", "mix", "export"}
     assert set(records["annotate.cpu"].parts) == {"text.length", "text.gopher", "text.digest"}
     assert records["ingest"].read == (folder / "lines/0.jsonl").stat().st_size
@@ -128,7 +129,7 @@ def test_what_stands_costs_nothing_and_what_runs_took_is_told_beside_the_estimat
 def test_rates_that_runs_had_are_a_file_of_rates(recipe: str, capsys: pytest.CaptureFixture[str]) -> None:
     folder = Path(recipe).parent
     assert main(["ingest", recipe, "--workers", "1"]) == 0
-    objects = LocalStore(folder / "store")
+    objects = open_store_at(folder / "store").objects
     parts = {"text.length": PartAmounts(3_000_000, 600_000), "text.gopher": PartAmounts(3_000_000, 1_200_000)}
     put_run(objects, RunRecord("annotate.cpu", "local", 1, 4, 90.0, 3_000_000, parts, cpu_seconds=60.0))
     capsys.readouterr()

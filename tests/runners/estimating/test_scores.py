@@ -9,8 +9,7 @@ import pytest
 
 from tests.runners.scores.stores import TRAINED, make_store, scored, write
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.generations import open_store
-from winnow.pipelines.store.local import LocalStore
+from winnow.pipelines.store.location import open_store_at
 from winnow.runners.commands.main import main
 from winnow.runners.estimating.run_log import read_runs
 
@@ -47,7 +46,7 @@ def planned(capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, object], dict
 
 def sizes(folder: Path) -> dict[str, tuple[int, int]]:
     """Bytes and shards of each layer that stands."""
-    layers = open_store(LocalStore(folder / "store")).require_latest().layers
+    layers = open_store_at(folder / "store").require_latest().layers
     return {name: (entry.bytes, entry.shards) for name, entry in layers.items()}
 
 
@@ -130,7 +129,7 @@ def test_a_score_that_stands_costs_nothing_until_it_is_asked_for_otherwise(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scored(write(folder))
-    (ran,) = [run for run in read_runs(LocalStore(folder / "store")) if run.stage == "score"]
+    (ran,) = [run for run in read_runs(open_store_at(folder / "store").objects) if run.stage == "score"]
     assert ran.parts["score.next_byte"].read == 3 * ran.read  # as it is estimated: two checkpoints and the reference
     score, stages = planned(capsys)
     assert score["current"]

@@ -44,6 +44,14 @@ class MortalStore:
     def root(self) -> str:
         return self.inner.root
 
+    @property
+    def owner(self) -> str:
+        return self.inner.owner
+
+    def owned_by(self, owner: str) -> "MortalStore":
+        self.inner = self.inner.owned_by(owner)
+        return self
+
     def open(self, path: str) -> BinaryIO:
         return self.inner.open(path)
 

@@ -21,43 +21,55 @@ class Harbour:
 
 PATH = "commits/text.gopher/k/shard.json"
 BREST = Harbour("Brest — été", 12, (9.5, 1e-9))
+HERE = MemoryStore("here")
 
 
 def test_a_record_is_read_as_it_was_put() -> None:
     objects = MemoryStore("sealed-round-trip")
     put_record(objects, PATH, BREST)
     assert read_record(objects, Harbour, PATH) == BREST
-    assert sealed(PATH, BREST) == objects.read(PATH)
+    assert sealed("", PATH, BREST) == objects.read(PATH)
 
 
 @given(st.data())
 def test_any_other_byte_is_noticed(data: st.DataObject) -> None:
-    raw = bytearray(sealed(PATH, BREST))
+    raw = bytearray(sealed("", PATH, BREST))
     raw[data.draw(st.integers(0, len(raw) - 1))] ^= 1 << data.draw(st.integers(0, 7))
-    with pytest.raises(DamagedError, match=f"^here: {PATH} is damaged: "):
-        parse_record(Harbour, "here", PATH, bytes(raw))
+    with pytest.raises(DamagedError, match=f"^memory://here: {PATH} is damaged: "):
+        parse_record(Harbour, HERE, PATH, bytes(raw))
 
 
-@given(st.integers(0, len(sealed(PATH, BREST)) - 1))
+@given(st.integers(0, len(sealed("", PATH, BREST)) - 1))
 def test_a_shorter_record_is_noticed(size: int) -> None:
     with pytest.raises(DamagedError):
-        parse_record(Harbour, "here", PATH, sealed(PATH, BREST)[:size])
+        parse_record(Harbour, HERE, PATH, sealed("", PATH, BREST)[:size])
 
 
 @pytest.mark.parametrize("raw", [b"", b"[]", b'{"name":"x","berths":1}', b'{"checksum":3}', b"[" * 800 + b"]" * 800])
 def test_what_never_was_a_record_is_noticed(raw: bytes) -> None:
     with pytest.raises(DamagedError):
-        parse_record(Harbour, "here", PATH, raw)
+        parse_record(Harbour, HERE, PATH, raw)
 
 
 def test_a_record_that_is_nested_deeper_than_can_be_written_is_noticed() -> None:
     with pytest.raises(DamagedError):
-        parse_record(Harbour, "here", PATH, b'{"checksum":"0","name":' + b"[" * 900 + b"]" * 900 + b"}")
+        parse_record(Harbour, HERE, PATH, b'{"checksum":"0","name":' + b"[" * 900 + b"]" * 900 + b"}")
 
 
 def test_a_record_under_another_path_is_noticed() -> None:
     with pytest.raises(DamagedError, match="run 'winnow dedupe RECIPE'"):
-        parse_record(Harbour, "here", "commits/dedupe.near/k/shard.json", sealed(PATH, BREST))
+        parse_record(Harbour, HERE, "commits/dedupe.near/k/shard.json", sealed("", PATH, BREST))
+
+
+def test_a_record_of_another_store_is_noticed_under_every_path_but_that_which_says_which_store_it_is() -> None:
+    one, other = HERE.owned_by("one"), HERE.owned_by("other")
+    put_record(one, PATH, BREST)
+    assert read_record(one, Harbour, PATH) == BREST
+    for objects in (other, HERE):
+        with pytest.raises(DamagedError, match=r"shard\.json is damaged: it belongs to another store than store\.json"):
+            read_record(objects, Harbour, PATH)
+    put_record(one, "store.json", BREST)
+    assert read_record(other, Harbour, "store.json") == BREST
 
 
 def test_a_missing_record_is_none_or_one_line_with_what_makes_it_again() -> None:
