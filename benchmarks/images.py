@@ -1,4 +1,4 @@
-"""Pictures: decoding, PDQ hashes, probing and the join of hashes, against what Python people use for them.
+"""Pictures: decoding, resizing for export, PDQ hashes, probing and the join of hashes, against what Python people use.
 
     python -m benchmarks.images [--quick] [--json]
 
@@ -11,6 +11,7 @@ query with all hashes; it is given a tenth of them as queries, and its time is t
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import orjson
 
@@ -56,6 +57,30 @@ def small(file):
         size = tuple(max(1, round(side * 256 / max(picture.size))) for side in picture.size)
         return np.asarray(picture.convert("RGB").resize(size, Image.Resampling.BICUBIC))
 print(best(lambda: [small(file) for file in files]))
+""",
+    "resize, winnow": """
+import hashlib
+from winnow.filters.image.changes.change import change
+from winnow.filters.image.changes.options import PictureChanges, Resize
+from winnow.filters.image.decode.stills import DecodeLimits
+files, limits, changes = contents(), DecodeLimits(), PictureChanges(Resize("keep_ratio", 256))
+def resized(file):
+    hashlib.sha256(file).hexdigest()  # the file is what was ingested
+    made = change(file, "image/jpeg", changes, limits)
+    return made.sha256, made.width, made.height
+Path(sys.argv[3]).write_text("".join(f"{width} {height}\\n" for _, width, height in map(resized, files)))
+print(best(lambda: [resized(file) for file in files]))
+""",
+    "resize, img2dataset": """
+import hashlib, io
+from img2dataset.resizer import Resizer
+files, resizer = contents(), Resizer(256, "keep_ratio", False)
+def resized(file):
+    made, width, height, *_ , error = resizer(io.BytesIO(file))
+    assert error is None, error
+    return hashlib.sha256(made).hexdigest(), width, height
+Path(sys.argv[3]).write_text("".join(f"{width} {height}\\n" for _, width, height in map(resized, files)))
+print(best(lambda: [resized(file) for file in files]))
 """,
     "pdq, winnow": """
 import simplejpeg
@@ -116,9 +141,10 @@ index.add(hashes)
 print(best(lambda: index.range_search(hashes[: len(hashes) // 10], 32), 1) * 10)
 """,
 }
-FLOORS = {"pillow": 3.0, "pdqhash": 30.0, "bare": 0.8, "faiss": 30.0}
-CASES = (("decode", "pillow"), ("pdq", "pdqhash"), ("probe", "bare"), ("join", "faiss"))
+FLOORS = {"pillow": 3.0, "img2dataset": 1.5, "pdqhash": 30.0, "bare": 0.8, "faiss": 30.0}
+CASES = (("decode", "pillow"), ("resize", "img2dataset"), ("pdq", "pdqhash"), ("probe", "bare"), ("join", "faiss"))
 IN_OUR_PYTHON = {"winnow", "bare"}
+OF_ITS_OWN = {"img2dataset"}  # peers with another environment than the others
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +177,8 @@ def main() -> int:
             amount = HASHES
             argument = dict.fromkeys(argument, _hashes(str(folder.parent / "images-hashes.npy"), HASHES))
         ours, theirs = (_seconds(f"{case}, {who}", who, str(folder), rounds, argument[who]) for who in ("winnow", peer))
+        if case == "resize" and Path(argument["winnow"]).read_text() != Path(argument[peer]).read_text():
+            raise SystemExit("benchmarks: resized pictures have other sizes than img2dataset's")
         if case == "pdq":
             _require_equal_hashes(argument["winnow"], argument[peer])
         found.append(Compared(case, peer, amount, ours, theirs))
@@ -170,7 +198,7 @@ def main() -> int:
 
 
 def _seconds(case: str, who: str, folder: str, rounds: int, argument: str) -> float:
-    python = sys.executable if who in IN_OUR_PYTHON else str(peer_python("images"))
+    python = sys.executable if who in IN_OUR_PYTHON else str(peer_python(who if who in OF_ITS_OWN else "images"))
     command = [python, "-c", COMMON + CODE[case], folder, str(rounds), argument]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:

