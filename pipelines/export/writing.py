@@ -182,8 +182,14 @@ def _joined(batches: Iterator[pa.RecordBatch], spool: MediaSpool) -> tuple[dict[
     types = {field.name: HELD if field.name == "media" else field.type for field in MIXED}
     pieces: dict[str, list[pa.Array]] = {name: [] for name in MIXED.names}
     for batch in batches:
+        media = batch.column("media")
+        # Columns of a block share its memory: those that stay are copied out of one that holds the bytes of media.
+        copied = pa.array(np.arange(len(batch))) if len(media.flatten()) else None
         for name, column in zip(MIXED.names, batch.columns, strict=True):
-            pieces[name].append(spool.hold(column) if name == "media" else column)
+            if name == "media":
+                pieces[name].append(spool.hold(media) if copied is None else spool.hold(media).take(copied))
+            else:
+                pieces[name].append(column if copied is None else column.take(copied))
     texts = Texts(pieces.pop("text"))
     joined: dict[str, pa.Array] = {}
     for name in list(pieces):
