@@ -28,10 +28,10 @@ for number in range(count):
 """
 
 
-def cached_photographs(count: int) -> Path:
-    """A folder of so many photographs."""
+def cached_photographs(count: int, peer: str = "images") -> Path:
+    """A folder of so many photographs, made in a peer's environment that has scikit-image."""
     folder = (CACHE / f"photographs-{count}").absolute()
     if not (folder / "made").exists():
         folder.mkdir(parents=True, exist_ok=True)
-        subprocess.run([str(peer_python("images")), "-c", _MAKE, str(folder), str(count)], check=True)
+        subprocess.run([str(peer_python(peer)), "-c", _MAKE, str(folder), str(count)], check=True)
     return folder
