@@ -12,9 +12,9 @@ import sys
 
 import orjson
 
-from benchmarks.environments import peer_python, require_assets
 from benchmarks.inputs.photographs import cached_photographs
-from benchmarks.reporting import QUICK_TOLERANCE, benchmark_arguments, machine
+from benchmarks.measuring.environments import peer_python, require_assets
+from benchmarks.measuring.reporting import QUICK_TOLERANCE, benchmark_arguments, machine
 from winnow.filters.operators import find_operator
 
 PICTURES, QUICK_PICTURES = 60, 16
