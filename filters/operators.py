@@ -60,6 +60,9 @@ ITEMS = pa.field("items", pa.list_(pa.string()))
 MAX_KERNEL_BYTES = 512 << 20
 """The memory that a kernel may take for one text."""
 
+NO_PIXELS = 0
+"""The side of operators that only need to know that a picture can be decoded."""
+
 _FOLDERS = ("text", "url", "page", "image", "caption")
 _NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*")
 
@@ -119,7 +122,8 @@ class Operator:
     declares: tuple[AnyAsset, ...] = ()
     """The assets that its configurations may name, with where each comes from."""
     side: Callable[[Any], int | None] = field(default=_every_pixel)
-    """For operators that look at pictures: to what their longer side is shrunk; None for every pixel.
+    """For operators that look at pictures: to what their longer side is shrunk; None for every pixel, `NO_PIXELS` for
+    pictures of whatever size they are decoded at for other operators.
 
     Such an operator reads `media.image` alone, or `media.file`, and writes a row for each picture; the columns of its
     layer are lists, aligned with the sample's media.

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from winnow.filters.operators import MEDIA_IMAGE, Assets, Kernel, Operator
+from winnow.filters.operators import MEDIA_IMAGE, NO_PIXELS, Assets, Kernel, Operator
 
 WRITES = pa.schema(
     [
@@ -50,5 +50,5 @@ OPERATOR = Operator(
     writes=lambda _: WRITES,
     load=_load,
     needs=(),
-    side=lambda _: 1,
+    side=lambda _: NO_PIXELS,
 )

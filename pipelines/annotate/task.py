@@ -1,23 +1,24 @@
 """Annotates one shard in one pass: reads its rows once, runs every operator whose layer is missing, and commits."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from winnow.filters.operators import TEXT, Kernel
 from winnow.pipelines.annotate.item_rows import measure_items
 from winnow.pipelines.annotate.rows import BatchRows, Excluded, measure
 from winnow.pipelines.binding.operators import BoundOperator
-from winnow.pipelines.media.pictures import Pictures, PictureSource
+from winnow.pipelines.media.pictures import Pictures, PictureSource, decoded_bytes
 from winnow.pipelines.query.columns import MEDIA
 from winnow.pipelines.query.conditions import selected_rows
 from winnow.pipelines.running.ledger.crashes import CrashedPictures
 from winnow.pipelines.running.row_layers import RowLayerTask, write_layers
-from winnow.pipelines.running.shard_rows import Part, read_parts, text_of
+from winnow.pipelines.running.shard_rows import BATCH_BYTES, Part, read_parts, text_of
 from winnow.pipelines.running.worker import Heartbeats, settle
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.conditions import columns_read
@@ -68,7 +69,7 @@ def annotate_shard(
             yield found
 
     schemas = {bound.layer: bound.schema for bound in pending}
-    parts_read = read_parts(context.store, ANNOTATE, task.read, columns, texts)
+    parts_read = read_parts(context.store, ANNOTATE, task.read, columns, texts, _picture_sizes(context, pending))
     write_layers(context.store, task, schemas, parts_read, measured, beat)
 
 
@@ -120,7 +121,27 @@ def _pictures(
     files = any(bound.reads_files for bound in pending)
     if context.pictures is None or not (files or any(bound.reads_pictures for bound in pending)):
         return None
-    return Pictures(context.pictures, source, part.columns[MEDIA.name], crashed, keeps_files=files)
+    sides = _sides(pending)
+    return Pictures(context.pictures, source, part.columns[MEDIA.name], crashed, sides=sides, keeps_files=files)
+
+
+def _sides(pending: Sequence[BoundOperator]) -> list[int | None]:
+    return [bound.operator.side(bound.config) for bound in pending if bound.reads_pictures]
+
+
+def _picture_sizes(
+    context: AnnotationContext, pending: Sequence[BoundOperator]
+) -> Callable[[Mapping[str, pa.Array]], NDArray[np.int64]] | None:
+    """What rows take of a batch, so that its pictures are decoded once and held for every operator."""
+    source, sides = context.pictures, _sides(pending)
+    if source is None or not sides:
+        return None
+
+    def sizes(columns: Mapping[str, pa.Array]) -> NDArray[np.int64]:
+        decoded = decoded_bytes(columns[MEDIA.name], sides, source.limits)
+        return np.ceil(decoded * (BATCH_BYTES / source.held_bytes)).astype(np.int64)
+
+    return sizes
 
 
 def _coalesced_text(pending: list[BoundOperator], columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:

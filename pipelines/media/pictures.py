@@ -12,16 +12,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.filters.image.decode.stills import TOO_LARGE, DecodeLimits, Still, UndecodableError, scale_of, sized
-from winnow.filters.operators import FILES, IMAGES
+from winnow.filters.operators import FILES, IMAGES, NO_PIXELS
 from winnow.pipelines.media.decoding_process import BATCH_FILES
 from winnow.pipelines.media.isolation import CRASHED, HELD_BYTES, Room
 from winnow.pipelines.media.references import MediaFinder, MediaSources, Unavailable
 from winnow.pipelines.running.ledger.crashes import CrashedPictures
 
-__all__ = ["NOT_AN_IMAGE", "OK", "Items", "PictureSource", "Pictures", "batch_of"]
+__all__ = ["NOT_AN_IMAGE", "OK", "Items", "PictureSource", "Pictures", "batch_of", "decoded_bytes"]
 
 OK = "ok"
 NOT_AN_IMAGE = "not_an_image"
@@ -67,6 +68,7 @@ class Pictures:
         name: The source of the rows.
         media: The items of each row.
         crashed: The pictures that are not to be decoded again, and where more of them are noted.
+        sides: What `decoded` will be asked for.
         keeps_files: Whether some operator asks for files, which are kept for the others then.
     """
 
@@ -77,6 +79,7 @@ class Pictures:
         media: pa.ListArray,
         crashed: CrashedPictures | None = None,
         *,
+        sides: Sequence[int | None] = (),
         keeps_files: bool = False,
     ) -> None:
         self._source, self._name, self._crashed = source, name, crashed
@@ -87,6 +90,10 @@ class Pictures:
         self._stills: dict[tuple[int, int], Still] = {}  # by item and scale
         self._sides: dict[int, tuple[int, int]] = {}  # of items that have been decoded; those of their rows may lie
         self._room = Room(source.limits, source.held_bytes)
+        self._common = next((side for side in sides if side != NO_PIXELS), 1)
+        self._repeated = {side for side in sides if side is not None and sides.count(side) > 1}
+        self._shrunk: dict[tuple[int, int], Still] = {}  # by item and side
+        self._shrunk_left = source.held_bytes
         self._files: dict[int, bytes] = {}
         self._hashes: dict[int, str] = {}  # of the bytes of items that have been read
         self._left = source.held_bytes if keeps_files else 0  # bytes of files that are still kept
@@ -105,14 +112,15 @@ class Pictures:
 
         Args:
             items: Numbers of items, ascending.
-            side: The longest side that the caller wants; None for every pixel.
+            side: The longest side that the caller wants; None for every pixel, `NO_PIXELS` for any.
         """
+        wanted = self._common if side == NO_PIXELS else side
         found: list[int] = []
         stills: list[Still] = []
         held = 0
         with closing(MediaFinder(self._source.media, self._name)) as finder:
-            for item, decoded in self._decoded(finder, items.tolist(), side):
-                still = sized(decoded, side)
+            for item, decoded in self._decoded(finder, items.tolist(), wanted):
+                still = decoded if side == NO_PIXELS else self._sized(item, decoded, side)
                 if found and held + still.pixels.nbytes > self._source.held_bytes:
                     yield self._given(found, stills)
                     found, stills, held = [], [], 0
@@ -120,6 +128,18 @@ class Pictures:
                 stills.append(still)
                 held += still.pixels.nbytes
         yield self._given(found, stills)
+
+    def _sized(self, item: int, decoded: Still, side: int | None) -> Still:
+        """The picture at this side, shrunk once for all operators that ask for it."""
+        if side is None or side not in self._repeated:
+            return sized(decoded, side)
+        found = self._shrunk.get((item, side))
+        if found is None:
+            found = sized(decoded, side)
+            if found is not decoded and found.pixels.nbytes <= self._shrunk_left:
+                self._shrunk[item, side] = found
+                self._shrunk_left -= found.pixels.nbytes
+        return found
 
     def _file_batches(self, items: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], pa.RecordBatch]]:
         found: list[int] = []
@@ -218,6 +238,39 @@ class Pictures:
             self.statuses[item] = CRASHED
             return None
         return content, mime
+
+
+def decoded_bytes(media: pa.ListArray, sides: Sequence[int | None], limits: DecodeLimits) -> NDArray[np.int64]:
+    """For each row, about what its pictures take when they are decoded for these sides, as far as ingest knows.
+
+    Args:
+        media: The items of each row.
+        sides: What operators ask for.
+        limits: What is decoded.
+    """
+    items = media.flatten()
+    width, height = (
+        pc.fill_null(pc.struct_field(items, name), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+        for name in ("width", "height")
+    )
+    pixels = np.where(width * height <= limits.max_pixels, width * height, 0)
+    longest = np.maximum(width, height)
+    is_jpeg = pc.equal(pc.struct_field(items, "mime"), "image/jpeg").to_numpy(zero_copy_only=False)
+    decoded = np.zeros(len(items), np.int64)
+    for scale in (1, 2, 4, 8):
+        needed = np.zeros(len(items), np.bool_)
+        for side in set(sides) - {NO_PIXELS} or {1}:
+            if side is None:
+                needed |= scale == 1
+                continue
+            fitting = sum((longest >= one * side).astype(np.int64) for one in (2, 4, 8))
+            needed |= np.where(is_jpeg, 1 << fitting, 1) == scale
+        decoded += np.where(needed, 3 * pixels // scale**2, 0)
+    ends = np.cumsum(np.concatenate(([0], decoded)))
+    counts = media.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    offsets = np.cumsum(np.concatenate(([0], counts))).astype(np.int64)
+    found: NDArray[np.int64] = ends[offsets[1:]] - ends[offsets[:-1]]
+    return found
 
 
 def batch_of(

@@ -5,7 +5,7 @@ batch before they request the next.
 """
 
 import itertools
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,7 +49,12 @@ class Part:
 
 
 def read_parts(
-    store: Store, stage: str, shard: Shard, columns: Sequence[Column], texts: Sequence[str]
+    store: Store,
+    stage: str,
+    shard: Shard,
+    columns: Sequence[Column],
+    texts: Sequence[str],
+    sizes: Callable[[Mapping[str, pa.Array]], NDArray[np.int64]] | None = None,
 ) -> Generator[Part]:
     """Yields the rows of a shard, forgotten ones neutral, while a mark names the row being processed.
 
@@ -59,6 +64,7 @@ def read_parts(
         shard: The shard.
         columns: The columns to read.
         texts: The columns whose bytes limit a batch.
+        sizes: What else a row takes of a batch's bytes.
     """
     marker = Marker(f"{stage}{shard.source}", shard.shard)
     poison = poisoned(store.objects, f"{stage}{shard.source}")
@@ -68,7 +74,7 @@ def read_parts(
     done = 0
     try:
         for read in read_aligned(store.objects, shard.objects, needed, 1 if struck else BATCH_ROWS, hidden):
-            for found in _cut(read, texts):
+            for found in _cut(read, texts, sizes):
                 rows = len(next(iter(found.values())))
                 out = np.array([place in poison for place in _positions(found)], np.bool_) if poison else None
                 first, last = np.searchsorted(hidden, (done, done + rows))
@@ -86,8 +92,12 @@ def text_of(names: Sequence[str], columns: Mapping[str, pa.Array]) -> pa.LargeSt
     return texts[0] if len(texts) == 1 else pc.coalesce(*texts)
 
 
-def _cut(columns: Mapping[str, pa.Array], texts: Sequence[str]) -> Iterator[dict[str, pa.Array]]:
-    sizes = np.zeros(len(next(iter(columns.values()))), np.int64)
+def _cut(
+    columns: Mapping[str, pa.Array],
+    texts: Sequence[str],
+    others: Callable[[Mapping[str, pa.Array]], NDArray[np.int64]] | None,
+) -> Iterator[dict[str, pa.Array]]:
+    sizes = np.zeros(len(next(iter(columns.values()))), np.int64) if others is None else others(columns)
     for name in texts:
         sizes += pc.fill_null(pc.binary_length(columns[name]), 0).to_numpy(zero_copy_only=False)
     cuts = [0, *_cuts(sizes), len(sizes)]

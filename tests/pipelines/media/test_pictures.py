@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from tests.property_sizes import scaled
 from winnow.filters.image.decode.batches import pixels_of
 from winnow.filters.image.decode.stills import DecodeLimits, Still, decode, sized
+from winnow.filters.operators import NO_PIXELS
 from winnow.pipelines.ingest.files import FILE
-from winnow.pipelines.media.pictures import OK, Pictures, PictureSource
+from winnow.pipelines.media.pictures import OK, Pictures, PictureSource, decoded_bytes
 from winnow.pipelines.media.probe import probe_bytes
 from winnow.pipelines.media.references import MediaSources, media_sources
 from winnow.schemas.recipe import load_recipe
@@ -141,3 +142,30 @@ def test_a_room_is_used_again_when_nothing_refers_to_it(sources: MediaSources) -
 
     gc.collect()  # what other tests left
     assert len({address() for _ in range(10)}) == 1
+
+
+def test_a_side_that_several_ask_for_and_one_that_needs_no_pixels(sources: MediaSources) -> None:
+    media = pa.array([[medium(number)] for number in range(8)], SAMPLES.field("media").type)
+    pictures = Pictures(PictureSource(sources, LIMITS), "photos", media, sides=(NO_PIXELS, 20, None, 20))
+    for items, batch in pictures.batches(np.arange(8), NO_PIXELS):
+        sizes = [(expected(item, None).height, expected(item, None).width) for item in items.tolist()]
+        assert list(zip(batch["height"].to_pylist(), batch["width"].to_pylist(), strict=True)) == sizes
+    for side in (20, None, 20):
+        for items, batch in pictures.batches(np.arange(8), side):
+            check(items.tolist(), batch, side)
+
+
+def test_what_rows_will_take_is_what_decoding_takes(sources: MediaSources) -> None:
+    rows = [[0, 3], [], [5], [7, 8, 9], [11]]
+    media = pa.array([[medium(number) for number in row] for row in rows], SAMPLES.field("media").type)
+    for sides in ((None,), (20, 40), (7, None, NO_PIXELS), (NO_PIXELS,)):
+        scales = set(sides) - {NO_PIXELS} or {1}
+        for row, size in zip(rows, decoded_bytes(media, sides, LIMITS).tolist(), strict=True):
+            taken = 0
+            for number in row:
+                mime, content = file_of(number)
+                taken += sum(
+                    {(one := decode(content, mime, LIMITS, side).pixels).shape: one.nbytes for side in scales}.values()
+                )
+            assert abs(size - taken) <= 0.3 * taken + 100  # scaled sides are rounded up
+    assert decoded_bytes(media, (None,), DecodeLimits(max_pixels=1)).tolist() == [0] * len(rows)
