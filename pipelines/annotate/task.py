@@ -139,7 +139,8 @@ def _picture_sizes(
 
     def sizes(columns: Mapping[str, pa.Array]) -> NDArray[np.int64]:
         decoded = decoded_bytes(columns[MEDIA.name], sides, source.limits)
-        return np.ceil(decoded * (BATCH_BYTES / source.held_bytes)).astype(np.int64)
+        shares: NDArray[np.int64] = np.ceil(decoded * (BATCH_BYTES / source.held_bytes)).astype(np.int64)
+        return shares
 
     return sizes
 
