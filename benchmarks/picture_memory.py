@@ -15,9 +15,9 @@ from pathlib import Path
 
 import orjson
 
-from benchmarks.environments import peer_python
 from benchmarks.inputs.photographs import cached_photographs
-from benchmarks.reporting import GIB, Limit, Measured, benchmark_arguments, machine, measure
+from benchmarks.measuring.environments import peer_python
+from benchmarks.measuring.reporting import GIB, Limit, Measured, benchmark_arguments, machine, measure
 
 COUNTS = (1_000, 10_000, 100_000)
 PER_TAR = 1_000
