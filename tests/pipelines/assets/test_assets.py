@@ -308,6 +308,7 @@ def test_an_archive_can_be_an_asset_as_it_is(tmp_path: Path) -> None:
 DIGESTS = {
     "efficientnet-lite0.features": "c2f39f3394cc6351",
     "centerface": "4a0395997f1f809c",
+    "nsfwjs.inception-v3": "315c44f0cbbc8076",
     "toxicity.en": "19e24a3f1f408e93",
     "ut1-adult": "0314910fc232f139",
     "fineweb-urls": "7a8078671611fac3",
@@ -329,8 +330,10 @@ def test_assets_come_in_the_order_of_the_operators_that_declare_them_and_no_name
     assert names == [
         "small.list",
         "lid.176",
+        "brisque",
         "efficientnet-lite0.features",
         "centerface",
+        "nsfwjs.inception-v3",
         "pp-ocrv6-det",
         "toxicity.en",
         "wordlists.core",
