@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from winnow.pipelines.binding.captions import bind_captions
 from winnow.pipelines.binding.duplicates import NearSettings, duplicate_kinds, near_settings
 from winnow.pipelines.binding.edits import BoundEdit, bind_edits
 from winnow.pipelines.binding.mixture import BoundMix, bind_mix
@@ -81,6 +82,11 @@ class BoundRecipe:
         return rule_program(self.config, self.columns)
 
     @cached_property
+    def captions(self) -> tuple[Column, ...]:
+        """The columns whose captions its exports write."""
+        return bind_captions(self.config, self.columns)
+
+    @cached_property
     def edits(self) -> tuple[BoundEdit, ...]:
         """Its edits, each with its column of spans; keys are read when edits are applied."""
         return bind_edits(self.config, self.measurements, self.columns)
@@ -129,7 +135,7 @@ class BoundRecipe:
 
     def require_rules(self) -> None:
         """Raise RecipeError if rules or edits are faulty, before anything is read."""
-        _ = self.rules, self.edits
+        _ = self.rules, self.edits, self.captions
 
 
 def bind(recipe: Recipe) -> BoundRecipe:

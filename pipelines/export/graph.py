@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
+from winnow.pipelines.binding.captions import SAMPLE_CAPTIONS
 from winnow.pipelines.binding.edits import BoundEdit, with_keys
 from winnow.pipelines.export.places.destination import disk_errors
 from winnow.pipelines.export.planning.shipment import Destination, Details, Places, Shipment, put_details, text_columns
@@ -15,6 +16,7 @@ from winnow.pipelines.export.stage import EXCHANGE, Unfinished, pending_partitio
 from winnow.pipelines.export.writing import WriteShards
 from winnow.pipelines.media.pictures import PictureSource
 from winnow.pipelines.mix.draws import Draw, DrawnShard
+from winnow.pipelines.query.columns import Column
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import BlockPacker, Exchange, Files, clear_scratch
 from winnow.pipelines.running.run_tasks import ReadTasks
@@ -81,6 +83,7 @@ def make_graph(
     cuttings: Mapping[Way, Cutting],
     exports: Sequence[Unfinished],
     media: PictureSource | None = None,
+    captions: Sequence[Column] = (SAMPLE_CAPTIONS,),
 ) -> ExportGraph | None:
     """What has to run for everything that is still pending; None where nothing is.
 
@@ -92,6 +95,7 @@ def make_graph(
         cuttings: Every way, with the shards that it makes.
         exports: Those that are being made; the scratch of the first is used.
         media: Where media are read, for exports that want their bytes.
+        captions: The columns with captions.
     """
     strata = tuple(tuple(one.stratum for one in output.strata) for output in draw.plan.outputs)
     places = Places(cuttings)
@@ -114,5 +118,6 @@ def make_graph(
         draw.plan.name,
         details,
         media,
+        tuple(captions),
     )
     return ExportGraph(shipment, tasks)

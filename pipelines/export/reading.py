@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from winnow.filters.image.changes.options import PictureChanges
 from winnow.pipelines.binding.edits import Edits
-from winnow.pipelines.export.media.fetching import Asked, Fetched, fetch_media, marked, sums_of_lists
+from winnow.pipelines.export.media.fetching import Asked, Fetched, fetch_media, marked, sums_of_items
 from winnow.pipelines.export.planning.shipment import FACES, Details, Shipment
 from winnow.pipelines.export.planning.sizing import Way, order_key
+from winnow.pipelines.media.references import referred_bytes
 from winnow.pipelines.mix.draws import DrawnShard, copies_of
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.query.picked_rows import Rows, read_picked, taken
@@ -38,7 +39,7 @@ BATCH_ROWS = 8192
 REFERENCES = "media"
 """The metadata key for a sample's media references, unless its source already uses it."""
 
-_OF_SAMPLES = ("licence", "url", "mime", "modality", "captions", "metadata", "media")
+_OF_SAMPLES = ("licence", "url", "mime", "modality", "metadata", "media")
 READ = "read"
 BEATS = "progress"
 """Where workers report progress, and on what."""
@@ -82,14 +83,15 @@ def mixed_rows(
     _refuse_forgotten(shipment, shard, rows)
     blurred = any(PictureChanges.from_json(way.pictures).blur_faces is not None for way in details.cuttings)
     own = [Column(layout.SAMPLES, leaf) for leaf in ("id", *_OF_SAMPLES)]
-    columns = dict.fromkeys([*shipment.text, *edits.columns, *own, *([FACES] if blurred else [])])
+    columns = dict.fromkeys([*shipment.text, *shipment.captions, *edits.columns, *own, *([FACES] if blurred else [])])
     for part, read in read_picked(objects, shard.objects, columns, rows):
         texts = _edited(shipment, edits, read, part, shard)
         base = {**{name: read[f"samples.{name}"] for name in _OF_SAMPLES}, "text": texts}
+        base["captions"] = _captions([read[column.name] for column in shipment.captions])
         media = base.pop("media")
         base["metadata"] = _with_references(base["metadata"], media)
         held = _held(base)
-        with_media = held + sums_of_lists(media, ["ref", "length"])
+        with_media = held + sums_of_items(media, referred_bytes(media.flatten()))
         there = _Read(base, held, media, with_media, shard.source, read[FACES.name] if blurred else None)
         for one in given:
             first, last = (int(place) for place in np.searchsorted(one.numbers, (part[0], part[-1] + 1)))
@@ -232,6 +234,16 @@ def _refuse_forgotten(shipment: Shipment, shard: DrawnShard, rows: Rows) -> None
             f"{objects.root}: {gone:,} samples of shard {shard.shard} in plan {shipment.plan} were forgotten "
             "since; plan again: winnow mix"
         )
+
+
+def _captions(columns: Sequence[pa.Array]) -> pa.ListArray:
+    """Of each row, the captions of the first column that has any."""
+    kind, count = MIXED.field("captions").type, len(columns[0])
+    chosen = np.full(count, count * len(columns), np.int64)  # an empty list behind all of them
+    for number in reversed(range(len(columns))):
+        there = pc.fill_null(pc.list_value_length(columns[number]), 0).to_numpy(zero_copy_only=False) > 0
+        chosen[there] = number * count + np.flatnonzero(there)
+    return pa.concat_arrays([*(column.cast(kind) for column in columns), pa.array([[]], kind)]).take(pa.array(chosen))
 
 
 def _edited(

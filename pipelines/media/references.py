@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from winnow.pipelines.binding.sources import bind_source, read_limits
 from winnow.pipelines.ingest.archives.tar import TAR
 from winnow.pipelines.ingest.files import FILE, FilesReader, read_range
@@ -57,6 +60,11 @@ def media_sources(recipe: Recipe) -> MediaSources:
 
     roots = {source.name: recipe.located(source.root) for source in recipe.sources}
     return MediaSources({name: bound(name) for name in roots}, read_limits(recipe), roots)
+
+
+def referred_bytes(items: pa.StructArray) -> pa.Int64Array:
+    """The length of each item's bytes; of one that was not measured, of the range that it lies in."""
+    return pc.coalesce(pc.struct_field(items, "bytes"), pc.struct_field(items, ["ref", "length"]))
 
 
 def lies_plain(reference: Mapping[str, Any]) -> bool:

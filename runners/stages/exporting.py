@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
+from winnow.pipelines.binding.captions import SAMPLE_CAPTIONS
 from winnow.pipelines.binding.edits import BoundEdit, with_keys
 from winnow.pipelines.export.graph import make_graph
 from winnow.pipelines.export.places.destination import ExportPlace
@@ -28,6 +29,7 @@ from winnow.pipelines.export.stage import (
 )
 from winnow.pipelines.media.pictures import PictureSource
 from winnow.pipelines.mix.draws import Draw
+from winnow.pipelines.query.columns import Column
 from winnow.pipelines.running.step_beats import steps_done
 from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.stages.full_disk import full_disk
@@ -47,6 +49,7 @@ class _Work:
     text: Sequence[str]
     edits: Sequence[BoundEdit]
     media: PictureSource | None
+    captions: Sequence[Column]
 
 
 def no_preparation(_: BoundExport) -> None:
@@ -61,6 +64,7 @@ def export_draw(
     exports: Sequence[BoundExport],
     *,
     media: PictureSource | None = None,
+    captions: Sequence[Column] = (SAMPLE_CAPTIONS,),
     prepare: Callable[[BoundExport], None] = no_preparation,
     closing: Closing = no_closing,
     replace: bool = False,
@@ -74,6 +78,7 @@ def export_draw(
         edits: The edits of texts.
         exports: The exports to write.
         media: Where media are read, for exports that include their bytes.
+        captions: The columns with captions.
         prepare: Called with each unfinished export before it is written.
         closing: Returns additional files of an export; called when its shards are written.
         replace: Replace exports of other plans or options. Finished exports are verified in full, and written again if
@@ -90,7 +95,7 @@ def export_draw(
     if media is None and any(export.way.media for export in exports):
         raise ValueError("exports with media bytes need `media`")
     with_keys(edits)  # reports a missing key before anything starts
-    work = _Work(run, draw, text, edits, media)
+    work = _Work(run, draw, text, edits, media, captions)
     finished: dict[int, Finished] = {}
     with ExitStack() as stack:
         opened = [
@@ -159,7 +164,9 @@ def _write(work: _Work, cuttings: Mapping[Way, Cutting], exports: Sequence[Unfin
         while True:
             for one in exports:
                 one.refresh()
-            graph = make_graph(run.store, work.draw, work.text, work.edits, cuttings, exports, work.media)
+            graph = make_graph(
+                run.store, work.draw, work.text, work.edits, cuttings, exports, work.media, work.captions
+            )
             if graph is None:
                 break
             before = progress.written()

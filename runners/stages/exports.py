@@ -60,7 +60,7 @@ def export(
     exports = require_exports(recipe)
     edits = recipe.edits
     mixed = mix(recipe, engine, console, sample)
-    also = [layer for one in exports for layer in one.layers]
+    also = [*(column.layer for column in recipe.captions), *(layer for one in exports for layer in one.layers)]
     draw = draw_of(recipe, mixed.store, mixed.generation, mixed.record, also)
     run = StageRun(console, engine, mixed.store)
     run.warm()
@@ -84,6 +84,7 @@ def export(
         edits,
         exports,
         media=picture_source(recipe.config),
+        captions=recipe.captions,
         prepare=prepare,
         closing=closing,
         replace=replace,

@@ -352,6 +352,7 @@ class Recipe:
     sources: Annotated[tuple[SourceConfig, ...], ByName(SLUG), NotEmpty()]
     extract: Annotated[tuple[ExtractorEntry, ...], ByName(SLUG)] = ()
     text: Annotated[tuple[str, ...], TextExpression()] = ("samples.text",)
+    captions: Annotated[tuple[str, ...], TextExpression()] = ("samples.captions",)
     annotate: Annotated[tuple[OperatorEntry, ...], Listed(OPERATOR), UniqueLayers()] = ()
     limits: Limits = Limits()
     known_harm: Annotated[tuple[HarmListConfig, ...], ByName(SLUG)] = ()

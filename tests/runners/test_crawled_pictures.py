@@ -1,6 +1,8 @@
 """Pictures of a crawl from the command line: measured as the archive is read, tied to the pages that show them."""
 
 import io
+import json
+import tarfile
 from hashlib import sha256
 from pathlib import Path
 
@@ -21,8 +23,12 @@ sources:
 extract: {fast: {}}
 text: coalesce(extract.fast.text, samples.text)
 annotate: [image.geometry, caption.page, {caption.length: {captions: caption.page.captions}}]
+captions: coalesce(samples.captions, caption.page.captions)
 keep:
+  - {drop: "samples.modality = 'text'", reason: page, when_null: drop}
   - {drop: "samples.modality = 'image' AND caption.page.pages IS NULL", reason: on_no_page, when_null: drop}
+mix: {unit: samples}
+export: [{webdataset: {path: out, media: image}}]
 """
 PAGE = """<html lang="de"><head><base href="/pictures/"></head><body><p>Ein Bericht über die Katze auf dem Sofa.</p>
 <figure><img src="cat.jpg?utm_source=feed" alt="Eine rote Katze"><figcaption>Unsere Katze</figcaption></figure>
@@ -84,5 +90,19 @@ def test_pictures_of_a_crawl_are_measured_and_have_what_their_pages_say(folder: 
     assert [one["status"] for one in found.values()] == ["no_media", "ok", "no_page", "no_media"]
     words = dict(zip(rows, table(folder, "caption.length")["words"].to_pylist(), strict=True))
     assert words["https://e.org/pictures/cat.jpg"][:2] == [3, 2]
-    assert "1 of 4 samples dropped" in ended(run_here(folder, "plan", "recipe.yaml"))
     assert_clean(folder)
+    (path,) = (folder / "out").rglob("*.tar")
+    with tarfile.open(path) as archive:
+        members = {member.name.partition(".")[2]: archive.extractfile(member) for member in archive}
+        content = {suffix: stream.read() for suffix, stream in members.items() if stream is not None}
+    assert (content["jpg"], content["txt"].decode()) == (jpeg(60), "Eine rote Katze")
+    assert json.loads(json.loads(content["json"])["captions"]) == cat["captions"]
+
+
+def test_captions_that_do_not_exist_are_one_line(folder: Path) -> None:
+    wrong = RECIPE.replace("coalesce(samples.captions, caption.page.captions)", "caption.page.caption")
+    (folder / "recipe.yaml").write_text(wrong)
+    assert ended(run_here(folder, "ingest", "recipe.yaml", "--workers", "1"), 1) == (
+        "winnow: recipe.yaml: captions: 'caption.page.caption' is no column of captions (did you mean "
+        "'caption.page.captions'?); these are: samples.captions, caption.page.captions\n"
+    )

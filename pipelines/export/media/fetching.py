@@ -34,6 +34,7 @@ __all__ = [
     "lacking_of",
     "marked",
     "mixed_medium",
+    "sums_of_items",
     "sums_of_lists",
 ]
 
@@ -189,8 +190,11 @@ def lacking_of(modality: pa.Array, metadata: pa.Array) -> dict[int, Lacking]:
 def sums_of_lists(media: pa.ListArray, field: Sequence[str]) -> NDArray[np.int64]:
     """For each row, the sum of a field of its media: numbers, or lengths of bytes; null counts as 0."""
     values = pc.struct_field(media.flatten(), list(field))
-    if pa.types.is_large_binary(values.type):
-        values = pc.binary_length(values)
+    return sums_of_items(media, pc.binary_length(values) if pa.types.is_large_binary(values.type) else values)
+
+
+def sums_of_items(media: pa.ListArray, values: pa.Array) -> NDArray[np.int64]:
+    """For each row, the sum of the values of its items; null counts as 0."""
     each = pc.fill_null(values, 0).to_numpy(zero_copy_only=False)
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(each, dtype=np.int64)])
     counts = pc.list_value_length(media).to_numpy(zero_copy_only=False)

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.pipelines.binding.captions import SAMPLE_CAPTIONS
 from winnow.pipelines.binding.edits import BoundEdit
 from winnow.pipelines.export.formats.protocol import ExportFormat, ShardName
 from winnow.pipelines.export.places.destination import Work
@@ -128,6 +129,7 @@ class Shipment:
     plan: str
     details_path: str
     media: PictureSource | None = None
+    captions: tuple[Column, ...] = (SAMPLE_CAPTIONS,)  # those of the first that has any are a sample's
 
     @property
     def details(self) -> Details:

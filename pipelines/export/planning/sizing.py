@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from winnow.filters.image.changes.change import estimated_bytes
 from winnow.filters.image.changes.options import PictureChanges
+from winnow.pipelines.media.references import referred_bytes
 from winnow.pipelines.mix.draws import Draw, DrawnShard, copies_of
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
@@ -33,7 +34,7 @@ MAX_SHARDS = 99_999  # per output: file names have five digits and include the t
 BINS = 1 << 20
 _SHIFT = np.uint64(64 - 20)
 _COLUMNS = ["output", "row", "id", "first", "copies", "bytes"]
-_REFERRED = [f"media.list.element.{leaf}" for leaf in ("mime", "ref.length", "width", "height")]
+_REFERRED = [f"media.list.element.{leaf}" for leaf in ("bytes", "mime", "ref.length", "width", "height")]
 
 Counts = NDArray[np.int64]
 
@@ -150,7 +151,7 @@ def _referred(objects: ObjectStore, shard: DrawnShard, changes: Sequence[str]) -
     for batch in read_batches(objects, shard.objects[layout.SAMPLES], _REFERRED):
         media = batch["media"]
         items = media.flatten()
-        lengths = pc.struct_field(items, ["ref", "length"]).to_numpy(zero_copy_only=False)
+        lengths = referred_bytes(items).to_numpy(zero_copy_only=False)
         sides = [pc.fill_null(pc.struct_field(items, name), 0).to_numpy(zero_copy_only=False) for name in _SIDES]
         pictures = np.asarray(pc.starts_with(pc.struct_field(items, "mime"), "image/"), np.bool_)
         ends = np.cumsum(pc.list_value_length(media).to_numpy(zero_copy_only=False), dtype=np.int64)
