@@ -93,7 +93,7 @@ def default_shown(setting: Setting) -> str:
     value = setting.default
     if setting.required:
         return "required"
-    if setting.key == "text" and isinstance(value, tuple):
+    if setting.key in ("text", "captions") and isinstance(value, tuple):
         return f"`{value[0]}`"
     if expected(setting) == "a mapping from names" or dataclasses.is_dataclass(value):
         return "`{}`"
