@@ -38,10 +38,10 @@ SOURCE = pa.struct(
 MEDIA_REFERENCE = pa.struct(
     [
         pa.field("path", pa.string(), nullable=False),
-        pa.field("offset", pa.int64(), nullable=False),
+        pa.field("offset", pa.int64(), nullable=False),  # in bytes; in "parquet" and "arrow" the number of the row
         pa.field("length", pa.int64(), nullable=False),
-        pa.field("container", pa.string(), nullable=False),  # "file", "warc", "warc.gz", "tar" …
-        pa.field("member", pa.string()),
+        pa.field("container", pa.string(), nullable=False),  # "file", "warc", "warc.gz", "tar", "parquet" …
+        pa.field("member", pa.string()),  # of a tar its name; of a table the column, of a list such as `images[2]`
         pa.field("etag", pa.string()),
     ]
 )
