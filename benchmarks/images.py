@@ -30,21 +30,33 @@ from pathlib import Path
 import numpy as np
 def contents():
     return [path.read_bytes() for path in sorted(Path(sys.argv[1]).glob("*.jpg"))]
+def spent():
+    try:
+        import psutil
+    except ImportError:  # a peer's environment: no peer starts processes
+        return time.process_time()
+    times = [child.cpu_times() for child in psutil.Process().children()]
+    return time.process_time() + sum(one.user + one.system for one in times)
 def best(call, rounds=int(sys.argv[2])):
     taken = []
     for _ in range(rounds):
-        start = time.process_time()
+        start = spent()
         call()
-        taken.append(time.process_time() - start)
+        taken.append(spent() - start)
     return sorted(taken)[len(taken) // 2]
 """
 
 CODE = {
     "decode, winnow": """
-from winnow.filters.image.decode.stills import DecodeLimits, decode, sized
+from winnow.filters.image.decode.stills import DecodeLimits, sized
+from winnow.pipelines.media.isolation import Room
 files, limits = contents(), DecodeLimits()
-sized(decode(files[0], "image/jpeg", limits, 256), 256)
-print(best(lambda: [sized(decode(file, "image/jpeg", limits, 256), 256) for file in files]))
+def small(files):
+    for at in range(0, len(files), 32):
+        for still in Room(limits).decode_all([(file, "image/jpeg") for file in files[at : at + 32]], 256):
+            sized(still, 256)
+small(files[:1])
+print(best(lambda: small(files)))
 """,
     "decode, pillow": """
 import io

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from winnow.filters.image.decode.containers import (
+    FRAME_MARKERS,
     Bytes,
     CutError,
+    HeldBytes,
     Part,
     UnreadableError,
     Walk,
@@ -31,6 +33,7 @@ from winnow.filters.image.metadata.heif_items import items
 __all__ = ["MetadataSizes", "frames_within", "is_cut", "metadata_sizes", "scans_of"]
 
 _SCAN: Final = b"\xff\xda"
+_SEQUENTIAL: Final = (b"\xc0", b"\xc1")
 _EXIF: Final = (b"\xe1", b"Exif\0\0")
 _ICC: Final = (b"\xe2", b"ICC_PROFILE\0")
 _ICC_TAG: Final = 34675
@@ -53,8 +56,25 @@ def frames_within(image: Bytes, mime: str, most: int) -> bool:
 
 
 def scans_of(content: bytes, mime: str) -> int:
-    """How often a decoder of JPEG goes over all pixels, at most: metadata may hold a picture with scans of its own."""
-    return content.count(_SCAN) if mime == "image/jpeg" else 0
+    """How often a decoder of JPEG goes over all pixels, at most: metadata may hold a picture with scans of its own.
+
+    A sequential file whose first scan has every component has no other: decoders refuse a second.
+    """
+    if mime != "image/jpeg":
+        return 0
+    walk, frame, end = Walk(HeldBytes(content)), None, 2
+    try:
+        for part in jpeg_segments(walk):
+            frame = part if part.kind[0] in FRAME_MARKERS else frame
+            end = part.start + part.size
+        if frame is not None and frame.kind in _SEQUENTIAL:
+            (components,) = walk.unpack("B", frame.start + 5)
+            head = walk.at(end, 5)  # the marker, a length, the number of components
+            if head.startswith(_SCAN) and head[4] == components:
+                return 1
+    except UnreadableError:
+        pass
+    return content.count(_SCAN)
 
 
 def metadata_sizes(image: Bytes, mime: str, most: int) -> MetadataSizes:

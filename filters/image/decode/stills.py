@@ -201,7 +201,8 @@ def _jpeg(
             asked["buffer"] = room
         return decoder.decode_jpeg(content, "RGB", strict=True, **asked), height, width
     except ValueError as error:
-        if "precision" in str(error) or "Unsupported" in str(error):
+        said = str(error)
+        if "precision" in said or ("Unsupported" in said and "marker" not in said):  # a marker is damaged pixels
             raise UndecodableError(UNSUPPORTED, str(error)) from None
         raise _refused(error) from None
 

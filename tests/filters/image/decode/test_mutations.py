@@ -132,6 +132,10 @@ def test_a_jpeg_of_many_scans_is_refused() -> None:
     last = plain.rindex(b"\xff\xda")
     scan = plain[last:-2]
     assert refusal(plain[:-2] + scan * 1000 + b"\xff\xd9", "image/jpeg") == TOO_MANY_SCANS
+    sequential = whole("jpeg")
+    first = sequential.index(b"\xff\xda")
+    repeated = sequential[:-2] + sequential[first:-2] * 200 + b"\xff\xd9"
+    assert refusal(repeated, "image/jpeg") == DAMAGED
     assert decode(plain, "image/jpeg", LIMITS).width == image_size(HeldBytes(plain), "image/jpeg").width  # type: ignore[union-attr]
 
 
