@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TextIO
 
 from winnow.filters.duplicates.pdq import pdq
-from winnow.filters.image.decode.stills import DecodeLimits, UndecodableError, decode
+from winnow.filters.image.decode.stills import DecodeLimits, UndecodableError
 from winnow.filters.known_harm.lists import HarmList, HashKind, read_hashes
 from winnow.filters.known_harm.matching import HarmMatch, HarmMatcher, Nearness
+from winnow.pipelines.media.isolation import decode_isolated
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import fingerprint_of
 
@@ -86,7 +87,7 @@ class KnownHarm:
         if "pdq" not in matcher.kinds() or not mime.startswith("image/"):
             return None
         try:
-            hashed = pdq(decode(held, mime, self.limits).pixels)
+            hashed = pdq(decode_isolated(held, mime, self.limits).pixels)
         except UndecodableError:
             return None
         return matcher.by_pdq(hashed.bits, hashed.quality)

@@ -11,7 +11,6 @@ from typing import Final
 from winnow.filters.image.decode.containers import (
     FRAME_MARKERS,
     Bytes,
-    HeldBytes,
     UnreadableError,
     Walk,
     boxes_at,
@@ -20,7 +19,7 @@ from winnow.filters.image.decode.containers import (
     tiff_start,
 )
 
-__all__ = ["MOST_SIDE", "HeldBytes", "ImageSize", "image_size"]
+__all__ = ["MOST_SIDE", "ImageSize", "image_size"]
 
 MOST_SIDE: Final = (1 << 31) - 1
 
