@@ -14,7 +14,7 @@ from winnow.runners.demo.captures import Capture, Truth
 from winnow.runners.demo.choice import number, shuffled
 from winnow.runners.demo.pages import articles, ordinary_pages
 from winnow.runners.demo.traffic import traffic
-from winnow.schemas.errors import SourceError
+from winnow.runners.demo.writing import write_files
 from winnow.schemas.identity import canonical_json
 
 ARCHIVES: dict[str, Wrapping] = {
@@ -34,16 +34,7 @@ Planned = tuple[int, Capture, Damage | None]
 
 def make_crawl(folder: Path) -> None:
     """Write the crawl into the folder. An interrupted run is completed; files that are not the demo's are left unchanged."""
-    for path, content in sorted(crawl_files().items()):
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if target.exists():
-            if target.read_bytes() != content:
-                raise SourceError(f"{target}: exists and is not the demo's; remove it or choose another folder")
-            continue
-        unfinished = target.with_name(target.name + ".unfinished")  # so that a killed run leaves no partial file
-        unfinished.write_bytes(content)
-        unfinished.replace(target)
+    write_files(folder, crawl_files())
 
 
 def crawl_files() -> dict[str, bytes]:

@@ -49,9 +49,7 @@ def png(pixels: Pixels) -> bytes:
     height, width, _ = pixels.shape
     header = width.to_bytes(4, "big") + height.to_bytes(4, "big") + bytes([8, 2, 0, 0, 0])
     rows = b"".join(b"\0" + row.tobytes() for row in pixels)
-    return (
-        b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", header) + _chunk(b"IDAT", zlib.compress(rows, 9)) + _chunk(b"IEND", b"")
-    )
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows, 9)) + chunk(b"IEND", b"")
 
 
 def lying_png() -> bytes:
@@ -59,9 +57,9 @@ def lying_png() -> bytes:
     header = (100_000).to_bytes(4, "big") * 2 + bytes([8, 2, 0, 0, 0])
     return (
         b"\x89PNG\r\n\x1a\n"
-        + _chunk(b"IHDR", header)
-        + _chunk(b"IDAT", zlib.compress(bytes(3_000), 9))
-        + _chunk(b"IEND", b"")
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(bytes(3_000), 9))
+        + chunk(b"IEND", b"")
     )
 
 
@@ -152,5 +150,6 @@ def _box(kind: bytes, content: bytes) -> bytes:
     return (len(content) + 8).to_bytes(4, "big") + kind + content
 
 
-def _chunk(kind: bytes, content: bytes) -> bytes:
+def chunk(kind: bytes, content: bytes) -> bytes:
+    """A chunk of a PNG."""
     return len(content).to_bytes(4, "big") + kind + content + zlib.crc32(kind + content).to_bytes(4, "big")

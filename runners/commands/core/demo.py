@@ -1,13 +1,14 @@
-"""`winnow demo`: generate the bundled crawl in a folder, and run the demo recipe on it."""
+"""`winnow demo`: generate the bundled crawl and pictures in a folder, and run a recipe on each."""
 
 import argparse
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from winnow.runners.commands.opening import bound_recipe, open_console, open_engine
 from winnow.runners.commands.parser import engine_arguments
-from winnow.schemas.errors import WinnowError
+from winnow.schemas.errors import RecipeError, WinnowError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,12 +19,15 @@ if TYPE_CHECKING:
     from winnow.runners.stages.recipe_run import RecipeRun
 
 RECIPE, LAW = "demo.yaml", "demo-law.json"
+PICTURES, PICTURE_RECIPE = "pictures", "demo-pictures.yaml"
 MARK = ".winnow-demo"  # marks a folder as the demo's own, so that it never writes to another
 
 
 def add(commands: "Commands") -> None:
     """Add the command and its arguments."""
-    parser = commands.add_parser("demo", help="run all stages on the bundled crawl, and write a report")
+    parser = commands.add_parser(
+        "demo", help="run all stages on the bundled crawl and pictures, and write a report of each"
+    )
     parser.add_argument(
         "--into", default="demo-output", metavar="FOLDER", help="folder to work in (default: %(default)s)"
     )
@@ -36,13 +40,13 @@ def run(options: argparse.Namespace) -> int:
 
     console = open_console()
     engine = open_engine(options)
-    recipe, whole = run_demo(Path(options.into), engine, console)
-    print_run_summary(recipe, whole, engine, console)
+    for recipe, whole in run_demo(Path(options.into), engine, console):
+        print_run_summary(recipe, whole, engine, console)
     return 0
 
 
-def run_demo(folder: Path, engine: "Engine", console: "Console") -> "tuple[BoundRecipe, RecipeRun]":
-    """Run the demo recipe on a few hundred pages. A second run finds all work done."""
+def run_demo(folder: Path, engine: "Engine", console: "Console") -> "Iterator[tuple[BoundRecipe, RecipeRun]]":
+    """Run a recipe on a few hundred pages, and one on a few dozen pictures. A second run finds all work done."""
     from winnow.runners.demo import make_crawl
     from winnow.runners.stages.recipe_run import run_recipe
 
@@ -53,9 +57,32 @@ def run_demo(folder: Path, engine: "Engine", console: "Console") -> "tuple[Bound
         folder.mkdir(parents=True, exist_ok=True)
         mark.touch()
         make_crawl(folder)
-        for name in (LAW, RECIPE):
-            raw = resources.files("winnow.recipes").joinpath(name).read_bytes()
-            (folder / name).write_bytes(raw)
+        _copy_recipes(folder, LAW, RECIPE)
         console.print(f"crawl   {folder} (generated locally)", soft_wrap=True)
-    recipe = bound_recipe(folder / RECIPE)
-    return recipe, run_recipe(recipe, engine, console)
+    pages = bound_recipe(folder / RECIPE)
+    yield pages, run_recipe(pages, engine, console)
+    if _draw_pictures(folder, console):
+        pictures = bound_recipe(folder / PICTURE_RECIPE)
+        yield pictures, run_recipe(pictures, engine, console)
+
+
+def _draw_pictures(folder: Path, console: "Console") -> bool:
+    """Draw the pictures; False, with a line that says what to install, where nothing can encode and decode them."""
+    from winnow.filters.image.decode.stills import require_decoders
+    from winnow.runners.demo.photos import make_photos
+
+    try:
+        require_decoders()
+    except RecipeError as error:
+        console.print(f"pictures  left out: {error}", markup=False, soft_wrap=True)
+        return False
+    if not (folder / PICTURE_RECIPE).exists():
+        make_photos(folder / PICTURES)
+        _copy_recipes(folder, PICTURE_RECIPE)
+        console.print(f"pictures  {folder / PICTURES} (drawn locally)", soft_wrap=True)
+    return True
+
+
+def _copy_recipes(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).write_bytes(resources.files("winnow.recipes").joinpath(name).read_bytes())

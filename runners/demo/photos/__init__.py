@@ -1,0 +1,8 @@
+"""The demo's pictures: landscapes with captions in ten languages, copies of some, and files that are no good.
+
+All are drawn from integers when the demo is set up, so that nobody has to download or license them.
+"""
+
+from winnow.runners.demo.photos.planted import make_photos
+
+__all__ = ["make_photos"]

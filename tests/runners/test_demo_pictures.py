@@ -1,0 +1,102 @@
+"""The demo's pictures: the same on every machine, and each ends as what is planted in it says."""
+
+import io
+import json
+import re
+import sys
+import tarfile
+from collections import Counter
+from hashlib import blake2b
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from rich.console import Console
+
+from tests.faults.winnow import assert_clean, ended, run_here
+from winnow.runners.commands.core.demo import PICTURE_RECIPE, PICTURES, _draw_pictures
+from winnow.runners.demo.photos import make_photos
+from winnow.runners.demo.photos.drawing import SCENERIES, landscape
+from winnow.runners.demo.photos.planted import CAPTIONS, KINDS
+
+pytest.importorskip("PIL.Image", reason="needs the extra `image`")
+
+DOCUMENTATION = Path(__file__).parents[2] / "docs" / "tutorial" / "demo.md"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("demo")
+    make_photos(folder / PICTURES)
+    (folder / PICTURE_RECIPE).write_bytes(resources.files("winnow.recipes").joinpath(PICTURE_RECIPE).read_bytes())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def truth(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / PICTURES / "truth.jsonl").read_text("utf-8").splitlines()]
+
+
+def test_every_machine_draws_the_same() -> None:
+    found = blake2b(digest_size=8)
+    for scenery in SCENERIES:
+        found.update(landscape(scenery, f"{scenery} of the test").tobytes())
+
+    assert found.hexdigest() == "0feb9186bb4edf74"
+
+
+def test_they_are_few_and_small_and_counted_in_the_documentation(folder: Path, truth: list[dict[str, Any]]) -> None:
+    sizes = [file.stat().st_size for file in (folder / PICTURES).rglob("*") if file.is_file()]
+    table = dict(re.findall(r"^\| `(\w+)` \| (\d+) pictures? \|", DOCUMENTATION.read_text("utf-8"), re.MULTILINE))
+
+    assert sum(sizes) < 600_000
+    assert max(sizes) < 200_000
+    assert {kind: int(count) for kind, count in table.items()} == Counter(one["kind"] for one in truth)
+    assert list(table) == list(KINDS)
+    assert len({language for _, language, _ in CAPTIONS}) == 10
+
+
+def test_each_ends_as_planted(folder: Path, truth: list[dict[str, Any]]) -> None:
+    said = ended(run_here(folder, "run", PICTURE_RECIPE, "--workers", "1"))
+    dropped = dict(re.findall(r"^(?:dedupe|keep) +(\w+) +(\d+) +[\d.]+ %", said, re.MULTILINE))
+    with tarfile.open(next((folder / PICTURES / "mixture" / "webdataset").glob("*.tar"))) as tar:
+        exported = [json.load(tar.extractfile(one)) for one in tar if one.name.endswith(".json")]  # type: ignore[arg-type]
+    paths = {json.loads(one["metadata"])["media"][0]["ref"]["path"] for one in exported}
+    originals = {one["of"] or one["file"] for one in truth if one["kind"] in ("picture", "copy")}
+    of = {one["file"]: one["of"] or one["file"] for one in truth}
+
+    assert dropped == {
+        "duplicate_image_bytes": "1",
+        "duplicate_pdq": "9",
+        "undecodable": "4",
+        "flat": "1",
+        "small": "1",
+        "caption_missing": "1",
+        "caption_short": "1",
+        "caption_few_letters": "0",
+        "caption_file_name": "0",
+    }
+    assert {of[path] for path in paths} == originals | {"waving.gif"}
+    assert len(paths) == len(originals) + 1
+    (listed,) = [
+        row
+        for file in (folder / PICTURES / "store" / "quarantine").rglob("*.parquet")
+        for row in pq.read_table(file).to_pylist()
+    ]
+    assert (listed["path"], listed["reason"]) == ("listed.jpg", "known_harm")
+    assert all(max(one["width"], one["height"]) <= 256 for one in exported)
+    assert {one["language"] for one in exported} >= {"eng_Latn", "jpn_Jpan", "hin_Deva", "arb_Arab", "ell_Grek"}
+    assert_clean(folder, PICTURE_RECIPE)
+
+
+def test_without_decoders_the_demo_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "simplejpeg", None)
+    out = io.StringIO()
+
+    assert not _draw_pictures(tmp_path, Console(file=out, width=200))
+    assert out.getvalue() == (
+        "pictures  left out: decoding pictures needs the package simplejpeg; run: pip install 'winnow[image]'\n"
+    )
+    assert list(tmp_path.iterdir()) == []
