@@ -173,6 +173,7 @@ KINDS = {
     "weights": Kind(weights, "score", AGAIN, unscored),
     "weights' record": Kind(weights_record, "score", AGAIN, unscored),
     "weights' use": Kind(weights_used, "gc", "the weights are deleted; if they are needed, " + AGAIN),
+    "comparison with a list": Kind(first(layout.KNOWN_HARM), "ingest", "its list is compared again"),
     "plan": Kind(planned, "export", AGAIN),
     "draw": Kind(drawn, "export", NOTICED),
     "tombstone": Kind(first(layout.TOMBSTONES), "export", NOTICED),

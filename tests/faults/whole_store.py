@@ -20,6 +20,7 @@ sources:
 extract: {{fast: {{}}}}
 text: coalesce(extract.fast.text, samples.text)
 annotate: [text.length]
+known_harm: {{own: {{path: harm.txt, kind: sha256}}}}
 dedupe: {{exact: {{}}, near: {{preset: fineweb, min_similarity: {similarity}}}}}
 score:
   mimic:
@@ -57,6 +58,7 @@ def make_whole_store(folder: Path, seed: int = 7, settings: int = 7) -> None:
     (folder / "crawl").mkdir(parents=True)
     (folder / "lines").mkdir()
     write_recipe(folder, seed=settings)
+    (folder / "harm.txt").write_text(hashlib.sha256(b"%d" % seed).hexdigest())
     rows = [{"id": str(number), "text": _text(seed, number // 2, changed=number % 2)} for number in range(40)]
     (folder / "lines" / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     for archive in range(2):
