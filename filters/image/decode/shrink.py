@@ -7,7 +7,7 @@ as that of a picture smaller than what a network looks at, is interpolated linea
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.schemas.kernels import kernel
+from winnow.schemas.kernels import kernel, leaf
 
 __all__ = ["fitted", "resized", "shrink"]
 
@@ -44,34 +44,60 @@ def _shrink(lines, old_width, height, width):  # type: ignore[no-untyped-def]
     depth = length // old_width
     tops, heights, down = _shares(old_height, height)
     lefts, widths, across = _shares(old_width, width)
+    most = across.shape[1]
     found = np.empty((height, width * depth), np.uint8)
-    sums = np.empty(length, np.float32)
+    sums = np.zeros(length + depth * max(most, 3), np.float32)  # beyond the line, for shares of nothing
     for row in range(height):
-        sums[:] = np.float32(0)
+        sums[:length] = np.float32(0)
         for step in range(heights[row]):
             share, line = down[row, step], lines[tops[row] + step]
             for at in range(length):
                 sums[at] += share * np.float32(line[at])
+        out = found[row]
+        if depth == 3:
+            if most <= 3:
+                _across_few(sums, lefts, across, out)
+            else:
+                _across_many(sums, lefts, widths, across, out)
+            continue
         for column in range(width):
             at = lefts[column] * depth
-            if depth == 3:
-                red = green = blue = np.float32(0.5)
-                for step in range(widths[column]):
-                    share = across[column, step]
-                    red += share * sums[at]
-                    green += share * sums[at + 1]
-                    blue += share * sums[at + 2]
-                    at += 3
-                found[row, column * 3] = np.uint8(min(red, np.float32(255)))
-                found[row, column * 3 + 1] = np.uint8(min(green, np.float32(255)))
-                found[row, column * 3 + 2] = np.uint8(min(blue, np.float32(255)))
-                continue
             for layer in range(depth):
                 total = np.float32(0.5)
                 for step in range(widths[column]):
                     total += across[column, step] * sums[at + depth * step + layer]
-                found[row, column * depth + layer] = np.uint8(min(total, np.float32(255)))
+                out[column * depth + layer] = np.uint8(min(total, np.float32(255)))
     return found
+
+
+@leaf
+def _across_few(sums, lefts, across, out):  # type: ignore[no-untyped-def]
+    """New pixels of three colours that cover at most three old ones each, without a loop over these."""
+    last = across.shape[1] - 1
+    for column in range(len(lefts)):
+        at = lefts[column] * 3
+        one, two = across[column, 0], across[column, 1]
+        three = across[column, 2] if last == 2 else np.float32(0)
+        for layer in range(3):
+            total = np.float32(0.5) + one * sums[at + layer] + two * sums[at + 3 + layer] + three * sums[at + 6 + layer]
+            out[3 * column + layer] = np.uint8(min(total, np.float32(255)))
+
+
+@leaf
+def _across_many(sums, lefts, widths, across, out):  # type: ignore[no-untyped-def]
+    """New pixels of three colours."""
+    for column in range(len(lefts)):
+        at = lefts[column] * 3
+        red = green = blue = np.float32(0.5)
+        for step in range(widths[column]):
+            share = across[column, step]
+            red += share * sums[at]
+            green += share * sums[at + 1]
+            blue += share * sums[at + 2]
+            at += 3
+        out[column * 3] = np.uint8(min(red, np.float32(255)))
+        out[column * 3 + 1] = np.uint8(min(green, np.float32(255)))
+        out[column * 3 + 2] = np.uint8(min(blue, np.float32(255)))
 
 
 @kernel
