@@ -99,4 +99,5 @@ def verdict(pinned: PinnedProgram, sample: Sample) -> Verdict:
 def _has_duplicates(program: RuleProgram, sample: Sample) -> bool:
     assert program.choice is not None
     sizes = (sample.column(column)[0].as_py() for column in program.choice.columns if column.leaf == "size")
-    return any(size is not None and size > 1 for size in sizes)
+    of_items = (size if isinstance(size, list) else [size] for size in sizes)  # kinds that compare items have lists
+    return any(size is not None and size > 1 for of_row in of_items for size in of_row)

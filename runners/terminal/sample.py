@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 import orjson
 import pyarrow as pa
@@ -28,6 +27,7 @@ from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
 from winnow.runners.stages.searching import find_one
 from winnow.runners.terminal.escaping import visible
+from winnow.runners.terminal.item_facts import caption_lines, measure, media_lines
 from winnow.runners.terminal.quantities import grouped
 from winnow.runners.terminal.rules import pinned_rules
 from winnow.runners.terminal.tables import encodable, is_plain, print_line
@@ -36,7 +36,7 @@ from winnow.schemas.identity import Json
 from winnow.schemas.recipe import load_recipe
 from winnow.schemas.records import Generation
 
-VALUE_CHARACTERS = 60
+VALUE_CHARACTERS = 64
 _PAYLOAD = ("text", "title", "links", "parts", "images", "metadata", "captions")  # unedited content
 _WIDE = (*_PAYLOAD, "media")
 _INDENT = " " * 2
@@ -174,6 +174,7 @@ def _json(shown: SampleView, *, raw: bool) -> dict[str, Json]:
         "not_edited": [
             {"column": one.column, "status": one.status, "when_null": one.when_null} for one in shown.not_edited
         ],
+        "captions": _plain(shown.sample.layers[layout.SAMPLES].column("captions")[0].as_py()),  # exported as they are
         "text": shown.text if raw else exported_text(shown),
     }
 
@@ -250,18 +251,9 @@ def _origin(sample: Sample) -> Iterator[tuple[str, str]]:
     for name in ("url", "mime", "modality"):
         if values.get(name) is not None:
             yield name, str(values[name])
-    for medium in batch.column("media")[0].as_py():
-        yield "medium", ", ".join(_of_medium(medium))
+    yield from media_lines(batch.column("media")[0].as_py())
+    yield from caption_lines(batch.column("captions")[0].as_py())
     yield "shard", f"{sample.place.shard.shard}, row {grouped(sample.place.row)}"
-
-
-def _of_medium(medium: Mapping[str, Any]) -> Iterator[str]:
-    yield medium["mime"]
-    if medium["width"] is not None:
-        yield f"{medium['width']} × {medium['height']}"
-    if medium["bytes"] is not None:
-        yield f"{grouped(medium['bytes'])} bytes"
-        yield f"sha256 {medium['sha256']}"
 
 
 def _measures(batch: pa.RecordBatch) -> Iterator[str]:
@@ -270,26 +262,28 @@ def _measures(batch: pa.RecordBatch) -> Iterator[str]:
         value = batch.column(name)[0].as_py()
         if value is None:
             continue
-        if isinstance(value, list):
-            yield f"{name} [{len(value)}]"
+        if name == "captions":
+            yield from (line for _, line in caption_lines(value))
         elif name in _WIDE and isinstance(value, str):
             yield f"{name} ({grouped(len(value))} characters)"
-        elif isinstance(value, float):
-            yield f"{name} {value:.4g}"
-        elif isinstance(value, bool) or not isinstance(value, int):
-            text = str(_plain(value)).lower() if isinstance(value, bool) else str(_plain(value))
-            yield f"{name} {text if len(text) <= VALUE_CHARACTERS else text[:VALUE_CHARACTERS] + '…'}"
         else:
-            yield f"{name} {grouped(value)}"
+            shown = None if name in _WIDE else measure(value, VALUE_CHARACTERS)
+            if shown is None:
+                shown = f"[{len(value)}]" if isinstance(value, list) else _cut(str(_plain(value)))
+            yield f"{name} {shown}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= VALUE_CHARACTERS else text[:VALUE_CHARACTERS] + "…"
 
 
 def _wrapped(measures: Iterator[str], width: int) -> Iterator[str]:
     line = ""
-    for measure in measures:
-        if line and len(line) + len(measure) + 3 > width:
+    for one in measures:
+        if line and len(line) + len(one) + 3 > width:
             yield line
             line = ""
-        line = f"{line} · {measure}" if line else measure
+        line = f"{line} · {one}" if line else one
     if line:
         yield line
 

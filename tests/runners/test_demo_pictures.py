@@ -6,7 +6,7 @@ import re
 import sys
 import tarfile
 from collections import Counter
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,11 @@ import pytest
 from rich.console import Console
 
 from tests.faults.winnow import assert_clean, ended, run_here
+from tests.runners.test_annotate import table
 from winnow.runners.commands.core.demo import PICTURE_RECIPE, PICTURES, _draw_pictures
 from winnow.runners.demo.photos import make_photos
 from winnow.runners.demo.photos.drawing import SCENERIES, landscape
-from winnow.runners.demo.photos.planted import CAPTIONS, KINDS
+from winnow.runners.demo.photos.planted import CAPTIONS, FILES, KINDS
 
 pytest.importorskip("PIL.Image", reason="needs the extra `image`")
 
@@ -58,8 +59,13 @@ def test_they_are_few_and_small_and_counted_in_the_documentation(folder: Path, t
     assert len({language for _, language, _ in CAPTIONS}) == 10
 
 
-def test_each_ends_as_planted(folder: Path, truth: list[dict[str, Any]]) -> None:
-    said = ended(run_here(folder, "run", PICTURE_RECIPE, "--workers", "1"))
+@pytest.fixture(scope="module")
+def said(folder: Path) -> str:
+    """What the run of their recipe printed."""
+    return ended(run_here(folder, "run", PICTURE_RECIPE, "--workers", "1"))
+
+
+def test_each_ends_as_planted(folder: Path, truth: list[dict[str, Any]], said: str) -> None:
     dropped = dict(re.findall(r"^(?:dedupe|keep) +(\w+) +(\d+) +[\d.]+ %", said, re.MULTILINE))
     with tarfile.open(next((folder / PICTURES / "mixture" / "webdataset").glob("*.tar"))) as tar:
         exported = [json.load(tar.extractfile(one)) for one in tar if one.name.endswith(".json")]  # type: ignore[arg-type]
@@ -89,6 +95,31 @@ def test_each_ends_as_planted(folder: Path, truth: list[dict[str, Any]]) -> None
     assert all(max(one["width"], one["height"]) <= 256 for one in exported)
     assert {one["language"] for one in exported} >= {"eng_Latn", "jpn_Jpan", "hin_Deva", "arb_Arab", "ell_Grek"}
     assert_clean(folder, PICTURE_RECIPE)
+
+
+def id_of(folder: Path, name: str) -> str:
+    (id_,) = (
+        row["id"].hex() for row in table(folder / PICTURES, "samples").to_pylist() if row["source"]["path"] == name
+    )
+    return str(id_)
+
+
+def test_show_prints_the_facts_of_a_picture(folder: Path, said: str) -> None:
+    name = "village-sv-turned.jpg"
+    raw = (folder / PICTURES / FILES / name).read_bytes()
+    shown = ended(run_here(folder, "show", PICTURE_RECIPE, id_of(folder, name)))
+
+    assert f"medium   image/jpeg, 240 × 320, {len(raw):,} bytes, sha256 {sha256(raw).hexdigest()}\n" in shown
+    assert f"         orientation 6, frames 1, file {name} at 0 + {len(raw):,}\n" in shown
+    assert "caption  Röda hus vid foten av en kulle en sommardag  (txt)\n" in shown
+    assert re.search(
+        r"^image\.geometry\n  status ok · items \[ok\] · width \[320\] · height \[240\]", shown, re.MULTILINE
+    )
+    assert f"matched [{id_of(folder, 'village-sv.jpg')}]" in shown
+    assert re.search(r"^rules    (kept|dropped: duplicate_pdq)$", shown, re.MULTILINE)
+    cut = json.loads(ended(run_here(folder, "show", PICTURE_RECIPE, id_of(folder, "cut.jpg"), "--json")))
+    assert cut["layers"]["image.quality"]["items"] == ["truncated"]
+    assert cut["captions"] == [{"text": "A sea of which half arrived", "origin": "txt", "language": None}]
 
 
 def test_without_decoders_the_demo_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

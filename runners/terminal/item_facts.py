@@ -1,0 +1,74 @@
+"""What `winnow show` says of a sample's media and captions: facts of each item, captions, and measures by item."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from winnow.runners.terminal.quantities import grouped
+
+MOST_VALUES = 8
+"""How many values of a list are shown."""
+
+CAPTION_CHARACTERS = 200
+
+
+def media_lines(media: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Two lines for each item: what it is, and where its bytes are; of many items the first."""
+    for medium in media[:MOST_VALUES]:
+        yield "medium", ", ".join(_content(medium))
+        yield "", ", ".join(_place(medium))
+    yield from _rest(len(media), "media")
+
+
+def _content(medium: Mapping[str, Any]) -> Iterator[str]:
+    yield medium["mime"]
+    if medium["width"] is not None:
+        yield f"{medium['width']} × {medium['height']}"
+    if medium["bytes"] is not None:
+        yield f"{grouped(medium['bytes'])} bytes"
+        yield f"sha256 {medium['sha256']}"
+
+
+def _place(medium: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("orientation", "frames", "seconds"):
+        if medium.get(name) is not None:
+            yield f"{name} {medium[name]:g}"
+    ref = medium["ref"]
+    yield f"{ref['container']} {ref['path']} at {grouped(ref['offset'])} + {grouped(ref['length'])}"
+    if ref["member"] is not None:
+        yield f"member {ref['member']}"
+
+
+def caption_lines(captions: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """A line for each caption, with where it comes from and the language that its source names."""
+    for caption in captions[:MOST_VALUES]:
+        text, said = caption["text"], [caption["origin"], *([caption["language"]] if caption["language"] else [])]
+        cut = text if len(text) <= CAPTION_CHARACTERS else text[:CAPTION_CHARACTERS] + "…"
+        yield "caption", f"{cut}  ({', '.join(said)})"
+    yield from _rest(len(captions), "captions")
+
+
+def _rest(count: int, what: str) -> Iterator[tuple[str, str]]:
+    if count > MOST_VALUES:
+        yield "", f"and {grouped(count - MOST_VALUES)} more {what} (--json shows all)"
+
+
+def measure(value: object, most: int) -> str | None:
+    """A measured value on a line, or None if it does not fit: structures, and vectors of numbers."""
+    if isinstance(value, list):
+        shown = [measure(one, most) for one in value[:MOST_VALUES]]
+        if any(isinstance(one, list) or text is None for one, text in zip(value, shown, strict=False)):
+            return None
+        rest = f", … {grouped(len(value))} in all" if len(value) > MOST_VALUES else ""
+        return f"[{', '.join(text for text in shown if text is not None)}{rest}]"
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int):
+        return grouped(value)
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, bytes | str):
+        text = value.hex() if isinstance(value, bytes) else value
+        return text if len(text) <= most else text[:most] + "…"
+    return None
