@@ -21,6 +21,7 @@ SIGNATURE_LAYERS: Mapping[Kind, str] = {
     "near": "text.minhash",
     "image_bytes": layout.SAMPLES,  # ingest writes the digest of each item
     "pdq": "image.pdq",
+    "embedding": "image.embedding",
 }
 """The signature layer of each kind of duplicates."""
 
@@ -97,6 +98,8 @@ def signature_entries(recipe: Recipe) -> tuple[tuple[OperatorEntry, str], ...]:
         wanted.append(("near", options))
     if config.pdq is not None:
         wanted.append(("pdq", {}))
+    if config.embedding is not None and all(entry.layer != SIGNATURE_LAYERS["embedding"] for entry in recipe.annotate):
+        wanted.append(("embedding", {}))  # else of the encoder that the recipe names
     return tuple(
         (OperatorEntry(SIGNATURE_LAYERS[kind], located(options, config.place)), f"dedupe.{kind}")
         for kind, options in wanted

@@ -18,9 +18,18 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.dedupe.search import Search
 
-__all__ = ["BlockJoin", "BlockPairs", "Positions"]
+__all__ = ["BlockJoin", "BlockPairs", "Positions", "Sent"]
 
 Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Some of the values on their way to blocks."""
+
+    positions: Positions  # of the values
+    blocks: Positions
+    parts: Positions | None = None  # of the blocks, if a block has parts whose values are not compared with others
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +49,8 @@ class BlockJoin(Protocol):
     def blocks(self, search: Search, nodes: int, /) -> int:
         """The number of blocks for about so many nodes."""
 
-    def send(self, search: Search, values: pa.Array, blocks: int, /) -> Iterator[tuple[Positions, Positions]]:
-        """Yield positions of values, and the block that each goes to. A value may go to several."""
+    def send(self, search: Search, values: pa.Array, blocks: int, origin: str, /) -> Iterator[Sent]:
+        """Yield where values go. A value may go to several blocks, or parts; no other batch has the same origin."""
 
-    def join(self, search: Search, values: pa.Array, block: int, blocks: int, /) -> BlockPairs:
-        """Return the similar pairs of one block, whose values are in order of their ids."""
+    def join(self, search: Search, values: pa.Array, parts: Positions, block: int, blocks: int, /) -> BlockPairs:
+        """Return the similar pairs of one block, whose values are in order of their ids; parts are 0 if not sent."""

@@ -10,13 +10,14 @@ A kind is a reader here; kinds that find more than equal digests have a join as 
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from winnow.filters.duplicates.cosines import rounded
 from winnow.pipelines.dedupe.nodes import places_of
 from winnow.pipelines.dedupe.search import Batch, Search
 from winnow.pipelines.query.columns import MEDIA, Column
@@ -35,7 +36,7 @@ from winnow.schemas.rows.duplicates import (
 )
 from winnow.schemas.tombstones import FORGOTTEN
 
-__all__ = ["HASH_BYTES", "IDS", "READERS", "Compared", "NodeStatuses", "SignatureReader"]
+__all__ = ["HASH_BYTES", "IDS", "READERS", "Compared", "NodeStatuses", "SignatureReader", "require_one_length"]
 
 HASH_BYTES = 32
 IDS = Column(layout.SAMPLES, "id")
@@ -131,55 +132,97 @@ class _PictureBytes:
         return NodeStatuses(rows, np.where(forgotten.to_numpy(zero_copy_only=False), -1, counts), items)
 
 
-class _Hashes:
-    """Items by their PDQ hash, but for flat pictures."""
+class _MeasuredItems:
+    """Items by what an operator measured of each: lists in a layer, which also says why an item has none."""
+
+    kind: ClassVar[Kind]
+    leaves: ClassVar[tuple[str, ...]]
 
     def columns(self, search: Search) -> list[Column]:
-        return [Column(search.kinds["pdq"], leaf) for leaf in ("status", "items", "hash", "quality")]
+        return [Column(search.kinds[self.kind], leaf) for leaf in ("status", "items", *self.leaves)]
 
     def compared(self, search: Search, batch: Batch) -> Compared:
-        counts, statuses = self._counts(search, batch), self._item_statuses(search, batch)
-        hashes = batch[f"{search.kinds['pdq']}.hash"]
-        found = _compared_items(
-            batch,
-            counts,
-            statuses,
-            # a microsecond each, a fraction of what reading and sending it takes
-            lambda chosen: [
-                hashlib.blake2b(one, digest_size=ID_BYTES).digest() for one in hashes.flatten().take(chosen).to_pylist()
-            ],
-        )
-        chosen = pa.array(np.flatnonzero(pc.equal(statuses, OK).to_numpy(zero_copy_only=False)))
-        values = hashes.flatten().take(chosen).cast(pa.binary(HASH_BYTES))
-        return Compared(found.places, found.digests, found.ids, values)
+        counts, (statuses, values) = self._counts(search, batch), self._values(search, batch)
+        chosen = values.take(pa.array(np.flatnonzero(pc.equal(statuses, OK).to_numpy(zero_copy_only=False))))
+        # microseconds each, a fraction of what reading and sending it takes
+        digests = [hashlib.blake2b(one, digest_size=ID_BYTES).digest() for one in chosen.to_pylist()]
+        found = _compared_items(batch, counts, statuses, lambda _: digests)
+        return Compared(found.places, found.digests, found.ids, chosen)
 
     def status_columns(self, search: Search) -> list[Column]:
         return self.columns(search)
 
     def statuses(self, search: Search, batch: Batch) -> NodeStatuses:
-        counts, items = self._counts(search, batch), self._item_statuses(search, batch)
-        measured = batch[f"{search.kinds['pdq']}.status"]
+        layer = search.kinds[self.kind]
+        counts, (items, _) = self._counts(search, batch), self._values(search, batch)
+        measured = batch[f"{layer}.status"]
         unmeasured = pc.if_else(pc.equal(measured, "no_input"), NO_PICTURE, measured)
         rows = pc.if_else(pc.equal(measured, OK), _row_statuses(counts, items), unmeasured)
-        listed = batch[f"{search.kinds['pdq']}.items"].is_valid().to_numpy(zero_copy_only=False)
+        listed = batch[f"{layer}.items"].is_valid().to_numpy(zero_copy_only=False)
         return NodeStatuses(rows, np.where(listed, counts, -1), items)
 
     def _counts(self, search: Search, batch: Batch) -> Positions:
-        layer = search.kinds["pdq"]
-        counts = [list_counts(batch[f"{layer}.{leaf}"]) for leaf in ("items", "hash", "quality")]
+        layer = search.kinds[self.kind]
+        counts = [list_counts(batch[f"{layer}.{leaf}"]) for leaf in ("items", *self.leaves)]
         if any(not np.array_equal(counts[0], other) for other in counts[1:]):
             raise StageError(f"dedupe: lists of {layer} that belong together differ in length; run 'winnow audit'")
         return counts[0]
 
-    def _item_statuses(self, search: Search, batch: Batch) -> pa.StringArray:
+    def _values(self, search: Search, batch: Batch) -> tuple[pa.StringArray, pa.Array]:
+        """Return of all items the statuses, and the values of those that are compared."""
+        layer = search.kinds[self.kind]
+        items, *lists = (batch[f"{layer}.{leaf}"].flatten() for leaf in ("items", *self.leaves))
+        measured, values = self._measured(search, lists)
+        said = pc.fill_null(items, NOT_MEASURED)
+        return pc.if_else(pc.equal(said, OK), measured, said), values
+
+    def _measured(self, search: Search, lists: Sequence[pa.Array], /) -> tuple[pa.StringArray, pa.Array]:
+        """Return the statuses of items that were measured, and their values."""
+        raise NotImplementedError
+
+
+class _Hashes(_MeasuredItems):
+    """Items by their PDQ hash, but for flat pictures."""
+
+    kind = "pdq"
+    leaves = ("hash", "quality")
+
+    def _measured(self, search: Search, lists: Sequence[pa.Array]) -> tuple[pa.StringArray, pa.Array]:
         assert search.pdq is not None
-        layer = search.kinds["pdq"]
-        items, hashes, quality = (batch[f"{layer}.{leaf}"].flatten() for leaf in ("items", "hash", "quality"))
+        hashes, quality = lists
         known = pc.and_(hashes.is_valid(), quality.is_valid())
         good = pc.fill_null(pc.greater_equal(quality, search.pdq.min_quality), False)
-        hashed = pc.if_else(known, pc.if_else(good, OK, LOW_QUALITY), NOT_MEASURED)
-        said = pc.fill_null(items, NOT_MEASURED)
-        return pc.if_else(pc.equal(said, OK), hashed, said)
+        return pc.if_else(known, pc.if_else(good, OK, LOW_QUALITY), NOT_MEASURED), hashes.cast(pa.binary(HASH_BYTES))
+
+
+class _Vectors(_MeasuredItems):
+    """Items by their embedding, in whole numbers of 16 bits; those without a direction are not compared."""
+
+    kind = "embedding"
+    leaves = ("vector",)
+
+    def _measured(self, _: Search, lists: Sequence[pa.Array]) -> tuple[pa.StringArray, pa.Array]:
+        (vectors,) = lists
+        there = np.flatnonzero(vectors.is_valid().to_numpy(zero_copy_only=False))
+        lengths = np.unique(pc.list_value_length(vectors).take(pa.array(there)).to_numpy(zero_copy_only=False))
+        require_one_length(lengths.tolist())
+        statuses, values = np.full(len(vectors), NOT_MEASURED, object), np.full(len(vectors), None, object)
+        if len(there) and lengths[0]:
+            numbers = vectors.take(pa.array(there)).flatten().to_numpy(zero_copy_only=False)
+            whole, known = rounded(numbers.astype(np.float32).reshape(len(there), -1))
+            statuses[there[known]] = OK
+            values[there[known]] = [one.astype("<i2").tobytes() for one in whole[known]]
+        return pa.array(statuses, pa.string()), pa.array(values, pa.large_binary())
+
+
+def require_one_length(lengths: Sequence[int]) -> None:
+    """Raise StageError if vectors that are compared have more than one length."""
+    if len(lengths) > 1:
+        found = " and ".join(f"{length:,}" for length in sorted(lengths)[:2])
+        raise StageError(
+            f"dedupe.embedding: there are vectors of {found} numbers; vectors of one encoder are compared: measure all "
+            "samples with the same one"
+        )
 
 
 READERS: Final[Mapping[Kind, SignatureReader]] = {
@@ -188,6 +231,7 @@ READERS: Final[Mapping[Kind, SignatureReader]] = {
     "near": _Texts("near"),
     "image_bytes": _PictureBytes(),
     "pdq": _Hashes(),
+    "embedding": _Vectors(),
 }
 
 

@@ -12,6 +12,7 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.pvalue import PCollection
 
+from winnow.pipelines.dedupe import embedding
 from winnow.pipelines.dedupe.clusters import (
     MAX_EDGES,
     REQUESTS,
@@ -63,6 +64,8 @@ class SearchGraph:
             if kind not in DISTINCT:
                 found[f"Members.{kind}"] = shard_groups
                 continue
+            if kind == embedding.KIND:
+                found |= {step_of("Cells", kind): 1}
             if kind in JOINS:
                 found |= {step_of("Values", kind): shard_groups, step_of("Joined", kind): self._blocks(kind)}
             else:
@@ -103,6 +106,8 @@ class SearchGraph:
         if kind not in DISTINCT:
             steps.finish(f"Members.{kind}", summaries, partial(put_equal_outcomes, search, kind))
             return
+        if kind == embedding.KIND:
+            summaries = (groups, self._cells(start, shards))
         edges = self._joined(kind, summaries) if kind in JOINS else self._near_texts(summaries)
         empty = start | step_of("Empty.matches", kind) >> sending(_empty_blocks, search, "matches", MATCHES)
         forests = steps.exchange(step_of("Matches", kind), (*edges, empty), partial(_send_forest_size, search, kind))
@@ -111,6 +116,13 @@ class SearchGraph:
         # One number per shard group: not worth files.
         stars: Blocks = forests | name >> Exchange(join, transport=Engine(), emits=AddressedBlock)
         _build_outcomes(search, kind, stars)
+
+    def _cells(self, start: PCollection[str], shards: PCollection[int]) -> Blocks:
+        """Add the steps to centroids; the empty blocks that follow let shard groups go on once centroids are there."""
+        search, name = self.search, step_of("Cells", embedding.KIND)
+        sampled = shards | "Sample" >> sending(embedding.sample_vectors, search)
+        none = start | "Empty.sample" >> sending(_empty_sample)
+        return _steps(search).exchange(name, (sampled, none), partial(embedding.train, search))
 
     def _joined(self, kind: Kind, summaries: tuple[Blocks, Blocks]) -> tuple[Blocks, ...]:
         """Add the steps from groups of equal nodes to matches, for a kind whose pairs are found in blocks."""
@@ -198,6 +210,10 @@ def _send_digests(shard: int, search: Search, kind: Kind, partitions: int) -> It
 
 def _empty_blocks(_: str, search: Search, name: str, schema: pa.Schema) -> Iterator[AddressedBlock]:
     return empty_blocks(search.listed.groups, name, schema)
+
+
+def _empty_sample(_: str) -> Iterator[AddressedBlock]:
+    return empty_blocks(1, "sample", embedding.SAMPLED)
 
 
 def _send_bands(search: Search, partitions: int, shard_group: int, batches: Batches) -> Iterator[AddressedBlock]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.dedupe.blocks import BlockJoin, Positions
 from winnow.pipelines.dedupe.compared import IDS, READERS
+from winnow.pipelines.dedupe.embedding import CosineBlocks
 from winnow.pipelines.dedupe.groups import places_other_than_roots, put_members
 from winnow.pipelines.dedupe.matches import JOINED_ONLY, MATCHES
 from winnow.pipelines.dedupe.nodes import nodes_of, places_from, shards_of
@@ -40,8 +41,9 @@ def send_values(
                 taken = pa.array(chosen)
                 nodes, values = pa.array(nodes_of(shard, places[chosen])), found.values.take(taken)
                 lines = pa.RecordBatch.from_arrays([nodes, found.ids.take(taken), values], ["node", "id", "value"])
-                for some, where in join.send(search, values, blocks):
-                    yield lines.take(pa.array(some)), where
+                for sent in join.send(search, values, blocks, f"{shard:08d}-{at:08d}"):
+                    some = lines.take(pa.array(sent.positions))
+                    yield some if sent.parts is None else some.append_column("part", pa.array(sent.parts)), sent.blocks
 
     return addressed_blocks(f"{kind}-values-{shard_group}", sent(), blocks)
 
@@ -56,7 +58,10 @@ def join_values(
     order = np.lexsort(ids_column(held, "id")[::-1])  # of several best matches, that of the smallest id comes first
     nodes, taken = uint64_column(held, "node")[order], pa.array(order)
     ids, values = (pa.concat_arrays([batch[name] for batch in held]).take(taken) for name in ("id", "value"))
-    found = JOINS[kind].join(search, values, block, blocks)
+    parts = np.zeros(len(order), np.int64)
+    if "part" in held[0].schema.names:
+        parts = np.concatenate([batch["part"].to_numpy() for batch in held])[order]
+    found = JOINS[kind].join(search, values, parts, block, blocks)
     root, leaf = found.forest
     root, leaf = (np.where(nodes[root] < nodes[leaf], *ends) for ends in ((root, leaf), (leaf, root)))
     sent = [
@@ -83,4 +88,4 @@ def _lines(
     return pa.RecordBatch.from_arrays([pa.array(nodes[one]), pa.array(nodes[other]), *named, *measured], schema=MATCHES)
 
 
-JOINS: Final[Mapping[Kind, BlockJoin]] = {"pdq": PdqJoin()}
+JOINS: Final[Mapping[Kind, BlockJoin]] = {"pdq": PdqJoin(), "embedding": CosineBlocks()}

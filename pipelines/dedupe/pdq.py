@@ -19,7 +19,7 @@ from winnow.filters.duplicates.hamming_partitions import (
     partition_count,
     send_to_partitions,
 )
-from winnow.pipelines.dedupe.blocks import BlockPairs, Positions
+from winnow.pipelines.dedupe.blocks import BlockPairs, Positions, Sent
 from winnow.pipelines.dedupe.compared import HASH_BYTES
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.running.exchange import partitions_for
@@ -45,11 +45,11 @@ class PdqJoin:
         """The number of partitions of all bands."""
         return partition_count(split_bits(nodes))
 
-    def send(self, _: Search, values: pa.Array, blocks: int) -> Iterator[tuple[Positions, Positions]]:
+    def send(self, _: Search, values: pa.Array, blocks: int, __: str) -> Iterator[Sent]:
         """Yield positions of hashes, and the partition that each goes to."""
-        return send_to_partitions(_words(values), _split(blocks))
+        return (Sent(*sent) for sent in send_to_partitions(_words(values), _split(blocks)))
 
-    def join(self, search: Search, values: pa.Array, block: int, blocks: int) -> BlockPairs:
+    def join(self, search: Search, values: pa.Array, _: Positions, block: int, blocks: int) -> BlockPairs:
         """Join the hashes of one partition."""
         assert search.pdq is not None
         hashes, split = _words(values), _split(blocks)

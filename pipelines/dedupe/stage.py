@@ -19,7 +19,7 @@ from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.records import Generation, ShardRecord
 from winnow.schemas.rows.duplicates import OF_ITEMS, Kind, layer_of_kind
 
-VERSIONS: Mapping[Kind, int] = {"exact": 2, "url": 2, "near": 2, "image_bytes": 4, "pdq": 4}
+VERSIONS: Mapping[Kind, int] = {"exact": 2, "url": 2, "near": 2, "image_bytes": 4, "pdq": 4, "embedding": 1}
 """The version of everything that decides the values of a kind's layer, given the signatures."""
 
 _HASH_BYTES = 32
@@ -45,6 +45,9 @@ def settings_of(recipe: BoundRecipe, kind: Kind) -> dict[str, Json]:
     if kind == "pdq":
         assert config.pdq is not None
         return {"radius": config.pdq.radius, "min_quality": config.pdq.min_quality}
+    if kind == "embedding":
+        assert config.embedding is not None
+        return {"min_similarity": config.embedding.min_similarity}
     chosen = config.exact if kind == "exact" else config.url if kind == "url" else config.image_bytes
     assert chosen is not None
     return dict(asdict(chosen))
@@ -166,8 +169,10 @@ def make_search(
         for source, shard in _in_order(state)
     ]
     shards = put_hidden_rows_of(store.objects, scratch, shards, state, hiding)
-    pdq = recipe.config.dedupe.pdq if recipe.config.dedupe is not None and "pdq" in keys else None
-    return Search(store, put_shards(store.objects, shards), scratch, kinds, text, near, pdq)
+    config = recipe.config.dedupe
+    pdq = config.pdq if config is not None and "pdq" in keys else None
+    embedding = config.embedding if config is not None and "embedding" in keys else None
+    return Search(store, put_shards(store.objects, shards), scratch, kinds, text, near, pdq, embedding)
 
 
 def estimated_items(state: StoreState, kinds: Iterable[Kind], rows: int) -> dict[Kind, int]:

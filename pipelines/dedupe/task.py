@@ -100,6 +100,7 @@ def _node_columns(
         "size": pc.if_else(compared, pc.coalesce(found["size"].take(taken), 1), None),
         "texts": distinct,
         "hashes": distinct,
+        "vectors": distinct,
         "matched": found["matched"].take(taken),
         "similarity": similarity,
         "distance": pc.round(pc.multiply(pc.subtract(1.0, similarity), HASH_BITS)).cast(pa.int16()),

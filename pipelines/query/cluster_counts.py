@@ -22,7 +22,7 @@ from winnow.schemas.uint128 import Words, words_of
 
 BINS = (1, 2, 3, 5, 10, 100, 1000)
 """Lower bounds of the histogram's bins of cluster sizes."""
-EXACT = ("equal", "jaccard", "bits")
+EXACT = ("equal", "jaccard", "bits", "cosine")
 """The value of `by` for a similarity that is not an estimate: even if 112 of 112 numbers agree, shingles may differ."""
 
 _Facts = TypeVar("_Facts", tuple[float, bool], tuple[float, str, str, int])

@@ -17,7 +17,7 @@ from winnow.schemas.rows.duplicates import HASH_BITS, OF_ITEMS, Kind, layer_of_k
 
 OF_NEAR = pa.schema([("texts", pa.int64()), ("similarity", pa.float64()), ("by", pa.string())])
 """Columns that some kinds, or older layers, do not have: null there. Those of pictures are made of `hashes` and
-`distance`: the similarity of two hashes is the share of their bits that agree."""
+`distance`, where the similarity of two hashes is the share of their bits that agree, or of `vectors`."""
 
 _ID = Column(layout.SAMPLES, "id")
 
@@ -69,4 +69,7 @@ def _completed(columns: Mapping[str, pa.Array], layer: str) -> Mapping[str, pa.A
         distance = columns[f"{layer}.distance"]
         missing[f"{layer}.similarity"] = pc.subtract(1.0, pc.divide(distance, HASH_BITS))
         missing[f"{layer}.by"] = pc.if_else(pc.equal(distance, 0), "equal", "bits")
+    if f"{layer}.vectors" in columns:
+        missing[f"{layer}.texts"] = columns[f"{layer}.vectors"]
+        missing[f"{layer}.by"] = pc.if_else(pc.equal(columns[f"{layer}.similarity"], 1), "equal", "cosine")
     return {**missing, **columns}

@@ -287,10 +287,18 @@ def _membership(kind: Kind, said: Mapping[str, Any], item: int | None, identity:
         said["status"],
         hexadecimal(said["cluster"]),
         said["size"],
-        said.get("texts", said.get("hashes")),
+        said.get("texts", said.get("hashes", said.get("vectors"))),
         said.get("similarity") if distance is None else 1 - distance / HASH_BITS,
         hexadecimal(said["matched"]),
-        said.get("by") if distance is None else "bits" if distance else "equal",
+        _by(said),
         item,
         identity,
     )
+
+
+def _by(said: Mapping[str, Any]) -> str | None:
+    """How a line's similarity was determined."""
+    if "vectors" in said and said["similarity"] is not None:
+        return "equal" if said["similarity"] == 1 else "cosine"
+    distance = said.get("distance")
+    return said.get("by") if distance is None else "bits" if distance else "equal"

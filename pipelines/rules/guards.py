@@ -13,7 +13,9 @@ from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import Problem, recipe_error
 from winnow.schemas.recipe import DedupeConfig, GuardConfig
 from winnow.schemas.recipe.dedupe import AcceptedLoss
-from winnow.schemas.rows.duplicates import DISTINCT
+from winnow.schemas.rows.duplicates import DISTINCT, OF_ITEMS
+
+_OF_PICTURES = {DISTINCT[kind] for kind in OF_ITEMS if kind in DISTINCT}
 
 LossOf: TypeAlias = Literal["source", "language", "cluster", "clusters", "addresses"]
 
@@ -66,10 +68,10 @@ def find_alarms(
     alarms = _losses(config, "source", sources, guard.sources)
     alarms += _losses(config, "language", languages, guard.languages)
     for cluster in large:
-        of_what = "pictures" if cluster.of == DISTINCT["pdq"] else "rows"
+        of_what = "pictures" if cluster.of in _OF_PICTURES else "rows"
         message = f"the cluster {cluster.id} has {cluster.texts:,} different {cluster.of} in {cluster.rows:,} {of_what}"
         alarms.append(Alarm("cluster", cluster.id, message, cluster.texts))
-    limits = {"near": (config.near, "texts"), "pdq": (config.pdq, "hashes")}
+    limits = {"near": (config.near, "texts"), "pdq": (config.pdq, "hashes"), "embedding": (config.embedding, "vectors")}
     limited = {kind: (one.max_cluster, of) for kind, (one, of) in limits.items() if one is not None}
     if more := large_count - len(large):
         bounds = " or ".join(f"{most:,} different {of}" for most, of in limited.values())

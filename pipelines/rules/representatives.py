@@ -63,6 +63,8 @@ class Choice:
             limits["near"] = self.config.near.max_cluster
         if self.config.pdq is not None:
             limits["pdq"] = self.config.pdq.max_cluster
+        if self.config.embedding is not None:
+            limits["embedding"] = self.config.embedding.max_cluster
         return limits
 
     @property

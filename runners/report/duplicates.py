@@ -22,6 +22,7 @@ MEANINGS = {
     "near": "texts that share most of their shingles",
     "image_bytes": "pictures with the same bytes",
     "pdq": "pictures with close PDQ hashes",
+    "embedding": "pictures with close embeddings",
 }
 
 

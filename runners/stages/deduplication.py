@@ -9,6 +9,7 @@ from rich.console import Console
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.dedupe import clusters
 from winnow.pipelines.dedupe.clusters import StarRound, max_star_rounds, star_partitions, unjoined_edges
+from winnow.pipelines.dedupe.embedding import recall
 from winnow.pipelines.dedupe.graph import OutcomeGraph, SearchGraph, StarGraph
 from winnow.pipelines.dedupe.near import ALL_PAIRS
 from winnow.pipelines.dedupe.outcomes import count_buckets
@@ -48,6 +49,7 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
     run.console.print(f"dedupe  comparing {rows:,} rows of {len(search.covered):,} shards: {', '.join(missing)}")
     compare(run, search, rows, estimated_items(state, missing, rows))
     report_large_buckets(run.console, search)
+    report_recall(run.console, search)
     run.console.print(f"dedupe  compared in {time.monotonic() - began:.1f} s")
     lacking = _lacking(state, missing)
     run.tasks(
@@ -128,3 +130,13 @@ def report_large_buckets(console: Console, search: Search) -> None:
             f"rows, each row is compared only with its neighbours",
             soft_wrap=True,
         )
+
+
+def report_recall(console: Console, search: Search) -> None:
+    """Print which share of the similar pairs of a sample of embeddings was found."""
+    if search.embedding is None:
+        return
+    measured = recall(search)
+    said = f"{measured.found:,} of {measured.pairs:,} similar pairs of sampled embeddings share a cell"
+    share = f" (recall {measured.found / measured.pairs:.3f})" if measured.pairs else ""
+    console.print(f"dedupe  {said}{share}; pairs that share none are not compared", soft_wrap=True)

@@ -76,6 +76,14 @@ class PdqConfig:
     max_cluster: Annotated[int, Between(2, 1 << 40)] = 10_000
 
 
+@dataclass(frozen=True)
+class CosineConfig:
+    """Pictures whose embeddings point the same way: crops and edits, and other views of the same thing."""
+
+    min_similarity: Annotated[float, Between(0.5, 1.0)] = 0.95  # a cosine; 1 - eps of SemDeDup
+    max_cluster: Annotated[int, Between(2, 1 << 40)] = 10_000
+
+
 @dataclass(frozen=True, slots=True)
 class Preference:
     """One criterion for choosing the representative of duplicates."""
@@ -148,14 +156,16 @@ class DedupeConfig:
     near: NearConfig | None = None
     image_bytes: ImageBytesConfig | None = None
     pdq: PdqConfig | None = None
+    embedding: CosineConfig | None = None
     representative: tuple[Annotated[Preference, PreferenceText()], ...] = (Preference("source"), Preference("longest"))
     guard: GuardConfig = GuardConfig()
 
     def __post_init__(self) -> None:
-        if all(one is None for one in (self.exact, self.url, self.near, self.image_bytes, self.pdq)):
+        kinds = (self.exact, self.url, self.near, self.image_bytes, self.pdq, self.embedding)
+        if all(one is None for one in kinds):
             raise ValueError(
                 "names no kind of duplicates; write exact: {}, url: {} or near: {preset: fineweb}; for pictures "
-                "image_bytes: {} or pdq: {}"
+                "image_bytes: {}, pdq: {} or embedding: {}"
             )
         listed = [str(one) for one in self.representative]
         for number, one in enumerate(listed):

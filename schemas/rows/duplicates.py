@@ -8,10 +8,10 @@ import pyarrow as pa
 ID_BYTES = 16
 HASH_BITS = 256.0  # of a PDQ hash
 
-Kind: TypeAlias = Literal["exact", "url", "near", "image_bytes", "pdq"]
-KINDS: tuple[Kind, ...] = ("exact", "url", "near", "image_bytes", "pdq")
+Kind: TypeAlias = Literal["exact", "url", "near", "image_bytes", "pdq", "embedding"]
+KINDS: tuple[Kind, ...] = ("exact", "url", "near", "image_bytes", "pdq", "embedding")
 
-CHOSEN_IN: tuple[Kind, ...] = ("url", "exact", "near", "image_bytes", "pdq")
+CHOSEN_IN: tuple[Kind, ...] = ("url", "exact", "near", "image_bytes", "pdq", "embedding")
 """The order in which representatives are chosen. For an address the better text is kept, so addresses come first; then
 each dropped row has a similar text that is kept."""
 
@@ -77,13 +77,22 @@ PDQ = pa.schema(
 )
 """`dedupe.pdq`: lists, as in `ITEM_GROUPS`."""
 
+EMBEDDING = pa.schema(
+    [
+        *_ITEM_CLUSTER,
+        pa.field("vectors", pa.list_(pa.int64())),  # distinct vectors in the cluster; 1 without duplicates
+        pa.field("similarity", pa.list_(pa.float64())),  # the cosine with the matched item's vector
+    ]
+)
+"""`dedupe.embedding`: lists, as in `ITEM_GROUPS`."""
+
 OF_ROWS: Final = ("status", "share")
 """The columns of layers of items that say something of the row."""
 
-OF_ITEMS: Final[frozenset[Kind]] = frozenset({"image_bytes", "pdq"})
+OF_ITEMS: Final[frozenset[Kind]] = frozenset({"image_bytes", "pdq", "embedding"})
 """The kinds that compare the items of rows; the others compare rows."""
 
-DISTINCT: Final[Mapping[Kind, str]] = {"near": "texts", "pdq": "hashes"}
+DISTINCT: Final[Mapping[Kind, str]] = {"near": "texts", "pdq": "hashes", "embedding": "vectors"}
 """The column that counts what is different within a cluster, of the kinds whose clusters chains can grow."""
 
 
@@ -97,4 +106,9 @@ def schema_of_kind(kind: Kind) -> pa.Schema:
     return _SCHEMAS.get(kind, GROUPS)
 
 
-_SCHEMAS: Final[Mapping[Kind, pa.Schema]] = {"near": NEAR, "image_bytes": ITEM_GROUPS, "pdq": PDQ}
+_SCHEMAS: Final[Mapping[Kind, pa.Schema]] = {
+    "near": NEAR,
+    "image_bytes": ITEM_GROUPS,
+    "pdq": PDQ,
+    "embedding": EMBEDDING,
+}

@@ -36,7 +36,13 @@ def searching(tmp_path: Path) -> Search:
     store = create_or_open(
         open_location(str(tmp_path / "store")), StoreRecord("store", 7, 64, 1 << 20, 16, 1 << 20, 1 << 20)
     )
-    return Search(store, "", "scratch", {"image_bytes": "samples", "pdq": "image.pdq"}, pdq=PdqConfig(min_quality=50))
+    return Search(
+        store,
+        "",
+        "scratch",
+        {"image_bytes": "samples", "pdq": "image.pdq", "embedding": "image.embedding"},
+        pdq=PdqConfig(min_quality=50),
+    )
 
 
 def ids(rows: int) -> pa.Array:
@@ -94,6 +100,32 @@ def test_every_picture_with_a_hash_of_some_quality_is_compared(searching: Search
     assert found.values is not None
     assert (found.places.tolist(), found.values.to_pylist()) == ([0, 1 << 20 | 1], [one, one])
     assert found.digests[0] == found.digests[1]
+
+
+def vectors(*rows: list[list[float | None] | None]) -> dict[str, pa.Array]:
+    return {
+        "image.embedding.status": pa.array(["ok"] * len(rows)),
+        "image.embedding.items": pa.array([["ok"] * len(row) for row in rows], pa.list_(pa.string())),
+        "image.embedding.vector": pa.array(rows, pa.list_(pa.list_(pa.float32()))),
+        "samples.id": ids(len(rows)),
+    }
+
+
+def test_vectors_with_a_direction_are_compared(searching: Search) -> None:
+    nan = float("nan")
+    batch = vectors([[3.0, 4.0], None], [[nan, 1.0], [0.0, 0.0], [6.0, 8.0]], [[None, 1.0]])
+    statuses = READERS["embedding"].statuses(searching, batch)
+    assert statuses.rows.to_pylist() == ["ok", "ok", "not_measured"]
+    assert statuses.items is not None
+    assert statuses.items.to_pylist() == ["ok", "not_measured", "not_measured", "not_measured", "ok", "not_measured"]
+    found = READERS["embedding"].compared(searching, batch)
+    assert found.places.tolist() == [0, 1 << 20 | 2]
+    assert found.digests[0] == found.digests[1]
+
+
+def test_vectors_of_several_lengths_are_an_error(searching: Search) -> None:
+    with pytest.raises(StageError, match="vectors of 2 and 3 numbers"):
+        READERS["embedding"].compared(searching, vectors([[1.0, 2.0]], [[1.0, 2.0, 3.0]]))
 
 
 def test_lists_that_do_not_belong_together_are_an_error(searching: Search) -> None:
