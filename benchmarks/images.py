@@ -75,10 +75,11 @@ import hashlib
 from winnow.filters.image.changes.change import change
 from winnow.filters.image.changes.options import PictureChanges, Resize
 from winnow.filters.image.decode.stills import DecodeLimits
+from winnow.pipelines.media.isolation import decode_isolated
 files, limits, changes = contents(), DecodeLimits(), PictureChanges(Resize("keep_ratio", 256))
 def resized(file):
     hashlib.sha256(file).hexdigest()  # the file is what was ingested
-    made = change(file, "image/jpeg", changes, limits)
+    made = change(file, "image/jpeg", changes, limits, decode_isolated)
     return made.sha256, made.width, made.height
 Path(sys.argv[3]).write_text("".join(f"{width} {height}\\n" for _, width, height in map(resized, files)))
 print(best(lambda: [resized(file) for file in files]))

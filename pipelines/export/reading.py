@@ -24,6 +24,7 @@ from winnow.pipelines.mix.draws import DrawnShard, copies_of
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.query.picked_rows import Rows, read_picked, taken
 from winnow.pipelines.running.exchange import MAX_BLOCK_BYTES
+from winnow.pipelines.running.ledger.crashes import CrashedPictures
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.tables import read_table
@@ -64,6 +65,7 @@ class _Read:
     with_media: NDArray[np.int64]  # bytes of each row with its media
     source: str
     faces: pa.Array | None  # the boxes in each item of each row
+    crashed: CrashedPictures | None  # None if no picture is changed
 
 
 def mixed_rows(
@@ -81,7 +83,9 @@ def mixed_rows(
     if not len(rows):
         return
     _refuse_forgotten(shipment, shard, rows)
-    blurred = any(PictureChanges.from_json(way.pictures).blur_faces is not None for way in details.cuttings)
+    changes = [PictureChanges.from_json(way.pictures) for way in details.cuttings]
+    blurred = any(one.blur_faces is not None for one in changes)
+    crashed = CrashedPictures(objects) if any(one.encodes for one in changes) else None
     own = [Column(layout.SAMPLES, leaf) for leaf in ("id", *_OF_SAMPLES)]
     columns = dict.fromkeys([*shipment.text, *shipment.captions, *edits.columns, *own, *([FACES] if blurred else [])])
     for part, read in read_picked(objects, shard.objects, columns, rows):
@@ -92,7 +96,8 @@ def mixed_rows(
         base["metadata"] = _with_references(base["metadata"], media)
         held = _held(base)
         with_media = held + sums_of_items(media, referred_bytes(media.flatten()))
-        there = _Read(base, held, media, with_media, shard.source, read[FACES.name] if blurred else None)
+        faces = read[FACES.name] if blurred else None
+        there = _Read(base, held, media, with_media, shard.source, faces, crashed)
         for one in given:
             first, last = (int(place) for place in np.searchsorted(one.numbers, (part[0], part[-1] + 1)))
             here = one.rows.slice(first, last - first)
@@ -174,7 +179,7 @@ def _fetched(
         yield slice(None), None
         return
     changes = PictureChanges.from_json(way.pictures)
-    asked = Asked(read.source, read.media, changes, read.faces)
+    asked = Asked(read.source, read.media, changes, read.faces, read.crashed)
     for fetched in fetch_media(shipment.media, asked, which, MAX_BLOCK_BYTES):
         yield fetched.rows, fetched
 

@@ -1,14 +1,18 @@
 """Pictures from the command line: decoded once, measured as lists, judged by rules, each failure with its reason."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
-from tests.faults.winnow import assert_clean, ended, run, run_here, tree_hash
-from tests.pipelines.media.deadly_decoder import arm
+from tests.faults.winnow import assert_clean, ended, run_here, tree_hash
+from tests.pipelines.export.drawn_stores import tree
+from tests.pipelines.media.deadly_decoder import arm_here
 from tests.runners.test_annotate import table
+from winnow.pipelines.media import decoding_process
 
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")
 
@@ -136,13 +140,29 @@ def test_a_picture_that_changed_is_unavailable(folder: Path) -> None:
     assert column(folder, "image.quality", "items")[:3] == ["unavailable", "unavailable", "ok"]
 
 
-@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.large)])
-def test_a_picture_that_kills_its_decoder_costs_itself_and_is_remembered(folder: Path, workers: str) -> None:
-    environment = arm(folder / "deadly")
+def add_deadly_pictures(folder: Path) -> None:
     content = (folder / "pictures" / "b.jpg").read_bytes()
     (folder / "pictures" / "i.jpg").write_bytes(content + b"(fault)")
     (folder / "pictures" / "j.jpg").write_bytes(content + b"(abort)")
-    ended(run(folder, "run", "recipe.yaml", "--workers", workers, env=environment))
+
+
+def end_decoders() -> None:
+    """The next ones are started anew."""
+    for child in psutil.Process().children():
+        if decoding_process.__name__ in " ".join(child.cmdline()):
+            child.kill()
+
+
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.large)])
+def test_a_picture_that_kills_its_decoder_costs_itself_and_is_remembered(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, workers: str
+) -> None:
+    add_deadly_pictures(folder)
+    end_decoders()
+    with monkeypatch.context() as armed:
+        arm_here(folder / "deadly", armed)
+        ended(run_here(folder, "run", "recipe.yaml", "--workers", workers))
+    end_decoders()
     assert column(folder, "image.quality", "items")[-3:] == ["ok", "crashed", "crashed"]
     assert column(folder, "image.quality", "items") == column(folder, "image.pdq", "items")
     assert_clean(folder)
@@ -150,3 +170,39 @@ def test_a_picture_that_kills_its_decoder_costs_itself_and_is_remembered(folder:
     (folder / "recipe.yaml").write_text(RECIPE.replace("side: 64", "side: 32"))
     ended(run_here(folder, "annotate", "recipe.yaml", "--workers", "1"))  # the decoder no longer dies of them
     assert column(folder, "image.quality", "items")[-3:] == ["ok", "crashed", "crashed"]
+
+
+EXPORTED = """
+version: 1
+store: {path: store, seed: 7}
+sources:
+  pictures: {root: pictures, files: ["*.jpg"], class: public}
+mix: {unit: samples}
+export:
+  - webdataset: {path: out, media: image, pictures: {resize: {side: 30}}}
+"""
+
+
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.large)])
+def test_a_picture_that_kills_its_decoder_in_an_export_is_left_out_and_remembered(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, workers: str
+) -> None:
+    add_deadly_pictures(folder)
+    (folder / "recipe.yaml").write_text(EXPORTED)
+    end_decoders()
+    with monkeypatch.context() as armed:
+        arm_here(folder / "deadly", armed)
+        ended(run_here(folder, "run", "recipe.yaml", "--workers", workers))
+    before = tree(folder / "out")
+    manifest = json.loads(before["winnow.json"])
+    assert manifest["left_out"] == [
+        {"reason": "media_unchangeable", "file": file, "detail": detail, "samples": 1}
+        for file, detail in (("e.jpg", "truncated"), ("i.jpg", "crashed"), ("j.jpg", "crashed"))
+    ]
+    assert manifest["outputs"] == {"train": {"planned": 5, "samples": 2, "shards": 1}}
+    assert_clean(folder)
+    assert len(list((folder / "store" / "poison").rglob("*.json"))) == 2
+    end_decoders()
+    shutil.rmtree(folder / "out")
+    ended(run_here(folder, "export", "recipe.yaml", "--workers", workers))  # the decoder no longer dies of them
+    assert tree(folder / "out") == before

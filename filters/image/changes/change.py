@@ -1,7 +1,7 @@
 """Changes one picture for an export: from the bytes of its file to those that are written."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -19,17 +19,19 @@ from winnow.filters.image.decode.orientation import orientation_of
 from winnow.filters.image.decode.stills import (
     TOO_MANY_PIXELS,
     DecodeLimits,
+    Still,
     UndecodableError,
-    decode,
     require_decoders,
 )
 from winnow.schemas.identity import Json
 
 Counts: TypeAlias = NDArray[np.int64]
+Decoder: TypeAlias = Callable[[bytes, str, DecodeLimits, int | None], Still]
 
 __all__ = [
     "CHANGER",
     "Changed",
+    "Decoder",
     "UnchangeableError",
     "change",
     "estimated_bytes",
@@ -68,7 +70,12 @@ class UnchangeableError(Exception):
 
 
 def change(
-    content: bytes, mime: str, changes: PictureChanges, limits: DecodeLimits, faces: Sequence[Box] = ()
+    content: bytes,
+    mime: str,
+    changes: PictureChanges,
+    limits: DecodeLimits,
+    decoder: Decoder,
+    faces: Sequence[Box] = (),
 ) -> Changed:
     """Changes a picture.
 
@@ -77,6 +84,7 @@ def change(
         mime: Its sniffed type.
         changes: What is done.
         limits: What decoding may cost; the new picture may have as many pixels.
+        decoder: Decodes it, as `winnow.filters.image.decode.stills.decode` does.
         faces: What was found in it, of any score.
 
     Raises:
@@ -89,21 +97,23 @@ def change(
         except UnstrippedError as error:
             raise UnchangeableError(UNSTRIPPED, str(error)) from None
     try:
-        return _encoded(content, mime, changes, limits, faces)
+        return _encoded(content, mime, changes, limits, decoder, faces)
     except UndecodableError as error:
         raise UnchangeableError(error.reason, error.detail) from None
     except UnencodableError as error:
         raise UnchangeableError(UNENCODABLE, str(error)) from None
 
 
-def _encoded(content: bytes, mime: str, changes: PictureChanges, limits: DecodeLimits, faces: Sequence[Box]) -> Changed:
+def _encoded(
+    content: bytes, mime: str, changes: PictureChanges, limits: DecodeLimits, decoder: Decoder, faces: Sequence[Box]
+) -> Changed:
     width, height = _size_of(content, mime)
     if orientation_of(HeldBytes(content), mime) > 4:
         width, height = height, width
     side = None
     if changes.resize is not None and width and height:  # a header that gives no size is the decoder's to refuse
         side = max(layout_of(height, width, changes.resize).scaled)
-    still = decode(content, mime, limits, side)
+    still = decoder(content, mime, limits, side)
     layout = layout_of(still.height, still.width, changes.resize)
     if layout.pixels > limits.max_pixels:
         raise UndecodableError(TOO_MANY_PIXELS, f"{layout.pixels:,} of at most {limits.max_pixels:,} once resized")

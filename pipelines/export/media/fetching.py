@@ -16,12 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.filters.image.changes.change import UnchangeableError, change
+from winnow.filters.image.changes.change import Decoder, UnchangeableError, change
 from winnow.filters.image.changes.options import PictureChanges
 from winnow.filters.image.changes.pixels import Box
+from winnow.filters.image.decode.stills import DecodeLimits, Still, UndecodableError
 from winnow.pipelines.export.places.manifest import FACES_UNMEASURED, MEDIA_GONE, MEDIA_UNCHANGEABLE
+from winnow.pipelines.media.isolation import CRASHED, decode_isolated
 from winnow.pipelines.media.pictures import PictureSource
 from winnow.pipelines.media.references import MediaFinder, Unavailable, lies_plain
+from winnow.pipelines.running.ledger.crashes import CrashedPictures
 from winnow.schemas.identity import canonical_json
 from winnow.schemas.rows.draws import MIXED
 
@@ -72,12 +75,14 @@ class Asked:
         changes: What is done to pictures.
         faces: The boxes that `image.faces` found in each item of each row, where faces are to be blurred; null where it
             has no value.
+        crashed: The pictures that are not to be decoded again, and where more of them are noted.
     """
 
     source: str
     references: pa.Array
     changes: PictureChanges = field(default_factory=PictureChanges)
     faces: pa.Array | None = None
+    crashed: CrashedPictures | None = None
 
     def boxes(self, row: int, item: int) -> list[Box] | None:
         """The faces of an item; None where they were not measured."""
@@ -145,8 +150,9 @@ def _medium(
     faces = asked.boxes(row, item) if asked.changes.blur_faces is not None else []
     if faces is None:  # null is never safe
         return Lacking(FACES_UNMEASURED, path, "image.faces has no value for it")
+    decoder = _remembering(asked.crashed, read["sha256"])
     try:
-        changed = change(read["bytes"], one["mime"], asked.changes, sources.limits, faces)
+        changed = change(read["bytes"], one["mime"], asked.changes, sources.limits, decoder, faces)
     except UnchangeableError as error:
         return Lacking(MEDIA_UNCHANGEABLE, path, error.reason)
     return known | {
@@ -156,6 +162,22 @@ def _medium(
         "width": changed.width or None,
         "height": changed.height or None,
     }
+
+
+def _remembering(crashed: CrashedPictures | None, sha256: str) -> Decoder:
+    """Decodes one picture, whose death costs no worker, and no second try."""
+
+    def decoded(content: bytes, mime: str, limits: DecodeLimits, side: int | None) -> Still:
+        if crashed is not None and sha256 in crashed:
+            raise UndecodableError(CRASHED, "it has killed processes before")
+        try:
+            return decode_isolated(content, mime, limits, side)
+        except UndecodableError as error:
+            if error.reason == CRASHED and crashed is not None:
+                crashed.add(sha256, error.detail)
+            raise
+
+    return decoded
 
 
 def mixed_medium(one: Mapping[str, Any]) -> dict[str, Any]:
