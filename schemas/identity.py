@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import orjson
@@ -17,6 +17,11 @@ ID_BYTES = 16
 
 def digest(*parts: bytes | str | int, size: int = ID_BYTES) -> bytes:
     """Blake2b over the parts, each preceded by its length, so that no two lists of parts collide."""
+    return digest_of(parts, size=size)
+
+
+def digest_of(parts: Iterable[bytes | str | int], *, size: int = ID_BYTES) -> bytes:
+    """The same for parts that need not be in memory together."""
     state = hashlib.blake2b(digest_size=size)
     for part in parts:
         raw = part if isinstance(part, bytes) else str(part).encode("utf-8", "surrogatepass")

@@ -3,12 +3,13 @@
 Every record is canonical JSON, so equal records have equal bytes, and is written once (law 5).
 """
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
 from winnow.schemas.errors import StoreError
-from winnow.schemas.identity import Json, canonical_json, digest, fingerprint_of
+from winnow.schemas.identity import Json, canonical_json, digest, digest_of, fingerprint_of
 from winnow.schemas.typed_json import read_json
 
 FORMAT_VERSION = 4
@@ -254,9 +255,9 @@ def from_json(kind: type[T], raw: bytes, where: str) -> T:
         raise StoreError(f"{where}: not a {kind.__name__} that this version of winnow reads ({error})") from None
 
 
-def values_hash(values: Mapping[str, str]) -> str:
-    """One hash for the objects of a layer under one key: over their value hashes, in the order of their shards."""
-    return digest(*(part for shard, value in sorted(values.items()) for part in (shard, value))).hex()
+def values_hash(values: Iterable[tuple[str, str]]) -> str:
+    """One hash for the objects of a layer under one key: over the value hash of each shard, ordered by shard."""
+    return digest_of(itertools.chain.from_iterable(values)).hex()
 
 
 def tree_hash(layers: Mapping[tuple[str, tuple[str, ...]], str]) -> str:

@@ -53,7 +53,7 @@ def main() -> None:
     if what == "kernels":
         operators = bind(recipe).operators
         store = _store(recipe)
-        shards = [store.root + "/" + shard.object.path for _, shard in current_state(bind(recipe), store).shards]
+        shards = [f"{store.root}/{row.object}" for row in current_state(bind(recipe), store).shards]
         _in_processes(int(workers), Kernels(operators, Path(folder[0])), shards)
     elif what == "compare":
         print(difference(recipe, Path(folder[0])) or SAME)
@@ -108,7 +108,7 @@ def difference(recipe: Recipe, folder: Path) -> str | None:
     Compared are the values that kernels return; a layer's status is the stage's own where a kernel has none.
     """
     store = _store(recipe)
-    shards = [shard.shard for _, shard in current_state(bind(recipe), store).shards]
+    shards = [row.shard for row in current_state(bind(recipe), store).shards]
     generation = store.require_latest()
     for layer in (one.layer for one in bind(recipe).operators):
         rows = store.manifest(generation, layer) if layer in generation.layers else []

@@ -17,9 +17,11 @@ from winnow.pipelines.rules.pinning import expected_keys
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.location import open_location
-from winnow.pipelines.store.manifests import ManifestRow, rows_of_commit
+from winnow.pipelines.store.manifest_rows import ManifestRow, ManifestRows
+from winnow.pipelines.store.manifests import rows_of_commit
 from winnow.pipelines.store.publishing import Contents, publish_union
 from winnow.pipelines.store.tables import TableWriter
+from winnow.pipelines.store.task_commits import TaskCommits
 from winnow.schemas.identity import digest, fingerprint_of
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import FORMAT_VERSION, LayerPart, LayersCommit, ObjectRecord, ShardRecord, TaskCommit
@@ -91,7 +93,8 @@ def _make_store(recipe: Recipe, rows: int, keys: Mapping[str, str], layer_makers
         commit = LayersCommit(shard, "crawl", samples.object.path, "stats/none.json", parts, "none")
         for layer, row in rows_of_commit(commit).items():
             layers[layer].append(row)
-    contents = Contents({"crawl": keys[layout.SAMPLES]}, tasks, layers, {}, {})
+    rows_of = {layer: ManifestRows.of(found) for layer, found in layers.items()}
+    contents = Contents({"crawl": keys[layout.SAMPLES]}, TaskCommits.of(tasks), rows_of, {}, {})
     publish_union(store, "recipe.yaml", "benchmark", contents)
 
 

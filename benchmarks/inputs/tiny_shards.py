@@ -169,7 +169,7 @@ def _multiply(seed: Path, folder: Path, recipe: Path) -> None:
 
 def _read_seeds(store: LocalStore, key: str) -> list[_Seed]:
     names = sorted(committed_tasks(store, key))
-    tasks = sorted(load_task_commits(store, key, names).values(), key=lambda task: task.inputs[0].path)
+    tasks = sorted(load_task_commits(store, key, names), key=lambda task: task.inputs[0].path)
     layers: dict[str, list[LayersCommit]] = {}
     for info in store.list(layout.LAYER_COMMITS):
         commit = read_record(store, LayersCommit, info.path)

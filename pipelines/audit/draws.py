@@ -23,7 +23,7 @@ from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.integrity.content import name_content
 from winnow.pipelines.store.integrity.sealed import read_record
-from winnow.pipelines.store.manifests import ManifestRow
+from winnow.pipelines.store.manifest_rows import ManifestRow
 from winnow.pipelines.store.tables import read_batches, read_table
 from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import content_name
@@ -116,7 +116,7 @@ class DrawsCheck:
             return
         if others := len(records) - len(current):
             self._heard.notes.append(f"{others:,} plans of other generations: their draws were not checked")
-        samples = {row.shard: row for row in self._store.manifest(self._generation, layout.SAMPLES)}
+        samples = self._store.manifest(self._generation, layout.SAMPLES).by_shard
         self._plans = [record.plan for record in current]
         for record in current:
             kind = TaskKind(_kind(record.plan), DrawsTask, Silent(DrawsContext(self._store).check))

@@ -2,7 +2,7 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from winnow.pipelines.audit.findings import Findings
@@ -12,6 +12,7 @@ from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hash_set import HashSet
 from winnow.pipelines.store.integrity.content import check_content
 from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
 from winnow.pipelines.store.integrity.sealed import check_record
@@ -87,14 +88,14 @@ class FilesCheck:
                         if info.path not in checked:
                             yield info
 
-    def _checked(self, layer: str) -> Set[str]:
+    def _checked(self, layer: str) -> HashSet:
         """The objects of a layer that the check of objects reads whole; of an empty table it reads few bytes."""
         if self._record is None or layer not in self._record.layers:
-            return frozenset()
+            return HashSet()
         try:
-            return {row.object for row in self._store.every_row(self._record, layer) if row.rows}
+            return HashSet(row.object for row in self._store.every_row(self._record, layer) if row.rows)
         except (DamagedError, MissingError):  # its objects are checked here
-            return frozenset()
+            return HashSet()
 
     def _note_foreign(self, path: str) -> None:
         if len(self._foreign) < SHOWN:

@@ -30,8 +30,9 @@ from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import HiddenRows, load_hiding
 from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
 from winnow.pipelines.store.integrity.sealed import find_record
+from winnow.pipelines.store.task_commits import TaskCommits
 from winnow.schemas.errors import StoreError
-from winnow.schemas.records import Generation, GenerationRecord, StoredWeights, TaskCommit, WeightKeys
+from winnow.schemas.records import Generation, GenerationRecord, StoredWeights, WeightKeys
 from winnow.schemas.rows.scores import TRACES
 
 CHECKS = "Checks"
@@ -120,7 +121,7 @@ class _Audit:
         self._exports = ExportsCheck(store, findings)
         self._sources = SourcesCheck(context, findings) if context is not None else None
         self._hidden: dict[str, HiddenRows] = {}
-        self._commits: list[TaskCommit] = []  # of the recipe
+        self._commits = TaskCommits.of(())  # of the recipe
         self._damage: dict[str, Exception] = {}  # why a check could not be planned
 
     def find_hidden(self) -> None:

@@ -24,7 +24,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.neutral import neutral_stream
 from winnow.pipelines.store.integrity.damage import DamagedError, MissingError, damaged
-from winnow.pipelines.store.manifests import ManifestRow
+from winnow.pipelines.store.manifest_rows import ManifestRow
 from winnow.pipelines.store.tables import open_table, read_batches
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import Generation, GenerationRecord, TaskCommit, values_hash
@@ -139,14 +139,15 @@ class ObjectsCheck:
         wrong = False
         for layer, entry in sorted(self._record.layers.items()):
             other = {path: value for found in self._found[layer] for path, value in found.values.items()}
-            values: dict[str, dict[str, str]] = {key: {} for key in entry.keys}
-            for row in self._store.every_row(self._record, layer):
-                values.setdefault(row.key, {})[row.shard] = other.get(row.object, row.values)
-                count += 1
-                size += row.bytes
-            wrong |= {key: values_hash(found) for key, found in values.items()} != {
-                key: one.values for key, one in entry.keys.items()
+            rows = self._store.every_row(self._record, layer)
+            count, size = count + len(rows), size + rows.bytes
+            values = {
+                key: values_hash((row.shard, other.get(row.object, row.values)) for row in found)
+                if other
+                else found.hash
+                for key, found in rows.by_key().items()
             }
+            wrong |= values != {key: one.values for key, one in entry.keys.items()}
         if wrong:
             number = self._record.number
             self._findings.problems.append(f"generation {number}: the hash of a layer's values is not the recorded one")
@@ -159,23 +160,28 @@ class ObjectsCheck:
 
 def check_alignment(store: Store, generation: Generation, findings: Findings) -> None:
     """Checks that every layer has each shard of the samples, with as many rows (law 2)."""
-    samples = {row.shard: row for row in store.manifest(generation, layout.SAMPLES)}
+    samples = store.manifest(generation, layout.SAMPLES)
     for layer, shards in sorted(generation.partial.items()):
         findings.notes.append(f"layer {layer} covers {shards:,} of {len(samples):,} shards; run its stage again")
     for layer in sorted(set(generation.layers) - {layout.SAMPLES}):
-        rows = {row.shard: row for row in store.manifest(generation, layer)}
-        for shard in sorted(samples.keys() ^ rows.keys()):
-            side = layer if shard in samples else layout.SAMPLES
-            findings.problems.append(f"layer {side} has no object for shard {shard}")
-        uneven = [shard for shard in samples.keys() & rows.keys() if samples[shard].rows != rows[shard].rows]
-        findings.problems += [
-            f"layer {layer}: shard {shard} has {rows[shard].rows} rows, but its samples have {samples[shard].rows}"
-            for shard in sorted(uneven)
-        ]
-        other = [shard for shard in samples.keys() & rows.keys() if rows[shard].samples != samples[shard].object]
-        findings.problems += [f"layer {layer}: shard {shard} was made from other samples" for shard in sorted(other)]
-        if samples.keys() == rows.keys() and not uneven and not other:
+        problems = list(_misaligned(layer, samples.by_shard, store.manifest(generation, layer).by_shard))
+        findings.problems += problems
+        if not problems:
             findings.proved.append(f"layer {layer} is aligned with the samples of all {len(samples):,} shards")
+
+
+def _misaligned(layer: str, samples: Mapping[str, ManifestRow], rows: Mapping[str, ManifestRow]) -> Iterator[str]:
+    """What is wrong with the shards of a layer, in three groups."""
+    for side, there, wanted in ((layer, rows, samples), (layout.SAMPLES, samples, rows)):
+        for shard in wanted:
+            if shard not in there:
+                yield f"layer {side} has no object for shard {shard}"
+    for shard, row in rows.items():
+        if (of := samples.get(shard)) is not None and of.rows != row.rows:
+            yield f"layer {layer}: shard {shard} has {row.rows} rows, but its samples have {of.rows}"
+    for shard, row in rows.items():
+        if (of := samples.get(shard)) is not None and of.object != row.samples:
+            yield f"layer {layer}: shard {shard} was made from other samples"
 
 
 def check_intake(store: Store, tasks: Iterable[TaskCommit], findings: Findings) -> None:

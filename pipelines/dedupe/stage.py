@@ -13,10 +13,10 @@ from winnow.pipelines.running.shard_list import put_hidden_rows_of
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import Hiding, load_hiding
-from winnow.pipelines.store.manifests import ManifestRow
+from winnow.pipelines.store.manifest_rows import ManifestRows
 from winnow.pipelines.store.state import StoreState
 from winnow.schemas.identity import Json, fingerprint_of
-from winnow.schemas.records import Generation, ShardRecord
+from winnow.schemas.records import Generation
 from winnow.schemas.rows.duplicates import OF_ITEMS, Kind, layer_of_kind
 
 VERSIONS: Mapping[Kind, int] = {"exact": 2, "url": 2, "near": 2, "image_bytes": 4, "pdq": 4, "embedding": 1}
@@ -78,7 +78,7 @@ def signature_objects(state: StoreState, kind: Kind) -> Mapping[str, str]:
     """Return the object that has a kind's signatures of each shard."""
     if SIGNATURE_LAYERS[kind] == layout.SAMPLES:
         return state.samples
-    return {row.shard: row.object for row in state.layers[SIGNATURE_LAYERS[kind]]}
+    return state.layers[SIGNATURE_LAYERS[kind]].objects
 
 
 def state_keys(recipe: BoundRecipe, state: StoreState, tombstones: Collection[str]) -> dict[Kind, GlobalKey]:
@@ -110,14 +110,14 @@ def generation_keys(store: Store, recipe: BoundRecipe, generation: Generation) -
             key_there = next(iter(found.keys.values()), key) if found is not None else key
             if _without_tombstones(key_there) == _without_tombstones(key):
                 key = key_there
-            keys[layer_of_kind(kind)] = {row.source: key for row in rows}
+            keys[layer_of_kind(kind)] = dict.fromkeys(rows.sources, key)
     return keys
 
 
-def existing_layer(state: StoreState, layer: str, key: GlobalKey) -> list[ManifestRow] | None:
+def existing_layer(state: StoreState, layer: str, key: GlobalKey) -> ManifestRows | None:
     """Return the objects of a global layer if every shard has one, else None."""
     found = state.find(layer, dict.fromkeys(state.keys[layout.SAMPLES], key.covered), under=key.settings)
-    return list(found.values()) if len(found) == len(state.shards) else None
+    return found if len(found) == len(state.shards) else None
 
 
 def load_existing_layers(
@@ -153,20 +153,20 @@ def make_search(
     names = ["samples", *state.layers]
     text = tuple(column for name in recipe.config.text if (column := column_of(name, names)) is not None)
     layers = {*kinds.values(), *(column.layer for column in text)} - {layout.SAMPLES}
-    objects = {layer: {row.shard: row.object for row in state.layers[layer]} for layer in sorted(layers)}
+    objects = {layer: state.layers[layer].objects for layer in sorted(layers)}
     near = recipe.near if "near" in keys else None
     verdicts = {} if near is None else find_verdicts(store.objects, near.scheme)
     name = fingerprint_of({kind: key.covered for kind, key in keys.items()})
     scratch = f"{layout.SCRATCH}dedupe/{name}"
     shards = [
         CoveredShard(
-            shard.shard,
-            source,
-            shard.object.rows,
-            {layout.SAMPLES: shard.object.path, **{layer: objects[layer][shard.shard] for layer in sorted(layers)}},
-            verdicts=verdicts.get(shard.shard, ()),
+            row.shard,
+            row.source,
+            row.rows,
+            {layout.SAMPLES: row.object, **{layer: objects[layer][row.shard] for layer in sorted(layers)}},
+            verdicts=verdicts.get(row.shard, ()),
         )
-        for source, shard in _in_order(state)
+        for row in state.shards
     ]
     shards = put_hidden_rows_of(store.objects, scratch, shards, state, hiding)
     config = recipe.config.dedupe
@@ -185,13 +185,8 @@ def estimated_items(state: StoreState, kinds: Iterable[Kind], rows: int) -> dict
         if kind not in OF_ITEMS:
             continue
         if SIGNATURE_LAYERS[kind] == layout.SAMPLES:
-            size = sum(shard.object.bytes for _, shard in state.shards)
+            size = state.shards.bytes
         else:
-            size = sum(row.bytes for row in state.layers[SIGNATURE_LAYERS[kind]])
+            size = state.layers[SIGNATURE_LAYERS[kind]].bytes
         found[kind] = min(max(rows, size // _HASH_BYTES), rows * _MOST_ITEMS)
     return found
-
-
-def _in_order(state: StoreState) -> list[tuple[str, ShardRecord]]:
-    """Return every shard with its source, by number."""
-    return sorted(state.shards, key=lambda one: one[1].shard)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import HiddenRows, Hiding, load_hiding
-from winnow.pipelines.store.manifests import ManifestRow
+from winnow.pipelines.store.manifest_rows import ManifestRow
 from winnow.schemas.records import Generation, GenerationRecord
 from winnow.schemas.rows.extraction import EXTRACTED
 
@@ -50,7 +50,7 @@ def every_shard_text(store: Store, record: GenerationRecord, hiding: Hiding) -> 
 
 
 def _with_texts(
-    rows_of: Callable[[str], list[ManifestRow]], layers: Iterable[str], hiding: Hiding
+    rows_of: Callable[[str], Iterable[ManifestRow]], layers: Iterable[str], hiding: Hiding
 ) -> Iterator[ShardTexts]:
     texts: dict[str, list[str]] = {}
     for layer in sorted(layers) if hiding.reads_texts else ():

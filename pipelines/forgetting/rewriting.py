@@ -14,8 +14,9 @@ from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.neutral import neutral_stream
 from winnow.pipelines.store.hiding.scans import HiddenRows, load_hiding
 from winnow.pipelines.store.layers import LayerWriter, put_statistics
-from winnow.pipelines.store.manifests import ManifestRow
+from winnow.pipelines.store.manifest_rows import ManifestRow, ManifestRows
 from winnow.pipelines.store.tables import put_table, read_batches, read_schema
+from winnow.pipelines.store.task_commits import TaskCommits
 from winnow.schemas.records import GenerationRecord, ObjectRecord, TaskCommit
 from winnow.schemas.rows.duplicates import DUPLICATES
 from winnow.schemas.statistics import layer_spec
@@ -181,15 +182,16 @@ class Rewriting:
         every = self._store.every_task(record)
         return any(task.quarantine is not None and task.quarantine.path in self._quoting for task in every)
 
-    def tasks(self) -> list[TaskCommit]:
+    def tasks(self) -> TaskCommits:
         """The new commits of the ingest tasks."""
-        return [self._task(task) for task in self._store.every_task(self._latest)]
+        return TaskCommits.of(map(self._task, self._store.every_task(self._latest)))
 
-    def layers(self) -> Iterator[tuple[str, list[ManifestRow]]]:
+    def layers(self) -> Iterator[tuple[str, ManifestRows]]:
         """The new objects of each layer beside the samples, one layer at a time."""
         for layer in sorted(self._layers):
             if layer != layout.SAMPLES:
-                yield layer, [self._row(layer, row) for row in self._store.every_row(self._latest, layer)]
+                rows = self._store.every_row(self._latest, layer)
+                yield layer, ManifestRows.of(self._row(layer, row) for row in rows)
 
     def _task(self, task: TaskCommit) -> TaskCommit:
         shards = []

@@ -18,7 +18,7 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.edits import Edits
 from winnow.pipelines.binding.tokens import TOKENS, TOKENS_LAYER, BoundTokens, TokensLayer
 from winnow.pipelines.query.columns import Column
-from winnow.pipelines.running.row_layers import RowLayerTask, load_layers, pending_shards, write_layers
+from winnow.pipelines.running.row_layers import PendingShards, RowLayerTask, load_layers, pending_shards, write_layers
 from winnow.pipelines.running.shard_rows import Part, read_parts, text_of
 from winnow.pipelines.running.worker import Heartbeats
 from winnow.pipelines.store import layout
@@ -42,7 +42,7 @@ class TokensContext:
     columns: tuple[Column, ...]
 
 
-def pending_counts(state: StoreState, layer: TokensLayer) -> list[RowLayerTask]:
+def pending_counts(state: StoreState, layer: TokensLayer) -> PendingShards:
     """Return the shards without counts; the layers that counts depend on must exist."""
     _load_keys(state, layer)
     return pending_shards(state, [layer])

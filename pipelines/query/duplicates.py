@@ -20,7 +20,7 @@ from winnow.pipelines.query.items import item_ids
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import NOTHING, HiddenRows
-from winnow.pipelines.store.manifests import ManifestRow
+from winnow.pipelines.store.manifest_rows import ManifestRow
 from winnow.pipelines.store.tables import read_rows, read_schema
 from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.errors import RecipeError, StoreError
@@ -127,14 +127,14 @@ class Browser:
         return hidden_rows(self.store, self.generation)
 
     @cached_property
-    def _manifests(self) -> dict[str, dict[str, ManifestRow]]:
+    def _manifests(self) -> dict[str, Mapping[str, ManifestRow]]:
         return {}
 
     def objects(self, layer: str) -> Mapping[str, ManifestRow]:
         """The objects of a layer by shard; empty if the generation has no such layer."""
         if layer not in self._manifests:
-            rows = self.store.manifest(self.generation, layer) if layer in self.generation.layers else []
-            self._manifests[layer] = {row.shard: row for row in rows}
+            there = layer in self.generation.layers
+            self._manifests[layer] = self.store.manifest(self.generation, layer).by_shard if there else {}
         return self._manifests[layer]
 
     def memberships(self, kind: Kind, place: Place, item: int | None = None) -> tuple[Membership, ...]:

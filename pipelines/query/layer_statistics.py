@@ -4,7 +4,7 @@ They are merged by key in the order of shards, then over keys in the order of so
 store has grown. What is kept is found by the key and the values of its objects, so it is valid as long as these are.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TypeAlias
@@ -15,12 +15,12 @@ from winnow.pipelines.store.hiding.neutral import neutral_stream
 from winnow.pipelines.store.hiding.scans import NOTHING, HiddenRows
 from winnow.pipelines.store.integrity.content import name_content, read_content
 from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
-from winnow.pipelines.store.manifests import ManifestRow
+from winnow.pipelines.store.manifest_rows import ManifestRow, ManifestRows
 from winnow.pipelines.store.tables import read_batches, read_schema
 from winnow.pipelines.store.together import each
 from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import content_name
-from winnow.schemas.records import Generation, values_hash
+from winnow.schemas.records import Generation
 from winnow.schemas.statistics import (
     OrderedMerge,
     ShardStatistics,
@@ -45,20 +45,16 @@ def statistics_by_key(
         layer: The layer.
         hidden: The forgotten rows; where some wait for their purge, the others are counted again.
     """
-    by_key: dict[str, list[ManifestRow]] = {}
-    for row in store.manifest(generation, layer):
-        by_key.setdefault(row.key, []).append(row)
-    named = {key: tuple(sorted({row.source for row in rows})) for key, rows in by_key.items()}
-    for key in sorted(by_key, key=named.__getitem__):
-        rows = by_key[key]
-        if any(len(hidden.get(row.shard, NOTHING).pending) for row in rows):
+    by_key = store.manifest(generation, layer).by_key()
+    for key, rows in sorted(by_key.items(), key=lambda one: one[1].sources):
+        if hidden and any(len(hidden.get(row.shard, NOTHING).pending) for row in rows):
             counted = each(store.objects, partial(_counted, store, generation, layer, hidden), rows, 1)
-            yield named[key], merge_in_order(counted)
+            yield rows.sources, merge_in_order(counted)
         else:
-            yield named[key], _kept(store, generation, layer, key, rows)
+            yield rows.sources, _kept(store, generation, layer, key, rows)
 
 
-def _kept(store: Store, generation: Generation, layer: str, key: str, rows: list[ManifestRow]) -> ShardStatistics:
+def _kept(store: Store, generation: Generation, layer: str, key: str, rows: ManifestRows) -> ShardStatistics:
     """What was merged before; merged and stored if that is not there."""
     for info in store.objects.list(_prefix(layer, key, rows)):
         with suppress(DamagedError, MissingError):
@@ -77,27 +73,21 @@ def _kept(store: Store, generation: Generation, layer: str, key: str, rows: list
     return merged[layer]
 
 
-def _prefix(layer: str, key: str, rows: Iterable[ManifestRow]) -> str:
-    return layout.merged_statistics(layer, key, values_hash({row.shard: row.values for row in rows}))
+def _prefix(layer: str, key: str, rows: ManifestRows) -> str:
+    return layout.merged_statistics(layer, key, rows.hash)
 
 
-def _stored_together(
-    store: Store, generation: Generation, rows: list[ManifestRow]
-) -> dict[tuple[str, str], list[ManifestRow]]:
+def _stored_together(store: Store, generation: Generation, rows: ManifestRows) -> dict[tuple[str, str], ManifestRows]:
     """The objects of all layers, by layer and key, whose statistics lie in the same files as those of these objects.
 
     All of them are merged when one is asked for, so that each file is read once.
     """
-    wanted = [(row.shard, row.statistics) for row in rows]
-    found: dict[tuple[str, str], list[ManifestRow]] = {}
-    for layer in generation.layers:
-        by_key: dict[str, list[ManifestRow]] = {}
-        for row in store.manifest(generation, layer):
-            by_key.setdefault(row.key, []).append(row)
-        for key, same in by_key.items():
-            if [(row.shard, row.statistics) for row in same] == wanted:
-                found[layer, key] = same
-    return found
+    return {
+        (layer, key): same
+        for layer in generation.layers
+        for key, same in store.manifest(generation, layer).by_key().items()
+        if same.alike(rows, ("shard", "statistics"))
+    }
 
 
 def _counted(store: Store, generation: Generation, layer: str, hidden: Hidden, row: ManifestRow) -> ShardStatistics:

@@ -38,7 +38,7 @@ def read_previews(
     """
     columns = [column for name in text if (column := column_of(name, generation.layers)) is not None]
     objects = {
-        layer: {row.shard: row.object for row in store.manifest(generation, layer)}
+        layer: store.manifest(generation, layer).objects
         for layer in {layout.SAMPLES, *(column.layer for column in columns)}
     }
     found: dict[tuple[str, int], TextPreview] = {}

@@ -125,8 +125,7 @@ def texts_of_store(store: Store, texts: Sequence[str], rule: str, losses: Losses
     languages = [LANGUAGE] if column_of(LANGUAGE, layers) else []
     columns = [_column(name, layers, rule) for name in dict.fromkeys([*asked, *texts, *languages])]
     manifests = {
-        layer: {row.shard: row.object for row in store.manifest(generation, layer)}
-        for layer in sorted({column.layer for column in columns})
+        layer: store.manifest(generation, layer).objects for layer in sorted({column.layer for column in columns})
     }
     hidden = hidden_rows(store, generation)
     for shard in sorted(set().union(*manifests.values())):

@@ -15,7 +15,7 @@ from winnow.pipelines.query.columns import Column
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import NOTHING
-from winnow.pipelines.store.manifests import ManifestRow
+from winnow.pipelines.store.manifest_rows import ManifestRows
 from winnow.schemas.conditions import columns_read
 from winnow.schemas.errors import StoreError
 from winnow.schemas.mixture import MIXTURES
@@ -72,11 +72,7 @@ class PinnedProgram:
     def with_layers(self, generation: Generation, layers: Iterable[str]) -> "PinnedProgram":
         """The same rules, with the objects of more layers of the generation."""
         there = self.shards[0].objects if self.shards else {}
-        lacking = {
-            layer: {row.shard: row.object for row in self.store.manifest(generation, layer)}
-            for layer in layers
-            if layer not in there
-        }
+        lacking = {layer: self.store.manifest(generation, layer).objects for layer in layers if layer not in there}
         shards = tuple(
             replace(
                 shard,
@@ -141,7 +137,7 @@ def pin(
             line names the first rule that reads the layer.
     """
     samples = store.manifest(generation, layout.SAMPLES)
-    rows = {layout.SAMPLES: {row.shard: row for row in samples}}
+    rows = {layout.SAMPLES: samples}
     problems = []
     for layer in dict.fromkeys((layout.SAMPLES, *program.layers, *more)):
         problem = _layer_problem(store, generation, layer, samples, keys, rows)
@@ -160,7 +156,7 @@ def pin(
             row.shard,
             row.source,
             row.rows,
-            {layer: rows[layer][row.shard].object for layer in sorted(read)},
+            {layer: rows[layer].objects[row.shard] for layer in sorted(read)},
             hidden.get(row.shard, NOTHING).rows,
         )
         for row in samples
@@ -183,9 +179,9 @@ def _layer_problem(
     store: Store,
     generation: Generation,
     layer: str,
-    samples: Sequence[ManifestRow],
+    samples: ManifestRows,
     keys: LayerKeys | None,
-    rows: dict[str, dict[str, ManifestRow]],
+    rows: dict[str, ManifestRows],
 ) -> str | None:
     """Return why a layer of a generation cannot be read for every shard; if it can, add its objects to `rows`."""
     entry = generation.layers.get(layer)
@@ -203,9 +199,9 @@ def _layer_problem(
             what = f"with other settings{over}"
             return f"the layer {layer} of generation {generation.number} was made {what} {which}".rstrip()
     if layer not in rows:
-        rows[layer] = {row.shard: row for row in store.manifest(generation, layer)}
+        rows[layer] = store.manifest(generation, layer)
     for row in samples:
-        found = rows[layer][row.shard]
+        found = rows[layer].by_shard[row.shard]
         if found.rows != row.rows or found.samples != row.object:
             raise StoreError(f"{store.root}: {found.object} is not aligned with {row.object}; run 'winnow audit'")
     return None
@@ -228,9 +224,9 @@ def _readable(
     store: Store,
     generation: Generation,
     columns: Sequence[Column],
-    samples: Sequence[ManifestRow],
+    samples: ManifestRows,
     keys: LayerKeys | None,
-    rows: dict[str, dict[str, ManifestRow]],
+    rows: dict[str, ManifestRows],
 ) -> tuple[Column, ...]:
     """Return the columns whose layers can be read; those that only describe rows are optional."""
     return tuple(

@@ -4,7 +4,7 @@ Measurements, token counts and score traces are such layers. Each defines which 
 from some rows; reading a shard once, aligning rows and committing are shared.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
@@ -16,6 +16,7 @@ from winnow.pipelines.running.worker import Heartbeats
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.layers import LayerWriter, commit_layers
+from winnow.pipelines.store.manifest_rows import ManifestRow, ManifestRows
 from winnow.pipelines.store.state import RowLayer, StoreState
 from winnow.schemas.statistics import layer_spec
 
@@ -75,22 +76,64 @@ def write_layers(
     commit_layers(store, task.shard, task.source, task.objects[layout.SAMPLES], written)
 
 
-def pending_shards(state: StoreState, layers: Sequence[RowLayer]) -> list[RowLayerTask]:
+@dataclass(frozen=True)
+class PendingShards(Collection[RowLayerTask]):
+    """The shards that lack one of some layers, each as a task that is made when it is asked for."""
+
+    samples: ManifestRows  # of these shards
+    lacking: Sequence[Mapping[str, str]]  # the keys of the layers that each lacks; most are the same mapping
+    layers: Mapping[str, Mapping[str, ManifestRow]]  # those that tasks read, by shard
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __contains__(self, task: object) -> bool:
+        return isinstance(task, RowLayerTask) and task.shard in self.samples.by_shard
+
+    def __iter__(self) -> Iterator[RowLayerTask]:
+        for row, missing in zip(self.samples, self.lacking, strict=True):
+            objects = {layout.SAMPLES: row.object}
+            objects |= {layer: rows[row.shard].object for layer, rows in self.layers.items() if layer not in missing}
+            yield RowLayerTask(row.shard, row.source, objects, missing)
+
+    def lines(self) -> Iterator[tuple[str, bytes]]:
+        """Each task's shard and line."""
+        return ((task.shard, task.to_json()) for task in self)
+
+    @property
+    def missing(self) -> Mapping[str, Mapping[str, str]]:
+        """The keys of the layers that each shard lacks."""
+        return dict(zip(self.samples.by_shard, self.lacking, strict=True))
+
+    def bytes(self, layer: str | None = None) -> int:
+        """The bytes that all tasks read, or those that write a layer."""
+        size = 0
+        for row, missing in zip(self.samples, self.lacking, strict=True):
+            if layer is None or layer in missing:
+                size += row.bytes
+                size += sum(rows[row.shard].bytes for name, rows in self.layers.items() if name not in missing)
+        return size
+
+
+def pending_shards(state: StoreState, layers: Sequence[RowLayer]) -> PendingShards:
     """The shards that lack one of these layers, each with the objects to read."""
-    missing: dict[str, dict[str, str]] = {}
+    done: dict[str, ManifestRows] = {}
     for bound in layers:
         state.expect(bound)
-        keys = state.keys[bound.layer]
-        done = state.find(bound.layer, keys)
-        for source, shard in state.shards:
-            if shard.shard not in done:
-                missing.setdefault(shard.shard, {})[bound.layer] = keys[source]
-    objects = _objects(state, layers, missing)
-    return [
-        RowLayerTask(shard.shard, source, objects[shard.shard], missing[shard.shard])
-        for source, shard in state.shards
-        if shard.shard in missing
-    ]
+        done[bound.layer] = state.find(bound.layer, state.keys[bound.layer])
+    if all(len(rows) == len(state.shards) for rows in done.values()):
+        return PendingShards(ManifestRows.of(()), (), {})
+    same: dict[tuple[str, ...], dict[str, str]] = {}
+
+    def lacks(row: ManifestRow) -> Mapping[str, str]:
+        found = tuple(layer for layer, rows in done.items() if row.shard not in rows.by_shard)
+        return same.setdefault((row.source, *found), {layer: state.keys[layer][row.source] for layer in found})
+
+    lacking = [lacks(row) for row in state.shards]
+    samples = state.shards.where(map(bool, lacking))
+    reads = sorted({layer for one in layers for layer in one.reads} - {layout.SAMPLES})
+    objects = {layer: _objects(state, layer, samples, done) for layer in reads}
+    return PendingShards(samples, list(filter(None, lacking)), objects)
 
 
 def load_layers(state: StoreState, layers: Iterable[RowLayer]) -> list[str]:
@@ -101,22 +144,17 @@ def load_layers(state: StoreState, layers: Iterable[RowLayer]) -> list[str]:
             state.expect(bound)
         found = state.find(bound.layer, state.keys[bound.layer])
         if len(found) == len(state.shards):
-            state.layers[bound.layer] = list(found.values())
+            state.layers[bound.layer] = found
         else:
             lacking.append(bound.layer)
     return lacking
 
 
 def _objects(
-    state: StoreState, layers: Sequence[RowLayer], missing: Mapping[str, Mapping[str, str]]
-) -> dict[str, dict[str, str]]:
-    """The object of each layer to read for a shard, except what the task itself makes."""
-    found = {shard.shard: {layout.SAMPLES: shard.object.path} for _, shard in state.shards if shard.shard in missing}
-    for layer in sorted({layer for one in layers for layer in one.reads} - {layout.SAMPLES}):
-        shards = [shard for shard in found if layer not in missing[shard]]
-        known = {row.shard: row for row in state.layers.get(layer, [])}
-        if any(shard not in known for shard in shards):
-            known |= state.find(layer, state.keys[layer])
-        for shard in shards:
-            found[shard][layer] = known[shard].object
-    return found
+    state: StoreState, layer: str, samples: ManifestRows, done: Mapping[str, ManifestRows]
+) -> Mapping[str, ManifestRow]:
+    """The objects of a layer that tasks for these shards read, except those that they make themselves."""
+    known = state.layers.get(layer, ManifestRows.of(()))
+    if layer not in done and any(row.shard not in known.by_shard for row in samples):
+        known = state.find(layer, state.keys[layer])
+    return done.get(layer, known).by_shard

@@ -1,5 +1,7 @@
 """Tasks as lines of a task list, which every stage writes before its pipeline starts."""
 
+import io
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any, Self, cast
 
@@ -25,9 +27,17 @@ class TaskLine:
         return canonical_json(asdict(cast(Any, self))).encode()
 
 
-def put_task_list(objects: ObjectStore, stage: str, tasks: list[bytes], folder: str = layout.TASK_LISTS) -> str:
+def joined_lines(lines: Iterable[bytes]) -> bytes:
+    """Lines in one text; they need not be in memory together."""
+    text = io.BytesIO()
+    for number, line in enumerate(lines):
+        text.write(b"\n" + line if number else line)
+    return text.getvalue()
+
+
+def put_task_list(objects: ObjectStore, stage: str, tasks: Iterable[bytes], folder: str = layout.TASK_LISTS) -> str:
     """Writes a stage's tasks, one line each; returns the object's path."""
-    raw = b"\n".join(tasks)
+    raw = joined_lines(tasks)
     path = f"{folder}{stage}/{content_name(raw)}.jsonl"
     objects.put_if_absent(path, raw)
     return path

@@ -64,14 +64,7 @@ def score_key(bound: BoundScore, state: StoreState, forgotten: str) -> GlobalKey
     )
     column = group_column(bound)
     layers = [bound.entry.trace, *([column.layer] if column is not None else [])]
-    read = {
-        layer: {row.shard: row.object for row in state.layers[layer]}
-        for layer in dict.fromkeys(layers)
-        if layer in state.layers
-    }
-    shards = [
-        [record.shard, record.object.path, *(found[record.shard] for found in read.values())]
-        for _, record in sorted(state.shards, key=lambda one: one[1].shard)
-    ]
+    read = [state.layers[layer].objects for layer in dict.fromkeys(layers) if layer in state.layers]
+    shards = [[row.shard, row.object, *(found[row.shard] for found in read)] for row in state.shards]
     covered = fingerprint_of({"settings": settings, "shards": shards})
     return GlobalKey(settings, with_forgotten(covered, forgotten))

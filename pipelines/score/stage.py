@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.scores import BoundScore, group_column, layers_of
 from winnow.pipelines.dedupe.stage import existing_layer
-from winnow.pipelines.running.row_layers import RowLayerTask, load_layers, pending_shards
+from winnow.pipelines.running.row_layers import PendingShards, load_layers, pending_shards
 from winnow.pipelines.score.keys import TraceLayer, score_key
 from winnow.pipelines.score.weights import forgotten_by, weight_keys, without_forgotten
 from winnow.pipelines.store import layout
@@ -46,7 +46,7 @@ def trace_layer(store: Store, bound: BoundScore, state: StoreState, forgotten: s
     return TraceLayer(bound, weight_keys(bound, state, forgotten), forgotten)
 
 
-def pending_traces(state: StoreState, layer: TraceLayer) -> list[RowLayerTask]:
+def pending_traces(state: StoreState, layer: TraceLayer) -> PendingShards:
     """Return the shards that have no trace yet."""
     return pending_shards(state, [layer])
 
@@ -84,7 +84,7 @@ def generation_scores(
     if not named & generation.layers.keys():
         return {}
     state = state_of(store, generation)
-    sources = sorted({source for source, _ in state.shards})
+    sources = state.shards.sources
     keys: dict[str, dict[str, str]] = {}
     forgotten = forgotten_by(store)
     for bound in recipe.scores:
@@ -129,4 +129,5 @@ def _stale(bound: BoundScore, generation: Generation, expected: Mapping[str, Map
 def state_of(store: Store, generation: Generation) -> StoreState:
     """Return the shards and layers of a generation."""
     layers = {layer: store.manifest(generation, layer) for layer in generation.layers if layer != layout.SAMPLES}
-    return StoreState(Held(store.objects, None), store.tasks(generation), layers)
+    samples = store.manifest(generation, layout.SAMPLES)
+    return StoreState(Held(store.objects, None), store.tasks(generation), layers, samples)

@@ -124,19 +124,14 @@ def _training_rows(bound: BoundScore, condition: Condition, state: StoreState) -
 
 def scored_shards(state: StoreState, columns: tuple[Column, ...]) -> list[ScoredShard]:
     """Return every shard, sorted by name, with the objects of its samples and of the layers of these columns."""
-    layers = {
-        layer: {row.shard: row.object for row in state.layers[layer]}
-        for layer in layers_of(columns)
-        if layer != layout.SAMPLES
-    }
-    shards = sorted(state.shards, key=lambda one: one[1].shard)
+    layers = {layer: state.layers[layer].objects for layer in layers_of(columns) if layer != layout.SAMPLES}
     return [
         ScoredShard(
-            record.shard,
-            source,
-            {layout.SAMPLES: record.object.path, **{layer: found[record.shard] for layer, found in layers.items()}},
+            row.shard,
+            row.source,
+            {layout.SAMPLES: row.object, **{layer: found[row.shard] for layer, found in layers.items()}},
         )
-        for source, record in shards
+        for row in state.shards
     ]
 
 

@@ -1,6 +1,6 @@
 """Reads the commits of a store: names by listing, records by reading them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from winnow.pipelines.store import layout
@@ -22,19 +22,23 @@ def committed_tasks(objects: ObjectStore, key: str) -> set[str]:
     return committed_names(objects, layout.task_commits(key))
 
 
-def load_task_commits(objects: ObjectStore, key: str, names: Iterable[str]) -> dict[str, TaskCommit]:
+def load_task_commits(objects: ObjectStore, key: str, names: Iterable[str]) -> Iterator[TaskCommit]:
     """The existing commits of these tasks."""
-    return _load(objects, names, layout.task_commits(key), TaskCommit)
+    found = _load(objects, names, layout.task_commits(key), TaskCommit)
+    return (commit for _, commit in found if commit is not None)
 
 
-def load_layer_commits(objects: ObjectStore, layers: str, shards: Iterable[str]) -> dict[str, LayersCommit]:
+def load_layer_commits(objects: ObjectStore, layers: str, shards: Iterable[str]) -> Iterator[LayersCommit]:
     """The existing commits of these shards, of one set of layers."""
-    return _load(objects, shards, layout.layer_commits(layers), LayersCommit)
+    found = _load(objects, shards, layout.layer_commits(layers), LayersCommit)
+    return (commit for _, commit in found if commit is not None)
 
 
 def load_layer_sets(objects: ObjectStore) -> dict[str, LayerSet]:
     """Every set of layers that has commits, by name."""
-    return _load(objects, sorted(committed_names(objects, layout.LAYER_SETS)), layout.LAYER_SETS, LayerSet)
+    names = sorted(committed_names(objects, layout.LAYER_SETS))
+    found = _load(objects, names, layout.LAYER_SETS, LayerSet)
+    return {name: made for name, made in found if made is not None}
 
 
 def parse_commit(objects: ObjectStore, path: str, raw: bytes) -> TaskCommit | LayersCommit:
@@ -44,7 +48,7 @@ def parse_commit(objects: ObjectStore, path: str, raw: bytes) -> TaskCommit | La
     return parse_record(LayersCommit, objects, path, raw)
 
 
-def _load(objects: ObjectStore, names: Iterable[str], prefix: str, kind: type[T]) -> dict[str, T]:
+def _load(objects: ObjectStore, names: Iterable[str], prefix: str, kind: type[T]) -> Iterator[tuple[str, T | None]]:
     read = reader_below(objects, prefix)
 
     def load(name: str) -> tuple[str, T | None]:
@@ -55,4 +59,4 @@ def _load(objects: ObjectStore, names: Iterable[str], prefix: str, kind: type[T]
             return name, None
         return name, parse_record(kind, objects, path, raw)
 
-    return {name: commit for name, commit in in_order(load, names, AT_ONCE) if commit is not None}
+    return in_order(load, names, AT_ONCE)

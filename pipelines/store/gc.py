@@ -7,12 +7,13 @@ texts are not named by any generation; they are kept as long as their shard. Scr
 steps matters only to its driver, which would hold the lease that the collector holds now.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.generations import Store, as_read
+from winnow.pipelines.store.hash_set import HashSet
 from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.integrity.damage import DamagedError
 from winnow.pipelines.store.integrity.sealed import find_record, unsealed
@@ -50,11 +51,10 @@ def collect_garbage(store: Store, keep: int = KEEP_GENERATIONS, *, dry_run: bool
 def drop_unnamed(store: Store, kept: Sequence[int], *, dry_run: bool = False) -> Collected:
     """Drops all but these generations and what only the others named. The caller holds the lease."""
     numbers = store.generation_numbers()
-    named = _named(store, kept)
+    named = HashSet(_named(store, kept))
     old = [layout.generation(number) for number in numbers if number not in kept]
-    loose = list(store.objects.list(layout.COMMITS))
-    sets = [info for info in loose if info.path.startswith(layout.LAYER_SETS)]
-    commits = [info for info in loose if not info.path.startswith(layout.LAYER_SETS)]
+    sets = list(store.objects.list(layout.LAYER_SETS))
+    commits = [info for prefix in (layout.TASK_COMMITS, layout.LAYER_COMMITS) for info in store.objects.list(prefix)]
     merged = _merged_statistics(store, kept)
     objects = [
         info
@@ -62,7 +62,7 @@ def drop_unnamed(store: Store, kept: Sequence[int], *, dry_run: bool = False) ->
         for info in store.objects.list(prefix)
         if info.path not in named and not info.path.startswith(merged)
     ]
-    shards = {layout.shard_of(path) for path in named if path.startswith(layout.SAMPLES_OBJECTS)}
+    shards = HashSet(_shards(store, kept))
     objects += [info for info in store.objects.list(layout.VERDICTS) if layout.shard_of(info.path) not in shards]
     plans = _plans(store, kept)
     objects += _weights(store, kept) + _decisions(store, kept)
@@ -83,7 +83,7 @@ def drop_unnamed(store: Store, kept: Sequence[int], *, dry_run: bool = False) ->
         generations=len(old),
         commits=len(commits),
         objects=len(objects) + len(plans),
-        bytes=sum(info.size for info in (*loose, *plans, *objects, *advisory)),
+        bytes=sum(info.size for info in (*sets, *commits, *plans, *objects, *advisory)),
         unfinished=unfinished,
     )
 
@@ -96,18 +96,21 @@ def _runs(store: Store) -> list[ObjectInfo]:
     return [info for found in by_stage.values() for info in found[:-KEEP_RUNS]]
 
 
-def _named(store: Store, kept: Sequence[int]) -> set[str]:
-    named: set[str] = set()
+def _named(store: Store, kept: Sequence[int]) -> Iterator[str]:
     for number in kept:
         record = store.generation_record(number)
-        named.add(record.tasks)
+        yield record.tasks
         for task in store.every_task(record):
-            named.update(ranges.path for ranges in (task.dropped, task.quarantine) if ranges)
+            yield from (ranges.path for ranges in (task.dropped, task.quarantine) if ranges)
         for layer, entry in record.layers.items():
-            named.add(entry.manifest)
+            yield entry.manifest
             for row in store.every_row(record, layer):
-                named.update((row.object, row.statistics))
-    return named
+                yield from (row.object, row.statistics)
+
+
+def _shards(store: Store, kept: Sequence[int]) -> Iterator[str]:
+    records = map(store.generation_record, kept)
+    return (row.shard for record in records for row in store.every_row(record, layout.SAMPLES))
 
 
 def _values(store: Store, kept: Sequence[int]) -> set[tuple[str, str, str]]:

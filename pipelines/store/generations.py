@@ -18,8 +18,10 @@ from winnow.pipelines.store.integrity.sealed import (
     put_record_if_absent,
     unsealed,
 )
-from winnow.pipelines.store.manifests import ManifestRow, read_manifest, read_tasks
+from winnow.pipelines.store.manifest_rows import ManifestRow, ManifestRows
+from winnow.pipelines.store.manifests import read_manifest, read_tasks
 from winnow.pipelines.store.tables import read_batches
+from winnow.pipelines.store.task_commits import TaskCommits
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import (
     FORMAT_VERSION,
@@ -27,7 +29,6 @@ from winnow.schemas.records import (
     GenerationRecord,
     LayerEntry,
     StoreRecord,
-    TaskCommit,
     tree_hash,
 )
 
@@ -88,25 +89,24 @@ class Store:
         """The newest generation as the recipe that published it reads it; an error that says how to make one."""
         return as_published(self.require_record())
 
-    def every_row(self, record: GenerationRecord, layer: str) -> list[ManifestRow]:
+    def every_row(self, record: GenerationRecord, layer: str) -> ManifestRows:
         """The objects of a layer under every key, ordered by shard name."""
         return read_manifest(self.objects, record.layers[layer].manifest)
 
-    def every_task(self, record: GenerationRecord) -> list[TaskCommit]:
+    def every_task(self, record: GenerationRecord) -> TaskCommits:
         """The ingest tasks of every key."""
         return read_tasks(self.objects, record.tasks)
 
-    def manifest(self, generation: Generation, layer: str) -> list[ManifestRow]:
+    def manifest(self, generation: Generation, layer: str) -> ManifestRows:
         """The objects of a layer, ordered by shard name."""
         entry = generation.layers.get(layer)
         if entry is None:
             raise StoreError(f"{self.root}: {_why_missing(generation, layer)}")
-        return [row for row in read_manifest(self.objects, entry.manifest) if entry.keys.get(row.source) == row.key]
+        return read_manifest(self.objects, entry.manifest).read_by(entry.keys)
 
-    def tasks(self, generation: Generation) -> list[TaskCommit]:
+    def tasks(self, generation: Generation) -> TaskCommits:
         """The ingest tasks that made a generation's rows."""
-        keys = generation.layers[layout.SAMPLES].keys
-        return [task for task in read_tasks(self.objects, generation.tasks) if keys.get(task.source) == task.key]
+        return read_tasks(self.objects, generation.tasks).read_by(generation.layers[layout.SAMPLES].keys)
 
     def batches(self, row: ManifestRow, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The rows of one object; forgotten rows are read as the neutral rows that a purge makes of them."""

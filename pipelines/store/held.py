@@ -6,7 +6,7 @@ generation lacks are read. A layer whose object is gone, or that was made of oth
 held; its commit is withdrawn when a task is about to make it again.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -20,19 +20,50 @@ from winnow.pipelines.store.commits import (
 )
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hash_set import HashSet
 from winnow.pipelines.store.integrity.sealed import put_record_if_absent
+from winnow.pipelines.store.manifest_rows import ManifestRow, ManifestRows
 from winnow.pipelines.store.manifests import (
-    ManifestRow,
     read_manifest,
     read_tasks,
     rows_of_commit,
     rows_of_texts,
+    sample_rows,
 )
+from winnow.pipelines.store.task_commits import TaskCommits
 from winnow.pipelines.store.together import delete_all
 from winnow.schemas.records import GenerationRecord, LayersCommit, LayerSet, TaskCommit
 
-Rows = Mapping[str, ManifestRow]
-"""The objects of a layer under one key, by shard."""
+_NOTHING = ManifestRows.of(())
+_OBJECTS = 2_048  # rows, or tasks, of newer commits that are objects until they become columns
+
+
+@dataclass
+class _Newer:
+    """The rows of a layer that were committed under a key since the generation, some of them twice."""
+
+    parts: list[ManifestRows] = field(default_factory=list)
+    more: list[ManifestRow] = field(default_factory=list)
+
+    def add(self, row: ManifestRow) -> None:
+        self.more.append(row)
+        if len(self.more) == _OBJECTS:
+            self._keep()
+
+    def rows(self) -> ManifestRows:
+        """All of them."""
+        self._keep()
+        self.parts = [ManifestRows.joined(self.parts)]
+        return self.parts[0]
+
+    def withdraw(self, shards: Container[str]) -> None:
+        """Forgets the rows of these shards."""
+        rows = self.rows()
+        self.parts = [rows.where(row.shard not in shards for row in rows)]
+
+    def _keep(self) -> None:
+        self.parts.append(ManifestRows.of(self.more))
+        self.more = []
 
 
 @dataclass
@@ -41,14 +72,15 @@ class Held:
 
     objects: ObjectStore
     record: GenerationRecord | None
-    _layers: dict[str, dict[str, dict[str, ManifestRow]]] = field(default_factory=dict)  # by layer, key and shard
-    _tasks: dict[str, dict[str, TaskCommit]] | None = None  # by key and name
-    _lost: set[tuple[str, str]] = field(default_factory=set)  # tasks whose objects are gone, by key and name
-    _newer_tasks: dict[str, dict[str, TaskCommit]] = field(default_factory=dict)
-    _newer: dict[tuple[str, str], dict[str, list[ManifestRow]]] = field(default_factory=dict)  # by layer, key and shard
+    _layers: dict[str, dict[str, ManifestRows]] = field(default_factory=dict)  # by layer and key
+    _tasks: TaskCommits | None = None
+    _lost: dict[str, set[str]] = field(default_factory=dict)  # the names of tasks whose objects are gone, by key
+    _newer_tasks: dict[str, TaskCommits] = field(default_factory=dict)  # by key
+    _noted_tasks: list[TaskCommit] = field(default_factory=list)  # newer ones that are not among those yet
+    _newer: dict[tuple[str, str], _Newer] = field(default_factory=dict)  # by layer and key
     _sets: dict[str, LayerSet] | None = None  # by name
     _read: dict[str, set[str]] = field(default_factory=dict)  # the shards whose commits of a set were read
-    _listed: dict[str, set[str]] = field(default_factory=dict)  # the objects under a prefix
+    _listed: dict[str, HashSet] = field(default_factory=dict)  # the objects under a prefix
 
     @classmethod
     def of(cls, store: Store) -> Self:
@@ -62,53 +94,66 @@ class Held:
         """The keys of a layer."""
         return () if self.record is None or layer not in self.record.layers else self.record.layers[layer].keys.keys()
 
-    def rows(self, layer: str, key: str) -> Rows:
+    def rows(self, layer: str, key: str) -> ManifestRows:
         """The objects of a layer under a key."""
         if key not in self.keys(layer):
-            return {}
+            return _NOTHING
         if layer not in self._layers:
             assert self.record is not None
-            self._layers[layer] = _by_key_and_shard(read_manifest(self.objects, self.record.layers[layer].manifest))
+            self._layers[layer] = read_manifest(self.objects, self.record.layers[layer].manifest).by_key()
         return self._layers[layer][key]
 
-    def layer(self, layer: str) -> Iterator[ManifestRow]:
-        """The objects of a layer under every key."""
-        for key in self.keys(layer):
-            yield from self.rows(layer, key).values()
+    def layer(self, layer: str, keys: Container[str] | None = None) -> ManifestRows:
+        """The objects of a layer under every key, or under these."""
+        return ManifestRows.joined(self.rows(layer, key) for key in self.keys(layer) if keys is None or key in keys)
 
-    def tasks(self, key: str) -> Mapping[str, TaskCommit]:
-        """The ingest tasks of a key, by name."""
-        tasks = self._tasks_by_key().get(key, {})
-        return {name: task for name, task in tasks.items() if (key, name) not in self._lost} if self._lost else tasks
+    def tasks(self, key: str) -> TaskCommits:
+        """The ingest tasks of a key."""
+        tasks, lost = self.all_tasks().under({key}), self._lost.get(key)
+        return tasks.without(lost) if lost else tasks
 
-    def all_tasks(self) -> list[TaskCommit]:
+    def all_tasks(self) -> TaskCommits:
         """The ingest tasks of every key, also those whose objects are gone."""
-        return [task for tasks in self._tasks_by_key().values() for task in tasks.values()]
-
-    def _tasks_by_key(self) -> dict[str, dict[str, TaskCommit]]:
         if self._tasks is None:
-            self._tasks = _by_key_and_name(() if self.record is None else read_tasks(self.objects, self.record.tasks))
+            self._tasks = TaskCommits.of(()) if self.record is None else read_tasks(self.objects, self.record.tasks)
         return self._tasks
+
+    def samples(self, tasks: TaskCommits) -> ManifestRows:
+        """The samples that tasks made."""
+        keys = set(tasks.key_of_source.values())
+        if tasks == self.all_tasks().under(keys):
+            return self.layer(layout.SAMPLES, keys)
+        return sample_rows(tasks)
 
     def drop_task(self, key: str, name: str) -> None:
         """Forgets a task whose objects are gone, so that it is run again."""
-        self._lost.add((key, name))
-        self._newer_tasks.get(key, {}).pop(name, None)
+        self._lost.setdefault(key, set()).add(name)
+        self._newer_tasks_of(key)
+        if key in self._newer_tasks:
+            self._newer_tasks[key] = self._newer_tasks[key].without({name})
 
-    def find_tasks(self, key: str, names: Iterable[str]) -> dict[str, TaskCommit]:
+    def find_tasks(self, key: str, names: Iterable[str]) -> TaskCommits:
         """The commits of those of these tasks that have one."""
-        wanted = list(dict.fromkeys(names))
-        known = {**self.tasks(key), **self._newer_tasks.get(key, {})}
-        if unread := [name for name in wanted if name not in known]:
-            for commit in load_task_commits(self.objects, key, unread).values():
+        wanted = set(names)
+        newer = self._newer_tasks_of(key)
+        known = TaskCommits.joined([self.tasks(key).without(newer.names), newer])
+        if unread := sorted(wanted.difference(known.names)):
+            for commit in load_task_commits(self.objects, key, unread):
                 self._add(commit)
-            known |= self._newer_tasks.get(key, {})
-        return {name: known[name] for name in wanted if name in known}
+            known = TaskCommits.joined([known, self._newer_tasks_of(key).called(set(unread))])
+        return known.called(wanted)
 
-    def find_layer(
-        self, layer: str, key: str, samples: Mapping[str, str], under: str | None = None
-    ) -> dict[str, ManifestRow]:
-        """The objects of a layer under a key, by shard, in the order of the samples.
+    def _newer_tasks_of(self, key: str) -> TaskCommits:
+        """The tasks of a key that were committed since the generation."""
+        noted, self._noted_tasks = self._noted_tasks, []
+        for one in {commit.key for commit in noted}:
+            fresh = {commit.task: commit for commit in noted if commit.key == one}
+            before = self._newer_tasks.get(one, TaskCommits.of(())).without(fresh)
+            self._newer_tasks[one] = TaskCommits.joined([before, TaskCommits.of(fresh.values())])
+        return self._newer_tasks.get(key, TaskCommits.of(()))
+
+    def find_layer(self, layer: str, key: str, samples: Mapping[str, str], under: str | None = None) -> ManifestRows:
+        """The objects of a layer under a key.
 
         Args:
             layer: The layer's name.
@@ -117,17 +162,20 @@ class Held:
             under: The key that names its objects, if that is another.
         """
         if not samples:
-            return {}
+            return _NOTHING
         there = self._objects_below(layout.layer_objects(layer, under or key))
 
         def holds(row: ManifestRow) -> bool:
             return samples.get(row.shard) == row.samples and row.object in there
 
-        found = {shard: row for shard, row in self.rows(layer, key).items() if holds(row)}
+        rows = self.rows(layer, key)
+        found = rows.where(map(holds, rows))
         for more in (self._newer_rows, self._unread_rows):
             if len(found) < len(samples):
-                found |= {row.shard: row for row in more(layer, key, samples.keys() - found.keys()) if holds(row)}
-        return {shard: found[shard] for shard in samples if shard in found}
+                lacking = set(samples).difference(found.by_shard)
+                added = {row.shard: row for row in more(layer, key, lacking) if holds(row)}
+                found = ManifestRows.joined([found, ManifestRows.of(added.values())])
+        return found
 
     def committed_rows(self, layer: str, key: str, samples: Mapping[str, str]) -> dict[str, ManifestRow]:
         """What is committed of a layer under a key, by shard, whether or not its objects are there."""
@@ -150,6 +198,7 @@ class Held:
         """
         paths: dict[str, str] = {}
         by_set: dict[str, set[str]] = {}
+        by_layer: dict[tuple[str, str], set[str]] = {}
         for shard, layers in missing.items():
             name = layout.set_name(layers)
             paths[shard] = layout.layer_commit(name, shard)
@@ -159,7 +208,10 @@ class Held:
                 self._layer_sets()[name] = LayerSet(dict(layers))
             by_set[name].add(shard)
             for one in layers.items():
-                self._newer.get(one, {}).pop(shard, None)
+                by_layer.setdefault(one, set()).add(shard)
+        for one, shards in by_layer.items():
+            if one in self._newer:
+                self._newer[one].withdraw(shards)
         for name, shards in by_set.items():
             withdrawn = committed_names(self.objects, layout.layer_commits(name)) & shards
             delete_all(self.objects, sorted(paths[shard] for shard in withdrawn))
@@ -173,12 +225,7 @@ class Held:
         if isinstance(commit, TaskCommit):
             self._forget_objects({part.layer for shard in commit.shards for part in shard.layers})
 
-    def publish(
-        self,
-        record: GenerationRecord,
-        layers: Mapping[str, Collection[ManifestRow]],
-        tasks: Iterable[TaskCommit] | None,
-    ) -> None:
+    def publish(self, record: GenerationRecord, layers: Mapping[str, ManifestRows], tasks: TaskCommits | None) -> None:
         """Goes on with the generation that was just published.
 
         Args:
@@ -191,10 +238,10 @@ class Held:
             if layer not in record.layers or before[layer].manifest != record.layers[layer].manifest:
                 del self._layers[layer]
         self.record = record
-        self._layers |= {layer: _by_key_and_shard(rows) for layer, rows in layers.items()}
+        self._layers |= {layer: rows.by_key() for layer, rows in layers.items()}
         if tasks is not None:
-            self._tasks = _by_key_and_name(tasks)
-        for newer in (self._newer, self._newer_tasks, self._read, self._lost):
+            self._tasks = tasks
+        for newer in (self._newer, self._newer_tasks, self._noted_tasks, self._read, self._lost):
             newer.clear()
 
     def reread(self, store: Store) -> None:
@@ -204,21 +251,20 @@ class Held:
 
     def _add(self, commit: TaskCommit | LayersCommit) -> None:
         if isinstance(commit, TaskCommit):
-            self._newer_tasks.setdefault(commit.key, {})[commit.task] = commit.without_layers
-            self._lost.discard((commit.key, commit.task))
+            self._noted_tasks.append(commit.without_layers)
+            self._lost.get(commit.key, set()).discard(commit.task)
+            if len(self._noted_tasks) == _OBJECTS:
+                self._newer_tasks_of(commit.key)
             rows: Iterable[tuple[str, ManifestRow]] = rows_of_texts(commit)
         else:
             rows = rows_of_commit(commit).items()
         for layer, row in rows:
-            known = self._newer.setdefault((layer, row.key), {}).setdefault(row.shard, [])
-            if row not in known:
-                known.append(row)
+            self._newer.setdefault((layer, row.key), _Newer()).add(row)
 
     def _newer_rows(self, layer: str, key: str, shards: Collection[str]) -> Iterator[ManifestRow]:
         """What is known to be committed of these shards."""
-        known = self._newer.get((layer, key), {})
-        for shard in shards if known else ():
-            yield from known.get(shard, ())
+        known = self._newer.get((layer, key))
+        return (row for row in known.rows() if row.shard in shards) if known is not None else iter(())
 
     def _unread_rows(self, layer: str, key: str, shards: Collection[str]) -> Iterator[ManifestRow]:
         """What is committed of these shards and was not read yet."""
@@ -228,7 +274,7 @@ class Held:
             committed = committed_names(self.objects, layout.layer_commits(name))
             read = self._read.setdefault(name, set())
             unread = sorted((committed & set(shards)) - read)
-            for commit in load_layer_commits(self.objects, name, unread).values():
+            for commit in load_layer_commits(self.objects, name, unread):
                 self._add(commit)
                 yield rows_of_commit(commit)[layer]
             read.update(unread)
@@ -243,21 +289,7 @@ class Held:
         for prefix in [one for one in self._listed if layout.layer_of(one) in layers]:
             del self._listed[prefix]
 
-    def _objects_below(self, prefix: str) -> set[str]:
+    def _objects_below(self, prefix: str) -> HashSet:
         if prefix not in self._listed:
-            self._listed[prefix] = {info.path for info in self.objects.list(prefix)}
+            self._listed[prefix] = HashSet(info.path for info in self.objects.list(prefix))
         return self._listed[prefix]
-
-
-def _by_key_and_shard(rows: Iterable[ManifestRow]) -> dict[str, dict[str, ManifestRow]]:
-    found: dict[str, dict[str, ManifestRow]] = {}
-    for row in rows:
-        found.setdefault(row.key, {})[row.shard] = row
-    return found
-
-
-def _by_key_and_name(tasks: Iterable[TaskCommit]) -> dict[str, dict[str, TaskCommit]]:
-    found: dict[str, dict[str, TaskCommit]] = {}
-    for task in tasks:
-        found.setdefault(task.key, {})[task.task] = task
-    return found

@@ -144,6 +144,11 @@ def heartbeat(commit: str) -> str:
     return f"{HEARTBEATS}{commit.removeprefix(COMMITS)}"
 
 
+def commit_of_heartbeat(path: str) -> str:
+    """The path of the commit of a running task, by that of its progress."""
+    return f"{COMMITS}{path.removeprefix(HEARTBEATS)}"
+
+
 def layer_of(path: str) -> str:
     """The layer that an object belongs to."""
     parts = path.split("/")

@@ -10,7 +10,9 @@ from winnow.pipelines.store.commits import committed_tasks, load_task_commits
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.integrity.damage import MissingError
-from winnow.pipelines.store.manifests import ManifestRow, put_manifest, put_tasks, sample_rows
+from winnow.pipelines.store.manifest_rows import ManifestRow, ManifestRows
+from winnow.pipelines.store.manifests import put_manifest, put_tasks, sample_rows
+from winnow.pipelines.store.task_commits import TaskCommits
 from winnow.schemas.records import GenerationRecord, TaskCommit
 from winnow.schemas.rows.extraction import EXTRACTED
 
@@ -26,7 +28,7 @@ def mend_manifests(store: Store) -> None:
         return
     there = {info.path for info in store.objects.list(layout.MANIFESTS)}
     if record.tasks not in there:
-        _require(store, record, record.tasks, put_tasks(store.objects, _tasks(store, record, there)))
+        _require(store, record, record.tasks, put_tasks(store.objects, TaskCommits.of(_tasks(store, record, there))))
     for layer in sorted(record.layers, key=lambda name: name != layout.SAMPLES):  # the others need that of the samples
         if (lost := record.layers[layer].manifest) not in there:
             rows = sample_rows(store.every_task(record)) if layer == layout.SAMPLES else _rows(store, record, layer)
@@ -41,19 +43,21 @@ def _tasks(store: Store, record: GenerationRecord, there: set[str]) -> Iterable[
         made = {(row.key, row.task) for row in store.every_row(record, layout.SAMPLES)}
     for key in samples.keys:
         found = load_task_commits(store.objects, key, sorted(committed_tasks(store.objects, key)))
-        yield from (task for task in found.values() if made is None or not task.shards or (key, task.task) in made)
+        yield from (task for task in found if made is None or not task.shards or (key, task.task) in made)
 
 
-def _rows(store: Store, record: GenerationRecord, layer: str) -> Iterable[ManifestRow]:
+def _rows(store: Store, record: GenerationRecord, layer: str) -> ManifestRows:
     samples: dict[str, dict[str, str]] = {}
     for row in store.every_row(record, layout.SAMPLES):
         samples.setdefault(row.source, {})[row.shard] = row.object
     committed = Held(store.objects, None)
     for key in record.layers[layout.SAMPLES].keys if layer.startswith(EXTRACTED) else ():
         committed.find_tasks(key, sorted(committed_tasks(store.objects, key)))  # their commits have texts, too
+    found: list[ManifestRow] = []
     for key, one in record.layers[layer].keys.items():
         wanted = {shard: path for source in one.sources for shard, path in samples.get(source, {}).items()}
-        yield from committed.committed_rows(layer, key, wanted).values()
+        found += committed.committed_rows(layer, key, wanted).values()
+    return ManifestRows.of(found)
 
 
 def _require(store: Store, record: GenerationRecord, lost: str, made: str) -> None:

@@ -1,12 +1,14 @@
 """Publishes the next generation: the union of the latest one and what a recipe's stages wrote."""
 
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import LayerKeys, Store
 from winnow.pipelines.store.held import Held
-from winnow.pipelines.store.manifests import ManifestRow, put_manifest, put_tasks, sample_rows
+from winnow.pipelines.store.manifest_rows import ManifestRow, ManifestRows
+from winnow.pipelines.store.manifests import put_manifest, put_tasks, sample_rows
+from winnow.pipelines.store.task_commits import TaskCommits
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import GenerationRecord, LayerRecord, RecipeRecord, TaskCommit
 
@@ -16,8 +18,8 @@ class Contents:
     """What a recipe's stages hold at their end: their tasks, and the objects of their layers."""
 
     keys: Mapping[str, str]  # of the samples, by source
-    tasks: Iterable[TaskCommit]
-    layers: Mapping[str, Sequence[ManifestRow]]
+    tasks: TaskCommits
+    layers: Mapping[str, ManifestRows]
     before: LayerKeys  # the keys under which the recipe reads its layers in the latest generation
     former: LayerKeys  # those of layers that it no longer lists
 
@@ -41,13 +43,12 @@ def publish_union(
     Returns:
         The generation's record, and whether it is new.
     """
-    tasks = list(contents.tasks)
-    for task in tasks:
+    held = Held.of(store) if held is None else held
+    for task in contents.tasks.unlike(held.all_tasks()):
         if not task.balanced:
             raise StoreError(f"{store.root}: task {task.task} does not balance; run 'winnow audit'")
-    held = Held.of(store) if held is None else held
     while True:
-        union = _union(store, held, recipe, resolved, replace(contents, tasks=tasks))
+        union = _union(store, held, recipe, resolved, contents)
         latest = held.record
         if latest is not None and _reads(union.draft) == _reads(latest):
             return latest, False
@@ -57,9 +58,7 @@ def publish_union(
         held.reread(store)
 
 
-def publish_rewritten(
-    store: Store, tasks: Iterable[TaskCommit], layers: Iterable[tuple[str, Iterable[ManifestRow]]]
-) -> GenerationRecord:
+def publish_rewritten(store: Store, tasks: TaskCommits, layers: Iterable[tuple[str, ManifestRows]]) -> GenerationRecord:
     """Publishes a generation of exactly these objects, for the recipes of the latest one. The caller holds the lease.
 
     Args:
@@ -67,10 +66,9 @@ def publish_rewritten(
         tasks: The ingest tasks of every key.
         layers: Every other layer, with its objects of every key.
     """
-    made = list(tasks)
     entries = {name: put_manifest(store.objects, name, rows) for name, rows in layers}
-    entries[layout.SAMPLES] = put_manifest(store.objects, layout.SAMPLES, sample_rows(made))
-    task_list = put_tasks(store.objects, made)
+    entries[layout.SAMPLES] = put_manifest(store.objects, layout.SAMPLES, sample_rows(tasks))
+    task_list = put_tasks(store.objects, tasks)
     while True:
         latest = store.require_record()
         record = _next(latest, replace(latest, layers=dict(sorted(entries.items())), tasks=task_list))
@@ -93,10 +91,10 @@ def publish_without_former(store: Store) -> None:
     read = _keys_of(recipes.values())
     layers = {}
     for layer, entry in latest.layers.items():
-        rows = [row for row in held.layer(layer) if (layer, row.key) in read]
+        rows = held.layer(layer, {key for name, key in read if name == layer})
         if layer == layout.SAMPLES or entry.keys.keys() <= {key for name, key in read if name == layer}:
             layers[layer] = entry
-        elif rows:
+        elif len(rows):
             layers[layer] = put_manifest(store.objects, layer, rows)
     store.publish(_next(latest, replace(latest, recipes=recipes, layers=layers)))
 
@@ -117,8 +115,8 @@ class _Union:
     """A generation that may be published, and what the manifests list that were written for it."""
 
     draft: GenerationRecord
-    rows: Mapping[str, Collection[ManifestRow]]
-    tasks: Sequence[TaskCommit] | None
+    rows: Mapping[str, ManifestRows]
+    tasks: TaskCommits | None
 
 
 def _union(store: Store, held: Held, recipe: str, resolved: str, contents: Contents) -> _Union:
@@ -128,12 +126,12 @@ def _union(store: Store, held: Held, recipe: str, resolved: str, contents: Conte
     read = _keys_of(recipes.values())
     mine = set(contents.keys.values())
     before = held.all_tasks()
-    kept = [task for task in before if task.key not in mine and (layout.SAMPLES, task.key) in read]
-    tasks = [*kept, *contents.tasks]
+    kept = before.under({key for layer, key in read if layer == layout.SAMPLES and key not in mine})
+    tasks = TaskCommits.joined([kept, contents.tasks])
     layers: dict[str, LayerRecord] = {} if latest is None else dict(latest.layers)
-    lost = _sample_objects(before) - _sample_objects(tasks)
-    listed: dict[str, Collection[ManifestRow]] = {}
-    changed = latest is None or _by_name(before) != _by_name(tasks)
+    lost = _sample_objects(before.unlike(tasks)) - _sample_objects(tasks.unlike(before))
+    listed: dict[str, ManifestRows] = {}
+    changed = latest is None or before != tasks
     if latest is None or changed:
         listed[layout.SAMPLES] = sample_rows(tasks)
         layers[layout.SAMPLES] = put_manifest(store.objects, layout.SAMPLES, listed[layout.SAMPLES])
@@ -141,21 +139,16 @@ def _union(store: Store, held: Held, recipe: str, resolved: str, contents: Conte
     else:
         task_list = latest.tasks
     for layer in sorted({*layers, *contents.layers} - {layout.SAMPLES}):
-        added = [row for row in contents.layers.get(layer, ()) if held.rows(layer, row.key).get(row.shard) != row]
+        added = _added(held, layer, contents.layers[layer]) if layer in contents.layers else ManifestRows.of(())
         unread = any((layer, key) not in read for key in held.keys(layer))
-        if not (added or lost or unread or layer not in layers):
+        if not (len(added) or lost or unread or layer not in layers):
             continue
-        rows = {
-            (row.key, row.shard): row
-            for row in held.layer(layer)
-            if row.samples not in lost and (layer, row.key) in read
-        }
-        rows |= {(row.key, row.shard): row for row in added}
-        if not rows and layer not in contents.layers:
+        rows = ManifestRows.joined([_kept(held, layer, read, lost, added), added])
+        if not len(rows) and layer not in contents.layers:
             layers.pop(layer)
         else:
-            listed[layer] = rows.values()
-            layers[layer] = put_manifest(store.objects, layer, rows.values())
+            listed[layer] = rows
+            layers[layer] = put_manifest(store.objects, layer, rows)
     draft = GenerationRecord(
         number=0,
         parent=0,
@@ -167,10 +160,31 @@ def _union(store: Store, held: Held, recipe: str, resolved: str, contents: Conte
     return _Union(_next(latest, draft), listed, tasks if changed else None)
 
 
+def _added(held: Held, layer: str, rows: ManifestRows) -> ManifestRows:
+    """The rows of a layer that the latest generation does not have."""
+    if rows == held.layer(layer, rows.keys):
+        return ManifestRows.of(())
+    known = {key: held.rows(layer, key).by_shard for key in rows.keys}
+    return rows.where(known[row.key].get(row.shard) != row for row in rows)
+
+
+def _kept(
+    held: Held, layer: str, read: Collection[tuple[str, str]], lost: Collection[str], added: ManifestRows
+) -> ManifestRows:
+    """The rows of a layer that stay: some recipe reads their key, and nothing takes their place."""
+    rows = held.layer(layer, {key for name, key in read if name == layer})
+    new = added.by_shard
+
+    def stays(row: ManifestRow) -> bool:
+        return row.samples not in lost and ((other := new.get(row.shard)) is None or other.key != row.key)
+
+    return rows.where(map(stays, rows))
+
+
 def _keys_read(contents: Contents) -> dict[str, dict[str, str]]:
     """The keys that the recipe reads from now on: those of its contents, and for its other layers those of before."""
     read = {layer: dict(keys) for layer, keys in contents.before.items()}
-    read |= {layer: {row.source: row.key for row in rows} for layer, rows in contents.layers.items()}
+    read |= {layer: rows.key_of_source for layer, rows in contents.layers.items()}
     read[layout.SAMPLES] = dict(contents.keys)
     return _sorted(read, contents.keys)
 
@@ -191,10 +205,6 @@ def _keys_of(recipes: Iterable[RecipeRecord]) -> set[tuple[str, str]]:
         for layer, keys in layers.items()
         for key in keys.values()
     }
-
-
-def _by_name(tasks: Iterable[TaskCommit]) -> dict[tuple[str, str], TaskCommit]:
-    return {(task.key, task.task): task for task in tasks}
 
 
 def _sample_objects(tasks: Iterable[TaskCommit]) -> set[str]:

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, Self
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.held import Held
-from winnow.pipelines.store.manifests import ManifestRow
-from winnow.schemas.records import ShardRecord, TaskCommit
+from winnow.pipelines.store.manifest_rows import ManifestRows
+from winnow.pipelines.store.task_commits import TaskCommits
 
 
 class RowLayer(Protocol):
@@ -30,44 +30,45 @@ class StoreState:
     """What a recipe's stages hold: every task, and the layers that have an object for every shard."""
 
     held: Held
-    tasks: list[TaskCommit]
-    layers: dict[str, list[ManifestRow]]
+    tasks: TaskCommits
+    layers: dict[str, ManifestRows]
+    shards: ManifestRows  # the samples of each
     keys: dict[str, dict[str, str]] = field(init=False)  # of each layer, by source
 
+    @classmethod
+    def of(cls, held: Held, tasks: TaskCommits, layers: dict[str, ManifestRows]) -> Self:
+        """The state with all shards that tasks made."""
+        return cls(held, tasks, layers, held.samples(tasks))
+
     def __post_init__(self) -> None:
-        self.keys = {layout.SAMPLES: {task.source: task.key for task in self.tasks}}
+        self.keys = {layout.SAMPLES: self.tasks.key_of_source}
         for layer in self.layers:
             self.note_keys(layer)
 
     @property
-    def shards(self) -> list[tuple[str, ShardRecord]]:
-        """Every shard with its source."""
-        return [(task.source, shard) for task in self.tasks for shard in task.shards]
-
-    @property
-    def samples(self) -> dict[str, str]:
+    def samples(self) -> Mapping[str, str]:
         """The samples object of each shard."""
-        return {shard.shard: shard.object.path for _, shard in self.shards}
+        return self.shards.objects
 
     def note_keys(self, layer: str) -> None:
         """Note the keys of a layer of the state."""
-        self.keys[layer] = {row.source: row.key for row in self.layers[layer]}
+        self.keys[layer] = self.layers[layer].key_of_source
 
-    def find(self, layer: str, keys: Mapping[str, str], under: str | None = None) -> dict[str, ManifestRow]:
-        """The objects of a layer, by shard.
+    def find(self, layer: str, keys: Mapping[str, str], under: str | None = None) -> ManifestRows:
+        """The objects of a layer.
 
         Args:
             layer: The layer.
             keys: Its key, by source.
             under: The key that names its objects, if that is another.
         """
-        wanted: dict[str, dict[str, str]] = {}
-        for source, shard in self.shards:
-            wanted.setdefault(keys[source], {})[shard.shard] = shard.object.path
-        found: dict[str, ManifestRow] = {}
-        for key in sorted(wanted):
-            found |= self.held.find_layer(layer, key, wanted[key], under)
-        return found
+        sources: dict[str, dict[str, str]] = {}
+        for source, key in self.shards.key_of_source.items():
+            sources.setdefault(keys[source], {})[source] = key
+        return ManifestRows.joined(
+            self.held.find_layer(layer, key, self.shards.read_by(those).objects, under)
+            for key, those in sources.items()
+        )
 
     def key(self, bound: RowLayer, source: str) -> str:
         """The key of a layer for a source; the layers that it reads come first."""
@@ -75,5 +76,4 @@ class StoreState:
 
     def expect(self, bound: RowLayer) -> None:
         """Note the keys of a layer, so that those of the layers that read it can be told."""
-        sources = {source for source, _ in self.shards}
-        self.keys[bound.layer] = {source: self.key(bound, source) for source in sources}
+        self.keys[bound.layer] = {source: self.key(bound, source) for source in self.shards.sources}

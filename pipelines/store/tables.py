@@ -9,7 +9,7 @@ import io
 import itertools
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -110,8 +110,15 @@ class TableWriter:
 
 def put_table(store: ObjectStore, table: pa.Table, name: Callable[[str], str]) -> ObjectRecord:
     """Publishes a table that is in memory."""
-    with TableWriter(store, table.schema) as writer:
-        for batch in table.to_batches():
+    return put_batches(store, table.schema, table.to_batches(), name)
+
+
+def put_batches(
+    store: ObjectStore, schema: pa.Schema, batches: Iterable[pa.RecordBatch], name: Callable[[str], str]
+) -> ObjectRecord:
+    """Publishes a table whose rows are made one batch after another."""
+    with TableWriter(store, schema) as writer:
+        for batch in batches:
             writer.write(batch)
         return writer.finish(name)
 
@@ -147,7 +154,19 @@ def read_rows(store: ObjectStore, path: str, rows: Sequence[int], columns: list[
 
 
 def read_table(store: ObjectStore, path: str, columns: list[str] | None = None) -> pa.Table:
-    """Reads a small object whole: manifests, task lists, ranges."""
+    """Reads a small object whole: draws, ranges."""
+    with _small(store, path) as parquet:
+        return parquet.read(columns=columns, use_threads=False)
+
+
+def read_small(store: ObjectStore, path: str) -> Iterator[pa.RecordBatch]:
+    """Yields the rows of an object that is small as it is stored, such as a manifest; it is read in one request."""
+    with _small(store, path) as parquet:
+        yield from parquet.iter_batches(batch_size=ROW_GROUP_ROWS // 4, use_threads=False)
+
+
+@contextmanager
+def _small(store: ObjectStore, path: str) -> Iterator[pq.ParquetFile]:
     try:
         raw = store.read(path)
     except FileNotFoundError:
@@ -156,7 +175,7 @@ def read_table(store: ObjectStore, path: str, columns: list[str] | None = None) 
     checked.check()
     # In memory: an Arrow thread must not call into an exiting Python.
     with pq.ParquetFile(pa.BufferReader(raw), metadata=checked.metadata, pre_buffer=False) as parquet:
-        return parquet.read(columns=columns, use_threads=False)
+        yield parquet
 
 
 def check_table(store: ObjectStore, path: str) -> None:

@@ -1,15 +1,15 @@
 """Writes each stage's record to the run log."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from winnow.pipelines.binding.duplicates import SIGNATURE_LAYERS
 from winnow.pipelines.binding.operators import Pass
 from winnow.pipelines.dedupe.search import Search
-from winnow.pipelines.running.row_layers import RowLayerTask
+from winnow.pipelines.running.row_layers import PendingShards
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.manifests import ManifestRow
+from winnow.pipelines.store.manifest_rows import ManifestRows
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.estimating.run_log import PartAmounts, RunRecord, put_run
 from winnow.schemas.records import Generation, TaskCommit
@@ -29,8 +29,8 @@ def ingest_part(extractors: Iterable[str]) -> str:
 def record_ingest(
     run: "StageRun",
     ran: "CompletedTasks",
-    commits: Mapping[str, Sequence[TaskCommit]],
-    texts: Mapping[str, Sequence[ManifestRow]],
+    commits: Mapping[str, Iterable[TaskCommit]],
+    texts: Mapping[str, ManifestRows],
 ) -> None:
     """Record an ingest: the input files of its tasks, and all objects written.
 
@@ -40,9 +40,9 @@ def record_ingest(
         commits: The tasks of each source.
         texts: The objects of each extractor's layer.
     """
-    done = [task for found in commits.values() for task in found if task.task in ran.names]
-    if not done:
+    if not ran.names:
         return
+    done = [task for found in commits.values() for task in found if task.task in ran.names]
     written = sum(shard.object.bytes for task in done for shard in task.shards)
     written += sum(ranges.bytes for task in done for ranges in (task.dropped, task.quarantine) if ranges)
     shards = {shard.shard for task in done for shard in task.shards}
@@ -53,23 +53,19 @@ def record_ingest(
 
 
 def record_pass(
-    run: "StageRun", state: StoreState, one_pass: Pass, pending: Sequence[RowLayerTask], ran: "CompletedTasks"
+    run: "StageRun", state: StoreState, one_pass: Pass, pending: PendingShards, ran: "CompletedTasks"
 ) -> None:
     """Record a pass of operators: the objects read for each shard, and each operator's layer."""
     if not pending:
         return
-    sizes = _sizes(state)
+    read = pending.bytes()
     parts: dict[str, PartAmounts] = {}
     for bound in one_pass.operators:
-        mine = [task for task in pending if bound.layer in task.missing]
-        shards = {task.shard for task in mine}
-        made = [row for row in state.layers[bound.layer] if row.shard in shards]
         before = parts.get(bound.operator.name, PartAmounts(0, 0))  # an operator can occur twice
         parts[bound.operator.name] = PartAmounts(
-            before.read + sum(_read_bytes(task, sizes) for task in mine),
-            before.written + sum(row.bytes for row in made),
+            before.read + pending.bytes(bound.layer),
+            before.written + _written(pending, bound.layer, state),
         )
-    read = sum(_read_bytes(task, sizes) for task in pending)
     _put(run, f"annotate.{one_pass.resource}", ran, read, {name: part for name, part in parts.items() if part.read})
 
 
@@ -79,7 +75,7 @@ def record_rows(
     stage: str,
     layer: str,
     part: str,
-    pending: Sequence[RowLayerTask],
+    pending: PendingShards,
     ran: "CompletedTasks",
     passes: int = 1,
 ) -> None:
@@ -97,11 +93,8 @@ def record_rows(
     """
     if not pending:
         return
-    sizes = _sizes(state)
-    shards = {one.shard for one in pending}
-    written = sum(row.bytes for row in state.layers[layer] if row.shard in shards)
-    read = sum(_read_bytes(one, sizes) for one in pending)
-    _put(run, stage, ran, read, {part: PartAmounts(read * passes, written)})
+    read = pending.bytes()
+    _put(run, stage, ran, read, {part: PartAmounts(read * passes, _written(pending, layer, state))})
 
 
 def record_export(
@@ -135,18 +128,16 @@ def search_amounts(state: StoreState, kinds: Iterable[str]) -> Iterable[tuple[st
     """For each kind, the bytes of its signatures and of its results."""
     for kind, signed in SIGNATURE_LAYERS.items():
         if kind in kinds:
-            layers = (state.layers.get(name, []) for name in (signed, layer_of_kind(kind)))
-            read, written = (sum(row.bytes for row in found) for found in layers)
+            layers = (state.layers.get(name) for name in (signed, layer_of_kind(kind)))
+            read, written = (0 if rows is None else rows.bytes for rows in layers)
             yield kind, read, written
 
 
-def _sizes(state: StoreState) -> dict[str, int]:
-    sizes = {shard.object.path: shard.object.bytes for _, shard in state.shards}
-    return sizes | {row.object: row.bytes for found in state.layers.values() for row in found}
-
-
-def _read_bytes(task: RowLayerTask, sizes: Mapping[str, int]) -> int:
-    return sum(sizes.get(path, 0) for path in task.objects.values())
+def _written(pending: PendingShards, layer: str, state: StoreState) -> int:
+    """The bytes of a layer that these shards lacked."""
+    rows = state.layers[layer].by_shard
+    lacked = (shard for shard, missing in pending.missing.items() if layer in missing)
+    return sum(rows[shard].bytes for shard in lacked)
 
 
 def _put(

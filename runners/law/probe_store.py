@@ -92,7 +92,7 @@ class StoreTexts:
         """Read the texts by shard, in batches."""
         columns = list(dict.fromkeys([*self._texts, self._language]))
         manifests = {
-            layer: {row.shard: row for row in self.store.manifest(self._generation, layer)}
+            layer: self.store.manifest(self._generation, layer).by_shard
             for layer in sorted({layout.SAMPLES, *(column.layer for column in columns)})
         }
         hidden = hidden_rows(self.store, self._generation)

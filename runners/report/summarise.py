@@ -111,7 +111,7 @@ def _rows(store: Store, generation: Generation) -> list[ExampleRow]:
     shards = store.manifest(generation, layout.SAMPLES)
     step = max(1, len(shards) // EXAMPLES)
     texts = sorted(name for name in generation.layers if name.startswith(EXTRACTED))
-    extracted = {name: {row.shard: row for row in store.manifest(generation, name)} for name in texts}
+    extracted = {name: store.manifest(generation, name).by_shard for name in texts}
     found: list[ExampleRow] = []
     for shard in shards[::step]:
         batch = next(store.batches(shard, ["id", "source", "url", "modality", "mime", "text"]), None)

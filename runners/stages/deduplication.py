@@ -54,11 +54,11 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
     lacking = _lacking(state, missing)
     run.tasks(
         "dedupe",
-        {
-            one.shard: WriteTask(number, lacking[one.shard]).to_json()
+        lambda: (
+            (one.shard, WriteTask(number, lacking[one.shard]).to_json())
             for number, one in enumerate(search.covered)
             if one.shard in lacking
-        },
+        ),
         WriteDuplicates(search, missing),
         state.held.begin(lacking),
         state.held,
@@ -82,7 +82,7 @@ def _lacking(state: StoreState, keys: Mapping[Kind, GlobalKey]) -> dict[str, dic
     for kind, key in keys.items():
         layer = layer_of_kind(kind)
         there = state.find(layer, dict.fromkeys(state.keys[layout.SAMPLES], key.covered), under=key.settings)
-        for shard in state.samples.keys() - there.keys():
+        for shard in state.samples.keys() - there.by_shard.keys():
             lacking.setdefault(shard, {})[layer] = key.covered
     return lacking
 

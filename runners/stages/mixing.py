@@ -233,13 +233,13 @@ def count_texts(run: StageRun, recipe: BoundRecipe, layer: TokensLayer, state: S
     if pending := pending_counts(state, layer):
         ran = run.tasks(
             TOKENS_LAYER,
-            {task.shard: task.to_json() for task in pending},
+            pending.lines,
             CountTokens(TokensContext(run.store, layer.bound, layer.columns)),
-            state.held.begin({task.shard: task.missing for task in pending}),
+            state.held.begin(pending.missing),
             state.held,
         )
     if not load_tokens(recipe, state):
         raise StageError(f"{TOKENS_LAYER}: shards ended without a commit; run again")
     record_rows(run, state, "mix", TOKENS_LAYER, "mix.tokens", pending, ran)
     rows = state.layers[TOKENS_LAYER]
-    return any(state.held.rows(TOKENS_LAYER, row.key).get(row.shard) != row for row in rows)
+    return rows != state.held.layer(TOKENS_LAYER, rows.keys)

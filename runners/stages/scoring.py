@@ -186,12 +186,12 @@ def _trace(
     if pending:
         context = _context(run, recipe, state, bound, layer)
         if not bound.kind.measures:
-            record_use(run.store, bound, layer.weights, {one.missing[layer.layer] for one in pending})
+            record_use(run.store, bound, layer.weights, {one[layer.layer] for one in pending.missing.values()})
         ran = run.tasks(
             layer.layer,
-            {one.shard: one.to_json() for one in pending},
+            pending.lines,
             TraceRows(context),
-            state.held.begin({one.shard: one.missing for one in pending}),
+            state.held.begin(pending.missing),
             state.held,
             hints=bound.entry.hints,
         )

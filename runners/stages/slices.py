@@ -23,6 +23,7 @@ from winnow.pipelines.store.generations import Store, create_or_open, open_store
 from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.lease import Share
 from winnow.pipelines.store.location import open_location
+from winnow.pipelines.store.manifest_rows import ManifestRows
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.recording import record_ingest
@@ -91,10 +92,13 @@ class SliceDone:
 
 def sliced(state: StoreState, part: Slice) -> StoreState:
     """The state with only the shards of a slice."""
-    mine = part.take(shard.shard for _, shard in state.shards)
-    tasks = [replace(task, shards=tuple(shard for shard in task.shards if shard.shard in mine)) for task in state.tasks]
-    layers = {name: [row for row in found if row.shard in mine] for name, found in state.layers.items()}
-    return StoreState(state.held, tasks, layers)
+    mine = part.take(state.samples)
+
+    def only_mine(rows: ManifestRows) -> ManifestRows:
+        return rows.where(row.shard in mine for row in rows)
+
+    layers = {name: only_mine(rows) for name, rows in state.layers.items()}
+    return StoreState(state.held, state.tasks, layers, only_mine(state.shards))
 
 
 def ingest_slice(

@@ -14,6 +14,7 @@ from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.pipelines.running.run_tasks import RunTasks
 from winnow.pipelines.running.tasks import put_task_list
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hash_set import HashSet
 from winnow.pipelines.store.held import Held
 from winnow.runners.engines.engine import Engine
 from winnow.runners.engines.failures import WorkerLostError
@@ -70,7 +71,7 @@ class StageRun:
     def tasks(
         self,
         stage: str,
-        elements: Mapping[str, bytes],
+        elements: Callable[[], Iterable[tuple[str, bytes]]],
         worker: beam.DoFn,
         awaited: Mapping[str, str],
         held: Held,
@@ -81,7 +82,7 @@ class StageRun:
 
         Args:
             stage: Its name, for messages.
-            elements: The input line of each task, by the task's name.
+            elements: Makes the input line of each task, with the task's name.
             worker: Runs one task.
             awaited: The path of each task's commit.
             held: Takes over what was committed.
@@ -99,14 +100,14 @@ class StageRun:
             losses = 0
             while True:
                 done = self._committed(awaited)
-                path = put_task_list(objects, where, [task for name, task in elements.items() if name not in done])
+                path = put_task_list(objects, where, (task for name, task in elements() if name not in done))
                 try:
                     with StageProgress(self.console, objects, stage, awaited, sizes or {}, held.note):
                         self.engine.run(
                             partial(_build, stage, RunTasks(objects, path, worker, hints)), marks, stage=stage
                         )
                     objects.delete(path)
-                    return clock.ran(elements)
+                    return clock.ran(awaited)
                 except WorkerLostError as error:
                     condemned = put_strikes(objects, read_marks(marks))
                     for place in condemned:
@@ -131,9 +132,8 @@ class StageRun:
                 self.console.print(f"{stage}: a worker process died; running it again")
 
     def _committed(self, awaited: Mapping[str, str]) -> set[str]:
-        there: set[str] = set()
-        for prefix in {prefix_of(path) for path in awaited.values()}:
-            there |= {info.path for info in self.store.objects.list(prefix)}
+        prefixes = sorted({prefix_of(path) for path in awaited.values()})
+        there = HashSet(info.path for prefix in prefixes for info in self.store.objects.list(prefix))
         return {name for name, path in awaited.items() if path in there}
 
 

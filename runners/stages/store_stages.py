@@ -1,6 +1,7 @@
 """Runs the stages that write a store: remaining tasks run on the engine, and the results become the next generation."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from rich.console import Console
 
@@ -30,6 +31,7 @@ from winnow.pipelines.ingest.planning.stage import (
     require_samples,
     settle_changes,
 )
+from winnow.pipelines.ingest.reread import ExtractionTask
 from winnow.pipelines.ingest.transforms import RunExtraction, RunIngest, ingest_element
 from winnow.pipelines.media.pictures import PictureSource
 from winnow.pipelines.media.references import media_sources
@@ -39,9 +41,10 @@ from winnow.pipelines.store.command_lease import one_command, writing
 from winnow.pipelines.store.generations import Store, create_or_open, open_store
 from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.location import open_location
-from winnow.pipelines.store.manifests import ManifestRow
+from winnow.pipelines.store.manifest_rows import ManifestRows
 from winnow.pipelines.store.mending import mend_manifests
 from winnow.pipelines.store.state import StoreState
+from winnow.pipelines.store.task_commits import TaskCommits
 from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.recording import record_ingest, record_pass
 from winnow.runners.stages.deduplication import find_duplicates
@@ -51,7 +54,6 @@ from winnow.runners.stages.stage_run import CompletedTasks, StageRun
 from winnow.runners.stages.warming import warm_kernels
 from winnow.runners.terminal.quantities import grouped
 from winnow.schemas.errors import StageError, StoreError
-from winnow.schemas.records import TaskCommit
 
 
 def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bool = False) -> Outcome:
@@ -84,9 +86,7 @@ def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bo
         extract_text(run, context, held, commits)
         layers = {bound.layer: committed_texts(context, held, bound, commits) for bound in context.extractors}
         record_ingest(run, ran, commits, layers)
-        return publish(
-            run, recipe, StoreState(held, [commit for found in commits.values() for commit in found], layers)
-        )
+        return publish(run, recipe, StoreState.of(held, TaskCommits.joined(commits.values()), layers))
 
 
 def annotate(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
@@ -159,7 +159,7 @@ def read_tasks(run: StageRun, context: IngestContext, held: Held, plans: Sequenc
         return CompletedTasks()
     ran = run.tasks(
         "ingest",
-        {task.name: ingest_element(task) for _, task in pending},
+        lambda: ((task.name, ingest_element(task)) for _, task in pending),
         RunIngest(context),
         {task.name: layout.task_commit(plan.key, task.name) for plan, task in pending},
         held,
@@ -175,7 +175,7 @@ def compare_known_harm(
     run: StageRun,
     recipe: BoundRecipe,
     context: IngestContext,
-    commits: dict[str, list[TaskCommit]],
+    commits: Mapping[str, TaskCommits],
     ran: CompletedTasks,
 ) -> None:
     """Compare what was ingested before with lists of known harm that are new, and hide the rows that match."""
@@ -193,18 +193,22 @@ def compare_known_harm(
         scan_store(run.store, latest, jobs)
 
 
-def extract_text(run: StageRun, context: IngestContext, held: Held, commits: dict[str, list[TaskCommit]]) -> None:
+def extract_text(run: StageRun, context: IngestContext, held: Held, commits: Mapping[str, TaskCommits]) -> None:
     """Extract text for tasks that were read before an extractor was added."""
     for bound in context.extractors:
         pending = pending_extractions(context, held, bound, commits)
         if pending:
             run.tasks(
                 bound.layer,
-                {task.shard: task.to_json() for task in pending},
+                partial(_lines, pending),
                 RunExtraction(context),
                 held.begin({task.shard: {task.layer: task.key} for task in pending}),
                 held,
             )
+
+
+def _lines(tasks: Iterable[ExtractionTask]) -> Iterator[tuple[str, bytes]]:
+    return ((task.shard, task.to_json()) for task in tasks)
 
 
 def measure(run: StageRun, recipe: BoundRecipe, state: StoreState, one_pass: Pass) -> None:
@@ -214,9 +218,9 @@ def measure(run: StageRun, recipe: BoundRecipe, state: StoreState, one_pass: Pas
     if pending:
         ran = run.tasks(
             f"annotate.{one_pass.resource}",
-            {task.shard: task.to_json() for task in pending},
+            pending.lines,
             RunAnnotation(AnnotationContext(run.store, one_pass.operators, _pictures(recipe, one_pass))),
-            state.held.begin({task.shard: task.missing for task in pending}),
+            state.held.begin(pending.missing),
             state.held,
         )
     if uncommitted := load_layers(state, one_pass.operators):
@@ -235,10 +239,8 @@ def current_state(recipe: BoundRecipe, store: Store) -> StoreState:
     if held.record is None:
         store.require_record()
     context = recipe.ingest(store)
-    commits = {
-        name: list(held.tasks(source.key(context.limits)).values()) for name, source in sorted(context.sources.items())
-    }
-    if lacking := sorted(name for name, tasks in commits.items() if not tasks):
+    commits = {name: held.tasks(source.key(context.limits)) for name, source in sorted(context.sources.items())}
+    if lacking := sorted(name for name, tasks in commits.items() if not len(tasks)):
         names = ", ".join(lacking)
         raise StoreError(f"{store.root}: was ingested with other settings ({names}); run: winnow ingest {recipe.file}")
     require_compared(store, context.known_harm, (commit for tasks in commits.values() for commit in tasks))
@@ -246,28 +248,30 @@ def current_state(recipe: BoundRecipe, store: Store) -> StoreState:
         if pending_extractions(context, held, bound, commits):
             raise StoreError(f"{store.root}: lacks the layer {bound.layer}; run: winnow ingest {recipe.file}")
     layers = {bound.layer: committed_texts(context, held, bound, commits) for bound in context.extractors}
-    return StoreState(held, [task for tasks in commits.values() for task in tasks], layers)
+    return StoreState.of(held, TaskCommits.joined(commits.values()), layers)
 
 
-def all_committed(held: Held, plan: SourcePlan) -> list[TaskCommit]:
-    """The commits of every task of a plan."""
-    names = [task.name for task in plan.intake.tasks]
-    found = held.find_tasks(plan.key, names)
-    return [found[name] for name in names]
+def all_committed(held: Held, plan: SourcePlan) -> TaskCommits:
+    """The commits of every task of a plan, which are there."""
+    found = held.find_tasks(plan.key, (task.name for task in plan.intake.tasks))
+    if len(found) < len(plan.intake.tasks):
+        raise StageError(f"ingest: {len(plan.intake.tasks) - len(found)} commits were removed meanwhile; run again")
+    return found
 
 
 def committed_texts(
-    context: IngestContext, held: Held, bound: BoundExtractor, commits: dict[str, list[TaskCommit]]
-) -> list[ManifestRow]:
+    context: IngestContext, held: Held, bound: BoundExtractor, commits: Mapping[str, TaskCommits]
+) -> ManifestRows:
     """The objects of an extractor's layer, for every shard of these tasks."""
-    found: list[ManifestRow] = []
+    found: list[ManifestRows] = []
     for source, tasks in commits.items():
-        samples = {shard.shard: shard.object.path for task in tasks for shard in task.shards}
+        samples = held.samples(tasks).objects
         key = bound.key(context.sources[source].key(context.limits))
         loaded = held.find_layer(bound.layer, key, samples)
-        if absent := [shard for shard in samples if shard not in loaded]:
+        if len(loaded) < len(samples):
+            absent = [shard for shard in samples if shard not in loaded.by_shard]
             raise StageError(
                 f"{bound.layer}: {len(absent)} shards ended without a commit, {absent[0]} first; run again"
             )
-        found += loaded.values()
-    return found
+        found.append(loaded)
+    return ManifestRows.joined(found)

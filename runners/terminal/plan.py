@@ -135,7 +135,7 @@ def _plan(recipe: BoundRecipe) -> RecipePlan:
     held = Held(objects, record)
     sources = []
     for plan in plan_sources(context, {source.name: source.files for source in recipe.config.sources}):
-        done = {*held.tasks(plan.key), *committed_tasks(objects, plan.key)}
+        done = {*held.tasks(plan.key).names, *committed_tasks(objects, plan.key)}
         sources.append((plan, frozenset(task.name for task in plan.intake.tasks if task.name not in done)))
     configs: dict[str, object] = {bound.extractor.name: bound.config for bound in context.extractors}
     listed = {entry.layer for entry in recipe.config.annotate}
@@ -148,8 +148,8 @@ def _unlisted_sources(recipe: BoundRecipe, plan: RecipePlan) -> list[str]:
     """A note about samples of sources that the recipe no longer lists."""
     if plan.generation is None:
         return []
-    there = {row.source for row in plan.store.manifest(plan.generation, layout.SAMPLES)}
-    strays = sorted(there - {source.name for source in recipe.config.sources})
+    there = plan.store.manifest(plan.generation, layout.SAMPLES).sources
+    strays = sorted(set(there) - {source.name for source in recipe.config.sources})
     if not strays:
         return []
     return [

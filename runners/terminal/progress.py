@@ -106,10 +106,9 @@ class StageProgress:
 
     def _running(self) -> Tally:
         running = Tally()
-        awaited = {layout.heartbeat(path) for path in self._awaited}
         for prefix in self._prefixes:
             for info in self._objects.list(layout.heartbeat(prefix)):
-                if info.path not in awaited:
+                if layout.commit_of_heartbeat(info.path) not in self._awaited:
                     continue
                 try:
                     beat = orjson.loads(self._objects.read(info.path))

@@ -26,7 +26,7 @@ from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.location import open_store_at
 from winnow.schemas.identity import content_name
 from winnow.schemas.recipe import load_recipe
-from winnow.schemas.records import to_json, values_hash
+from winnow.schemas.records import to_json
 
 NOTICED = "noticed"
 AGAIN = "the next run makes it again, with the same values"
@@ -121,9 +121,7 @@ def untold(folder: Path) -> None:
 
 def merged(store: Store) -> str:
     row = store.manifest(store.require_latest(), "samples")[-1]
-    values = values_hash(
-        {one.shard: one.values for one in store.manifest(store.require_latest(), "samples") if one.key == row.key}
-    )
+    values = store.manifest(store.require_latest(), "samples").by_key()[row.key].hash
     return next(info.path for info in store.objects.list(layout.merged_statistics("samples", row.key, values)))
 
 

@@ -30,8 +30,10 @@ from winnow.pipelines.running.ledger.intake import (
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import committed_tasks
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.hash_set import HashSet
 from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.tables import read_batches
+from winnow.pipelines.store.task_commits import TaskCommits
 from winnow.schemas.errors import SourceError, StoreError
 from winnow.schemas.problems import one_line
 from winnow.schemas.records import InputRecord, TaskCommit
@@ -119,7 +121,7 @@ def settle_changes(context: IngestContext, held: Held, plan: SourcePlan, *, repl
     if not plan.intake.changed:
         return plan
     done = held.find_tasks(plan.key, [task.name for task in plan.intake.tasks])
-    recorded = {(part.path, part.start): part for commit in done.values() for part in commit.inputs}
+    recorded = {(part.path, part.start): part for commit in done for part in commit.inputs}
     sizes = {info.path: info.size for info in plan.listing.files}
     objects = context.sources[plan.name].objects
     truly = [path for path in plan.intake.changed if not _same_bytes(objects, path, sizes[path], recorded)]
@@ -170,15 +172,14 @@ def pending_tasks(context: IngestContext, held: Held, plan: SourcePlan) -> list[
     writer's two puts.
     """
     objects = context.store.objects
-    committed = {*held.tasks(plan.key), *committed_tasks(objects, plan.key)}
+    committed = {*held.tasks(plan.key).names, *committed_tasks(objects, plan.key)}
     written = (layout.SAMPLES_OBJECTS, layout.DROPPED, layout.QUARANTINE) if committed else ()
-    present = {info.path for prefix in written for info in objects.list(prefix)}
-    names = [task.name for task in plan.intake.tasks if task.name in committed]
-    for name, commit in held.find_tasks(plan.key, names).items():
+    present = HashSet(info.path for prefix in written for info in objects.list(prefix))
+    for commit in held.find_tasks(plan.key, (task.name for task in plan.intake.tasks if task.name in committed)):
         if any(one.path not in present for one in commit.objects):
-            held.drop_task(plan.key, name)
-            objects.delete(layout.task_commit(plan.key, name))
-            committed.discard(name)
+            held.drop_task(plan.key, commit.task)
+            objects.delete(layout.task_commit(plan.key, commit.task))
+            committed.discard(commit.task)
     pending = [task for task in plan.intake.tasks if task.name not in committed]
     return sorted(pending, key=lambda task: (-task.bytes, task.name))
 
@@ -195,12 +196,13 @@ def mend_splits(context: IngestContext, held: Held, plan: SourcePlan) -> SourceP
     for task in plan.intake.tasks:
         if not task.files[0].part.whole:
             parts.setdefault(task.files[0].part.path, []).append(task)
-    parts = {
-        path: tasks for path, tasks in parts.items() if not {task.name for task in tasks} <= held.tasks(plan.key).keys()
-    }
+    if parts:
+        checked = set(held.tasks(plan.key).names)
+        parts = {path: tasks for path, tasks in parts.items() if not {task.name for task in tasks} <= checked}
     if not parts:
         return None
-    commits = held.find_tasks(plan.key, [task.name for found in parts.values() for task in found])
+    found_tasks = held.find_tasks(plan.key, (task.name for found in parts.values() for task in found))
+    commits = {commit.task: commit for commit in found_tasks}
     broken = []
     for path, tasks in parts.items():
         ordered = sorted((commits[task.name] for task in tasks), key=lambda commit: commit.inputs[0].start)
@@ -234,18 +236,18 @@ def _repeats_an_id(context: IngestContext, commits: list[TaskCommit]) -> bool:
 
 
 def pending_extractions(
-    context: IngestContext, held: Held, bound: BoundExtractor, commits: Mapping[str, Sequence[TaskCommit]]
+    context: IngestContext, held: Held, bound: BoundExtractor, commits: Mapping[str, TaskCommits]
 ) -> list[ExtractionTask]:
     """The committed shards that lack an extractor's layer."""
-    pending = []
+    pending: list[ExtractionTask] = []
     for source, tasks in commits.items():
         key = bound.key(context.sources[source].key(context.limits))
-        samples = {shard.shard: shard.object.path for task in tasks for shard in task.shards}
+        samples = held.samples(tasks).objects
         done = held.find_layer(bound.layer, key, samples)
-        pending += [
-            ExtractionTask(shard.shard, source, shard.object.path, bound.layer, key)
-            for task in tasks
-            for shard in task.shards
-            if shard.shard not in done
-        ]
+        if len(done) < len(samples):
+            pending += [
+                ExtractionTask(shard, source, path, bound.layer, key)
+                for shard, path in samples.items()
+                if shard not in done.by_shard
+            ]
     return pending

@@ -26,14 +26,13 @@ def make_decision(
 ) -> Decision:
     """Return the decision on every row of a score, whose traces exist."""
     scratch = f"{layout.SCRATCH}decide/{bound.entry.name}/{key.covered}"
-    rows = {record.shard: record.object.rows for _, record in state.shards}
     shards = [
-        ListedShard(one.shard, one.source, rows[one.shard], one.objects)
-        for one in scored_shards(state, score_columns(bound).all)
+        ListedShard(one.shard, one.source, row.rows, one.objects)
+        for one, row in zip(scored_shards(state, score_columns(bound).all), state.shards, strict=True)
     ]
     shards = put_hidden_rows_of(store.objects, scratch, shards, state, hiding)
     listed = put_shard_list(store.objects, bound.entry.layer, shards)
-    return Decision(store, bound, listed, scratch, len(shards), sum(rows.values()), sizes)
+    return Decision(store, bound, listed, scratch, len(shards), state.shards.rows, sizes)
 
 
 def put_owed(decision: Decision, state: StoreState, key: GlobalKey) -> int:
@@ -41,11 +40,11 @@ def put_owed(decision: Decision, state: StoreState, key: GlobalKey) -> int:
     shards, sources = decision.shards, state.keys[layout.SAMPLES]
     layer = decision.bound.entry.layer
     there = state.find(layer, dict.fromkeys(sources, key.covered), under=key.settings)
-    state.held.begin({shard: {layer: key.covered} for shard in state.samples if shard not in there})
+    state.held.begin({shard: {layer: key.covered} for shard in state.samples if shard not in there.by_shard})
     owed = [
         group
         for group in range(shards.groups)
-        if any(shards.all[shard].shard not in there for shard in shards.in_group(group))
+        if any(shards.all[shard].shard not in there.by_shard for shard in shards.in_group(group))
     ]
     put_arrays(decision.store.objects, decision.scratch, "owed", 0, {"groups": pa.array(owed, pa.int64())})
     return len(owed)

@@ -26,6 +26,7 @@ from winnow.pipelines.store.hiding.scans import put_tombstone
 from winnow.pipelines.store.lease import Lease, this_process
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.pipelines.store.state import StoreState
+from winnow.pipelines.store.task_commits import TaskCommits
 from winnow.runners.engines.backend import Build
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.deduplication import find_duplicates, report_large_buckets
@@ -172,7 +173,9 @@ def test_a_search_that_lost_its_lease_deletes_no_files_of_other_searches(tmp_pat
         run = StageRun(Console(quiet=True), Engine("local", 1), outcome.store)
         with pytest.raises(StageError, match="took over this store"):
             find_duplicates(
-                run, bind(load_recipe(tmp_path / "recipe.yaml")), StoreState(Held.of(outcome.store), [], {})
+                run,
+                bind(load_recipe(tmp_path / "recipe.yaml")),
+                StoreState.of(Held.of(outcome.store), TaskCommits.of(()), {}),
             )
     assert objects.exists(OTHER_SEARCH)
     assert objects.exists("verdicts/of-another/shard.0.arrow")

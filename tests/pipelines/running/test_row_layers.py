@@ -42,7 +42,7 @@ def doubled(part: Part) -> pa.RecordBatch:
 
 
 def committed(store: Store, layer: str, key: str) -> list[int] | None:
-    commit = load_layer_commits(store.objects, layout.set_name(TASK.missing), ["one"]).get("one")
+    commit = next(load_layer_commits(store.objects, layout.set_name(TASK.missing), ["one"]), None)
     if commit is None:
         return None
     (made,) = (part.object for part in commit.layers if (part.layer, part.key) == (layer, key))

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from winnow.pipelines.store.generations import Store, as_read
 from winnow.pipelines.store.held import Held
+from winnow.pipelines.store.manifest_rows import ManifestRows
 from winnow.pipelines.store.manifests import rows_of_commit
 from winnow.pipelines.store.publishing import Contents, publish_union
+from winnow.pipelines.store.task_commits import TaskCommits
 from winnow.schemas.records import Generation, LayerPart, LayersCommit, ObjectRecord, TaskCommit
 
 
@@ -28,8 +30,11 @@ def publish_commits(
     before = latest.recipes[recipe].layers if latest is not None and recipe in latest.recipes else {}
     contents = Contents(
         {task.source: task.key for task in tasks},
-        tasks,
-        {layer: [rows_of_commit(commit)[layer] for commit in commits] for layer, commits in layers.items()},
+        TaskCommits.of(tasks),
+        {
+            layer: ManifestRows.of(rows_of_commit(commit)[layer] for commit in commits)
+            for layer, commits in layers.items()
+        },
         before,
         {},
     )

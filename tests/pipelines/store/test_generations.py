@@ -173,7 +173,7 @@ def test_recipes_read_their_own_keys_side_by_side(objects: ObjectStore) -> None:
         assert now.tree_hash == generation.tree_hash
         assert store.manifest(now, "extract.fast") == store.manifest(generation, "extract.fast")
     commits = load_layer_commits(store.objects, layout.set_name({"extract.fast": "x"}), [tasks[0].shards[0].shard])
-    again, new = publish_commits(store, tasks, {"extract.fast": list(commits.values())}, "mine.yaml")
+    again, new = publish_commits(store, tasks, {"extract.fast": list(commits)}, "mine.yaml")
     assert (again.number, new) == (2, False), "a recipe that wrote nothing publishes nothing"
     collect_garbage(store, keep=1)
     assert [len(store.manifest(as_read(record, one.layers), "extract.fast")) for one in record.recipes.values()] == [

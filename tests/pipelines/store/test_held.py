@@ -56,7 +56,7 @@ def held_now(store: Store) -> Held:
 
 
 def missing(held: Held, layer: str, samples: Mapping[str, str] = SAMPLES) -> set[str]:
-    return samples.keys() - held.find_layer(layer, KEYS[layer], samples).keys()
+    return samples.keys() - held.find_layer(layer, KEYS[layer], samples).by_shard.keys()
 
 
 def test_a_task_has_one_commit_for_all_its_layers_and_each_is_found_by_its_key(store: Store) -> None:
@@ -65,7 +65,7 @@ def test_a_task_has_one_commit_for_all_its_layers_and_each_is_found_by_its_key(s
     assert commits_of(store.objects, "a") == commits_of(store.objects, "b") == sorted(paths.values())
     held = held_now(store)
     assert [missing(held, layer) for layer in KEYS] == [set(), set()]
-    assert held.find_layer("a", "another key", SAMPLES) == {}
+    assert list(held.find_layer("a", "another key", SAMPLES)) == []
 
 
 def test_commits_are_read_once_whatever_is_asked_of_them(store: Store) -> None:
@@ -149,7 +149,7 @@ def test_texts_of_an_ingest_task_are_in_its_commit(store: Store) -> None:
     task = TaskCommit("task", "key", "crawl", (), (shard,), None, None, 1, 1, {}, {}, 9, "env")
     put_record_if_absent(store.objects, layout.task_commit("key", "task"), task)
     held = held_now(store)
-    assert held.find_tasks("key", ["task", "other"]) == {"task": task.without_layers}
+    assert list(held.find_tasks("key", ["task", "other"])) == [task.without_layers]
     assert missing(held, "a") == {"two"}
 
 

@@ -27,6 +27,7 @@ from winnow.pipelines.store.layers import LayerWriter, put_statistics
 from winnow.pipelines.store.location import open_store_at
 from winnow.pipelines.store.publishing import publish_rewritten
 from winnow.pipelines.store.tables import read_table
+from winnow.pipelines.store.task_commits import TaskCommits
 from winnow.runners.commands.main import main
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.engine_jobs import EngineJobs
@@ -180,7 +181,7 @@ def test_rows_that_share_an_id_or_have_another_source_are_found(
     statistics = put_statistics(store, taking.shard, [written])
     shard = replace(taking, object=written.part.object, statistics=statistics)
     changed = replace(task, shards=tuple(shard if one == taking else one for one in task.shards))
-    publish_rewritten(store, [changed if one == task else one for one in tasks], [])
+    publish_rewritten(store, TaskCommits.of(changed if one == task else one for one in tasks), [])
     found = {name: audited(folder, jobs) for name, jobs in IN_THIS_PROCESS.items()}
     assert found == dict.fromkeys(IN_THIS_PROCESS, found["here"])
     problems = found["here"].problems

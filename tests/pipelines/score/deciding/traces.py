@@ -18,9 +18,11 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.held import Held
+from winnow.pipelines.store.manifest_rows import ManifestRows
 from winnow.pipelines.store.manifests import rows_of_commit
 from winnow.pipelines.store.state import StoreState
 from winnow.pipelines.store.tables import put_table, read_table
+from winnow.pipelines.store.task_commits import TaskCommits
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.deciding import decide
 from winnow.runners.stages.stage_run import StageRun
@@ -87,9 +89,10 @@ def traced(
         trace = pa.Table.from_arrays([status, *values, *empty], schema=schema)
         made = put_table(objects, trace, partial(layout.layer_object, bound.entry.trace, "k", name))
         commits.append(LayersCommit(name, "web", put.path, "", (LayerPart(bound.entry.trace, "k", made),), ""))
-    rows, rows_of = len(scores), [rows_of_commit(commit)[bound.entry.trace] for commit in commits]
+    rows, rows_of = len(scores), ManifestRows.of(rows_of_commit(commit)[bound.entry.trace] for commit in commits)
     task = TaskCommit("t", "k", "web", (), tuple(shards), None, None, rows, rows, {}, {}, 0, "")
-    return Traced(Store(objects, RECORD), StoreState(Held(objects, None), [task], {bound.entry.trace: rows_of}), bound)
+    state = StoreState.of(Held(objects, None), TaskCommits.of([task]), {bound.entry.trace: rows_of})
+    return Traced(Store(objects, RECORD), state, bound)
 
 
 def decide_on(one: Traced, sizes: Sizes, engine: Engine = ONE) -> tuple[pa.Table, DecisionRecord]:

@@ -30,6 +30,10 @@ def put_commit(objects: ObjectStore, shard: str, rows: int = 1) -> None:
     put_record(objects, layout.layer_commit("a-set", shard), commit)
 
 
+def commits_of(objects: ObjectStore, shards: list[str]) -> dict[str, LayersCommit]:
+    return {commit.shard: commit for commit in load_layer_commits(objects, "a-set", shards)}
+
+
 def put_commits(objects: ObjectStore) -> None:
     for shard in SHARDS:
         put_commit(objects, shard)
@@ -41,23 +45,23 @@ def test_commits_are_fetched_once(server: Server, monkeypatch: pytest.MonkeyPatc
     with in_front_of(server.port, lambda _: None) as proxy:
         point_to(monkeypatch, server.behind(proxy.endpoint))
         objects = open_location(address)
-        first = load_layer_commits(objects, "a-set", SHARDS)
+        first = commits_of(objects, SHARDS)
         assert len(proxy.requests) == len(SHARDS)
-        assert load_layer_commits(objects, "a-set", SHARDS) == first
+        assert commits_of(objects, SHARDS) == first
         assert len(proxy.requests) == len(SHARDS) + 1, "one listing tells that none has changed"
 
 
 def test_commits_that_were_replaced_or_taken_back_are_noticed(objects: ObjectStore) -> None:
     put_commits(objects)
-    first = load_layer_commits(objects, "a-set", SHARDS)
+    first = commits_of(objects, SHARDS)
     assert sorted(first) == sorted(SHARDS)
     put_commit(objects, SHARDS[3], rows=2)
     objects.delete(layout.layer_commit("a-set", SHARDS[4]))
     put_commit(objects, "late")
-    again = load_layer_commits(objects, "a-set", [*SHARDS, "late"])
+    again = commits_of(objects, [*SHARDS, "late"])
     assert again[SHARDS[3]].layers[0].object.rows == 2
     assert again.keys() == first.keys() - {SHARDS[4]} | {"late"}
-    assert load_layer_commits(objects, "a-set", [SHARDS[4]]) == {}
+    assert commits_of(objects, [SHARDS[4]]) == {}
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
