@@ -84,9 +84,11 @@ class _Counts:
         """The listing, counted by pages."""
 
         def counted(*given: Any) -> Iterator[ObjectInfo]:
-            found = list(call(*given))
-            self.add("list", max(1, -(-len(found) // PAGE)))
-            return iter(found)
+            self.add("list")
+            for number, info in enumerate(call(*given)):
+                if number and number % PAGE == 0:
+                    self.add("list")
+                yield info
 
         return counted
 

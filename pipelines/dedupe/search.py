@@ -1,6 +1,6 @@
 """A search for duplicates: its settings, and the list of shards that its workers read."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -56,7 +56,7 @@ class Search:
         return ShardList(self.store.objects, self.shards, self.scratch, CoveredShard)
 
     @property
-    def covered(self) -> tuple[CoveredShard, ...]:
+    def covered(self) -> Sequence[CoveredShard]:
         """The shards that the search covers, by number."""
         return self.listed.all
 

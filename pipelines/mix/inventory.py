@@ -69,7 +69,7 @@ class Inventory:
     """All candidates: their columns in the scratch folder, and their totals."""
 
     scratch: Scratch
-    shards: tuple[ShardObjects, ...]
+    shards: Sequence[ShardObjects]
     cells: tuple[Cell, ...]  # sorted; candidates refer to them by number
     kept: Amount
     left_out: Mapping[str, Amount]

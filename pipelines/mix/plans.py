@@ -163,8 +163,7 @@ def draw_of(
     layer = recipe.tokens
     assert layer is not None  # a plan is of a mixture
     manifests = {
-        name: store.manifest(generation, name).by_shard
-        for name in dict.fromkeys((layout.SAMPLES, *layer.reads, *also))
+        name: store.manifest(generation, name).by_shard for name in dict.fromkeys((layout.SAMPLES, *layer.reads, *also))
     }
     return Draw(
         record.plan,

@@ -139,7 +139,7 @@ class SearchTasks:
 def search_tasks(store: Store, generation: Generation, wanted: Wanted, steps: "JobSteps") -> SearchTasks:
     """Return the tasks over all shards of a generation, listed in the passes' folder."""
     rows = store.manifest(generation, layout.SAMPLES)
-    shards = [ListedShard(row.shard, row.source, row.rows, {layout.SAMPLES: row.object}) for row in rows]
+    shards = (ListedShard(row.shard, row.source, row.rows, {layout.SAMPLES: row.object}) for row in rows)
     hidden = {shard: one.rows for shard, one in hidden_rows(store, generation).items()}
     return SearchTasks(store.objects, wanted, group_shards(steps, ListedShard, shards, hidden), steps)
 

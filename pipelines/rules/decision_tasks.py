@@ -3,7 +3,7 @@
 With duplicates there are two passes: one finds the rows that may represent their cluster, the other decides.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from winnow.pipelines.rules.coverage import CoverageCounter, Detector, LanguageCoverage, merged_languages
-from winnow.pipelines.rules.deciding import candidates_of_shard, decide_shard
+from winnow.pipelines.rules.deciding import candidates_of_shard, decide_shard, dropped_samples
 from winnow.pipelines.rules.decisions import DecisionCounts
 from winnow.pipelines.rules.evaluation import Evaluator, Undecided, UndecidedError
 from winnow.pipelines.rules.kept_decisions import Asked, KeptDecisions, OutcomeCounts
@@ -37,7 +37,7 @@ from winnow.pipelines.rules.score_overlaps import (
     votes_of_scores,
 )
 from winnow.pipelines.running.job_tasks import Jobs
-from winnow.pipelines.running.scratch_parts import put_arrays, put_part, read_arrays, read_part
+from winnow.pipelines.running.scratch_parts import existing_parts, put_arrays, put_part, read_arrays, read_part
 from winnow.pipelines.running.shard_groups import group_shards, over_groups
 from winnow.pipelines.running.shard_list import ListedShard, ShardList
 from winnow.pipelines.store.hiding.scans import NOTHING
@@ -45,7 +45,7 @@ from winnow.pipelines.store.hiding.scans import NOTHING
 if TYPE_CHECKING:
     from winnow.pipelines.running.job_steps import JobSteps
 
-_CANDIDATES, _REPLACED = "candidates", "replaced"
+_CANDIDATES, _REPLACED, _DROPPED = "candidates", "replaced", "dropped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,13 @@ class _Decided:
     coverage: tuple[LanguageCoverage, ...]
     overlaps: tuple[ScoreOverlap, ...]
     thresholds: tuple[Sides, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """How many rows of a range of shards are listed as dropped."""
+
+    rows: int
 
 
 @dataclass(frozen=True)
@@ -131,10 +138,12 @@ class DecisionTasks:
         for group in range(self.shards.groups):
             numbers = self.shards.in_group(group)
             bounds = np.array([numbers.start, numbers.stop], np.uint64) << np.uint64(ROW_BITS)
-            replaced: dict[str, pa.Array] = {
-                kind: pa.array(rows[slice(*np.searchsorted(rows, bounds).tolist())])
-                for kind, rows in chosen.lost.items()
-            }
+            replaced: dict[str, pa.Array] = {}
+            for kind, rows in chosen.lost.items():
+                within = slice(*np.searchsorted(rows, bounds).tolist())
+                high, low = chosen.replacements[kind]
+                columns = {kind: rows, f"{kind}.high": high, f"{kind}.low": low}
+                replaced |= {name: pa.array(values[within]) for name, values in columns.items()}
             put_arrays(self.steps.objects, self.steps.scratch, _REPLACED, group, replaced)
         return chosen, None
 
@@ -180,6 +189,26 @@ class DecisionTasks:
             thresholds=self._merged_sides([one.thresholds for one in parts]),
         )
 
+    def list_dropped(self, group: int) -> _Listed:
+        """Decide the rows of a range of shards, and store which of each shard are dropped, and why."""
+        numbers, listed = self._shards(group)
+        duplicates = self._duplicates(group, numbers)
+
+        def list_one(shard: ShardObjects, evaluator: Evaluator) -> int:
+            decisions = decide_shard(self.pinned, shard, evaluator, duplicates)
+            table = dropped_samples(self.pinned, shard, decisions, duplicates)
+            for rows in table.combine_chunks().to_batches():
+                put_part(self.steps.objects, self.steps.scratch, _DROPPED, numbers[shard.shard], rows)
+            return len(table)
+
+        return _Listed(sum(map_shards(replace(self.pinned, shards=listed), list_one)))
+
+    def dropped(self, jobs: Jobs) -> Iterator[pa.RecordBatch]:
+        """Decide all rows; yield those that are dropped, in order. No rule may be undecided."""
+        self.choose(jobs)
+        if any([one.rows for one in over_groups(self.steps, jobs, "Dropped", self.shards, self.list_dropped, _Listed)]):
+            yield from existing_parts(self.steps.objects, self.steps.scratch, _DROPPED)
+
     def _merged_sides(self, parts: Sequence[Sequence[Sides]]) -> tuple[Sides, ...]:
         cuts = threshold_cuts(self.pinned.program)
         return tuple(merged_sides(cut, (part[at] for part in parts)) for at, (_, cut) in enumerate(cuts))
@@ -218,8 +247,10 @@ class DecisionTasks:
         if self.pinned.program.choice is None:
             return NO_DUPLICATES
         replaced = read_arrays(self.steps.objects, self.steps.scratch, _REPLACED, group)
-        lost = {kind: replaced[kind].to_numpy() for kind in self.pinned.program.choice.kinds}
-        return Duplicates(lost, numbers=numbers)
+        kinds = self.pinned.program.choice.kinds
+        lost = {kind: replaced[kind].to_numpy() for kind in kinds}
+        ids = {kind: (replaced[f"{kind}.high"].to_numpy(), replaced[f"{kind}.low"].to_numpy()) for kind in kinds}
+        return Duplicates(lost, ids, numbers=numbers)
 
 
 @dataclass(frozen=True)
@@ -238,11 +269,13 @@ class _OfShard:
 def decision_tasks(asked: Asked, steps: "JobSteps") -> DecisionTasks:
     """Return the tasks over all shards, listed in the passes' folder."""
     pinned = asked.pinned.with_layers(asked.generation, asked.layers)
-    shards = [
+    shards = (
         ListedShard(one.shard, one.source, one.rows, {layer: one.objects[layer] for layer in asked.layers})
         for one in pinned.shards
-    ]
-    listed = group_shards(steps, ListedShard, shards, {one.shard: one.hidden for one in pinned.shards})
+    )
+    listed = group_shards(
+        steps, ListedShard, shards, {one.shard: one.hidden for one in pinned.shards if len(one.hidden)}
+    )
     return DecisionTasks(replace(pinned, shards=()), asked.detectors, asked.scores, listed, steps)
 
 

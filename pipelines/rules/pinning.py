@@ -1,8 +1,9 @@
 """Pins a program of rules to a generation: finds every object that rules read before reading the first row."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from winnow.pipelines.query.columns import Column
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import NOTHING
-from winnow.pipelines.store.manifest_rows import ManifestRows
+from winnow.pipelines.store.manifest_rows import ManifestRow, ManifestRows
 from winnow.schemas.conditions import columns_read
 from winnow.schemas.errors import StoreError
 from winnow.schemas.mixture import MIXTURES
@@ -49,13 +50,44 @@ class ShardObjects:
     )  # forgotten rows, which rules do not read
 
 
+_NONE = ManifestRows.of(())
+
+
+@dataclass(frozen=True)
+class PinnedShards(Sequence[ShardObjects]):
+    """Every shard of a generation, made from the manifests of its layers when it is asked for. Picklable."""
+
+    layers: Mapping[str, ManifestRows] = field(default_factory=lambda: {layout.SAMPLES: _NONE})
+    hidden: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)  # of shards with forgotten rows
+
+    def __len__(self) -> int:
+        return len(self.layers[layout.SAMPLES])
+
+    def __iter__(self) -> Iterator[ShardObjects]:
+        return map(self._shard, self.layers[layout.SAMPLES])
+
+    @overload
+    def __getitem__(self, at: int) -> ShardObjects: ...
+    @overload
+    def __getitem__(self, at: slice) -> "PinnedShards": ...
+    def __getitem__(self, at: int | slice) -> "ShardObjects | PinnedShards":
+        if isinstance(at, slice):
+            some = self.layers[layout.SAMPLES][at]
+            return PinnedShards({**self.layers, layout.SAMPLES: some}, self.hidden)
+        return self._shard(self.layers[layout.SAMPLES][at])
+
+    def _shard(self, row: ManifestRow) -> ShardObjects:
+        objects = {layer: rows.objects[row.shard] for layer, rows in self.layers.items()}
+        return ShardObjects(row.shard, row.source, row.rows, objects, self.hidden.get(row.shard, NOTHING.rows))
+
+
 @dataclass(frozen=True)
 class PinnedProgram:
     """Rules, and every object that they read. Picklable, so each shard can be decided anywhere."""
 
     store: Store
     program: RuleProgram
-    shards: tuple[ShardObjects, ...]
+    shards: Sequence[ShardObjects]
     languages: tuple[Column, ...]
     size: Column | None
 
@@ -71,16 +103,10 @@ class PinnedProgram:
 
     def with_layers(self, generation: Generation, layers: Iterable[str]) -> "PinnedProgram":
         """The same rules, with the objects of more layers of the generation."""
-        there = self.shards[0].objects if self.shards else {}
-        lacking = {layer: self.store.manifest(generation, layer).objects for layer in layers if layer not in there}
-        shards = tuple(
-            replace(
-                shard,
-                objects={**shard.objects, **{layer: objects[shard.shard] for layer, objects in lacking.items()}},
-            )
-            for shard in self.shards
-        )
-        return replace(self, shards=shards) if lacking else self
+        assert isinstance(self.shards, PinnedShards)  # all of them, not those of a task
+        there = self.shards.layers
+        lacking = {layer: self.store.manifest(generation, layer) for layer in layers if layer not in there}
+        return replace(self, shards=replace(self.shards, layers={**there, **lacking})) if lacking else self
 
     @property
     def bytes_of(self) -> str:
@@ -90,12 +116,12 @@ class PinnedProgram:
 
 def pin_no_rules(store: Store, generation: Generation) -> PinnedProgram:
     """Every shard of a generation, with its samples, and no rules."""
-    hidden = hidden_rows(store, generation)
-    shards = tuple(
-        ShardObjects(row.shard, row.source, row.rows, {layout.SAMPLES: row.object}, hidden.get(row.shard, NOTHING).rows)
-        for row in store.manifest(generation, layout.SAMPLES)
-    )
+    shards = PinnedShards({layout.SAMPLES: store.manifest(generation, layout.SAMPLES)}, _hidden(store, generation))
     return PinnedProgram(store, RuleProgram((), (), ()), shards, (), None)
+
+
+def _hidden(store: Store, generation: Generation) -> dict[str, NDArray[np.int64]]:
+    return {shard: found.rows for shard, found in hidden_rows(store, generation).items()}
 
 
 def expected_keys(context: IngestContext, operators: Sequence[BoundOperator]) -> dict[str, dict[str, str]]:
@@ -150,17 +176,7 @@ def pin(
     languages = tuple(column for column in languages if column.name in MEASURED_LANGUAGES) or languages
     size = _readable(store, generation, () if program.size is None else (program.size,), samples, keys, rows)
     read = {layout.SAMPLES, *program.layers, *more, *(column.layer for column in (*languages, *size))}
-    hidden = hidden_rows(store, generation)
-    shards = tuple(
-        ShardObjects(
-            row.shard,
-            row.source,
-            row.rows,
-            {layer: rows[layer].objects[row.shard] for layer in sorted(read)},
-            hidden.get(row.shard, NOTHING).rows,
-        )
-        for row in samples
-    )
+    shards = PinnedShards({layer: rows[layer] for layer in sorted(read)}, _hidden(store, generation))
     return PinnedProgram(store, program, shards, languages, size[0] if size else None)
 
 

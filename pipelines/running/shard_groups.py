@@ -1,6 +1,7 @@
 """Passes over all shards of a store: one task for each group of shards, with a small result that the driver merges."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -22,7 +23,7 @@ NO_ROWS = np.zeros(0, np.int64)
 
 
 def group_shards(
-    steps: "JobSteps", kind: type[Listed], shards: list[Listed], hidden: Mapping[str, NDArray[np.int64]]
+    steps: "JobSteps", kind: type[Listed], shards: Iterable[Listed], hidden: Mapping[str, NDArray[np.int64]]
 ) -> ShardList[Listed]:
     """List the shards of a pass in its folder, in as many groups as it has tasks.
 
@@ -33,12 +34,11 @@ def group_shards(
         hidden: The forgotten rows of each shard that has some.
     """
     objects, scratch = steps.objects, steps.scratch
-    listed = shards
     if hidden:
-        listed = put_hidden_rows(objects, scratch, shards, lambda one: hidden.get(one.shard, NO_ROWS))
-    path = put_shard_list(objects, "shards", listed, f"{scratch}/")
-    groups = max(1, min(MOST_GROUPS, -(-_size(listed) // TASK_BYTES)))
-    return ShardList(objects, path, scratch, kind, groups)
+        shards = put_hidden_rows(objects, scratch, list(shards), lambda one: hidden.get(one.shard, NO_ROWS))
+    listed = ShardList(objects, put_shard_list(objects, "shards", shards, f"{scratch}/"), scratch, kind)
+    groups = max(1, min(MOST_GROUPS, -(-_size(listed.all) // TASK_BYTES)))
+    return replace(listed, most_groups=groups)
 
 
 def over_groups(
@@ -65,5 +65,5 @@ def over_groups(
     return tasks.found(name, result)
 
 
-def _size(shards: "list[Listed] | tuple[Listed, ...]") -> int:
+def _size(shards: Sequence[Listed]) -> int:
     return sum(len(one.objects) * OPENING_BYTES + one.rows * ROW_BYTES for one in shards)

@@ -4,10 +4,10 @@ Rows that are forgotten while the job runs stay part of it: which rows are hidde
 tasks see the same rows.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 import msgspec
 import numpy as np
@@ -59,13 +59,11 @@ class ShardList(Generic[Listed]):
     most_groups: int = MAX_SHARD_GROUPS
 
     @property
-    def all(self) -> tuple[Listed, ...]:
+    def all(self) -> Sequence[Listed]:
         """Every shard, by number."""
         known = _last_list.get((self.objects.root, self.path))
         if known is None:
-            known = tuple(
-                msgspec.json.decode(line, type=self.kind) for line in read_content(self.objects, self.path).splitlines()
-            )
+            known = _Lines(read_content(self.objects, self.path), self.kind)
             _last_list.clear()
             _last_list[self.objects.root, self.path] = known
         return known
@@ -99,12 +97,36 @@ class ShardList(Generic[Listed]):
             at += len(next(iter(batch.values())))
 
 
-_last_list: dict[tuple[str, str], tuple[Any, ...]] = {}  # the list that this process read last
+class _Lines(Sequence[Listed]):
+    """A list of shards as it is stored: a shard becomes an object when it is asked for."""
+
+    def __init__(self, raw: bytes, kind: type[Listed]) -> None:
+        self._raw = raw
+        self._kind = kind
+        ends = np.flatnonzero(np.frombuffer(raw, np.uint8) == ord("\n"))
+        self._ends = np.append(ends, len(raw)) if raw else ends
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @overload
+    def __getitem__(self, at: int) -> Listed: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Listed]: ...
+    def __getitem__(self, at: int | slice) -> Listed | Sequence[Listed]:
+        if isinstance(at, slice):
+            return [self[number] for number in range(len(self))[at]]
+        number = range(len(self))[at]
+        start = int(self._ends[number - 1]) + 1 if number else 0
+        return msgspec.json.decode(self._raw[start : int(self._ends[number])], type=self._kind)
 
 
-def put_shard_list(objects: ObjectStore, stage: str, shards: list[Listed], folder: str = layout.TASK_LISTS) -> str:
+_last_list: dict[tuple[str, str], _Lines[Any]] = {}  # the list that this process read last
+
+
+def put_shard_list(objects: ObjectStore, stage: str, shards: Iterable[Listed], folder: str = layout.TASK_LISTS) -> str:
     """Store a list of shards; return its path."""
-    return put_task_list(objects, stage, [canonical_json(asdict(shard)).encode() for shard in shards], folder)
+    return put_task_list(objects, stage, (canonical_json(asdict(shard)).encode() for shard in shards), folder)
 
 
 def put_hidden_rows(

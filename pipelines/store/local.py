@@ -11,6 +11,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Self
@@ -51,10 +52,16 @@ class LocalStore:
             return stream.read(-1 if length is None else length)
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        """Lists every regular file whose path starts with the prefix, sorted by path."""
-        base = prefix.rpartition("/")[0]
-        found = [info for info in self._walk(base) if info.path.startswith(prefix)]
-        return iter(sorted(found, key=lambda info: info.path))
+        """Lists every regular file whose path starts with the prefix, sorted by path; holds one folder's names."""
+        folders = [self._entries(prefix.rpartition("/")[0])]
+        while folders:
+            path = next(folders[-1], None)
+            if path is None:
+                folders.pop()
+            elif path.startswith(prefix) and path.endswith("/"):
+                folders.append(self._entries(path[:-1]))
+            elif path.startswith(prefix) and (found := self._info(path)) is not None:
+                yield found
 
     def exists(self, path: str) -> bool:
         """Whether an object has this name."""
@@ -165,28 +172,24 @@ class LocalStore:
         """Waits until an unfinished object is on the disk, so that it has its bytes before its name."""
         os.fsync(stream.fileno())
 
-    def _walk(self, base: str) -> Iterator[ObjectInfo]:
-        folders = [base]
-        while folders:
-            folder = folders.pop()
-            try:
-                entries = list(os.scandir(self._under(folder)))
-            except (FileNotFoundError, NotADirectoryError):
-                continue
+    def _entries(self, folder: str) -> Iterator[str]:
+        """The paths in a folder, in the order of the files below them; those of folders end in a slash."""
+        found = []
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(self._under(folder)) as entries:
             for entry in entries:
-                if not folder and entry.name == UNFINISHED:
-                    continue
-                name = entry.name if entry.name.isascii() else object_name(os.fsencode(entry.name))
-                path = f"{folder}/{name}" if folder else name
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(path)
-                    continue
-                try:
-                    status = entry.stat()
-                except FileNotFoundError:  # removed since it was listed, or a dangling link
-                    continue
-                if stat.S_ISREG(status.st_mode):
-                    yield ObjectInfo(path, status.st_size, str(status.st_mtime_ns))
+                if folder or entry.name != UNFINISHED:
+                    name = entry.name if entry.name.isascii() else object_name(os.fsencode(entry.name))
+                    path = f"{folder}/{name}" if folder else name
+                    found.append(f"{path}/" if entry.is_dir(follow_symlinks=False) else path)
+        found.sort()
+        return iter(found)
+
+    def _info(self, path: str) -> ObjectInfo | None:
+        try:
+            status = os.stat(self._under(path))
+        except FileNotFoundError:  # removed since it was listed, or a dangling link
+            return None
+        return ObjectInfo(path, status.st_size, str(status.st_mtime_ns)) if stat.S_ISREG(status.st_mode) else None
 
 
 def _is_left(name: str, *, elsewhere: bool) -> bool:

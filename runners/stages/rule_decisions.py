@@ -1,12 +1,16 @@
 """What a recipe's rules decide on its store: read from the record that is kept, or decided in tasks and then kept."""
 
+import os
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow.parquet as pq
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.rules.coverage import SafetyCoverage, coverage_of, detectors_of
+from winnow.pipelines.rules.deciding import DROPPED_SAMPLES
 from winnow.pipelines.rules.decision_tasks import decision_tasks
 from winnow.pipelines.rules.kept_decisions import Asked, KeptDecisions, find_decisions, keep_decisions
 from winnow.pipelines.rules.near_thresholds import NearThreshold, counted_thresholds, near_thresholds
@@ -16,7 +20,7 @@ from winnow.pipelines.rules.score_overlaps import ScoreOverlap
 from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
 from winnow.pipelines.store.generations import Store
 from winnow.runners.stages.command_jobs import command_jobs
-from winnow.runners.terminal.rules import pinned_if_measured
+from winnow.runners.terminal.rules import pinned_if_measured, require_writable
 from winnow.schemas.records import Generation
 
 if TYPE_CHECKING:
@@ -94,6 +98,30 @@ def rule_decisions(
             kept = decision_tasks(asked, steps).decided(asked, jobs)
         keep_decisions(asked, kept)
     return RuleDecisions(asked, kept)
+
+
+def write_dropped(
+    decided: RuleDecisions, file: Path, engine: "Engine | None" = None, console: Console | None = None
+) -> None:
+    """Write one row per dropped sample to a Parquet file, atomically. Tasks decide the rows of a large store.
+
+    Raises:
+        UndecidedError: A rule cannot be decided for a row.
+    """
+    require_writable("--decisions", file)
+    _ = decided.summary  # raises if a rule cannot be decided
+    jobs = command_jobs(decided.asked.pinned.store, "rules", engine, console)
+    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        with (
+            jobs.folder("rules") as steps,
+            pq.ParquetWriter(unfinished, DROPPED_SAMPLES, compression="zstd") as writer,
+        ):
+            for rows in decision_tasks(decided.asked, steps).dropped(jobs):
+                writer.write_batch(rows)
+        os.replace(unfinished, file)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def decisions_if_any(

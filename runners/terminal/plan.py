@@ -33,10 +33,10 @@ from winnow.runners.estimating.rates import Rates, read_rates
 from winnow.runners.estimating.recording import ingest_part
 from winnow.runners.estimating.scores import PlannedScore, planned_scores, print_needs
 from winnow.runners.estimating.tables import duration, estimate_json, print_estimate
-from winnow.runners.stages.rule_decisions import rule_decisions
+from winnow.runners.stages.rule_decisions import rule_decisions, write_dropped
 from winnow.runners.stages.warming import warm_kernels
 from winnow.runners.terminal.quantities import byte_size
-from winnow.runners.terminal.rules import pinned_rules, print_rules, require_accepted, write_dropped
+from winnow.runners.terminal.rules import pinned_rules, print_rules, require_accepted
 from winnow.runners.terminal.safety_coverage import print_coverage
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json
@@ -172,7 +172,7 @@ def _rules(
         return None, None
     found = rule_decisions(recipe, plan.generation, pinned)
     if decisions is not None:
-        write_dropped(pinned, Path(decisions))
+        write_dropped(found, Path(decisions))
         register(plan.store.objects, DECISIONS, decisions, plan.generation.number)
     return found.summary, found.coverage
 

@@ -1,11 +1,9 @@
 """The effect of a recipe's rules on its store, on the terminal and in a file."""
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pyarrow.parquet as pq
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
@@ -13,7 +11,7 @@ from winnow.pipelines.dedupe.stage import generation_keys
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.rules import guards
-from winnow.pipelines.rules.deciding import DROPPED_SAMPLES, choose_representatives, decide, dropped_samples
+from winnow.pipelines.rules.deciding import choose_representatives
 from winnow.pipelines.rules.decisions import Tally
 from winnow.pipelines.rules.pinning import PinnedProgram, expected_keys, pin
 from winnow.pipelines.rules.summary import GroupEffect, RulesSummary
@@ -64,20 +62,6 @@ def pinned_rules(
     keys |= generation_keys(store, recipe, generation)
     keys |= generation_scores(store, recipe, generation, keys)
     return pin(store, generation, program, keys, recipe.file, more)
-
-
-def write_dropped(pinned: PinnedProgram, file: Path) -> None:
-    """Write one row per dropped sample to a Parquet file, atomically. The rows are decided here, shard by shard."""
-    require_writable("--decisions", file)
-    duplicates = choose_representatives(pinned)
-    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        with pq.ParquetWriter(unfinished, DROPPED_SAMPLES, compression="zstd") as writer:
-            for shard, decisions in zip(pinned.shards, decide(pinned, duplicates=duplicates), strict=True):
-                writer.write_table(dropped_samples(pinned, shard, decisions, duplicates))
-        os.replace(unfinished, file)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def pinned_if_measured(recipe: BoundRecipe | None, store: Store, generation: Generation) -> PinnedProgram | None:

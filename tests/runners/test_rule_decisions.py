@@ -6,13 +6,15 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
 from tests.pipelines.rules.counted import count_decisions
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.query.generation import require_latest_for
-from winnow.pipelines.rules.deciding import choose_representatives
+from winnow.pipelines.rules.deciding import choose_representatives, decide, dropped_samples
 from winnow.pipelines.rules.decision_tasks import decision_tasks
 from winnow.pipelines.rules.kept_decisions import find_decisions
 from winnow.pipelines.rules.summary import summarise_rules
@@ -23,7 +25,7 @@ from winnow.pipelines.store.location import open_store_at
 from winnow.runners.commands.main import main
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.engine_jobs import EngineJobs
-from winnow.runners.stages.rule_decisions import RuleDecisions, rule_decisions
+from winnow.runners.stages.rule_decisions import RuleDecisions, rule_decisions, write_dropped
 from winnow.runners.stages.stage_run import StageRun
 from winnow.runners.terminal.rules import pinned_rules
 from winnow.schemas.recipe import load_recipe
@@ -118,6 +120,24 @@ def test_what_is_kept_is_what_tasks_of_any_size_decide(
     jobs = EngineJobs(StageRun(Console(), Engine("local", 1), found.asked.pinned.store), "rules", here_bytes=-1)
     with jobs.folder("rules") as steps:
         assert find_decisions(found.asked) == decision_tasks(found.asked, steps).decided(found.asked, jobs)
+
+
+def test_dropped_samples_are_listed_as_if_all_rows_were_decided_at_once(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = asked(copy)
+    pinned = found.asked.pinned
+    duplicates = choose_representatives(pinned)
+    expected = [
+        dropped_samples(pinned, shard, decisions, duplicates)
+        for shard, decisions in zip(pinned.shards, decide(pinned, duplicates=duplicates), strict=True)
+    ]
+    for bytes_of_task in (shard_groups.TASK_BYTES, 2 * OPENING_BYTES * len(found.asked.layers)):
+        monkeypatch.setattr(shard_groups, "TASK_BYTES", bytes_of_task)
+        write_dropped(found, copy / "dropped.parquet", Engine("local", 1))
+        written = pq.read_table(copy / "dropped.parquet")
+        assert written.equals(pa.concat_tables(expected))
+        assert 0 < written["duplicate_of"].null_count < len(written)
 
 
 def test_what_is_kept_is_what_all_rows_come_to(copy: Path) -> None:

@@ -57,6 +57,9 @@ ROWS = pa.schema(
 )
 
 
+_ROWS_AT_ONCE = 1_024
+
+
 @dataclass(frozen=True, slots=True)
 class TaskFile:
     """A file, or part of one, that a task reads; `version` is from the listing when it was frozen."""
@@ -242,7 +245,8 @@ def _read(store: Store, source: str) -> _Intake:
             raise missing(store.root, layout.intake(source, number))
         number += 1
         added: dict[str, list[TaskFile]] = {}
-        for row in read_intake(store.objects, store.record, info.path).to_pylist():
+        table = read_intake(store.objects, store.record, info.path)
+        for row in (row for batch in table.to_batches(_ROWS_AT_ONCE) for row in batch.to_pylist()):
             names.add(row["task"])
             if row["retired"]:
                 retirements.update(file.part.path for file in tasks.pop(row["task"], ()))

@@ -100,6 +100,15 @@ def test_unfinished_files_are_not_listed_and_can_be_cleared(tmp_path: Path) -> N
     assert list(store.scratch().iterdir()) == []
 
 
+@pytest.mark.parametrize("prefix", ["", "a", "a.", "a/", "a/b", "a/b/", "ab/", "c/d/e", "z"])
+def test_files_are_listed_by_their_whole_paths(tmp_path: Path, prefix: str) -> None:
+    store = LocalStore(tmp_path)
+    names = ["a.b", "a/b/c", "a/b.c", "a/bc", "a/b-c/d", "a-b", "ab/c", "c/d/e/f", "c/d/e.f", "\u00e9/a", "a0"]
+    for name in names:
+        store.put(name, b"x")
+    assert [info.path for info in store.list(prefix)] == sorted(name for name in names if name.startswith(prefix))
+
+
 def test_a_failed_put_leaves_nothing(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
     store.put("taken", b"an object where a folder would have to be")
