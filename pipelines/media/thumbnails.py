@@ -25,7 +25,7 @@ from winnow.pipelines.media.references import media_sources
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import HiddenRows
-from winnow.pipelines.store.manifests import ManifestRow
+from winnow.pipelines.store.manifest_rows import ManifestRow
 from winnow.pipelines.store.tables import read_rows
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation

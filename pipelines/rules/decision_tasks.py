@@ -206,7 +206,7 @@ class DecisionTasks:
     def dropped(self, jobs: Jobs) -> Iterator[pa.RecordBatch]:
         """Decide all rows; yield those that are dropped, in order. No rule may be undecided."""
         self.choose(jobs)
-        if any([one.rows for one in over_groups(self.steps, jobs, "Dropped", self.shards, self.list_dropped, _Listed)]):
+        if any(one.rows for one in over_groups(self.steps, jobs, "Dropped", self.shards, self.list_dropped, _Listed)):
             yield from existing_parts(self.steps.objects, self.steps.scratch, _DROPPED)
 
     def _merged_sides(self, parts: Sequence[Sequence[Sides]]) -> tuple[Sides, ...]:

@@ -19,7 +19,7 @@ from winnow.pipelines.rules.decision_tasks import decision_tasks
 from winnow.pipelines.rules.kept_decisions import find_decisions
 from winnow.pipelines.rules.summary import summarise_rules
 from winnow.pipelines.running import shard_groups
-from winnow.pipelines.running.job_tasks import OPENING_BYTES
+from winnow.pipelines.running.job_tasks import OPENING_BYTES, TASK_BYTES
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.location import open_store_at
 from winnow.runners.commands.main import main
@@ -132,7 +132,7 @@ def test_dropped_samples_are_listed_as_if_all_rows_were_decided_at_once(
         dropped_samples(pinned, shard, decisions, duplicates)
         for shard, decisions in zip(pinned.shards, decide(pinned, duplicates=duplicates), strict=True)
     ]
-    for bytes_of_task in (shard_groups.TASK_BYTES, 2 * OPENING_BYTES * len(found.asked.layers)):
+    for bytes_of_task in (TASK_BYTES, 2 * OPENING_BYTES * len(found.asked.layers)):
         monkeypatch.setattr(shard_groups, "TASK_BYTES", bytes_of_task)
         write_dropped(found, copy / "dropped.parquet", Engine("local", 1))
         written = pq.read_table(copy / "dropped.parquet")
