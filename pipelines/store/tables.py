@@ -162,7 +162,8 @@ def read_table(store: ObjectStore, path: str, columns: list[str] | None = None) 
 def read_small(store: ObjectStore, path: str) -> Iterator[pa.RecordBatch]:
     """Yields the rows of an object that is small as it is stored, such as a manifest; it is read in one request."""
     with _small(store, path) as parquet:
-        yield from parquet.iter_batches(batch_size=ROW_GROUP_ROWS // 4, use_threads=False)
+        yield from parquet.iter_batches(batch_size=ROW_GROUP_ROWS // 8, use_threads=False)
+    pa.default_memory_pool().release_unused()  # reading takes several times what is kept of the rows
 
 
 @contextmanager
