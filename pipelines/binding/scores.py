@@ -2,15 +2,17 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, cast
 
 import pyarrow as pa
 
+from winnow.filters.image.decode.stills import DECODER, DecodeLimits, require_decoders
 from winnow.filters.operators import TEXT
 from winnow.pipelines.assets import asset_digest, require_file
 from winnow.pipelines.binding.operators import BoundAssets, bind_assets, plain_config
+from winnow.pipelines.binding.sources import decode_limits
 from winnow.pipelines.query.columns import MEDIA, Column, column_of
 from winnow.pipelines.store import layout
 from winnow.schemas.errors import WinnowError
@@ -21,7 +23,7 @@ from winnow.schemas.rows.scores import SCORES, TRACES
 from winnow.schemas.rules import ColumnInfo, check_where
 from winnow.scoring.mimic.direction import chosen_parameters
 from winnow.scoring.tasks import find_task
-from winnow.scoring.tasks.protocol import IMAGE, Measure, Method, Task, TaskKind
+from winnow.scoring.tasks.protocol import IMAGE, Measure, Method, Task, TaskKind, picture_type
 
 VERSION = 1
 """The version of everything that decides the values of a trace, given the task, its weights and the rows."""
@@ -62,6 +64,7 @@ class BoundScore:
     trajectory: tuple[WeightsFile, ...]
     seed: int
     max_text_bytes: int
+    decoding: DecodeLimits  # of the pictures that the task reads
 
     @property
     def layer(self) -> str:
@@ -114,6 +117,7 @@ class BoundScore:
             "depends": list(self.kind.depends(self.config)),
             "text": [column.name for column in self.text] if TEXT in reads else [],
             "max_text_bytes": self.max_text_bytes,
+            **({"decoder": DECODER, **asdict(self.decoding)} if IMAGE in reads else {}),
         }
 
 
@@ -206,6 +210,7 @@ def _bind_score(recipe: Recipe, entry: ScoreEntry, known: Mapping[str, ColumnInf
         ),
         seed=recipe.store.seed,
         max_text_bytes=recipe.limits.max_text_bytes,
+        decoding=decode_limits(recipe),
     )
     for files, at in ((bound.reference, "reference.merge"), (bound.trajectory, "trajectory.weights")):
         if (same := _same_content(files)) is not None:
@@ -271,14 +276,21 @@ def check_scores(scores: tuple[BoundScore, ...]) -> None:
             else:
                 ready = task = bound.task()
                 chosen_parameters(tuple(task.initial(bound.seed)), bound.entry.parameters)
-            ready.encode(
-                pa.RecordBatch.from_pylist([], schema=bound.input_schema)
-            )  # columns of other types are refused
+            if IMAGE in ready.reads:
+                require_decoders()
+            ready.encode(_no_rows(bound.input_schema, ready.side))  # columns of other types are refused
             _LOADED.add(loaded)
         except WinnowError as error:
             problems.append(Problem(bound.entry.place, f"score.{bound.entry.name}", str(error)))
     if problems:
         raise recipe_error(problems)
+
+
+def _no_rows(schema: pa.Schema, side: int) -> pa.RecordBatch:
+    """What a task gets of no rows."""
+    if (place := schema.get_field_index(IMAGE)) >= 0:
+        schema = schema.set(place, pa.field(IMAGE, picture_type(side)))
+    return pa.RecordBatch.from_pylist([], schema=schema)
 
 
 def group_column(bound: BoundScore) -> Column | None:

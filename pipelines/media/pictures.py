@@ -26,7 +26,6 @@ __all__ = ["NOT_AN_IMAGE", "OK", "Items", "PictureSource", "Pictures", "batch_of
 
 OK = "ok"
 NOT_AN_IMAGE = "not_an_image"
-UNAVAILABLE = "unavailable"
 
 _FILE_BYTES = 8 << 20  # of files that are decoded at once, but for a larger one
 
@@ -70,6 +69,7 @@ class Pictures:
         crashed: The pictures that are not to be decoded again, and where more of them are noted.
         sides: What `decoded` will be asked for.
         keeps_files: Whether some operator asks for files, which are kept for the others then.
+        finder: Reads them again.
     """
 
     def __init__(
@@ -81,8 +81,9 @@ class Pictures:
         *,
         sides: Sequence[int | None] = (),
         keeps_files: bool = False,
+        finder: Callable[[MediaSources, str], MediaFinder] = MediaFinder,
     ) -> None:
-        self._source, self._name, self._crashed = source, name, crashed
+        self._source, self._name, self._crashed, self._finder = source, name, crashed, finder
         self._items: Sequence[dict[str, Any]] = media.flatten().to_pylist()  # a few for each row; each reads a file
         counts = media.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
         self.offsets: NDArray[np.int64] = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
@@ -118,7 +119,7 @@ class Pictures:
         found: list[int] = []
         stills: list[Still] = []
         held = 0
-        with closing(MediaFinder(self._source.media, self._name)) as finder:
+        with closing(self._finder(self._source.media, self._name)) as finder:
             for item, decoded in self._decoded(finder, items.tolist(), wanted):
                 still = decoded if side == NO_PIXELS else self._sized(item, decoded, side)
                 if found and held + still.pixels.nbytes > self._source.held_bytes:
@@ -145,15 +146,18 @@ class Pictures:
         found: list[int] = []
         contents: list[bytes] = []
         held = 0
-        with closing(MediaFinder(self._source.media, self._name)) as finder:
+        with closing(self._finder(self._source.media, self._name)) as finder:
             for item in items.tolist():
                 mime = self._items[item]["mime"] or ""
                 if not mime.startswith("image/"):
                     self._unread[item] = NOT_AN_IMAGE
                     continue
                 content = self._content(finder, item)
-                if content is None or len(content) > self._source.limits.max_bytes:
-                    self._unread[item] = UNAVAILABLE if content is None else TOO_LARGE
+                if isinstance(content, Unavailable):
+                    self._unread[item] = content.status
+                    continue
+                if len(content) > self._source.limits.max_bytes:
+                    self._unread[item] = TOO_LARGE
                     continue
                 if found and held + len(content) > self._source.held_bytes:
                     yield self._files_of(found, contents)
@@ -169,13 +173,13 @@ class Pictures:
         columns = [pa.array(mimes, pa.string()), pa.array(contents, pa.large_binary())]
         return np.array(items, np.int64), pa.RecordBatch.from_arrays(columns, schema=FILES)
 
-    def _content(self, finder: MediaFinder, item: int) -> bytes | None:
-        """An item's bytes; None if they cannot be had."""
+    def _content(self, finder: MediaFinder, item: int) -> bytes | Unavailable:
+        """An item's bytes, or why they cannot be had."""
         if item in self._files:
             return self._files[item]
         found = finder.find(self._items[item])
         if isinstance(found, Unavailable):
-            return None
+            return found
         content: bytes = found["bytes"]
         self._hashes[item] = found["sha256"]
         if len(content) <= self._left:
@@ -230,9 +234,12 @@ class Pictures:
     def _file(self, finder: MediaFinder, item: int) -> tuple[bytes, str] | None:
         """The file of an item, and its type; None, and a status, if it cannot be had or is not to be decoded."""
         mime = self._items[item]["mime"] or ""
-        content = self._content(finder, item) if mime.startswith("image/") else None
-        if content is None:
-            self.statuses[item] = UNAVAILABLE if mime.startswith("image/") else NOT_AN_IMAGE
+        if not mime.startswith("image/"):
+            self.statuses[item] = NOT_AN_IMAGE
+            return None
+        content = self._content(finder, item)
+        if isinstance(content, Unavailable):
+            self.statuses[item] = content.status
             return None
         if self._crashed is not None and self._hashes[item] in self._crashed:
             self.statuses[item] = CRASHED

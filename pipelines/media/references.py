@@ -29,6 +29,9 @@ NOT_FOUND = "no record where there was one"
 TOO_LARGE = "larger than max_body_bytes"
 UNREADABLE = "the file cannot be read"
 
+UNAVAILABLE = "unavailable"
+"""The status of a medium that cannot be read again."""
+
 _COPY_BYTES = 1 << 20
 
 
@@ -38,6 +41,7 @@ class Unavailable:
 
     file: str
     reason: str
+    status: str = UNAVAILABLE  # in layers
 
 
 @dataclass(frozen=True)

@@ -1,28 +1,32 @@
-"""Task inputs that no column holds: the bytes of images, read again from where they were found.
+"""Task inputs that no column holds: the first picture of each row, decoded as it is for operators, in squares.
 
-An image that has changed, is too large, or whose record or single file is missing or unreadable is marked permanently
-in its row. If the whole root is missing or empty, as when a disk is not
-mounted, the task fails, as it does for any other temporary error, and is retried: its rows must not say that they
-have no image.
+A picture that has changed, cannot be decoded under the recipe's limits, or whose record or single file is missing is
+marked permanently in its row. If the whole root is missing or empty, as when a disk is not mounted, the task fails, as
+it does for any other temporary error, and is retried: its rows must not say that they have no picture.
 """
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from winnow.filters.image.decode.batches import pixels_of
+from winnow.filters.models.pictures.framing import Framing, framed
+from winnow.pipelines.media.pictures import OK, Pictures, PictureSource
 from winnow.pipelines.media.references import MediaFinder, MediaSources, Unavailable
+from winnow.pipelines.running.ledger.crashes import CrashedPictures
+from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.errors import StageError
-from winnow.scoring.tasks.protocol import IMAGE_MISSING, UNREADABLE
+from winnow.scoring.tasks.protocol import IMAGE_MISSING, UNREADABLE, picture_type
 
-ROWS = 256  # rows whose images are held at once
-BYTES = 16 << 20  # their total bytes; a larger image is held alone
+ROWS = 256  # rows whose pictures are held at once
+DECODED = 64 << 20  # bytes of their squares; a larger one is held alone
 
 _NOT_THERE: Final = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
 """Permanent failures; any other error may pass."""
@@ -30,58 +34,74 @@ _NOT_THERE: Final = (FileNotFoundError, IsADirectoryError, NotADirectoryError, P
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """The bytes of the first image of consecutive rows."""
+    """The first picture of consecutive rows."""
 
     rows: slice
-    bytes: pa.Array  # null if the row has no image, or it is unavailable
-    gone: NDArray[np.object_]  # the reason if an image is permanently unavailable, else None
+    squares: pa.Array  # `winnow.scoring.tasks.protocol.picture_type`; null if the row has none that can be decoded
+    statuses: NDArray[np.object_]  # why a picture is not there, else None
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Where images are read; None if no task needs them. Picklable."""
+    """Where pictures are read; None if no task needs them. Picklable."""
 
-    media: MediaSources | None
+    pictures: PictureSource | None
+    crashed: CrashedPictures | None = None
 
-    def images(self, media: pa.Array, source: str, max_rows: int = ROWS, max_bytes: int = BYTES) -> Iterator[Images]:
-        """Yields each row's first image, some rows at a time.
+    def in_store(self, objects: ObjectStore) -> "Inputs":
+        """The same, with the pictures of a store that killed whatever decoded them, which are not decoded again."""
+        return self if self.pictures is None else replace(self, crashed=CrashedPictures(objects))
+
+    def images(self, media: pa.ListArray, source: str, side: int, max_rows: int = ROWS) -> Iterator[Images]:
+        """Yields each row's first picture, some rows at a time.
 
         Args:
-            media: The references of a source's rows.
+            media: The media of a source's rows.
             source: The source.
-            max_rows: The most rows at once.
-            max_bytes: The most bytes of images at once, except for a single larger one.
+            side: The pixels per side of the squares.
+            max_rows: The most rows at once; fewer if their squares would take more than `DECODED`.
 
         Raises:
             StageError: A file cannot be reached.
         """
-        assert self.media is not None
-        found: list[bytes | None] = []
-        gone: list[str | None] = []
-        held = first = 0
+        step = max(1, min(max_rows, DECODED // picture_type(side).byte_width))
+        for first in range(0, len(media), step):
+            some = media.slice(first, step)
+            yield Images(slice(first, first + len(some)), *self._decoded(some, source, side))
 
-        def images() -> Images:
-            why = np.array(gone, np.object_)
-            return Images(slice(first, first + len(found)), pa.array(found, pa.large_binary()), why)
+    def _decoded(self, media: pa.ListArray, source: str, side: int) -> tuple[pa.Array, NDArray[np.object_]]:
+        assert self.pictures is not None
+        framing = Framing(side, "stretch")
+        wanted = framing.decoded_side
+        pictures = Pictures(self.pictures, source, media, self.crashed, sides=(wanted,), finder=_RequiredMedia)
+        items = _first_images(media, pictures.offsets)
+        rows = np.flatnonzero(items >= 0)
+        items = items[rows]
+        squares = np.zeros((len(media), side, side, 3), np.uint8)
+        statuses = np.full(len(media), None, np.object_)
+        for numbers, batch in pictures.batches(items, wanted):
+            places = rows[np.searchsorted(items, numbers)]
+            for row, pixels in zip(places.tolist(), pixels_of(batch), strict=True):  # a picture each
+                squares[row] = framed(pixels, framing)
+        statuses[rows] = [pictures.statuses[item] for item in items.tolist()]
+        there = statuses == OK
+        statuses[there] = None
+        valid = pa.array(there).buffers()[1]
+        held = [valid, pa.py_buffer(squares.reshape(-1))]
+        return pa.Array.from_buffers(picture_type(side), len(media), held), statuses
 
-        with closing(_ImageFinder(self.media, source)) as finder:
-            for referred in media:  # each reads a file
-                medium = next((one for one in referred.as_py() or () if (one["mime"] or "").startswith("image/")), None)
-                said = None if medium is None else finder.bytes_of(medium)
-                raw, why = (None, said) if isinstance(said, str) else (said, None)
-                size = len(raw or b"")
-                if found and (len(found) == max_rows or held + size > max_bytes):
-                    yield images()
-                    held, first, found, gone = 0, first + len(found), [], []
-                found.append(raw)
-                gone.append(why)
-                held += size
-        if found:
-            yield images()
+
+def _first_images(media: pa.ListArray, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The number of each row's first item that is a picture; -1 if there is none."""
+    mimes = pc.struct_field(media.flatten(), "mime")
+    is_image = pc.fill_null(pc.starts_with(mimes, "image/"), False).to_numpy(zero_copy_only=False)
+    images = np.append(np.flatnonzero(is_image), offsets[-1])
+    nearest = images[np.searchsorted(images, offsets[:-1])]
+    return np.where(nearest < offsets[1:], nearest, -1).astype(np.int64)
 
 
-class _ImageFinder(MediaFinder):
-    """Finds images or reports them permanently unavailable; raises StageError for temporary failures."""
+class _RequiredMedia(MediaFinder):
+    """Finds pictures, or says why one is permanently unavailable; raises StageError for temporary failures."""
 
     def __init__(self, media: MediaSources, source: str) -> None:
         super().__init__(media, source)
@@ -91,12 +111,12 @@ class _ImageFinder(MediaFinder):
         self._root = media.roots.get(source, "") if bound is None else bound.objects.root
         self._reachable = False
 
-    def bytes_of(self, medium: Mapping[str, Any]) -> bytes | str:
-        """An image, or why it is permanently unavailable."""
-        found = self.find(medium)
-        if not isinstance(found, Unavailable):
-            raw: bytes = found["bytes"]
-            return raw
+    def find(self, medium: Mapping[str, Any]) -> dict[str, Any] | Unavailable:
+        """A picture, or why it is permanently unavailable."""
+        found = super().find(medium)
+        return replace(found, status=self._status(found)) if isinstance(found, Unavailable) else found
+
+    def _status(self, found: Unavailable) -> str:
         if self._gone is None:  # only the record is missing: its file is there
             return UNREADABLE
         if self._failure is None or isinstance(self._failure, _NOT_THERE):

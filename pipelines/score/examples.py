@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.binding.scores import BoundScore, Condition
-from winnow.pipelines.media.score_inputs import BYTES, ROWS, Inputs
+from winnow.pipelines.media.score_inputs import Inputs
 from winnow.pipelines.query.columns import MEDIA, Column, read_aligned
 from winnow.pipelines.query.conditions import selected_rows
 from winnow.pipelines.query.picked_rows import read_picked
@@ -32,7 +32,6 @@ LEFT_OUT = "left_out"  # a row that has killed workers
 
 _ROWS = 8192
 _TEXT_BYTES = 16 << 20  # of the texts that are encoded at once; a larger text is encoded alone
-DECODED = 64 << 20  # bytes of pixels at once
 _ID = Column(layout.SAMPLES, "id")
 _PLACE = tuple(Column(layout.SAMPLES, leaf) for leaf in ("source.path", "source.offset", "source.member"))
 
@@ -77,7 +76,7 @@ def collect_examples(
         condition: Selects the rows.
         purpose: Part of the hashes' key.
         max_samples: The number of rows to take, with the smallest hashes.
-        inputs: Reads images for tasks that need them.
+        inputs: Reads pictures for tasks that need them.
         max_bytes: The most memory that all examples may take while they are collected and sorted.
 
     Raises:
@@ -92,6 +91,7 @@ def collect_examples(
     if len(orders) > max_samples:
         chosen = np.argpartition(orders, max_samples - 1)[:max_samples]
         orders, of_shards, rows = orders[chosen], of_shards[chosen], rows[chosen]
+    inputs = inputs.in_store(store.objects)
     buffer = ExampleBuffer(task, len(orders), max_bytes)
     excluded: dict[str, int] = {LEFT_OUT: poison_count} if poison_count else {}
     for number, shard in enumerate(shards):
@@ -182,7 +182,7 @@ def _encode_rows(
 def encoded_rows(
     task: Task | Measure, bound: BoundScore, read: Mapping[str, pa.Array], inputs: Inputs, source: str
 ) -> Iterator[tuple[slice, Encoded]]:
-    """Yield rows as examples, in order: as many at once as fit in the limits for texts and images.
+    """Yield rows as examples, in order: as many at once as fit in the limits for texts and pictures.
 
     Raises:
         StageError: A file with an image cannot be reached.
@@ -192,14 +192,13 @@ def encoded_rows(
         for rows in _text_slices(batch):
             yield rows, task.encode(batch.slice(rows.start, rows.stop - rows.start))
         return
-    max_rows = max(1, min(ROWS, DECODED // max(1, task.example_bytes)))
-    for images in inputs.images(read[MEDIA.name], source, max_rows, BYTES):
+    for images in inputs.images(read[MEDIA.name], source, task.side):
         rows = images.rows
         some = {name: column.slice(rows.start, rows.stop - rows.start) for name, column in read.items()}
-        encoded = task.encode(_task_batch(task, bound, some, images.bytes))
-        # The task sees a null in both cases.
-        missing = np.array([why is not None for why in images.gone], np.bool_)
-        status = np.where(missing & (encoded.status == NO_INPUT), images.gone, encoded.status)
+        encoded = task.encode(_task_batch(task, bound, some, images.squares))
+        # The task sees a null where there is no picture, and where one cannot be decoded.
+        refused = np.array([status is not None for status in images.statuses], np.bool_)
+        status = np.where(refused & (encoded.status == NO_INPUT), images.statuses, encoded.status)
         yield rows, replace(encoded, status=status)
 
 

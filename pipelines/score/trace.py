@@ -5,7 +5,7 @@ the order of a shard's rows, so that the values do not depend on how the shard i
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import apache_beam as beam
@@ -14,13 +14,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.pipelines.binding.scores import BoundScore
-from winnow.pipelines.media.score_inputs import Inputs
+from winnow.pipelines.media.score_inputs import DECODED, Inputs
 from winnow.pipelines.query.conditions import selected_rows
 from winnow.pipelines.running.row_layers import RowLayerTask, write_layers
 from winnow.pipelines.running.shard_rows import Part, read_parts, text_of
 from winnow.pipelines.running.worker import Heartbeats, settle
 from winnow.pipelines.score.example_buffer import bytes_of
-from winnow.pipelines.score.examples import DECODED, LEFT_OUT, encoded_rows, too_large
+from winnow.pipelines.score.examples import LEFT_OUT, encoded_rows, too_large
 from winnow.pipelines.score.weights import load_weights
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.rows.scores import trace_schema
@@ -136,6 +136,7 @@ class PendingRows:
 def trace_shard(context: TraceContext, tracer: Tracer, task: RowLayerTask, beat: Heartbeats) -> None:
     """Write and commit one shard of the layer."""
     trace = context.bound.entry.trace
+    context = replace(context, inputs=context.inputs.in_store(context.store.objects))
     schema = trace_schema(context.bound.entry.checkpoints)
     texts = [column.name for column in context.bound.text if column in context.bound.inputs]
 

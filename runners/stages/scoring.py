@@ -9,8 +9,8 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.scores import BoundScore, check_scores
 from winnow.pipelines.dedupe.stage import load_existing_layers
 from winnow.pipelines.forgetting.purging import finish_purge
-from winnow.pipelines.media.references import media_sources
 from winnow.pipelines.media.score_inputs import Inputs
+from winnow.pipelines.media.thumbnails import picture_source
 from winnow.pipelines.query.columns import MEDIA
 from winnow.pipelines.running.row_layers import load_layers
 from winnow.pipelines.score.keys import TraceLayer
@@ -172,7 +172,7 @@ def _weights_context(
 
 
 def _inputs(recipe: BoundRecipe, bound: BoundScore) -> Inputs:
-    return Inputs(media_sources(recipe.config) if MEDIA in bound.inputs else None)
+    return Inputs(picture_source(recipe.config) if MEDIA in bound.inputs else None)
 
 
 def _trace(

@@ -1,6 +1,6 @@
 """How well captions match their images: the cosine of a pair's embeddings, without reference weights.
 
-Rows have a file's bytes in `image` and a caption in another column. A pair's cosine depends only on the pair: other
+Rows have a picture in `image` and a caption in another column. A pair's cosine depends only on the pair: other
 pairs change no more than the last digits (10⁻⁵ is declared), unless an image's tenth and eleventh likeliest class tie
 that closely under `conse`. A pair whose embedding is zero or NaN has no value.
 
@@ -26,8 +26,7 @@ from winnow.scoring.torch_models.examples import Examples, Indices
 from winnow.scoring.torch_models.files import read_safetensors
 from winnow.scoring.torch_models.identity import function_identity
 from winnow.scoring.torch_models.networks import Network
-from winnow.scoring.torch_models.packages import required_package, versions
-from winnow.scoring.torch_models.pictures import LARGEST
+from winnow.scoring.torch_models.packages import versions
 from winnow.scoring.torch_models.running import Running, exclusive_torch
 from winnow.scoring.torch_models.tokens import BYTES, Tokenizer, tokenizer_of
 from winnow.scoring.torch_models.weights import check_weights
@@ -58,7 +57,6 @@ class AlignmentConfig:
     deviation: Annotated[float, Between(1e-6, 1e6)] = 0.5  # as task pairs: divisor after subtracting the mean
     max_tokens: Annotated[int, Between(2, 65_536)] = 77  # CLIP's, with `start` and `end`
     longer: Literal["cut", "refuse"] = "cut"  # as CLIP's implementations do on request
-    max_pixels: Annotated[int, Between(1, LARGEST)] = 32 << 20  # winnow's: 128 MiB decoded, most cameras' photographs
     max_bytes: Annotated[int, Between(1, 1 << 26)] = 65_536  # as text.safety_model: read of each text
     running: Running = field(default_factory=Running)  # where it computes
 
@@ -87,12 +85,12 @@ class Alignment:
         return self._pairs.reads
 
     @property
-    def example_bytes(self) -> int:
-        """The size of one example's pixels."""
-        return self._pairs.example_bytes
+    def side(self) -> int:
+        """The pixels per side of the pictures that it reads."""
+        return self._pairs.side
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
-        """Rows with an image that can be decoded and a caption."""
+        """Rows with a picture and a caption."""
         return self._pairs.encode(rows)
 
     def joined(self, parts: Sequence[Examples]) -> Examples:
@@ -150,7 +148,6 @@ class Alignment:
 
 def _load(config: AlignmentConfig, files: Files) -> Alignment:
     config.running.ready(NAME)
-    required_package(NAME, "PIL")
     if config.encoders == CONSE:
         return _conse(config, files)
     if ":" not in config.encoders:
@@ -194,7 +191,6 @@ def _reading(config: AlignmentConfig, encoders: str) -> PairsConfig:
         size=efficientnet.SIDE if own else config.size,
         mean=efficientnet.MEAN if own else config.mean,
         deviation=efficientnet.DEVIATION if own else config.deviation,
-        max_pixels=config.max_pixels,
         max_tokens=minilm.TOKENS if own else config.max_tokens,
         longer=config.longer,
         max_bytes=config.max_bytes,
@@ -214,13 +210,13 @@ def _files(config: AlignmentConfig) -> tuple[str, ...]:
 
 def _depends(config: AlignmentConfig) -> tuple[str, ...]:
     bare = config.encoders != CONSE and config.tokenizer == BYTES
-    packages = ("torch", "pillow") if bare else ("torch", "pillow", "tokenizers")
+    packages = ("torch",) if bare else ("torch", "tokenizers")
     return (*versions(*packages), *(() if config.encoders == CONSE else function_identity(config.encoders)))
 
 
 TASK = TaskKind(
     name=NAME,
-    version=1,
+    version=2,
     summary="Images with captions: the cosine of a pair under two encoders.",
     config=AlignmentConfig,
     load=_load,

@@ -1,6 +1,6 @@
 """Task `image_classifier`: the cross-entropy of each image's label under a network that reads pixels.
 
-Rows give the bytes of a file in `image` and a label in another column. The network is one of the small ones here, or a
+Rows give a picture in `image` and a label in another column. The network is one of the small ones here, or a
 PyTorch module that a function of the user's makes, from images × 3 × height × width to images × classes.
 """
 
@@ -20,8 +20,8 @@ from winnow.scoring.torch_models.blocks import Size
 from winnow.scoring.torch_models.examples import Examples
 from winnow.scoring.torch_models.identity import function_identity
 from winnow.scoring.torch_models.networks import Network, network_of, output_shape
-from winnow.scoring.torch_models.packages import required_package, versions
-from winnow.scoring.torch_models.pictures import LARGEST, pixels_bytes, pixels_of
+from winnow.scoring.torch_models.packages import versions
+from winnow.scoring.torch_models.pictures import squares_of
 from winnow.scoring.torch_models.running import Running, at_least_float32, kind_of
 from winnow.scoring.torch_models.vision import convolutions, no_image, normalised, patches
 
@@ -46,7 +46,6 @@ class ImageClassifierConfig:
     patch: Annotated[int, Between(1, 512)] = 16  # the paper's ViT-B/16: pixels per side, of `patches`
     mean: Annotated[float, Between(-1e6, 1e6)] = 0.5  # the paper's: subtracted from each colour of 0 to 1
     deviation: Annotated[float, Between(1e-6, 1e6)] = 0.5  # the paper's: divisor after subtracting the mean
-    max_pixels: Annotated[int, Between(1, LARGEST)] = 32 << 20  # winnow's: 128 MiB decoded, most cameras' photographs
     running: Running = field(default_factory=Running)  # where it computes
 
 
@@ -65,14 +64,14 @@ class ImageClassifier(TorchTask):
         return _reads(self._config)
 
     @property
-    def example_bytes(self) -> int:
-        """The size of one example's pixels."""
-        return pixels_bytes(self._config.size)
+    def side(self) -> int:
+        """The pixels per side of the pictures that it reads."""
+        return self._config.size
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
-        """Read rows with a known label and an image that can be decoded."""
+        """Read rows with a known label and a picture."""
         numbers, reasons = numbered_labels(rows[self._config.label], self._config, NAME)
-        status, pixels = pixels_of(rows[IMAGE], reasons == OK, self._config.size, self._config.max_pixels)
+        status, pixels = squares_of(rows[IMAGE], reasons == OK, self._config.size)
         status = np.where(status == OK, reasons, status)
         numbers = numbers[status == OK]
         examples = Examples(len(numbers), pixels=pixels, labels=numbers)
@@ -101,7 +100,6 @@ def _reads(config: ImageClassifierConfig) -> tuple[str, ...]:
 
 def _load(config: ImageClassifierConfig, _files: Files) -> ImageClassifier:
     config.running.ready(NAME)
-    required_package(NAME, "PIL")
     if problems := label_problems(config):
         raise ScoreError(f"task {NAME}: {problems[0]}")
     return ImageClassifier(config, _network(config))
@@ -123,12 +121,12 @@ def _network(config: ImageClassifierConfig) -> Network:
 
 
 def _depends(config: ImageClassifierConfig) -> tuple[str, ...]:
-    return (*versions("torch", "pillow"), *function_identity(config.architecture))
+    return (*versions("torch"), *function_identity(config.architecture))
 
 
 TASK = TaskKind(
     name=NAME,
-    version=1,
+    version=2,
     summary="Images with labels: the cross-entropy under a network that reads pixels.",
     config=ImageClassifierConfig,
     load=_load,

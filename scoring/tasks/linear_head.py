@@ -7,7 +7,7 @@ or image by a frozen network.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.schemas.errors import ScoreError
-from winnow.schemas.recipe.checks import Between
 from winnow.scoring.linear.features import Features, joined, rows_of
 from winnow.scoring.linear.hashed import Hashing, hashed_texts
 from winnow.scoring.linear.head import HeadScorer, head_losses, head_shapes, initial_head
@@ -41,7 +40,6 @@ from winnow.scoring.tasks.protocol import (
 )
 from winnow.scoring.torch_models.frozen import KINDS, Encoder, Limits, encoder
 from winnow.scoring.torch_models.packages import versions
-from winnow.scoring.torch_models.pictures import LARGEST
 from winnow.scoring.torch_models.running import Running
 
 NAME = "linear_head"
@@ -74,7 +72,6 @@ class LinearHeadConfig:
     characters: tuple[int, ...] = (3, 4)  # hashed: the shortest and the longest sequence
     max_bytes: int = 4096  # hashed, minilm: read from each text's beginning
     longer: Literal["cut", "refuse"] = "cut"  # minilm: a text of more than 256 tokens, or more than max_bytes
-    max_pixels: Annotated[int, Between(1, LARGEST)] = 32 << 20  # efficientnet: as the other tasks on images
     running: Running = field(default_factory=Running)  # minilm, efficientnet: where they compute
 
 
@@ -99,7 +96,6 @@ class LinearHead:
     """The task with one configuration; the encoder is set if it computes the features."""
 
     batch_size = 0
-    example_bytes = 0
 
     def __init__(self, config: LinearHeadConfig, encode: Encoder | None = None) -> None:
         _require(config)
@@ -114,6 +110,11 @@ class LinearHead:
     def reads(self) -> tuple[str, ...]:
         """The text, the image, or the column of features, and the label."""
         return _reads(self._config)
+
+    @property
+    def side(self) -> int:
+        """The pixels per side of the pictures that the encoder reads."""
+        return KINDS[self._config.features].side if self._config.features in KINDS else 0
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         """Read the features and labels of rows that have both."""
@@ -256,7 +257,7 @@ def _load(config: LinearHeadConfig, files: Files) -> LinearHead:
     if config.features == "hashed" or config.features == "columns":
         return LinearHead(config)
     _require(config)  # before any file is read
-    limits = Limits(config.max_bytes, config.max_pixels, config.longer == "cut")
+    limits = Limits(config.max_bytes, config.longer == "cut")
     return LinearHead(config, encoder(NAME, config.features, files, limits, config.running))
 
 

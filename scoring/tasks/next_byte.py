@@ -51,7 +51,7 @@ class NextByte:
     """The task with one configuration."""
 
     batch_size = 0
-    example_bytes = 0
+    side = 0
     reads = (TEXT,)
 
     def __init__(self, config: NextByteConfig) -> None:

@@ -1,6 +1,6 @@
 """Task `pairs`: the contrastive loss of images with captions under two encoders.
 
-Rows give the bytes of a file in `image` and a caption in another column. The loss of a pair is the mean of two
+Rows give a picture in `image` and a caption in another column. The loss of a pair is the mean of two
 cross-entropies over its batch, of its caption among all captions given its image and the other way round, as CLIP is
 trained (arXiv 2103.00020). So it depends on the batch, which is defined: rows in the given order, `batch` at a time,
 on any worker. The remaining rows form a smaller batch; a single row has no loss.
@@ -34,9 +34,9 @@ from winnow.scoring.torch_models.blocks import Size
 from winnow.scoring.torch_models.examples import Examples, Indices, Ragged
 from winnow.scoring.torch_models.identity import function_identity
 from winnow.scoring.torch_models.networks import Network, network_of, output_shape
-from winnow.scoring.torch_models.packages import required_package, versions
+from winnow.scoring.torch_models.packages import versions
 from winnow.scoring.torch_models.pair_towers import IMAGE_TOWER, SCALE, TEXT_TOWER, towers
-from winnow.scoring.torch_models.pictures import LARGEST, pixels_bytes, pixels_of, require_room
+from winnow.scoring.torch_models.pictures import require_room, squares_of
 from winnow.scoring.torch_models.running import Running, at_least_float32, kind_of
 from winnow.scoring.torch_models.tokens import (
     BYTES,
@@ -74,7 +74,6 @@ class PairsConfig:
     patch: Annotated[int, Between(1, 512)] = 32  # CLIP's ViT-B/32: pixels a side, of the small ones
     mean: Annotated[float, Between(-1e6, 1e6)] = 0.5  # the paper's: subtracted from each colour of 0 to 1
     deviation: Annotated[float, Between(1e-6, 1e6)] = 0.5  # the paper's: divisor after subtracting the mean
-    max_pixels: Annotated[int, Between(1, LARGEST)] = 32 << 20  # winnow's: 128 MiB decoded, most cameras' photographs
     max_tokens: Annotated[int, Between(2, 65_536)] = 77  # CLIP's, with `start` and `end`
     longer: Literal["cut", "refuse"] = "cut"  # as CLIP's implementations do on request
     max_bytes: Annotated[int, Between(1, 1 << 26)] = 65_536  # as text.safety_model: read of each text
@@ -105,15 +104,15 @@ class Pairs(TorchTask):
         return _reads(self._config)
 
     @property
-    def example_bytes(self) -> int:
-        """The size of one example's pixels."""
-        return pixels_bytes(self._config.size)
+    def side(self) -> int:
+        """The pixels per side of the pictures that it reads."""
+        return self._config.size
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
-        """Read rows with a caption and an image that can be decoded."""
+        """Read rows with a caption and a picture."""
         captions, reasons = self._tokens(captions_of(rows[self._config.caption], self._config.caption))
         wanted = np.array([reason == OK for reason in reasons], bool)
-        status, pixels = pixels_of(rows[IMAGE], wanted, self._config.size, self._config.max_pixels)
+        status, pixels = squares_of(rows[IMAGE], wanted, self._config.size)
         status = np.where((status == OK) & ~wanted, np.array(reasons, object), status)
         tokens = Ragged.of([captions[int(place)] for place in np.flatnonzero(status == OK)])
         return Encoded(status, Examples(len(pixels), pixels, tokens), len(pixels))
@@ -226,7 +225,6 @@ def _pointing(said: "Tensor") -> "Tensor":
 def _load(config: PairsConfig, files: Files) -> Pairs:
     _check_batch(config)
     config.running.ready(NAME)
-    required_package(NAME, "PIL")
     path = config.tokenizer if config.tokenizer == BYTES else files.path(config.tokenizer)
     tokenizer = tokenizer_of(NAME, path)
     return Pairs(config, pair_network(config, tokenizer.size), tokenizer)
@@ -271,13 +269,13 @@ def _files(config: PairsConfig) -> tuple[str, ...]:
 
 
 def _depends(config: PairsConfig) -> tuple[str, ...]:
-    packages = ("torch", "pillow", *tokenizer_packages(config.tokenizer))
+    packages = ("torch", *tokenizer_packages(config.tokenizer))
     return (*versions(*packages), *function_identity(config.architecture))
 
 
 TASK = TaskKind(
     name=NAME,
-    version=1,
+    version=2,
     summary="Images with captions: the contrastive loss of a declared batch under two encoders.",
     config=PairsConfig,
     load=_load,

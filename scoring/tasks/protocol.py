@@ -26,19 +26,27 @@ Method: TypeAlias = Literal["uniform", "mimic", "grand", "rho"]
 reference's."""
 
 TEXT, IMAGE = "text", "image"
-"""The names of two special inputs: the text that the recipe selects, and the bytes of a row's first image."""
+"""The names of two special inputs: the text that the recipe selects, and a row's first picture as `picture_type`."""
 
 OK = "ok"
 NO_LABEL = "no_label"  # the label's column is null
 UNKNOWN_LABEL = "unknown_label"  # a label that the task does not list
 NO_INPUT = "no_input"  # no text or no image
-UNREADABLE = "unreadable"  # an image that cannot be decoded, or is too large
+UNREADABLE = "unreadable"  # a text or list that the task cannot take, or an image that has changed
 IMAGE_MISSING = "image_missing"  # an image whose file no longer exists or cannot be read
 TOO_LONG = "too_long"  # more tokens than the model reads, if the task does not cut
 NOT_FINITE = "not_finite"  # the loss or the score is NaN or infinite
 ALONE = "alone"  # the only row of a batch whose losses depend on each other
 REASONS = (NO_LABEL, UNKNOWN_LABEL, NO_INPUT, UNREADABLE, IMAGE_MISSING, TOO_LONG, NOT_FINITE, ALONE)
-"""Why a row has no score, besides the stage's own statuses."""
+"""Why a row has no score, besides the stage's own statuses and those of pictures that cannot be decoded."""
+
+
+_COLOURS = 3  # red, green and blue, a byte each
+
+
+def picture_type(side: int) -> pa.FixedSizeBinaryType:
+    """Pictures of this many pixels per side, stretched to it: rows of red, green and blue; null where there is none."""
+    return pa.binary(side * side * _COLOURS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +113,11 @@ class Task(Protocol):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The columns that `encode` needs: `text`, `image` (bytes of a file), or dotted columns of the store."""
+        """The columns that `encode` needs: `text`, `image`, or dotted columns of the store."""
 
     @property
-    def example_bytes(self) -> int:
-        """The size of one example's pixels, if the task reads images; else 0."""
+    def side(self) -> int:
+        """The pixels per side of the pictures that it reads; 0 if it reads none."""
 
     @property
     def batch_size(self) -> int:
@@ -169,8 +177,8 @@ class Measure(Protocol):
         """The columns that `encode` needs, as for a task."""
 
     @property
-    def example_bytes(self) -> int:
-        """The size of one example's pixels, if the task reads images; else 0."""
+    def side(self) -> int:
+        """The pixels per side of the pictures that it reads; 0 if it reads none."""
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         """Convert rows with the columns of `reads` to examples."""

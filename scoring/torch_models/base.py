@@ -83,8 +83,8 @@ class TorchTask(ABC):
         return self._batch_size
 
     @property
-    def example_bytes(self) -> int:
-        """The size of one example's pixels."""
+    def side(self) -> int:
+        """The pixels per side of the pictures that it reads; 0 if it reads none."""
         return 0
 
     def joined(self, parts: Sequence[Examples]) -> Examples:

@@ -19,8 +19,7 @@ from winnow.scoring.torch_models import conse, efficientnet, minilm
 from winnow.scoring.torch_models.examples import Ragged
 from winnow.scoring.torch_models.files import read_checkpoint, read_safetensors
 from winnow.scoring.torch_models.networks import Network, Parameters
-from winnow.scoring.torch_models.packages import required_package
-from winnow.scoring.torch_models.pictures import pixels_of
+from winnow.scoring.torch_models.pictures import squares_of
 from winnow.scoring.torch_models.running import Running, exclusive_torch, kind_of
 from winnow.scoring.torch_models.tokens import cut_to, tokenizer_of
 from winnow.scoring.torch_models.vision import normalised
@@ -46,20 +45,20 @@ class Kind:
     width: int
     assets: tuple[Asset, ...]
     packages: tuple[str, ...]
+    side: int = 0  # pixels per side of the pictures that it reads
 
 
 KINDS: Final[Mapping[str, Kind]] = {
     "minilm": Kind(TEXT, minilm.WIDTH, (minilm.WEIGHTS, minilm.TOKENIZER), ("torch", "tokenizers")),
-    "efficientnet": Kind(IMAGE, efficientnet.POOLED, (efficientnet.WEIGHTS,), ("torch", "pillow")),
+    "efficientnet": Kind(IMAGE, efficientnet.POOLED, (efficientnet.WEIGHTS,), ("torch",), efficientnet.SIDE),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits on what is read of a row."""
+    """Limits on what is read of a text."""
 
-    max_bytes: int  # of a text
-    max_pixels: int  # of an image, as its header declares them
+    max_bytes: int
     cuts: bool  # whether a text that is too long is cut instead of rejected
 
 
@@ -73,7 +72,7 @@ class Encoder(Protocol):
 def encoder(task: str, name: Name, files: Files, limits: Limits, running: Running) -> Encoder:
     """Load an encoder; ScoreError if a package or file is missing, or a file is not the expected one."""
     running.ready(task)
-    return _Texts(task, files, limits, running) if name == "minilm" else _Images(task, files, limits, running)
+    return _Texts(task, files, limits, running) if name == "minilm" else _Images(files, running)
 
 
 class _Frozen:
@@ -142,9 +141,7 @@ class _Texts:
 class _Images:
     """EfficientNet-lite0's last features, averaged over positions."""
 
-    def __init__(self, task: str, files: Files, limits: Limits, running: Running) -> None:
-        required_package(task, "PIL")
-        self._limits = limits
+    def __init__(self, files: Files, running: Running) -> None:
         path = files.path(conse.CLASSIFIER)
         network = conse.frozen_network(_pooled, efficientnet.shapes())
         self._network = _Frozen(network, conse.named("", read_checkpoint(path)), running, path)
@@ -154,7 +151,7 @@ class _Images:
         for start in range(0, len(status), _IMAGES):
             here = slice(start, start + _IMAGES)
             wanted = status[here] == OK
-            said, pixels = pixels_of(column[here], wanted, efficientnet.SIDE, self._limits.max_pixels)
+            said, pixels = squares_of(column[here], wanted, efficientnet.SIDE)
             status[here] = np.where(wanted, said, status[here])
             if len(pixels):
                 found[start + np.flatnonzero(status[here] == OK)] = self._network(pixels)

@@ -1,4 +1,4 @@
-"""Images for tasks: a bounded number at once, and a row says that it has none only where that is so."""
+"""Pictures for tasks: decoded as for operators, a bounded number at once, and each row says why it has none."""
 
 import json
 import os
@@ -6,28 +6,29 @@ import shutil
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from io import BytesIO
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
+from PIL import Image
 from rich.console import Console
 
-from tests.pipelines.export.test_media import png
 from winnow.pipelines.binding import scores as binding
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.scores import BoundScore, Condition, check_scores
-from winnow.pipelines.media.references import media_sources
-from winnow.pipelines.media.score_inputs import BYTES, ROWS, Inputs
+from winnow.pipelines.media.score_inputs import DECODED, ROWS, Inputs
+from winnow.pipelines.media.thumbnails import picture_source
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.running.ledger.strikes import STRIKES, Mark, Position, put_strikes
 from winnow.pipelines.running.row_layers import RowLayerTask
 from winnow.pipelines.running.worker import Heartbeats
 from winnow.pipelines.score.example_buffer import bytes_of
-from winnow.pipelines.score.examples import DECODED, Collected, ScoredShard, collect_examples, encoded_rows
+from winnow.pipelines.score.examples import Collected, ScoredShard, collect_examples, encoded_rows
 from winnow.pipelines.score.trace import MeasureTracer, TraceContext, trace_shard
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.location import open_store_at
@@ -35,7 +36,18 @@ from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.store_stages import ingest
 from winnow.schemas.errors import ScoreError, StageError
 from winnow.schemas.recipe import Recipe, load_recipe
-from winnow.scoring.tasks.protocol import IMAGE, NO_INPUT, OK, TEXT, Encoded, Files, Floats, Task, TaskKind
+from winnow.scoring.tasks.protocol import (
+    IMAGE,
+    NO_INPUT,
+    OK,
+    TEXT,
+    Encoded,
+    Files,
+    Floats,
+    Task,
+    TaskKind,
+    picture_type,
+)
 
 RECIPE = """
 version: 1
@@ -44,10 +56,11 @@ sources:
   crawl: {root: pictures, files: ["*.png"], class: web}
   pages: {root: pages, files: ["*.jsonl"], class: web, key: id}
 score:
-  size: {task: size}
+  numbered: {task: numbered}
 """
-SMALL, LARGE = 300, 20  # how many images
+COUNT = 300  # pictures
 MIB = 1 << 20
+SIDE = 8
 
 
 @dataclass(frozen=True)
@@ -56,46 +69,50 @@ class NoConfig:
 
 
 @dataclass(frozen=True)
-class Sizes:
-    """How long each image's file is."""
+class Numbers:
+    """A number for each example."""
 
-    lengths: NDArray[np.int64]
+    numbers: NDArray[np.int64]
 
 
 @dataclass
-class Size:
-    """Measures the bytes of an image."""
+class Numbered:
+    """Measures which number's colour a picture has."""
 
     reads: tuple[str, ...] = (IMAGE,)
     batch_size: int = 0
-    example_bytes: int = 0
-    calls: list[tuple[int, int]] = field(default_factory=list)  # rows and bytes that were read at once
+    side: int = SIDE
+    calls: list[int] = field(default_factory=list)  # rows that were read at once
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
-        lengths = np.array([len(one or b"") for one in rows[IMAGE].to_pylist()], np.int64)
-        self.calls.append((len(lengths), int(lengths.sum())))
-        good = lengths > 0
-        return Encoded(np.where(good, OK, NO_INPUT).astype(object), Sizes(lengths[good]), int(good.sum()))
+        assert rows[IMAGE].type == picture_type(self.side)
+        return self.examples([None if one is None else one[0] + 256 * one[1] for one in rows[IMAGE].to_pylist()])
 
-    def joined(self, parts: Sequence[Sizes]) -> Sizes:
-        return Sizes(np.concatenate([part.lengths for part in parts]))
+    def examples(self, numbers: Sequence[int | None]) -> Encoded:
+        self.calls.append(len(numbers))
+        found = Numbers(np.array([one for one in numbers if one is not None], np.int64))
+        status = np.array([NO_INPUT if one is None else OK for one in numbers], object)
+        return Encoded(status, found, len(found.numbers))
 
-    def chosen(self, examples: Sizes, which: NDArray[np.int64]) -> Sizes:
-        return Sizes(examples.lengths[which])
+    def joined(self, parts: Sequence[Numbers]) -> Numbers:
+        return Numbers(np.concatenate([part.numbers for part in parts]))
 
-    def values(self, examples: Sizes) -> Floats:
-        return examples.lengths.astype(float)
+    def chosen(self, examples: Numbers, which: NDArray[np.int64]) -> Numbers:
+        return Numbers(examples.numbers[which])
+
+    def values(self, examples: Numbers) -> Floats:
+        return examples.numbers.astype(float)
 
 
-def load(_config: NoConfig, _files: Files) -> Size:
-    return Size()
+def load(_config: NoConfig, _files: Files) -> Numbered:
+    return Numbered()
 
 
 def reads(_config: NoConfig) -> tuple[str, ...]:
     return (IMAGE,)
 
 
-SIZE = TaskKind("size", 1, "the bytes of an image", NoConfig, load, reads, measures=True)
+NUMBERED = TaskKind("numbered", 1, "the number of a picture", NoConfig, load, reads, measures=True)
 
 
 @pytest.fixture(scope="module")
@@ -103,23 +120,24 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whole")
     (folder / "pictures").mkdir()
     (folder / "pages").mkdir()
-    for number in range(SMALL):
+    for number in range(COUNT):
         (folder / "pictures" / f"{number:03d}.png").write_bytes(picture(number))
-    for number in range(LARGE):
-        (folder / "pictures" / f"large-{number:02d}.png").write_bytes(png(number) + bytes(MIB))
     (folder / "pages" / "a.jsonl").write_text(json.dumps({"id": "1", "text": "No picture here."}) + "\n")
     (folder / "recipe.yaml").write_text(RECIPE)
     ingest(bind(load_recipe(folder / "recipe.yaml")), Engine("local", 1), Console(quiet=True))
     return folder
 
 
-def picture(number: int) -> bytes:
-    return png(number % 256) + bytes(number)
+def picture(number: int, kind: str = "PNG", **options: Any) -> bytes:
+    """A picture whose colour says its number."""
+    file = BytesIO()
+    Image.new("RGB", (12, 6), (number % 256, number // 256, 0)).save(file, kind, **options)
+    return file.getvalue()
 
 
 @pytest.fixture
 def scores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(binding, "find_task", lambda _name: SIZE)
+    monkeypatch.setattr(binding, "find_task", lambda _name: NUMBERED)
 
 
 @pytest.fixture
@@ -133,7 +151,7 @@ class Traced:
 
     statuses: dict[str, str] = field(default_factory=dict)  # by the file of the row
     values: dict[str, float | None] = field(default_factory=dict)
-    calls: list[tuple[int, int]] = field(default_factory=list)
+    calls: list[int] = field(default_factory=list)
 
     @property
     def counted(self) -> Counter[str]:
@@ -143,11 +161,11 @@ class Traced:
 def parts_of(folder: Path) -> tuple[Recipe, Store, BoundScore, Inputs]:
     recipe = load_recipe(folder / "recipe.yaml")
     (bound,) = bind(recipe).scores
-    return recipe, open_store_at(folder / "store"), bound, Inputs(media_sources(recipe))
+    return recipe, open_store_at(folder / "store"), bound, Inputs(picture_source(recipe))
 
 
-def trace(folder: Path, measure: Size | None = None) -> Traced:
-    measure = measure or Size()
+def trace(folder: Path, measure: Numbered | None = None) -> Traced:
+    measure = measure or Numbered()
     _, store, bound, inputs = parts_of(folder)
     context, traced = TraceContext(store, bound, None, (), inputs), Traced()
     for shard in store.manifest(store.require_latest(), "samples"):
@@ -167,11 +185,9 @@ def collected(folder: Path, max_samples: int = 1000, **more: int) -> Collected:
     _, store, bound, inputs = parts_of(folder)
     rows = store.manifest(store.require_latest(), "samples")
     shards = [ScoredShard(one.shard, one.source, {"samples": one.object}) for one in rows]
-    task = cast(Task, Size())
+    task = cast(Task, Numbered())
     found = collect_examples(store, task, bound, shards, Condition(None, ()), "reference", max_samples, inputs, **more)
-    most_rows, most_bytes = (max(one) for one in zip(*cast(Size, task).calls, strict=True))
-    assert most_rows <= ROWS
-    assert most_bytes <= BYTES
+    assert max(cast(Numbered, task).calls) <= ROWS
     return found
 
 
@@ -182,42 +198,29 @@ def paths_of(folder: Path, samples: str) -> list[str]:
 
 def poison(folder: Path, path: str) -> None:
     store = open_store_at(folder / "store")
-    put_strikes(store.objects, [Mark("trace.size/crawl", "a-shard", Position(path, 0, 0))] * STRIKES)
+    put_strikes(store.objects, [Mark("trace.numbered/crawl", "a-shard", Position(path, 0, 0))] * STRIKES)
 
 
-def test_so_many_rows_and_bytes_of_images_are_read_at_once(folder: Path) -> None:
+def test_so_many_rows_of_pictures_are_read_at_once(folder: Path) -> None:
     traced = trace(folder)
-    assert traced.counted == {"ok": SMALL + LARGE, "no_input": 1}
+    assert traced.counted == {"ok": COUNT, "no_input": 1}
     assert traced.statuses["a.jsonl"] == "no_input"
-    for number in (0, 1, ROWS - 1, ROWS, SMALL - 1):
-        assert traced.values[f"{number:03d}.png"] == len(picture(number))
-    assert max(rows for rows, _ in traced.calls) == ROWS
-    assert BYTES - 2 * MIB < max(size for _, size in traced.calls) <= BYTES
+    assert {path: value for path, value in traced.values.items() if path != "a.jsonl"} == {
+        f"{number:03d}.png": number for number in range(COUNT)
+    }
+    assert max(traced.calls) == ROWS
 
 
-def test_an_image_that_is_larger_than_all_may_be_is_read_alone(folder: Path) -> None:
-    _, store, _, inputs = parts_of(folder)
-    shards = store.manifest(store.require_latest(), "samples")
-    (shard,) = (one for one in shards if one.source == "crawl")
-    media = pa.concat_arrays([batch["media"] for batch in store.batches(shard, ["media"])])
-    places = {path: place for place, path in enumerate(paths_of(folder, shard.object))}
-    some = [places[f"{number:03d}.png"] for number in (1, 2, 290, 3)]
-    cuts = [one.rows for one in inputs.images(media.take(pa.array(some)), "crawl", max_rows=3, max_bytes=200)]
-    assert [(one.start, one.stop) for one in cuts] == [(0, 2), (2, 3), (3, 4)]
-
-
-def test_as_many_images_are_read_at_once_as_may_be_decoded(folder: Path) -> None:
-    calls = trace(folder, Size(example_bytes=DECODED // 10)).calls
-    assert max(rows for rows, _ in calls) == 10
-    calls = trace(folder, Size(example_bytes=2 * DECODED)).calls
-    assert {rows for rows, _ in calls} == {1}
+def test_as_many_pictures_are_read_at_once_as_may_be_decoded(folder: Path) -> None:
+    side = 1024
+    assert max(trace(folder, Numbered(side=side)).calls) == DECODED // (3 * side * side) == 21
 
 
 def test_an_image_that_has_changed_is_unreadable(folder: Path) -> None:
-    (folder / "pictures" / "007.png").write_bytes(png(99))
+    (folder / "pictures" / "007.png").write_bytes(picture(99))
     traced = trace(folder)
     assert traced.statuses["007.png"] == "unreadable"
-    assert traced.counted == {"ok": SMALL + LARGE - 1, "no_input": 1, "unreadable": 1}
+    assert traced.counted == {"ok": COUNT - 1, "no_input": 1, "unreadable": 1}
     assert collected(folder).excluded == {"no_input": 1, "unreadable": 1}
 
 
@@ -233,10 +236,10 @@ def test_a_source_that_is_not_there_fails_the_task_and_leaves_no_trace(folder: P
                 f"source crawl: its images must be read again, but its root {folder / 'pictures'} is missing or empty; "
                 "mount it and run again"
             )
-    assert not list((folder / "store/commits").rglob("trace.size/**/*.json"))
+    assert not list((folder / "store/commits").rglob("trace.numbered/**/*.json"))
     (folder / "pictures").rmdir()
     (folder / "elsewhere").rename(folder / "pictures")
-    assert trace(folder).counted["ok"] == SMALL + LARGE
+    assert trace(folder).counted["ok"] == COUNT
 
 
 @pytest.mark.parametrize("how", ["deleted", "a folder", "may not be read"])
@@ -252,7 +255,7 @@ def test_a_file_that_alone_is_not_there_is_missing_and_counted(folder: Path, how
         file.mkdir()
     traced = trace(folder)
     assert (traced.statuses["007.png"], traced.values["007.png"]) == ("image_missing", None)
-    assert traced.counted == {"ok": SMALL + LARGE - 1, "no_input": 1, "image_missing": 1}
+    assert traced.counted == {"ok": COUNT - 1, "no_input": 1, "image_missing": 1}
     assert collected(folder).excluded == {"image_missing": 1, "no_input": 1}
 
 
@@ -268,18 +271,17 @@ def test_a_file_that_another_run_may_reach_fails_the_task(folder: Path) -> None:
 
 def test_rows_that_have_killed_workers_are_not_trained_on(folder: Path) -> None:
     before = collected(folder)
-    assert (before.count, before.matching) == (SMALL + LARGE, SMALL + LARGE + 1)
+    assert (before.count, before.matching) == (COUNT, COUNT + 1)
     poison(folder, "250.png")
     after = collected(folder)
-    assert (after.count, after.matching) == (SMALL + LARGE - 1, SMALL + LARGE + 1)
+    assert (after.count, after.matching) == (COUNT - 1, COUNT + 1)
     assert after.excluded == {"left_out": 1, "no_input": 1}
-    lost = Counter(before.examples.lengths.tolist()) - Counter(after.examples.lengths.tolist())
-    assert list(lost) == [len(picture(250))]
+    assert set(before.examples.numbers.tolist()) - set(after.examples.numbers.tolist()) == {250}
     assert trace(folder).statuses["250.png"] == "left_out"
 
 
 def test_examples_are_in_the_order_of_their_hashes_however_few_are_wanted(folder: Path) -> None:
-    all_of_them, ten = collected(folder).examples.lengths, collected(folder, 10).examples.lengths
+    all_of_them, ten = collected(folder).examples.numbers, collected(folder, 10).examples.numbers
     assert 9 <= len(ten) <= 10  # one row has no image
     np.testing.assert_array_equal(ten, all_of_them[: len(ten)])
 
@@ -288,8 +290,8 @@ def test_examples_that_are_larger_than_may_be_held_are_said_in_one_line(folder: 
     with pytest.raises(ScoreError) as error:
         collected(folder, max_bytes=400)
     said = str(error.value)
-    assert said.startswith("score.size: the examples to train the reference on take too much memory: ")
-    assert " of 321 samples take " in said
+    assert said.startswith("score.numbered: the examples to train the reference on take too much memory: ")
+    assert " of 301 samples take " in said
     assert " bytes, over the limit of 400; lower max_samples to " in said
     assert "\n" not in said
     assert collected(folder, 40, max_bytes=640).count >= 39
@@ -298,18 +300,18 @@ def test_examples_that_are_larger_than_may_be_held_are_said_in_one_line(folder: 
 def test_bytes_of_examples_are_those_of_their_arrays() -> None:
     numbers = np.zeros(100, np.int64)
     assert bytes_of(numbers) == 800
-    assert bytes_of(Sizes(numbers)) == 800
-    assert bytes_of({"a": [Sizes(numbers), numbers], "b": b"1234"}) == 1604
+    assert bytes_of(Numbers(numbers)) == 800
+    assert bytes_of({"a": [Numbers(numbers), numbers], "b": b"1234"}) == 1604
 
 
 @dataclass
-class Texts(Size):
+class Texts(Numbered):
     """Measures the bytes of a text."""
 
     reads: tuple[str, ...] = (TEXT,)
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
-        return super().encode(pa.record_batch({IMAGE: rows[TEXT].cast(pa.large_binary())}))
+        return self.examples([None if one is None else len(one) for one in rows[TEXT].to_pylist()])
 
 
 def test_as_many_texts_are_examples_at_once_as_their_bytes_allow(folder: Path) -> None:
@@ -321,18 +323,18 @@ def test_as_many_texts_are_examples_at_once_as_their_bytes_allow(folder: Path) -
     found = list(encoded_rows(measure, replace(bound, max_text_bytes=64 * MIB), read, inputs, "pages"))
     assert [(rows.start, rows.stop) for rows, _ in found] == [(0, 3), (3, 4), (4, 5), (5, 7)]
     assert [list(encoded.status) for _, encoded in found] == [[OK, NO_INPUT, OK], [OK], [OK], [NO_INPUT, OK]]
-    assert measure.calls == [(3, 16 * MIB), (1, 1), (1, 17 * MIB), (2, 3)]
+    assert measure.calls == [3, 1, 1, 2]
     assert not list(encoded_rows(measure, bound, {"samples.text": pa.array([], pa.large_string())}, inputs, "pages"))
 
 
 def test_a_task_is_tried_once_in_a_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = []
 
-    def counted(config: NoConfig, files: Files) -> Size:
+    def counted(config: NoConfig, files: Files) -> Numbered:
         loaded.append(config)
         return load(config, files)
 
-    kind = replace(SIZE, name="size_that_is_tried", load=counted)
+    kind = replace(NUMBERED, name="numbered_that_is_tried", load=counted)
     monkeypatch.setattr(binding, "find_task", lambda _name: kind)
     recipe, _, _, _ = parts_of(folder)
     for _ in range(3):

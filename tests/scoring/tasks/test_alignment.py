@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.scoring.torch_models.samples import NoFiles, ThesePaths, noise, plain, user_pair
+from tests.scoring.torch_models.samples import NoFiles, ThesePaths, noise, plain, squares, user_pair
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.tasks import find_task
 from winnow.scoring.tasks.alignment import TASK, Alignment, AlignmentConfig
-from winnow.scoring.tasks.protocol import NO_INPUT, OK, TOO_LONG, UNREADABLE
+from winnow.scoring.tasks.protocol import NO_INPUT, OK, TOO_LONG
 from winnow.scoring.torch_models import conse
 from winnow.scoring.torch_models.running import Running
 
@@ -45,7 +45,7 @@ def loaded(weights: Path, **options: Any) -> Alignment:
 
 
 def rows(images: Sequence[bytes | None], captions: Sequence[str | None]) -> pa.RecordBatch:
-    return pa.record_batch({"image": pa.array(images, pa.binary()), "text": pa.array(captions, pa.string())})
+    return pa.record_batch({"image": squares(images), "text": pa.array(captions, pa.string())})
 
 
 def some(task: Alignment, count: int) -> Any:
@@ -62,19 +62,14 @@ def test_it_is_found_by_its_name_and_measures() -> None:
 def test_each_row_says_why_it_has_no_example(weights: Path) -> None:
     images = [plain((9, 9, 9)), None, plain((9, 9, 9)), plain((9, 9, 9)), b"\x89PNG\r\n\x1a\n damaged"]
     found = loaded(weights).encode(rows(images, ["a", "b", None, "", "e"]))
-    assert list(found.status) == [OK, NO_INPUT, NO_INPUT, NO_INPUT, UNREADABLE]
+    assert list(found.status) == [OK, NO_INPUT, NO_INPUT, NO_INPUT, NO_INPUT]
     assert found.count == 1
-
-
-def test_an_image_that_declares_too_many_pixels_is_unreadable(weights: Path) -> None:
-    found = loaded(weights, max_pixels=255).encode(rows([noise(0)], ["a"]))
-    assert list(found.status) == [UNREADABLE]
 
 
 def test_the_caption_may_be_another_column_and_too_long_ones_refused(weights: Path) -> None:
     task = loaded(weights, caption="extract.fast.title", longer="refuse")
     assert task.reads == TASK.reads(replace(CONFIG, caption="extract.fast.title")) == ("image", "extract.fast.title")
-    given = pa.record_batch({"image": [noise(0), noise(1)], "extract.fast.title": ["a", "x" * 13]})
+    given = pa.record_batch({"image": squares([noise(0), noise(1)]), "extract.fast.title": ["a", "x" * 13]})
     assert list(task.encode(given).status) == [OK, TOO_LONG]
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.scoring.torch_models.samples import NoFiles, noise, plain
+from tests.scoring.torch_models.samples import NoFiles, noise, plain, squares
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.tasks import find_task
 from winnow.scoring.tasks.image_classifier import TASK, ImageClassifier, ImageClassifierConfig
-from winnow.scoring.tasks.protocol import NO_INPUT, NO_LABEL, OK, UNKNOWN_LABEL, UNREADABLE, Task, Weights
+from winnow.scoring.tasks.protocol import NO_INPUT, NO_LABEL, OK, UNKNOWN_LABEL, Task, Weights
 from winnow.scoring.torch_models.blocks import Size
 from winnow.scoring.torch_models.running import Running
 
@@ -32,7 +32,7 @@ def loaded(config: ImageClassifierConfig = CONFIG) -> ImageClassifier:
 
 
 def rows(images: Sequence[bytes | None], labels: Sequence[Any]) -> pa.RecordBatch:
-    return pa.record_batch({"image": pa.array(images, pa.binary()), "label": labels})
+    return pa.record_batch({"image": squares(images), "label": labels})
 
 
 def six(task: Task) -> Any:
@@ -68,7 +68,7 @@ def test_it_is_found_by_its_name() -> None:
 def test_each_row_says_why_it_has_no_example() -> None:
     images = [plain((9, 9, 9)), None, b"", b"no image", plain((1, 2, 3)), plain((1, 2, 3)), None]
     found = loaded().encode(rows(images, ["dog", "cat", "cat", "cat", None, "cow", None]))
-    assert list(found.status) == [OK, NO_INPUT, NO_INPUT, UNREADABLE, NO_LABEL, UNKNOWN_LABEL, NO_INPUT]
+    assert list(found.status) == [OK, NO_INPUT, NO_INPUT, NO_INPUT, NO_LABEL, UNKNOWN_LABEL, NO_INPUT]
     assert found.count == 1
     assert found.examples.labels.tolist() == [1]
     assert (found.examples.pixels == 9).all()
@@ -77,7 +77,7 @@ def test_each_row_says_why_it_has_no_example() -> None:
 def test_labels_may_be_whole_numbers() -> None:
     task = loaded(replace(CONFIG, labels=(0, 1), label="class"))
     assert task.reads == ("image", "class")
-    found = task.encode(pa.record_batch({"image": [noise(0), noise(1)], "class": [1, 2]}))
+    found = task.encode(pa.record_batch({"image": squares([noise(0), noise(1)]), "class": [1, 2]}))
     assert list(found.status) == [OK, UNKNOWN_LABEL]
     assert found.examples.labels.tolist() == [1]
 
@@ -85,7 +85,7 @@ def test_labels_may_be_whole_numbers() -> None:
 def test_a_label_may_be_the_folder_of_a_path() -> None:
     task = loaded(replace(CONFIG, label="path", label_folder=True))
     paths = ["a/cat/1.png", "dog/2.png", "b/cow/3.png", "4.png", None]
-    found = task.encode(pa.record_batch({"image": [noise(seed) for seed in range(5)], "path": paths}))
+    found = task.encode(pa.record_batch({"image": squares([noise(seed) for seed in range(5)]), "path": paths}))
     assert list(found.status) == [OK, OK, UNKNOWN_LABEL, NO_LABEL, NO_LABEL]
     assert found.examples.labels.tolist() == [0, 1]
 
@@ -93,15 +93,22 @@ def test_a_label_may_be_the_folder_of_a_path() -> None:
 def test_a_label_may_be_the_value_of_a_key_of_an_object() -> None:
     objects = ['{"is":3}', '{"is":"3"}', '{"is":true}', '{"is":3.5}', '{"is":null}', "{}", "[3]", "{", None]
     task = loaded(replace(CONFIG, label="metadata", label_key="is", labels=(True, 3)))
-    found = task.encode(pa.record_batch({"image": [noise(seed) for seed in range(9)], "metadata": objects}))
+    found = task.encode(pa.record_batch({"image": squares([noise(seed) for seed in range(9)]), "metadata": objects}))
     assert list(found.status) == [OK, OK, OK, UNKNOWN_LABEL] + [NO_LABEL] * 5
     assert found.examples.labels.tolist() == [1, 1, 0]
     with pytest.raises(ScoreError, match="`label_folder` and `label_key` are two ways to read a label; write one"):
         loaded(replace(CONFIG, label_folder=True, label_key="is"))
 
 
-def test_what_the_pixels_of_an_image_take_is_said_beforehand() -> None:
-    assert loaded().example_bytes == six(loaded()).pixels[0].nbytes == 768
+def test_the_size_of_its_pictures_is_said_beforehand() -> None:
+    assert loaded().side == 16
+    assert six(loaded()).pixels[0].shape == (16, 16, 3)
+
+
+def test_pictures_of_another_size_are_refused() -> None:
+    given = pa.record_batch({"image": squares([noise(0)], 8), "label": ["cat"]})
+    with pytest.raises(ScoreError, match=r"^pictures are of type fixed_size_binary\[192\]; expected fixed_size_bin"):
+        loaded().encode(given)
 
 
 def test_a_label_of_another_type_is_one_line() -> None:
@@ -265,14 +272,14 @@ def test_a_device_that_is_not_there_is_one_line() -> None:
 
 def test_what_values_depend_on_names_packages_and_the_users_file() -> None:
     ours, theirs = (TASK.depends(replace(CONFIG, architecture=ARCHITECTURES[at])) for at in (0, 2))
-    assert [one.partition(" ")[0] for one in ours] == ["torch", "pillow"]
-    assert [one.partition(" ")[0] for one in theirs] == ["torch", "pillow", "tests"]
+    assert [one.partition(" ")[0] for one in ours] == ["torch"]
+    assert [one.partition(" ")[0] for one in theirs] == ["torch", "tests"]
 
 
 @pytest.mark.parametrize("kind", [pa.dictionary(pa.int8(), pa.string()), pa.string_view(), pa.large_string()], ids=str)
 def test_labels_may_be_strings_of_any_kind(kind: pa.DataType) -> None:
     labels = pa.array(["dog", None, "cow", "cat"]).cast(kind)
-    found = loaded().encode(pa.record_batch({"image": [noise(0)] * 4, "label": labels}))
+    found = loaded().encode(pa.record_batch({"image": squares([noise(0)] * 4), "label": labels}))
     assert list(found.status) == [OK, NO_LABEL, UNKNOWN_LABEL, OK]
     assert found.examples.labels.tolist() == [1, 0]
 

@@ -1,10 +1,16 @@
 """Small images, and modules such as a user would bring; nothing here needs PyTorch until it is called."""
 
+from collections.abc import Sequence
 from io import BytesIO
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from PIL import Image
+
+from winnow.filters.image.decode.shrink import resized
+from winnow.filters.image.decode.stills import DecodeLimits, UndecodableError, decode
+from winnow.scoring.tasks.protocol import picture_type
 
 
 class NoFiles:
@@ -36,6 +42,18 @@ def plain(colour: tuple[int, int, int], side: int = 16) -> bytes:
 def noise(seed: int, side: int = 16) -> bytes:
     """A file in which every pixel is its own."""
     return encoded(Image.fromarray(np.random.default_rng(seed).integers(0, 256, (side, side, 3), np.uint8)))
+
+
+def squares(files: Sequence[bytes | None], side: int = 16) -> pa.Array:
+    """Files of PNG as tasks get them; null where there is none that can be decoded."""
+    return pa.array([_square(file or b"", side) for file in files], picture_type(side))
+
+
+def _square(file: bytes, side: int) -> bytes | None:
+    try:
+        return resized(decode(file, "image/png", DecodeLimits()).pixels, side, side).tobytes()
+    except UndecodableError:
+        return None
 
 
 def user_classifier() -> Any:

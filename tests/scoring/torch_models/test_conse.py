@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.scoring.torch_models.samples import noise
+from tests.scoring.torch_models.samples import noise, squares
 from winnow.pipelines.assets import AssetFiles, find_asset, state_of
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.tasks.alignment import TASK, Alignment, AlignmentConfig
@@ -117,7 +117,7 @@ def test_captions_are_near_the_names_of_their_classes_and_values_are_their_own()
     assert isinstance(task, Alignment)
     long = "A long caption about nothing that anybody could see in a picture, which goes on and on. " * 2
     captions = ["A tabby cat.", "A cup of espresso.", long]
-    images = pa.array([noise(seed, 64) for seed in range(3)], pa.binary())
+    images = squares([noise(seed, 64) for seed in range(3)], efficientnet.SIDE)
     examples = task.encode(pa.record_batch({"image": images, "text": captions})).examples
     whole = task.values(examples)
     alone = [task.values(task.chosen(examples, np.array([place])))[0] for place in range(3)]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.scoring.torch_models.samples import NoFiles, noise
+from tests.scoring.torch_models.samples import NoFiles, noise, squares
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.tasks.image_classifier import TASK, ImageClassifier, ImageClassifierConfig
 from winnow.scoring.torch_models.identity import function_identity
@@ -32,7 +32,7 @@ def loaded() -> ImageClassifier:
 def said(task: ImageClassifier) -> Any:
     import pyarrow as pa
 
-    examples = task.encode(pa.record_batch({"image": [noise(0), noise(1)], "label": ["cat", "dog"]})).examples
+    examples = task.encode(pa.record_batch({"image": squares([noise(0), noise(1)]), "label": ["cat", "dog"]})).examples
     return task.losses(loaded().initial(0), examples)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.scoring.torch_models.samples import NoFiles, noise
+from tests.scoring.torch_models.samples import NoFiles, noise, squares
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.linear.schedule import epoch_order
 from winnow.scoring.tasks.image_classifier import TASK, ImageClassifier, ImageClassifierConfig
@@ -34,7 +34,7 @@ def loaded(config: ImageClassifierConfig = CONFIG) -> ImageClassifier:
 
 
 def ten(task: ImageClassifier) -> Any:
-    rows = pa.record_batch({"image": [noise(seed) for seed in range(10)], "label": ["cat", "dog"] * 5})
+    rows = pa.record_batch({"image": squares([noise(seed) for seed in range(10)]), "label": ["cat", "dog"] * 5})
     return task.encode(rows).examples
 
 
