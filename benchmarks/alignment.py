@@ -24,9 +24,11 @@ from benchmarks.inputs.pages import CACHE, packaged_pages
 from benchmarks.measuring.environments import require_assets, require_torch
 from benchmarks.measuring.reporting import benchmark_arguments, machine
 from benchmarks.mimic.text import auc
+from winnow.filters.image.decode.stills import DecodeLimits, decode, sized
+from winnow.filters.models.pictures.framing import Framing, framed
 from winnow.pipelines.assets import AssetFiles
 from winnow.scoring.tasks.alignment import TASK, Alignment
-from winnow.scoring.tasks.protocol import OK
+from winnow.scoring.tasks.protocol import OK, picture_type
 
 PACKAGE: Final = "tuxpaint-stamps-default"
 ENGLISH: Final = "en"
@@ -92,7 +94,9 @@ def embedded(task: Alignment, language: str, held: list[Stamp]) -> Embedded:
     """Stamps with a caption in a language that can be read, embedded."""
     chosen = [one for one in held if language in one.captions]
     captions = np.array([one.captions[language] for one in chosen], object)
-    images = pa.array([one.image for one in chosen], pa.binary())
+    framing = Framing(task.side, "stretch")
+    stills = (sized(decode(one.image, "image/png", DecodeLimits()), framing.decoded_side) for one in chosen)
+    images = pa.array([framed(still.pixels, framing).tobytes() for still in stills], picture_type(task.side))
     encoded = task.encode(pa.record_batch({"image": images, "text": pa.array(captions, pa.string())}))
     return Embedded(captions[encoded.status == OK], *task.embedded(encoded.examples))
 

@@ -2,12 +2,11 @@
 
     python -m benchmarks.mimic.samples [--quick] [--json]
 
-Both read the same texts or pictures as the task `linear_head` does, and one thread then says the losses of one head, or
-the scores of one checkpoint and of each of five. By the CPU time of that thread, turn by turn. Frozen networks need
-PyTorch; the benchmark makes an environment that has it.
+Both read the same texts or decoded pictures as the task `linear_head` does, and one thread then says the losses of one
+head, or the scores of one checkpoint and of each of five. By the CPU time of that thread, turn by turn. Frozen networks
+need PyTorch; the benchmark makes an environment that has it.
 """
 
-import io
 import os
 import statistics
 import sys
@@ -22,17 +21,18 @@ import pyarrow.parquet as pq
 from benchmarks.inputs.documents import cached_documents
 from benchmarks.measuring.environments import require_assets, require_torch
 from benchmarks.measuring.reporting import Report, benchmark_arguments, show, thread_seconds
+from winnow.filters.image.decode.shrink import resized
 from winnow.pipelines.assets import AssetFiles
 from winnow.pipelines.running.processes import THREAD_LIMITS, limit_threads
+from winnow.schemas.efficientnet import SIDE
 from winnow.scoring.tasks.linear_head import TASK, LinearHead, LinearHeadConfig
-from winnow.scoring.tasks.protocol import IMAGE, TEXT, Weights
+from winnow.scoring.tasks.protocol import IMAGE, TEXT, Weights, picture_type
 from winnow.scoring.torch_models.frozen import KINDS
 
 FORWARD, HASHED = "a forward pass", "hashed"
 FLOOR = 1 / 1.1
 CHECKPOINTS = 5
 CLASSES = 10
-SIDE = 256  # pixels of a picture's
 
 
 def main() -> int:
@@ -79,18 +79,14 @@ def compared(kind: str, batch: pa.RecordBatch, turns: int, *, quick: bool = Fals
 def _batch(kind: str, count: int) -> pa.RecordBatch:
     labels = pa.array(np.random.default_rng(0).integers(0, CLASSES, count))
     if kind == "efficientnet":
-        return pa.record_batch({IMAGE: pa.array(list(_pictures(count)), pa.binary()), "label": labels})
+        return pa.record_batch({IMAGE: pa.array(list(_pictures(count)), picture_type(SIDE)), "label": labels})
     texts = pq.read_table(cached_documents(count), columns=["text"])["text"].combine_chunks().cast(pa.large_string())
     return pa.record_batch({TEXT: texts, "label": labels})
 
 
 def _pictures(count: int) -> Iterator[bytes]:
-    image = import_module("PIL.Image")
     for number in range(count):
-        pixels = np.random.default_rng(number).integers(0, 256, (8, 8, 3), np.uint8)
-        made = io.BytesIO()
-        image.fromarray(pixels).resize((SIDE, SIDE)).save(made, "JPEG")
-        yield made.getvalue()
+        yield resized(np.random.default_rng(number).integers(0, 256, (8, 8, 3), np.uint8), SIDE, SIDE).tobytes()
 
 
 def _head(task: LinearHead, number: int) -> Weights:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from winnow.pipelines.score.examples import DECODED
+from winnow.pipelines.media.score_inputs import DECODED
 from winnow.pipelines.score.trace import PendingRows, Tracer, score_pending
 from winnow.schemas.rows.scores import trace_schema
 from winnow.scoring.tasks.protocol import Encoded, Floats
