@@ -22,6 +22,7 @@ SIGNATURE_LAYERS: Mapping[Kind, str] = {
     "image_bytes": layout.SAMPLES,  # ingest writes the digest of each item
     "pdq": "image.pdq",
     "embedding": "image.embedding",
+    "captions": layout.SAMPLES,
 }
 """The signature layer of each kind of duplicates."""
 

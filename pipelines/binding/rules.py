@@ -124,6 +124,8 @@ def _bind_choice(recipe: Recipe, known: Mapping[str, ColumnInfo], columns: Mappi
     if config is None or not config.representative:
         return None
     kinds = tuple(kind for kind in CHOSEN_IN if kind in duplicate_kinds(recipe))
+    if not kinds:
+        return None
     preferences = bind_preferences(config, known, columns)
     sources = tuple(source.name for source in recipe.sources)
     problems = Problems()

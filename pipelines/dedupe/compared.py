@@ -1,7 +1,8 @@
 """What is compared: the nodes of a batch, each with a digest, and why other rows and items are not compared.
 
 Nodes of equal digests are equal. Texts and addresses are compared row by row and have a layer of digests. Pictures are
-compared item by item: a picture's digest is that of its bytes, which ingest wrote, or of its PDQ hash. What becomes of
+compared item by item: a picture's digest is that of its bytes, which ingest wrote, or of its PDQ hash or embedding. So
+are captions. What becomes of
 a row some of whose pictures have copies is left to rules.
 
 A kind is a reader here; kinds that find more than equal digests have a join as well (`joins`).
@@ -18,6 +19,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.filters.duplicates.cosines import rounded
+from winnow.filters.operators import TEXT
+from winnow.filters.text.digest import digests
 from winnow.pipelines.dedupe.nodes import places_of
 from winnow.pipelines.dedupe.search import Batch, Search
 from winnow.pipelines.query.columns import MEDIA, Column
@@ -27,6 +30,7 @@ from winnow.schemas.errors import StageError
 from winnow.schemas.rows.duplicates import (
     ID_BYTES,
     LOW_QUALITY,
+    NO_CAPTION,
     NO_PICTURE,
     NOT_AN_IMAGE,
     NOT_HASHED,
@@ -40,6 +44,7 @@ __all__ = ["HASH_BYTES", "IDS", "READERS", "Compared", "NodeStatuses", "Signatur
 
 HASH_BYTES = 32
 IDS = Column(layout.SAMPLES, "id")
+_CAPTIONS = Column(layout.SAMPLES, "captions")
 _MODALITY = Column(layout.SAMPLES, "modality")
 _DIGEST = pa.binary(ID_BYTES)
 
@@ -126,10 +131,32 @@ class _PictureBytes:
         return [MEDIA, _MODALITY]
 
     def statuses(self, _: Search, batch: Batch) -> NodeStatuses:
-        counts, items = list_counts(batch[MEDIA.name]), _byte_statuses(batch[MEDIA.name])
-        forgotten = pc.equal(batch[_MODALITY.name], FORGOTTEN)
-        rows = pc.if_else(forgotten, FORGOTTEN, _row_statuses(counts, items))
-        return NodeStatuses(rows, np.where(forgotten.to_numpy(zero_copy_only=False), -1, counts), items)
+        return _unless_forgotten(batch, list_counts(batch[MEDIA.name]), _byte_statuses(batch[MEDIA.name]), NO_PICTURE)
+
+
+class _Captions:
+    """Captions by the digest of their text, without differences in white space."""
+
+    def columns(self, _: Search) -> list[Column]:
+        return [_CAPTIONS]
+
+    def compared(self, _: Search, batch: Batch) -> Compared:
+        statuses, found = self._digests(batch)
+        counts = list_counts(batch[_CAPTIONS.name])
+        return _compared_items(batch, counts, statuses, lambda chosen: found.take(chosen).to_pylist())
+
+    def status_columns(self, _: Search) -> list[Column]:
+        return [_CAPTIONS, _MODALITY]
+
+    def statuses(self, _: Search, batch: Batch) -> NodeStatuses:
+        counts, (items, _digests) = list_counts(batch[_CAPTIONS.name]), self._digests(batch)
+        return _unless_forgotten(batch, counts, items, NO_CAPTION)
+
+    def _digests(self, batch: Batch) -> tuple[pa.StringArray, pa.FixedSizeBinaryArray]:
+        """Return the statuses of all captions, and their digests."""
+        texts = pc.struct_field(batch[_CAPTIONS.name].flatten(), "text")
+        found = digests(pa.RecordBatch.from_arrays([pc.fill_null(texts, "")], [TEXT]), "spaces")
+        return found["status"], found["digest"]
 
 
 class _MeasuredItems:
@@ -232,6 +259,7 @@ READERS: Final[Mapping[Kind, SignatureReader]] = {
     "image_bytes": _PictureBytes(),
     "pdq": _Hashes(),
     "embedding": _Vectors(),
+    "captions": _Captions(),
 }
 
 
@@ -255,9 +283,16 @@ def _byte_statuses(media: pa.ListArray) -> pa.StringArray:
     return pc.if_else(picture, pc.if_else(hashed, OK, NOT_HASHED), NOT_AN_IMAGE)
 
 
-def _row_statuses(counts: Positions, items: pa.StringArray) -> pa.StringArray:
+def _unless_forgotten(batch: Batch, counts: Positions, items: pa.StringArray, empty: str) -> NodeStatuses:
+    """Return the statuses of rows and items that ingest wrote."""
+    forgotten = pc.equal(batch[_MODALITY.name], FORGOTTEN)
+    rows = pc.if_else(forgotten, FORGOTTEN, _row_statuses(counts, items, empty))
+    return NodeStatuses(rows, np.where(forgotten.to_numpy(zero_copy_only=False), -1, counts), items)
+
+
+def _row_statuses(counts: Positions, items: pa.StringArray, empty: str = NO_PICTURE) -> pa.StringArray:
     """Return `ok` for rows with an item that is compared, else why the first one is not."""
     rows, _ = rows_and_items(counts)
     compared = np.bincount(rows[pc.equal(items, OK).to_numpy(zero_copy_only=False)], minlength=len(counts)) > 0
     first = pa.array(np.cumsum(counts) - counts, mask=counts == 0)
-    return pc.if_else(pa.array(compared), OK, pc.fill_null(items.take(first), NO_PICTURE))
+    return pc.if_else(pa.array(compared), OK, pc.fill_null(items.take(first), empty))

@@ -19,7 +19,15 @@ from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.records import Generation
 from winnow.schemas.rows.duplicates import OF_ITEMS, Kind, layer_of_kind
 
-VERSIONS: Mapping[Kind, int] = {"exact": 2, "url": 2, "near": 2, "image_bytes": 4, "pdq": 4, "embedding": 1}
+VERSIONS: Mapping[Kind, int] = {
+    "exact": 2,
+    "url": 2,
+    "near": 2,
+    "image_bytes": 4,
+    "pdq": 4,
+    "embedding": 1,
+    "captions": 1,
+}
 """The version of everything that decides the values of a kind's layer, given the signatures."""
 
 _HASH_BYTES = 32
@@ -48,7 +56,8 @@ def settings_of(recipe: BoundRecipe, kind: Kind) -> dict[str, Json]:
     if kind == "embedding":
         assert config.embedding is not None
         return {"min_similarity": config.embedding.min_similarity}
-    chosen = config.exact if kind == "exact" else config.url if kind == "url" else config.image_bytes
+    others = {"exact": config.exact, "url": config.url, "image_bytes": config.image_bytes, "captions": config.captions}
+    chosen = others[kind]
     assert chosen is not None
     return dict(asdict(chosen))
 

@@ -31,6 +31,7 @@ from winnow.schemas.rows.duplicates import (
     ID_BYTES,
     KINDS,
     OF_ITEMS,
+    OF_PICTURES,
     OF_ROWS,
     Kind,
     layer_of_kind,
@@ -155,8 +156,8 @@ class Browser:
         if kind not in OF_ITEMS:
             return (_membership(kind, said, None, place.id),)
         if not said["items"]:  # the row's status says why
-            lacking = dict.fromkeys(("cluster", "size", "matched"))
-            return (_membership(kind, {**said, **lacking, "hashes": None, "distance": None}, None, place.id),)
+            lacking = dict.fromkeys(("cluster", "size", "matched", "hashes", "distance", "vectors", "similarity"))
+            return (_membership(kind, {**said, **lacking}, None, place.id),)
         columns = {name: values for name, values in said.items() if name not in OF_ROWS}
         lines = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
         own = pa.array([bytes.fromhex(place.id)] * len(lines), pa.binary(ID_BYTES))
@@ -226,13 +227,13 @@ class Browser:
 
     def _members(self, said: Membership, rows: "Sequence[Row]") -> Iterator[Member]:
         facts: dict[tuple[str, int], tuple[str, str | None, list[dict[str, Any]], str | None, int | None]] = {}
-        of_items = said.kind in OF_ITEMS
+        of_items, of_pictures = said.kind in OF_ITEMS, said.kind in OF_PICTURES
         for shard in sorted({row.shard for row in rows}):
             wanted = sorted({row.row for row in rows if row.shard == shard})
-            names = ["id", "url", *(["media"] if of_items else [])]
+            names = ["id", "url", *(["media"] if of_pictures else [])]
             table = read_rows(self.store.objects, self.objects(layout.SAMPLES)[shard].object, wanted, names)
             ids = [one.hex() for one in table["id"].to_pylist()]
-            media = table["media"].to_pylist() if of_items else [[]] * len(wanted)
+            media = table["media"].to_pylist() if of_pictures else [[]] * len(wanted)
             measured = (self._values(shard, wanted, LANGUAGE), self._lengths(shard, wanted))
             for row, *known in zip(wanted, ids, table["url"].to_pylist(), media, *measured, strict=True):
                 facts[shard, row] = (known[0], known[1], known[2], known[3], known[4])

@@ -13,9 +13,9 @@ from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import Problem, recipe_error
 from winnow.schemas.recipe import DedupeConfig, GuardConfig
 from winnow.schemas.recipe.dedupe import AcceptedLoss
-from winnow.schemas.rows.duplicates import DISTINCT, OF_ITEMS
+from winnow.schemas.rows.duplicates import DISTINCT, OF_PICTURES
 
-_OF_PICTURES = {DISTINCT[kind] for kind in OF_ITEMS if kind in DISTINCT}
+_PICTURE_COUNTS = {DISTINCT[kind] for kind in OF_PICTURES if kind in DISTINCT}
 
 LossOf: TypeAlias = Literal["source", "language", "cluster", "clusters", "addresses"]
 
@@ -68,7 +68,7 @@ def find_alarms(
     alarms = _losses(config, "source", sources, guard.sources)
     alarms += _losses(config, "language", languages, guard.languages)
     for cluster in large:
-        of_what = "pictures" if cluster.of in _OF_PICTURES else "rows"
+        of_what = "pictures" if cluster.of in _PICTURE_COUNTS else "rows"
         message = f"the cluster {cluster.id} has {cluster.texts:,} different {cluster.of} in {cluster.rows:,} {of_what}"
         alarms.append(Alarm("cluster", cluster.id, message, cluster.texts))
     limits = {"near": (config.near, "texts"), "pdq": (config.pdq, "hashes"), "embedding": (config.embedding, "vectors")}

@@ -23,6 +23,7 @@ MEANINGS = {
     "image_bytes": "pictures with the same bytes",
     "pdq": "pictures with close PDQ hashes",
     "embedding": "pictures with close embeddings",
+    "captions": "captions with the same text",
 }
 
 

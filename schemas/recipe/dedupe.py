@@ -84,6 +84,11 @@ class CosineConfig:
     max_cluster: Annotated[int, Between(2, 1 << 40)] = 10_000
 
 
+@dataclass(frozen=True)
+class RepeatedCaptionsConfig:
+    """Equal captions, but for white space and invisible characters."""
+
+
 @dataclass(frozen=True, slots=True)
 class Preference:
     """One criterion for choosing the representative of duplicates."""
@@ -157,15 +162,16 @@ class DedupeConfig:
     image_bytes: ImageBytesConfig | None = None
     pdq: PdqConfig | None = None
     embedding: CosineConfig | None = None
+    captions: RepeatedCaptionsConfig | None = None
     representative: tuple[Annotated[Preference, PreferenceText()], ...] = (Preference("source"), Preference("longest"))
     guard: GuardConfig = GuardConfig()
 
     def __post_init__(self) -> None:
-        kinds = (self.exact, self.url, self.near, self.image_bytes, self.pdq, self.embedding)
+        kinds = (self.exact, self.url, self.near, self.image_bytes, self.pdq, self.embedding, self.captions)
         if all(one is None for one in kinds):
             raise ValueError(
                 "names no kind of duplicates; write exact: {}, url: {} or near: {preset: fineweb}; for pictures "
-                "image_bytes: {}, pdq: {} or embedding: {}"
+                "image_bytes: {}, pdq: {} or embedding: {}; for captions captions: {}"
             )
         listed = [str(one) for one in self.representative]
         for number, one in enumerate(listed):

@@ -8,12 +8,12 @@ import pyarrow as pa
 ID_BYTES = 16
 HASH_BITS = 256.0  # of a PDQ hash
 
-Kind: TypeAlias = Literal["exact", "url", "near", "image_bytes", "pdq", "embedding"]
-KINDS: tuple[Kind, ...] = ("exact", "url", "near", "image_bytes", "pdq", "embedding")
+Kind: TypeAlias = Literal["exact", "url", "near", "image_bytes", "pdq", "embedding", "captions"]
+KINDS: tuple[Kind, ...] = ("exact", "url", "near", "image_bytes", "pdq", "embedding", "captions")
 
 CHOSEN_IN: tuple[Kind, ...] = ("url", "exact", "near", "image_bytes", "pdq", "embedding")
 """The order in which representatives are chosen. For an address the better text is kept, so addresses come first; then
-each dropped row has a similar text that is kept."""
+each dropped row has a similar text that is kept. Captions alone choose none: they only say how often one occurs."""
 
 DUPLICATES = "dedupe."
 """The prefix of these layers' names."""
@@ -23,6 +23,9 @@ VIRTUAL = "duplicate"
 
 OK, UNMATCHED = "ok", "unmatched"
 """The statuses of a row with duplicates, and of a compared row without any."""
+
+NO_CAPTION, NO_TEXT_LEFT = "no_caption", "no_text_left"
+"""Why captions are not compared: a row has none; one has no text but white space."""
 
 NO_PICTURE, NOT_HASHED, NOT_AN_IMAGE, LOW_QUALITY, NOT_MEASURED = (
     "no_picture",
@@ -65,8 +68,8 @@ _ITEM_CLUSTER = [
 ]
 
 ITEM_GROUPS = pa.schema(_ITEM_CLUSTER)
-"""`dedupe.image_bytes`: but for `OF_ROWS`, lists, aligned with the row's media. They are null where the items were not
-compared for a reason that concerns the row (`forgotten`, or not measured)."""
+"""`dedupe.image_bytes` and `dedupe.captions`: but for `OF_ROWS`, lists, aligned with the row's media or captions. They
+are null where the items were not compared for a reason that concerns the row (`forgotten`, or not measured)."""
 
 PDQ = pa.schema(
     [
@@ -89,8 +92,11 @@ EMBEDDING = pa.schema(
 OF_ROWS: Final = ("status", "share")
 """The columns of layers of items that say something of the row."""
 
-OF_ITEMS: Final[frozenset[Kind]] = frozenset({"image_bytes", "pdq", "embedding"})
-"""The kinds that compare the items of rows; the others compare rows."""
+OF_PICTURES: Final[frozenset[Kind]] = frozenset({"image_bytes", "pdq", "embedding"})
+"""The kinds whose items are a row's media."""
+
+OF_ITEMS: Final[frozenset[Kind]] = OF_PICTURES | {"captions"}
+"""The kinds that compare the items of rows; the others compare rows. The items of `captions` are a row's captions."""
 
 DISTINCT: Final[Mapping[Kind, str]] = {"near": "texts", "pdq": "hashes", "embedding": "vectors"}
 """The column that counts what is different within a cluster, of the kinds whose clusters chains can grow."""
@@ -111,4 +117,5 @@ _SCHEMAS: Final[Mapping[Kind, pa.Schema]] = {
     "image_bytes": ITEM_GROUPS,
     "pdq": PDQ,
     "embedding": EMBEDDING,
+    "captions": ITEM_GROUPS,
 }

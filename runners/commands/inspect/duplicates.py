@@ -23,9 +23,8 @@ def add(commands: "Commands") -> None:
         "with --raw. Write './show' for a store folder named 'show'.",
     )
     parser.add_argument("words", nargs="+", metavar="RECIPE|STORE", help="a recipe file or a store folder")
-    parser.add_argument(
-        "--kind", choices=("near", "exact", "url", "image_bytes", "pdq", "embedding"), help="show this kind only"
-    )
+    kinds = ("near", "exact", "url", "image_bytes", "pdq", "embedding", "captions")
+    parser.add_argument("--kind", choices=kinds, help="show this kind only")
     parser.add_argument(
         "--limit",
         type=int,

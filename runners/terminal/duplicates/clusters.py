@@ -31,12 +31,13 @@ from winnow.runners.stages.command_jobs import command_jobs
 from winnow.runners.terminal.duplicates.excerpts import Excerpts
 from winnow.runners.terminal.duplicates.members import run_duplicates_show
 from winnow.runners.terminal.duplicates.pictures import pictures_of_clusters
+from winnow.runners.terminal.duplicates.row_duplicates import what_is_compared
 from winnow.runners.terminal.quantities import grouped, share
 from winnow.runners.terminal.tables import Grid, is_plain, print_grid, print_line
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.records import Generation
-from winnow.schemas.rows.duplicates import DISTINCT, OF_ITEMS, Kind
+from winnow.schemas.rows.duplicates import DISTINCT, OF_PICTURES, Kind
 
 if TYPE_CHECKING:
     from winnow.runners.engines.engine import Engine
@@ -149,7 +150,7 @@ def duplicates_found(
 
     def of(one: Overview) -> DuplicatesFound:
         texts = {cluster.id: tuple((place.id, text(place)) for place in cluster.examples) for cluster in one.largest}
-        return DuplicatesFound(one, texts, pictures if one.kind in OF_ITEMS else {})
+        return DuplicatesFound(one, texts, pictures if one.kind in OF_PICTURES else {})
 
     return tuple(map(of, found))
 
@@ -219,7 +220,7 @@ def _print(found: Sequence[Overview], excerpts: Excerpts, console: Console) -> N
 
 def summed(one: Overview) -> str:
     """The counts of one kind on one line."""
-    what = "pictures" if one.kind in OF_ITEMS else "rows"
+    what = what_is_compared(one.kind)
     parts = [
         f"{grouped(one.compared)} of {grouped(one.rows)} {what} compared",
         f"{grouped(one.clusters)} clusters of {grouped(one.clustered)} {what}",

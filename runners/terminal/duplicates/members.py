@@ -30,6 +30,7 @@ from winnow.runners.terminal.duplicates.row_duplicates import (
     RowDuplicates,
     reference,
     row_duplicates_json,
+    what_is_compared,
 )
 from winnow.runners.terminal.duplicates.side_by_side import Fold, Pieces, side_by_side
 from winnow.runners.terminal.duplicates.text_difference import Difference, difference
@@ -39,7 +40,7 @@ from winnow.runners.terminal.rules import duplicate_drops
 from winnow.runners.terminal.tables import Grid, encodable, is_plain, print_grid, print_line
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.problems import shown
-from winnow.schemas.rows.duplicates import DISTINCT, OF_ITEMS, OK, UNMATCHED
+from winnow.schemas.rows.duplicates import DISTINCT, OF_ITEMS, OF_PICTURES, OK, UNMATCHED
 
 ID_DIGITS = 12
 MATCH_DIGITS = 8  # keeps a row within 80 columns
@@ -135,6 +136,8 @@ def _pair(
             if one.kind == kind and of is not None and of.matched is not None:
                 return _compared(place, of.matched, kind, one, excerpts), None
     if not any(one.status == OK and one.kind not in OF_ITEMS for one in memberships):
+        if all(one.status != OK or one.kind not in OF_PICTURES for one in memberships):
+            return None, "a sample's captions are shown by: winnow show RECIPE ID"
         return None, "pictures are shown side by side in the report: winnow report RECIPE"
     return None, "the matching row was forgotten and is not shown; use --with ID to compare with another row"
 
@@ -170,7 +173,7 @@ def _print(found: RowDuplicates, excerpts: Excerpts, console: Console, *, most: 
             line(_alone(membership))
             line("")
             continue
-        distinct, what = DISTINCT.get(membership.kind, "texts"), "rows" if membership.item is None else "pictures"
+        distinct, what = DISTINCT.get(membership.kind, "texts"), what_is_compared(membership.kind)
         texts = "" if membership.texts is None else f", {grouped(membership.texts)} different {distinct}"
         item = "" if membership.item is None else f"item {membership.item}: "
         title = (

@@ -13,7 +13,7 @@ from winnow.pipelines.store.tables import read_rows
 from winnow.runners.report.examples import ExamplePicture
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.records import Generation
-from winnow.schemas.rows.duplicates import OF_ITEMS
+from winnow.schemas.rows.duplicates import OF_PICTURES
 
 Pictures = Mapping[str, tuple[ExamplePicture, ...]]
 
@@ -22,7 +22,7 @@ def pictures_of_clusters(
     store: Store, generation: Generation, recipe: BoundRecipe | None, found: Sequence[Overview]
 ) -> Pictures:
     """The pictures of all clusters of items, by cluster; none without a recipe, which says where pictures are."""
-    clusters = [cluster for one in found if one.kind in OF_ITEMS for cluster in one.largest]
+    clusters = [cluster for one in found if one.kind in OF_PICTURES for cluster in one.largest]
     if recipe is None or not clusters or not _decodable():
         return {}
     places = {place.id: _item_place(store, place) for cluster in clusters for place in cluster.examples}

@@ -10,7 +10,7 @@ from winnow.pipelines.query.find_sample import Place
 from winnow.runners.terminal.duplicates.text_difference import Difference, Words
 from winnow.runners.terminal.rules import DuplicateDrops
 from winnow.schemas.identity import Json
-from winnow.schemas.rows.duplicates import OF_ITEMS, Kind
+from winnow.schemas.rows.duplicates import OF_ITEMS, OF_PICTURES, Kind
 
 
 @dataclass(frozen=True)
@@ -153,3 +153,8 @@ def _pair_json(pair: Pair) -> dict[str, Json]:
 
 def _joined(words: Words) -> str:
     return "".join(word.after + word.text for word in words).lstrip()
+
+
+def what_is_compared(kind: Kind) -> str:
+    """The nodes of a kind, in the plural."""
+    return "pictures" if kind in OF_PICTURES else "captions" if kind == "captions" else "rows"
