@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.binding.operators import passes_of
 from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.ingest.planning.stage import frozen_plans
 from winnow.pipelines.store import layout
@@ -140,8 +139,7 @@ def annotate_slice(recipe: BoundRecipe, part: Slice, engine: Engine, console: Co
         whole = current_state(recipe, store)
         state = sliced(whole, part)
         run = StageRun(console, engine, store, part.name)
-        for one_pass in passes_of(operators):
-            measure(run, recipe, state, one_pass)
+        measure(run, recipe, state, operators)
     return SliceDone("annotate", part, len(state.shards), len(whole.shards), "shards")
 
 

@@ -35,6 +35,7 @@ from winnow.pipelines.ingest.reread import ExtractionTask
 from winnow.pipelines.ingest.transforms import RunExtraction, RunIngest, ingest_element
 from winnow.pipelines.media.pictures import PictureSource
 from winnow.pipelines.media.references import media_sources
+from winnow.pipelines.running.ledger.crashes import CRASHED_PICTURES, CrashedPictures
 from winnow.pipelines.running.row_layers import load_layers, pending_shards
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.command_lease import one_command, writing
@@ -111,8 +112,7 @@ def dedupe(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
         state = current_state(recipe, store)
         load_layers(state, operators)
         missing = [bound for bound in operators if bound.layer in needed and bound.layer not in state.layers]
-        for one_pass in passes_of([*missing, *(bound for bound in wanted if bound.layer not in state.layers)]):
-            measure(run, recipe, state, one_pass)
+        measure(run, recipe, state, [*missing, *(bound for bound in wanted if bound.layer not in state.layers)])
         find_duplicates(run, recipe, state)
         return publish(run, recipe, state)
 
@@ -133,8 +133,7 @@ def _annotate(recipe: BoundRecipe, operators: Sequence[BoundOperator], engine: E
     with writing(store.objects):
         finish_purge(store)
         state = current_state(recipe, store)
-        for one_pass in passes_of(operators):
-            measure(run, recipe, state, one_pass)
+        measure(run, recipe, state, operators)
         return publish(run, recipe, state)
 
 
@@ -211,21 +210,32 @@ def _lines(tasks: Iterable[ExtractionTask]) -> Iterator[tuple[str, bytes]]:
     return ((task.shard, task.to_json()) for task in tasks)
 
 
-def measure(run: StageRun, recipe: BoundRecipe, state: StoreState, one_pass: Pass) -> None:
-    """Update the layers of a pass for the shards of the state, and add them to the state."""
+def measure(run: StageRun, recipe: BoundRecipe, state: StoreState, operators: Sequence[BoundOperator]) -> None:
+    """Update the layers of these operators for the shards of the state, and add them to the state."""
+    decoded = [_measure(run, recipe, state, one_pass) for one_pass in passes_of(operators)]
+    if any(decoded) and (crashed := len(CrashedPictures(run.store.objects))):
+        where = f"{run.store.root}/{CRASHED_PICTURES}"
+        said = f"note    pictures that crashed the decoder: {grouped(crashed)}; their items are `crashed`, "
+        run.console.print(f"{said}their hashes in {where}", markup=False, soft_wrap=True)
+
+
+def _measure(run: StageRun, recipe: BoundRecipe, state: StoreState, one_pass: Pass) -> bool:
+    """The same for one pass; returns whether it looked at pictures."""
     pending = pending_shards(state, one_pass.operators)
+    pictures = _pictures(recipe, one_pass) if pending else None
     ran = CompletedTasks()
     if pending:
         ran = run.tasks(
             f"annotate.{one_pass.resource}",
             pending.lines,
-            RunAnnotation(AnnotationContext(run.store, one_pass.operators, _pictures(recipe, one_pass))),
+            RunAnnotation(AnnotationContext(run.store, one_pass.operators, pictures)),
             state.held.begin(pending.missing),
             state.held,
         )
     if uncommitted := load_layers(state, one_pass.operators):
         raise StageError(f"annotate: shards ended without a commit of {', '.join(uncommitted)}; run again")
     record_pass(run, state, one_pass, pending, ran)
+    return pictures is not None
 
 
 def _pictures(recipe: BoundRecipe, one_pass: Pass) -> PictureSource | None:

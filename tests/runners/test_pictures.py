@@ -161,7 +161,8 @@ def test_a_picture_that_kills_its_decoder_costs_itself_and_is_remembered(
     end_decoders()
     with monkeypatch.context() as armed:
         arm_here(folder / "deadly", armed)
-        ended(run_here(folder, "run", "recipe.yaml", "--workers", workers))
+        said = ended(run_here(folder, "run", "recipe.yaml", "--workers", workers))
+    assert said.count("note    pictures that crashed the decoder: 2; their items are `crashed`, their hashes in ") == 1
     end_decoders()
     assert column(folder, "image.quality", "items")[-3:] == ["ok", "crashed", "crashed"]
     assert column(folder, "image.quality", "items") == column(folder, "image.pdq", "items")

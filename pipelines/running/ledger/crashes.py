@@ -12,9 +12,9 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.integrity.sealed import put_record_if_absent
 
-__all__ = ["CrashedPicture", "CrashedPictures"]
+__all__ = ["CRASHED_PICTURES", "CrashedPicture", "CrashedPictures"]
 
-_PREFIX: Final = f"{layout.POISON}@pictures/{DECODER}/"  # no source has this name
+CRASHED_PICTURES: Final = f"{layout.POISON}@pictures/{DECODER}/"  # no source has this name
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,21 @@ class CrashedPictures:
 
     def __init__(self, objects: ObjectStore) -> None:
         self._objects = objects
-        self._known = {info.path.removeprefix(_PREFIX).removesuffix(".json") for info in objects.list(_PREFIX)}
+        self._known = {
+            info.path.removeprefix(CRASHED_PICTURES).removesuffix(".json") for info in objects.list(CRASHED_PICTURES)
+        }
 
     def __contains__(self, sha256: str) -> bool:
         return sha256 in self._known
+
+    def __len__(self) -> int:
+        return len(self._known)
 
     def add(self, sha256: str, detail: str) -> None:
         """Records a picture; it may be recorded already."""
         self._known.add(sha256)
         put_record_if_absent(
-            self._objects, f"{_PREFIX}{sha256}.json", CrashedPicture(sha256, DECODER, " ".join(detail.split())[:200])
+            self._objects,
+            f"{CRASHED_PICTURES}{sha256}.json",
+            CrashedPicture(sha256, DECODER, " ".join(detail.split())[:200]),
         )
