@@ -13,6 +13,7 @@ from typing import Any
 
 from winnow.pipelines.media.known_harm import HarmListFile, KnownHarm
 from winnow.pipelines.media.references import MediaFinder, MediaSources, Unavailable
+from winnow.pipelines.media.required_media import RequiredMedia
 from winnow.pipelines.running.job_tasks import OPENING_BYTES, Jobs, Silent, TaskFolder, TaskKind
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
@@ -80,7 +81,7 @@ class MediaComparison:
         """Compares every medium of the task's rows."""
         found = CompareFound()
         counts: Counter[str] = Counter()
-        with closing(MediaFinder(self.media, task.source)) as finder:
+        with closing(RequiredMedia(self.media, task.source)) as finder:
             for shard in task.shards:
                 for batch in read_batches(self.objects, shard, columns=["id", "media"]):
                     rows = zip(batch["id"].to_pylist(), batch["media"].to_pylist(), strict=True)

@@ -1,7 +1,7 @@
 """From the references of some rows to decoded pictures, each decoded once for every operator that looks at it.
 
-A picture that cannot be had or decoded is no failure: it gets a status. Decoded pictures, and files, are held up to a
-number of bytes; beyond that they are given in several batches.
+A picture that is gone or cannot be decoded is no failure: it gets a status. A lost disk is one: the task is retried.
+Decoded pictures, and files, are held up to a number of bytes; beyond that they are given in several batches.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +20,7 @@ from winnow.filters.operators import FILES, IMAGES, NO_PIXELS
 from winnow.pipelines.media.decoding_process import BATCH_FILES
 from winnow.pipelines.media.isolation import CRASHED, HELD_BYTES, Room
 from winnow.pipelines.media.references import MediaFinder, MediaSources, Unavailable
+from winnow.pipelines.media.required_media import RequiredMedia
 from winnow.pipelines.running.ledger.crashes import CrashedPictures
 
 __all__ = ["NOT_AN_IMAGE", "OK", "Items", "PictureSource", "Pictures", "batch_of", "decoded_bytes"]
@@ -81,7 +82,7 @@ class Pictures:
         *,
         sides: Sequence[int | None] = (),
         keeps_files: bool = False,
-        finder: Callable[[MediaSources, str], MediaFinder] = MediaFinder,
+        finder: Callable[[MediaSources, str], MediaFinder] = RequiredMedia,
     ) -> None:
         self._source, self._name, self._crashed, self._finder = source, name, crashed, finder
         self._items: Sequence[dict[str, Any]] = media.flatten().to_pylist()  # a few for each row; each reads a file

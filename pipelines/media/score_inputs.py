@@ -1,14 +1,12 @@
 """Task inputs that no column holds: the first picture of each row, decoded as it is for operators, in squares.
 
 A picture that has changed, cannot be decoded under the recipe's limits, or whose record or single file is missing is
-marked permanently in its row. If the whole root is missing or empty, as when a disk is not mounted, the task fails, as
-it does for any other temporary error, and is retried: its rows must not say that they have no picture.
+marked permanently in its row; for what may pass, the task fails (`required_media.py`).
 """
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,18 +16,14 @@ from numpy.typing import NDArray
 from winnow.filters.image.decode.batches import pixels_of
 from winnow.filters.models.pictures.framing import Framing, framed
 from winnow.pipelines.media.pictures import OK, Pictures, PictureSource
-from winnow.pipelines.media.references import MediaFinder, MediaSources, Unavailable
+from winnow.pipelines.media.references import Unavailable
+from winnow.pipelines.media.required_media import RequiredMedia
 from winnow.pipelines.running.ledger.crashes import CrashedPictures
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.local import LocalStore
-from winnow.schemas.errors import StageError
 from winnow.scoring.tasks.protocol import IMAGE_MISSING, UNREADABLE, picture_type
 
 ROWS = 256  # rows whose pictures are held at once
 DECODED = 64 << 20  # bytes of their squares; a larger one is held alone
-
-_NOT_THERE: Final = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
-"""Permanent failures; any other error may pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +67,7 @@ class Inputs:
         assert self.pictures is not None
         framing = Framing(side, "stretch")
         wanted = framing.decoded_side
-        pictures = Pictures(self.pictures, source, media, self.crashed, sides=(wanted,), finder=_RequiredMedia)
+        pictures = Pictures(self.pictures, source, media, self.crashed, sides=(wanted,), finder=_ScoredMedia)
         items = _first_images(media, pictures.offsets)
         rows = np.flatnonzero(items >= 0)
         items = items[rows]
@@ -100,59 +94,12 @@ def _first_images(media: pa.ListArray, offsets: NDArray[np.int64]) -> NDArray[np
     return np.where(nearest < offsets[1:], nearest, -1).astype(np.int64)
 
 
-class _RequiredMedia(MediaFinder):
-    """Finds pictures, or says why one is permanently unavailable; raises StageError for temporary failures."""
-
-    def __init__(self, media: MediaSources, source: str) -> None:
-        super().__init__(media, source)
-        self._name = source
-        bound = media.sources.get(source)
-        self._objects = None if bound is None else bound.objects
-        self._root = media.roots.get(source, "") if bound is None else bound.objects.root
-        self._reachable = False
+class _ScoredMedia(RequiredMedia):
+    """Finds pictures, with the statuses of scores."""
 
     def find(self, medium: Mapping[str, Any]) -> dict[str, Any] | Unavailable:
         """A picture, or why it is permanently unavailable."""
         found = super().find(medium)
-        return replace(found, status=self._status(found)) if isinstance(found, Unavailable) else found
-
-    def _status(self, found: Unavailable) -> str:
-        if self._gone is None:  # only the record is missing: its file is there
-            return UNREADABLE
-        if self._failure is None or isinstance(self._failure, _NOT_THERE):
-            return self._missing()
-        raise self._out_of_reach(found.file, self._failure)
-
-    def _body(self, path: str, reference: Mapping[str, Any]) -> bytes | None:
-        try:
-            return super()._body(path, reference)
-        except OSError as error:
-            raise self._out_of_reach(path, error) from error
-
-    def _out_of_reach(self, path: str, error: OSError) -> StageError:
-        return StageError(
-            f"source {self._name}: cannot read an image again from {path} under {self._root}: "
-            f"{error.strerror or error}; restore it and run again, or exclude its samples with 'where', or forget "
-            "them"
-        )
-
-    def _missing(self) -> str:
-        """The reason for a missing file, if other files of its root exist."""
-        if self._objects is None or not self._anything():
-            raise StageError(
-                f"source {self._name}: its images must be read again, but its root {self._root} is missing or empty; "
-                "mount it and run again"
-            )
-        return IMAGE_MISSING
-
-    def _anything(self) -> bool:
-        """Whether the root has any file: an unmounted disk shows an empty folder, or none."""
-        if isinstance(self._objects, LocalStore):  # checked each time: a disk may be lost between two images
-            try:
-                with os.scandir(self._objects.folder) as entries:
-                    return any(True for _ in entries)
-            except OSError:
-                return False
-        if not self._reachable and self._objects is not None:
-            self._reachable = next(iter(self._objects.list()), None) is not None
-        return self._reachable
+        if not isinstance(found, Unavailable):
+            return found
+        return replace(found, status=IMAGE_MISSING if self.file_is_missing else UNREADABLE)

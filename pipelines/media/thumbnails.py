@@ -21,12 +21,13 @@ from winnow.filters.image.decode.shrink import fitted, shrink
 from winnow.pipelines.binding.sources import decode_limits
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.media.pictures import OK, Pictures, PictureSource
-from winnow.pipelines.media.references import media_sources
+from winnow.pipelines.media.references import UNREADABLE, MediaFinder, Unavailable, media_sources
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import HiddenRows
 from winnow.pipelines.store.manifest_rows import ManifestRow
 from winnow.pipelines.store.tables import read_rows
+from winnow.schemas.errors import StoreError
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import Generation
 
@@ -87,6 +88,17 @@ def picture_source(recipe: Recipe) -> PictureSource:
     return PictureSource(media_sources(recipe), decode_limits(recipe))
 
 
+class _ShownMedia(MediaFinder):
+    """Finds pictures to look at: one that cannot be had now is not shown, and no failure."""
+
+    def find(self, medium: Mapping[str, Any]) -> dict[str, Any] | Unavailable:
+        """A picture, or why there is none."""
+        try:
+            return super().find(medium)
+        except StoreError:  # of a bucket that cannot be reached
+            return Unavailable(medium["ref"]["path"], UNREADABLE)
+
+
 @dataclass(frozen=True)
 class Thumbnails:
     """Makes the small pictures of one generation.
@@ -128,7 +140,7 @@ class Thumbnails:
         rows = sorted({place.row for place in places})
         samples = self._samples[shard]
         media = read_rows(self.store.objects, samples.object, rows, ["media"])["media"].combine_chunks()
-        pictures = Pictures(self.source, samples.source, media)
+        pictures = Pictures(self.source, samples.source, media, finder=_ShownMedia)
         unsafe = self._unsafe(shard, rows)
         items: dict[int, ItemPlace] = {}
         for place in places:

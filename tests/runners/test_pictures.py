@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -140,6 +141,31 @@ def test_a_picture_that_changed_is_unavailable(folder: Path) -> None:
     assert column(folder, "image.quality", "items")[:3] == ["unavailable", "unavailable", "ok"]
 
 
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.large)])
+def test_a_lost_disk_is_no_fact_about_a_picture(folder: Path, workers: str) -> None:
+    only = RECIPE.split("keep:")[0].replace("image.geometry, {image.quality: {side: 64}}, image.pdq", "image.geometry")
+    (folder / "recipe.yaml").write_text(only)
+    ended(run_here(folder, "ingest", "recipe.yaml", "--workers", "1"))
+    (folder / "pictures").rename(folder / "elsewhere")
+    (folder / "pictures").mkdir()  # where the disk is mounted
+    said = ended(run_here(folder, "annotate", "recipe.yaml", "--workers", workers), 1)
+    assert "source pictures: its media must be read again, but its root pictures is missing or empty; mount it" in said
+    assert said.count("\n") == 1
+    assert not list((folder / "store" / "layers").rglob("*.parquet"))
+    (folder / "pictures").rmdir()
+    (folder / "elsewhere").rename(folder / "pictures")
+    for file in ("a.png", "b.jpg"):
+        (folder / "pictures" / file).unlink()
+    (folder / "pictures" / "a.png").symlink_to("a.png")  # fails to open, as a share that is stale
+    said = ended(run_here(folder, "annotate", "recipe.yaml", "--workers", workers), 1)
+    assert "source pictures: cannot read media again from a.png under " in said
+    (folder / "pictures" / "a.png").unlink()
+    ended(run_here(folder, "annotate", "recipe.yaml", "--workers", workers))
+    for layer in ("image.geometry", "image.rights"):
+        assert column(folder, layer, "items")[:3] == ["unavailable", "unavailable", "ok"]
+    assert_clean(folder)
+
+
 def add_deadly_pictures(folder: Path) -> None:
     content = (folder / "pictures" / "b.jpg").read_bytes()
     (folder / "pictures" / "i.jpg").write_bytes(content + b"(fault)")
@@ -149,8 +175,9 @@ def add_deadly_pictures(folder: Path) -> None:
 def end_decoders() -> None:
     """The next ones are started anew."""
     for child in psutil.Process().children():
-        if decoding_process.__name__ in " ".join(child.cmdline()):
-            child.kill()
+        with suppress(psutil.NoSuchProcess):  # it has ended
+            if decoding_process.__name__ in " ".join(child.cmdline()):
+                child.kill()
 
 
 @pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.large)])

@@ -233,7 +233,7 @@ def test_a_source_that_is_not_there_fails_the_task_and_leaves_no_trace(folder: P
             with pytest.raises(StageError) as error:
                 read(folder)
             assert str(error.value) == (
-                f"source crawl: its images must be read again, but its root {folder / 'pictures'} is missing or empty; "
+                f"source crawl: its media must be read again, but its root {folder / 'pictures'} is missing or empty; "
                 "mount it and run again"
             )
     assert not list((folder / "store/commits").rglob("trace.numbered/**/*.json"))
@@ -265,7 +265,7 @@ def test_a_file_that_another_run_may_reach_fails_the_task(folder: Path) -> None:
     file.symlink_to(file.name)  # opening it goes round in circles, as a share that is stale fails in its own way
     with pytest.raises(StageError) as error:
         trace(folder)
-    assert "source crawl: cannot read an image again from 007.png under " in str(error.value)
+    assert "source crawl: cannot read media again from 007.png under " in str(error.value)
     assert str(error.value).endswith("or exclude its samples with 'where', or forget them")
 
 
