@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import pyarrow as pa
 
@@ -147,8 +147,16 @@ class Cut:
     value: float
 
 
-def cuts_of(condition: str) -> tuple[Cut, ...]:
+LIST_FUNCTIONS: Final = frozenset({"list_max", "list_min"})
+"""Functions that give one value of a list."""
+
+
+def cuts_of(condition: str, through: frozenset[str] = frozenset()) -> tuple[Cut, ...]:
     """The distinct thresholds in a condition, in order of appearance.
+
+    Args:
+        condition: One whose columns `columns_read` gives.
+        through: Functions of one column; what they give counts as that column.
 
     Example:
         >>> cuts_of("0.3 < text.gopher.hashes")
@@ -168,6 +176,9 @@ def cuts_of(condition: str) -> tuple[Cut, ...]:
             if first["class"] == "CONSTANT":
                 first, second, operator = second, first, _TURNED[operator]
             value = _number(second)
+            if first["class"] == "FUNCTION" and str(first["function_name"]).lower() in through:
+                arguments = [node for node in _expressions(first) if node is not first]
+                first = arguments[0] if len(arguments) == 1 else first
             if first["class"] == "COLUMN_REF" and value is not None:
                 found[Cut(".".join(cast(list[str], first["column_names"])), operator, value)] = None
     return tuple(found)

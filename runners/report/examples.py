@@ -55,6 +55,25 @@ class DuplicatesFound:
 
 
 @dataclass(frozen=True, slots=True)
+class SheetPicture:
+    """A picture of a contact sheet."""
+
+    id: str  # of its row
+    thumbnail: Thumbnail
+    captions: tuple[str, ...]
+    value: str | None = None  # what is compared with the threshold
+
+
+@dataclass(frozen=True, slots=True)
+class ContactSheet:
+    """Pictures chosen in one way, in named groups."""
+
+    title: str
+    groups: tuple[tuple[str, tuple[SheetPicture, ...]], ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Examples:
     """All examples, in the order of the page."""
 
@@ -65,3 +84,4 @@ class Examples:
     coverage: SafetyCoverage | None = None  # detector coverage of the kept samples
     duplicates: tuple[DuplicatesFound, ...] = ()  # a kind each
     scores: tuple[ScoreOverview, ...] = ()
+    sheets: tuple[ContactSheet, ...] = ()

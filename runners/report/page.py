@@ -6,7 +6,7 @@ where it was made, so equal summaries give equal files.
 
 from collections.abc import Sequence
 
-from winnow.runners.report import duplicates, measures, scores, sections
+from winnow.runners.report import contact_sheets, duplicates, measures, scores, sections
 from winnow.runners.report.block import Block, Section
 from winnow.runners.report.examples import Examples
 from winnow.runners.report.markup import Html, crawled, element, join, plain
@@ -17,6 +17,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri
 
 SECTIONS: tuple[Section, ...] = (
     sections.overview,
+    contact_sheets.contact_sheets,
     sections.funnel,
     sections.quarantine,
     sections.kinds,

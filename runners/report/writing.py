@@ -1,5 +1,6 @@
 """The report of a store, gathered, drawn and put where it was asked for."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.runners.report import render_report
+from winnow.runners.report.gathered_sheets import WantedSheets, gather_sheets
 from winnow.runners.report.summarise import examples_of, summarise
 from winnow.runners.stages.rule_decisions import decisions_if_any
 from winnow.runners.terminal.duplicates.clusters import duplicates_found
@@ -27,6 +29,7 @@ def write_report(
     recipe: BoundRecipe | None,
     engine: "Engine | None" = None,
     console: Console | None = None,
+    wanted: WantedSheets | None = None,
 ) -> tuple[StoreSummary, RulesSummary | None]:
     """Make the page and put it where it was asked for, or into the store; returns what is on it to show it as well."""
     generation = require_latest_for(recipe, store)
@@ -40,6 +43,8 @@ def write_report(
     thresholds = () if decisions is None else tuple(decisions.thresholds(text))
     scores = overviews(read, recipe, decisions)
     examples = examples_of(store, generation, thresholds, rules, coverage, found, scores)
+    if wanted is not None:
+        examples = replace(examples, sheets=gather_sheets(wanted, store, generation, recipe))
     page = render_report(summary, examples).encode()
     if target is None:
         store.objects.put(layout.REPORT, page)

@@ -8,6 +8,7 @@ import tarfile
 from collections import Counter
 from hashlib import blake2b, sha256
 from importlib import resources
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,15 @@ from rich.console import Console
 
 from tests.faults.winnow import assert_clean, ended, run_here
 from tests.runners.test_annotate import table
+from winnow.pipelines.rules.chosen_items import dropped_items, item_cuts, items_near, random_items
+from winnow.pipelines.rules.pinning import PinnedProgram
+from winnow.pipelines.store.location import open_store_at
 from winnow.runners.commands.core.demo import PICTURE_RECIPE, PICTURES, _draw_pictures
+from winnow.runners.commands.opening import bound_recipe
 from winnow.runners.demo.photos import make_photos
 from winnow.runners.demo.photos.drawing import SCENERIES, landscape
 from winnow.runners.demo.photos.planted import CAPTIONS, FILES, KINDS
+from winnow.runners.terminal.rules import pinned_rules
 
 pytest.importorskip("PIL.Image", reason="needs the extra `image`")
 
@@ -120,6 +126,62 @@ def test_show_prints_the_facts_of_a_picture(folder: Path, said: str) -> None:
     cut = json.loads(ended(run_here(folder, "show", PICTURE_RECIPE, id_of(folder, "cut.jpg"), "--json")))
     assert cut["layers"]["image.quality"]["items"] == ["truncated"]
     assert cut["captions"] == [{"text": "A sea of which half arrived", "origin": "txt", "language": None}]
+
+
+def test_the_pictures_nearest_to_a_threshold_are_chosen_on_both_sides(folder: Path, said: str) -> None:
+    pinned, paths = pinned_recipe(folder)
+    contrasts = {
+        paths[row]: values[0]
+        for row, values in enumerate(table(folder / PICTURES, "image.quality")["contrast"].to_pylist())
+        if values
+    }
+    ordered = sorted((abs(value - 5), name) for name, value in contrasts.items() if value is not None and value >= 5)
+    (cut,) = item_cuts(pinned, "flat")
+    near = items_near(pinned, cut, 6)
+
+    assert [paths[one.place.row] for one in near.met] == ["grey.png"]
+    assert [paths[one.place.row] for one in near.unmet] == [name for _, name in ordered[:6]]
+    assert [one.value for one in near.unmet] == [contrasts[name] for _, name in ordered[:6]]
+
+
+def test_pictures_are_sampled_of_all_or_of_those_that_a_rule_drops(folder: Path, said: str) -> None:
+    pinned, paths = pinned_recipe(folder)
+    sizes = range(1, 50, 7)
+    samples = [[paths[one.place.row] for one in random_items(pinned, 7, most)] for most in sizes]
+    broken = {paths[one.place.row] for one in dropped_items(pinned, "undecodable", 7, 50)}
+
+    assert all(few == more[: len(few)] for few, more in pairwise(samples))
+    assert set(samples[-1]) == {name for name in paths if name != "page.jpg"}  # which is no picture
+    assert "listed.jpg" not in paths
+    assert broken == {"cut.jpg", "bomb.png", "lie.png"}
+
+
+def test_a_report_shows_contact_sheets(folder: Path, said: str) -> None:
+    wishes = ["--contact-sheet", "random", "--contact-sheet", "near:flat", "--contact-sheet", "reason:undecodable"]
+    ended(run_here(folder, "report", PICTURE_RECIPE, *wishes, "--pictures", "50", "--output", "sheets.html"))
+    page = (folder / "sheets.html").read_text("utf-8")
+    sheets = page[page.index('<section id="contact-sheets"') :].partition("</section>")[0]
+
+    assert sheets.count("<figure>") == 42 + (1 + 25) + 3
+    assert sheets.count("too_many_pixels") == 4
+    assert "緑の丘のふもとの静かな湖に浮かぶ白いヨット (ja)" in sheets
+    assert "The moon over a valley" not in page  # the caption of the picture on the list
+    assert len(page) < 2_000_000
+    told = ended(run_here(folder, "report", PICTURE_RECIPE, "--contact-sheet", "reason:flatt"), 1)
+    assert "--contact-sheet reason:flatt: no rule has this reason (did you mean 'flat'?)" in told
+    told = ended(run_here(folder, "report", PICTURE_RECIPE, "--contact-sheet", "near:undecodable"), 1)
+    assert "the rule compares no measurement with a number" in told
+    told = ended(run_here(folder, "report", f"{PICTURES}/store", "--contact-sheet", "random"), 1)
+    assert "--contact-sheet needs the recipe" in told
+
+
+def pinned_recipe(folder: Path) -> tuple[PinnedProgram, list[str]]:
+    """The rules on the store, and the path of each row's file."""
+    recipe = bound_recipe(folder / PICTURE_RECIPE)
+    store = open_store_at(folder / PICTURES / "store")
+    pinned = pinned_rules(recipe, store, store.require_latest())
+    assert pinned is not None
+    return pinned, [row["path"] for row in table(folder / PICTURES, "samples")["source"].to_pylist()]
 
 
 def test_without_decoders_the_demo_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,17 +11,38 @@ if TYPE_CHECKING:
     from winnow.runners.commands.parser import Commands
 
 
+PICTURES = 24
+
+
 def add(commands: "Commands") -> None:
     """Add the command and its arguments."""
     parser = commands.add_parser("report", help="write an HTML report about the store")
     place_argument(parser)
     parser.add_argument("--output", metavar="FILE", help="file to write (default: report.html in the store)")
+    parser.add_argument(
+        "--contact-sheet",
+        action="append",
+        default=[],
+        metavar="WHICH",
+        help="add pictures: random, near:RULE (nearest to its threshold) or reason:NAME (dropped for it); repeatable",
+    )
+    parser.add_argument(
+        "--pictures",
+        type=int,
+        default=PICTURES,
+        metavar="N",
+        help="pictures on each contact sheet (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--unblurred", action="store_true", help="show pictures that image.nsfw calls unsafe as they are"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the report."""
     from winnow.pipelines.forgetting.outputs import REPORT, register
     from winnow.pipelines.store import layout
+    from winnow.runners.report.gathered_sheets import wanted_sheets
     from winnow.runners.report.writing import write_report
     from winnow.runners.terminal.rules import print_losses, require_writable
 
@@ -29,7 +50,8 @@ def run(options: argparse.Namespace) -> int:
     target = Path(options.output) if options.output else None
     if target is not None:
         require_writable("--output", target)
-    _, rules = write_report(store, target, recipe)
+    wanted = wanted_sheets(options.contact_sheet, options.pictures, unblurred=options.unblurred)
+    _, rules = write_report(store, target, recipe, wanted=wanted)
     console = open_console()
     if rules is not None:
         print_losses(rules, console)

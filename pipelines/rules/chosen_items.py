@@ -1,0 +1,167 @@
+"""Chooses pictures for people to look at: a random few, of those that a rule drops, and the nearest to a threshold.
+
+Shards are read one after the other, and of each only the columns that the choice needs; what is held are the best so
+far. Forgotten rows are never chosen, as they have no items.
+"""
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from winnow.pipelines.media.thumbnails import ItemPlace
+from winnow.pipelines.query.columns import Column, column_of, read_aligned
+from winnow.pipelines.query.items import item_ids, list_counts, rows_and_items
+from winnow.pipelines.rules.deciding import choose_representatives, decide
+from winnow.pipelines.rules.decisions import WORD
+from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.tables import ROW_GROUP_ROWS
+from winnow.schemas.conditions import LIST_FUNCTIONS, Cut, cuts_of
+from winnow.schemas.uint128 import words_of
+from winnow.scoring.selection.ranks import hashes
+
+PURPOSE: Final = "contact_sheet"
+_ID, _MEDIA = Column(layout.SAMPLES, "id"), Column(layout.SAMPLES, "media")
+
+Rows = NDArray[np.int64]
+Marks = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ChosenItem:
+    """A picture, by the order in which it is chosen: the lowest first."""
+
+    order: float
+    place: ItemPlace
+    value: float | None = None  # what is compared with the threshold
+
+
+@dataclass(frozen=True, slots=True)
+class NearItems:
+    """The pictures nearest to a threshold, nearest first."""
+
+    cut: Cut
+    met: tuple[ChosenItem, ...]  # for which the comparison holds
+    unmet: tuple[ChosenItem, ...]
+
+
+def random_items(pinned: PinnedProgram, seed: int, most: int) -> tuple[ChosenItem, ...]:
+    """A sample of all pictures, in the order of a hash of their ids."""
+    found = (one for shard in pinned.shards for one in _hashed(pinned, shard, seed, most, None))
+    return tuple(heapq.nsmallest(most, found))
+
+
+def dropped_items(pinned: PinnedProgram, reason: str, seed: int, most: int) -> tuple[ChosenItem, ...]:
+    """A sample of the pictures of rows that rules with this reason drop, whatever other rules say of them.
+
+    Raises:
+        UndecidedError: A rule cannot be decided for a row.
+    """
+    numbers = [number for number, name in enumerate(pinned.program.reasons) if name == reason]
+    shards = {shard.shard: shard for shard in pinned.shards}
+
+    def found() -> Iterator[ChosenItem]:
+        for decisions in decide(pinned, duplicates=choose_representatives(pinned)):
+            fired = np.zeros(decisions.rows, np.bool_)
+            for number in numbers:
+                fired |= (decisions.fired[:, number // WORD] >> np.uint64(number % WORD) & np.uint64(1)).astype(
+                    np.bool_
+                )
+            if fired.any():
+                yield from _hashed(pinned, shards[decisions.shard], seed, most, fired)
+
+    return tuple(heapq.nsmallest(most, found()))
+
+
+def _hashed(
+    pinned: PinnedProgram, shard: ShardObjects, seed: int, most: int, wanted: Marks | None
+) -> Iterator[ChosenItem]:
+    """The first pictures of a shard in the order of the hash, of the wanted rows or of all."""
+    start = 0
+    for block in read_aligned(pinned.store.objects, _samples(shard), [_ID, _MEDIA], ROW_GROUP_ROWS, shard.hidden):
+        media = block[_MEDIA.name]
+        rows, items, pictures = _pictures(media)
+        if wanted is not None:
+            pictures = pictures & wanted[start + rows]
+        rows, items = rows[pictures], items[pictures]
+        order = hashes(words_of(item_ids(block[_ID.name].take(pa.array(rows)), items)), seed, PURPOSE)
+        for at in np.argsort(order, kind="stable")[:most].tolist():
+            yield ChosenItem(int(order[at]), ItemPlace(shard.shard, start + int(rows[at]), int(items[at])))
+        start += len(media)
+
+
+def _samples(shard: ShardObjects) -> dict[str, str]:
+    return {layout.SAMPLES: shard.objects[layout.SAMPLES]}
+
+
+def _pictures(media: pa.ListArray) -> tuple[Rows, Rows, Marks]:
+    """The row and the number of every item, and whether it is a picture."""
+    rows, items = rows_and_items(list_counts(media))
+    types = pc.struct_field(media.flatten(), "mime")
+    return rows, items, pc.starts_with(types, "image/").to_numpy(zero_copy_only=False).astype(np.bool_)
+
+
+def item_cuts(pinned: PinnedProgram, reason: str) -> tuple[Cut, ...]:
+    """The thresholds of the rules with this reason; those of the least or greatest of a list are of its items."""
+    known = {column.name for column in pinned.program.columns}
+    rules = (one.rule for one in pinned.program.rules if one.rule.reason == reason)
+    found = (cut for rule in rules for cut in cuts_of(rule.drop, LIST_FUNCTIONS) if cut.column in known)
+    return tuple(dict.fromkeys(found))
+
+
+def items_near(pinned: PinnedProgram, cut: Cut, most: int) -> NearItems:
+    """The pictures whose values are nearest to a threshold, on both sides of it.
+
+    A column with a value for each item is of the items; any other column is of the rows, whose first picture is chosen.
+    """
+    column = column_of(cut.column, {one.layer for one in pinned.program.columns} | {layout.SAMPLES})
+    assert column is not None
+    met: list[ChosenItem] = []
+    unmet: list[ChosenItem] = []
+    for shard in pinned.shards:
+        objects = _samples(shard) | {column.layer: shard.objects[column.layer]}
+        start = 0
+        for block in read_aligned(pinned.store.objects, objects, [_MEDIA, column], ROW_GROUP_ROWS, shard.hidden):
+            found = list(_near(block[_MEDIA.name], block[column.name], cut, shard.shard, start, most))
+            met = heapq.nsmallest(most, [*met, *(one for one, holds in found if holds)])
+            unmet = heapq.nsmallest(most, [*unmet, *(one for one, holds in found if not holds)])
+            start += len(block[_MEDIA.name])
+    return NearItems(cut, tuple(met), tuple(unmet))
+
+
+def _near(
+    media: pa.ListArray, column: pa.Array, cut: Cut, shard: str, start: int, most: int
+) -> Iterator[tuple[ChosenItem, bool]]:
+    """The nearest pictures of a block on each side, and whether the comparison holds for them."""
+    kind = column.type
+    if pa.types.is_list(kind):
+        rows, items = rows_and_items(list_counts(column))
+        values = column.flatten()
+        if not (list_counts(column) == list_counts(media))[rows].all():
+            items = np.zeros_like(rows)  # of captions, say
+    else:
+        rows, items, values = np.arange(len(column)), np.zeros(len(column), np.int64), column
+    if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
+        return
+    numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    _, _, pictures = _pictures(media)
+    first = np.cumsum(list_counts(media)) - list_counts(media)
+    there = items < list_counts(media)[rows]
+    there[there] = pictures[(first[rows] + items)[there]]
+    there &= np.isfinite(numbers)
+    distance = np.abs(numbers - cut.value)
+    holds = _HOLDS[cut.operator](numbers, cut.value)
+    for side in (there & holds, there & ~holds):
+        at = np.flatnonzero(side)
+        for one in at[np.argsort(distance[at], kind="stable")[:most]].tolist():
+            place = ItemPlace(shard, start + int(rows[one]), int(items[one]))
+            yield ChosenItem(float(distance[one]), place, float(numbers[one])), bool(holds[one])
+
+
+_HOLDS: Final = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
