@@ -93,12 +93,14 @@ def value_of(raw: str, key: str) -> str | None:
 
 
 def member_of(raw: str, key: str) -> object:
-    """The value at a key of a JSON object; None without such a key or object."""
+    """The value at a key of a JSON object, or, where a dot reaches into objects, of one in it; None without such."""
     try:
         found = orjson.loads(raw)
     except orjson.JSONDecodeError:
         return None
-    return found.get(key) if isinstance(found, Mapping) else None
+    for name in (key,) if isinstance(found, Mapping) and key in found else key.split("."):
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found
 
 
 def is_text(kind: pa.DataType) -> bool:

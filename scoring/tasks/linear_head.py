@@ -284,7 +284,7 @@ def _training(config: LinearHeadConfig) -> TrainingSettings:
 
 TASK = TaskKind(
     name=NAME,
-    version=1,
+    version=2,
     summary="a softmax head over hashed words and characters, a column of features, or a frozen encoder's",
     config=LinearHeadConfig,
     load=_load,

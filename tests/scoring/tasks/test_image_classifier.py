@@ -96,6 +96,11 @@ def test_a_label_may_be_the_value_of_a_key_of_an_object() -> None:
     found = task.encode(pa.record_batch({"image": squares([noise(seed) for seed in range(9)]), "metadata": objects}))
     assert list(found.status) == [OK, OK, OK, UNKNOWN_LABEL] + [NO_LABEL] * 5
     assert found.examples.labels.tolist() == [1, 1, 0]
+    inner = ['{"json":{"is":3}}', '{"json.is":true,"json":{"is":3}}', '{"json":3}', '{"json":{}}', '{"json":null}']
+    task = loaded(replace(CONFIG, label="metadata", label_key="json.is", labels=(True, 3)))
+    found = task.encode(pa.record_batch({"image": squares([noise(seed) for seed in range(5)]), "metadata": inner}))
+    assert list(found.status) == [OK, OK] + [NO_LABEL] * 3
+    assert found.examples.labels.tolist() == [1, 0]
     with pytest.raises(ScoreError, match="`label_folder` and `label_key` are two ways to read a label; write one"):
         loaded(replace(CONFIG, label_folder=True, label_key="is"))
 
