@@ -40,6 +40,7 @@ def arm(folder: Path) -> dict[str, str]:
 
 
 def arm_here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same for processes that this one starts to decode."""
-    arm(folder)
+    """The same for processes that this one, or its workers, start to decode."""
+    for name, value in arm(folder).items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "path", [str(folder), *sys.path])

@@ -110,3 +110,13 @@ def test_a_picture_without_a_score_is_not_seen_and_the_highest_score_counts() ->
     assert unsafe_items(measured, [1, 3, 2], 0.2) == [set(), {1, 2}, {0, 1}]
     assert unsafe_items(measured, [2, 3, 0], 0.2) == [{1}, {1, 2}, set()]
     assert unsafe_items(measured.select(["neutral"]), [1, 1, 0], 0.2) == [{0}, {0}, set()]
+
+
+def test_pictures_of_a_lost_disk_are_not_shown_and_no_failure(folder: Path) -> None:
+    (folder / "pictures").rename(folder / "elsewhere")
+    try:
+        made, shard = thumbnails(folder)
+        found = made.of([ItemPlace(shard, row, 0) for row in (0, 4)])
+    finally:
+        (folder / "elsewhere").rename(folder / "pictures")
+    assert [one.status for one in found.values()] == ["unavailable", "unavailable"]
