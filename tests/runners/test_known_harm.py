@@ -11,6 +11,12 @@ import pytest
 from tests.faults.winnow import assert_clean, ended, run_here
 from tests.runners.test_annotate import table
 from winnow.filters.duplicates.pdq import pdq
+from winnow.pipelines.binding.bound_recipe import bind
+from winnow.pipelines.forgetting.known_harm import CompareTask, MediaComparison
+from winnow.pipelines.media.references import media_sources
+from winnow.pipelines.store.location import open_store_at
+from winnow.schemas.errors import StageError
+from winnow.schemas.recipe import load_recipe
 
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")
 
@@ -135,3 +141,17 @@ def test_pictures_ingested_without_lists_are_compared_by_every_kind_of_hash(fold
         inside = (folder / "pictures" / f"{number}.png").read_bytes() in exported
         assert inside is (number in (2, 4))
     assert_clean(folder)
+
+
+def test_media_of_a_lost_disk_do_not_count_as_compared(folder: Path) -> None:
+    ended(run_here(folder, "ingest", "recipe.yaml", "--workers", "1"))
+    recipe, store = load_recipe(folder / "recipe.yaml"), open_store_at(folder / "store")
+    harm = bind(recipe).ingest(store).known_harm
+    assert harm is not None
+    rows = store.manifest(store.require_latest(), "samples")
+    task = CompareTask("pictures", tuple(row.object for row in rows if row.source == "pictures"))
+    comparison = MediaComparison(store.objects, media_sources(recipe), harm)
+    assert comparison.run(task).unread == 0
+    (folder / "pictures").rename(folder / "elsewhere")
+    with pytest.raises(StageError, match="is missing or empty; mount it and run again"):
+        comparison.run(task)
