@@ -6,16 +6,17 @@ from typing import Any, Final, Literal
 
 from winnow.filters.image.decode.stills import require_decoders
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.forgetting.known_harm import require_compared
 from winnow.pipelines.media.thumbnails import NSFW_LAYER, ItemPlace, ThumbnailLimits, Thumbnails, picture_source
 from winnow.pipelines.rules.chosen_items import ChosenItem, dropped_items, item_cuts, items_near, random_items
 from winnow.pipelines.rules.pinning import PinnedProgram, pin_no_rules
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.tables import read_rows
 from winnow.runners.report.examples import ContactSheet, SheetPicture
-from winnow.runners.stages.store_stages import current_state
 from winnow.runners.terminal.rules import pinned_rules
-from winnow.schemas.errors import WinnowError
+from winnow.schemas.errors import StoreError, WinnowError
 from winnow.schemas.problems import nearest
 from winnow.schemas.records import Generation
 
@@ -84,7 +85,7 @@ def gather_sheets(
         )
     require_decoders()
     if recipe.config.known_harm:
-        current_state(recipe, store)
+        _require_compared(recipe, store)
     chosen = [(one, tuple(_groups(one, wanted.pictures, store, generation, recipe))) for one in wanted.sheets]
     places = [item.place for _, groups in chosen for _, items in groups for item in items]
     thumbnails = Thumbnails(store, generation, picture_source(recipe.config), unblurred=wanted.unblurred).of(places)
@@ -100,6 +101,14 @@ def gather_sheets(
         ContactSheet(one.title, tuple((name, tuple(map(shown, items))) for name, items in groups), notes)
         for one, groups in chosen
     )
+
+
+def _require_compared(recipe: BoundRecipe, store: Store) -> None:
+    held, context = Held.of(store), recipe.ingest(store)
+    every = [held.tasks(source.key(context.limits)) for source in context.sources.values()]
+    if not all(map(len, every)):
+        raise StoreError(f"{store.root}: was ingested with other settings; run: winnow ingest {recipe.file}")
+    require_compared(store, context.known_harm, (commit for tasks in every for commit in tasks))
 
 
 def _groups(

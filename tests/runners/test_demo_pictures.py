@@ -25,7 +25,7 @@ from winnow.runners.commands.core.demo import PICTURE_RECIPE, PICTURES, _draw_pi
 from winnow.runners.commands.opening import bound_recipe
 from winnow.runners.demo.photos import make_photos
 from winnow.runners.demo.photos.drawing import SCENERIES, landscape
-from winnow.runners.demo.photos.planted import CAPTIONS, FILES, KINDS
+from winnow.runners.demo.photos.planted import CAPTIONS, FILES, HARM, KINDS
 from winnow.runners.terminal.rules import pinned_rules
 
 pytest.importorskip("PIL.Image", reason="needs the extra `image`")
@@ -173,6 +173,16 @@ def test_a_report_shows_contact_sheets(folder: Path, said: str) -> None:
     assert "the rule compares no measurement with a number" in told
     told = ended(run_here(folder, "report", f"{PICTURES}/store", "--contact-sheet", "random"), 1)
     assert "--contact-sheet needs the recipe" in told
+
+
+def test_no_picture_is_shown_before_it_was_compared_with_the_lists_of_today(folder: Path, said: str) -> None:
+    harm = folder / PICTURES / HARM
+    before = harm.read_text()
+    harm.write_text(before + f"sha256 {'0' * 64}\n")
+    told = ended(run_here(folder, "report", PICTURE_RECIPE, "--contact-sheet", "random"), 1)
+    harm.write_text(before)
+
+    assert "holds media that were not compared with the lists of known_harm (own)" in told
 
 
 def pinned_recipe(folder: Path) -> tuple[PinnedProgram, list[str]]:
