@@ -4,9 +4,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.faults.winnow import assert_clean, ended, run_here, tree_hash
+from tests.runners.test_annotate import table
 from tests.runners.test_picture_duplicates import clusters, rows, scene
 from winnow.filters.duplicates import cells
 from winnow.filters.models.onnx.writing import OnnxGraph
@@ -110,3 +112,26 @@ def test_a_store_without_pictures_is_searched(tmp_path: Path) -> None:
     folder, said = searched(tmp_path, "empty")
     assert rows(folder, "embedding")["page.txt"]["status"] == "no_picture"
     assert "0 of 0 similar pairs" in said
+
+
+def test_copies_of_an_evaluation_set_are_dropped_from_the_training_set(pictures: Path) -> None:
+    folder = pictures / "contamination"
+    (folder / "evaluation").mkdir(parents=True)
+    for number in range(3):
+        shutil.copy(pictures / "pictures" / f"{number}-original.png", folder / "evaluation")
+    recipe = RECIPE.replace("SHARD_ROWS", "8").replace(
+        "sources:\n", 'sources:\n  evaluation: {root: evaluation, files: ["*"], class: public}\n'
+    )
+    recipe = recipe.replace("{min_similarity: 0.9}}", "{min_similarity: 0.9}, representative: [source]}")
+    recipe += "keep: [{drop: samples.source.name = 'evaluation', reason: evaluation}]\n"
+    (folder / "recipe.yaml").write_text(recipe)
+    ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
+    ended(run_here(folder, "plan", "recipe.yaml", "--decisions", "decisions.parquet"))
+    samples, decided = table(folder, "samples"), pq.read_table(folder / "decisions.parquet")
+    reason_of = dict(zip(decided["id"].to_pylist(), decided["reason"].to_pylist(), strict=True))
+    dropped: dict[str, set[str]] = {}
+    for identity, place in zip(samples["id"].to_pylist(), samples["source"].to_pylist(), strict=True):
+        dropped.setdefault(str(reason_of.get(identity)), set()).add(f"{place['name']}/{place['path']}")
+    ways = ("original.png", "same.png", "small.png", "cropped.jpg")
+    assert dropped["duplicate_embedding"] == {f"pictures/{number}-{way}" for number in range(3) for way in ways}
+    assert dropped["evaluation"] == {f"evaluation/{number}-original.png" for number in range(3)}
