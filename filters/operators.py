@@ -6,13 +6,15 @@ point of the group `winnow.operators`, named like the operator.
 
 import pkgutil
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
 from typing import Any, Literal, Protocol, TypeAlias
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from winnow.filters.entry_points import entry_points
 from winnow.schemas.assets import AnyAsset
@@ -71,6 +73,19 @@ Kernel: TypeAlias = Callable[[pa.RecordBatch], pa.RecordBatch]
 """Turns the columns that an operator reads into those that it writes, row by row in the same order."""
 
 
+KEYS = pa.binary(16)
+"""The type of the keys by which rows of a store meet."""
+
+ANSWERS = pa.schema(
+    [
+        pa.field("key", KEYS, nullable=False),
+        pa.field("id", pa.binary(16), nullable=False),  # of the row that answers
+        pa.field("total", pa.int64(), nullable=False),  # the rows that offer this key, also those not among the answers
+    ]
+)
+"""The first columns of answers; what the operator's `say` returns stands behind them."""
+
+
 class Assets(Protocol):
     """Files that operators need: models and lists, fetched and checked before any worker starts."""
 
@@ -99,6 +114,26 @@ def _whatever_language(_config: Any) -> frozenset[str] | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Across:
+    """How rows meet others of the store, in whatever shard: a row asks for a key, and rows that offer it answer.
+
+    All functions get the operator's configuration, and batches with the columns that it reads. Values must depend only
+    on these, so that they are the same however rows are divided into shards.
+    """
+
+    most: Callable[[Any], int]  # rows that answer for a key: of all that offer it, those with the smallest ids
+    ask: Callable[[Any, pa.RecordBatch], pa.Array]
+    """The key that each row asks for; null for none."""
+    offer: Callable[[Any, pa.RecordBatch], tuple[NDArray[np.int64], pa.Array]]
+    """Rows, and a key that each offers; without nulls. A row may offer several, and one several times."""
+    say: Callable[[Any, pa.RecordBatch, NDArray[np.int64], pa.Array], pa.RecordBatch]
+    """What rows say of a key that they offer: one line for each pair."""
+    says: pa.Schema  # of these lines
+    load: Callable[[Any, pa.RecordBatch], Kernel]
+    """The kernel for a shard, from the answers to its rows, sorted by key and id."""
+
+
+@dataclass(frozen=True, slots=True)
 class Operator:
     """A measurement: the columns it reads and writes, and how it is loaded once per process.
 
@@ -114,9 +149,9 @@ class Operator:
     reads: Callable[[Any], tuple[str, ...]]  # dotted columns, such as `text`, `samples.url`, `text.language.label`
     writes: Callable[[Any], pa.Schema]
     load: Callable[[Any, Assets], Kernel]
-    across: Callable[[Any, Callable[[], Iterator[pa.RecordBatch]]], Kernel] | None = None
-    """For an operator whose values depend on other rows of the shard: makes the kernel for one shard, given a function
-    that reads all its rows. It may read samples and extracted layers. None: a row's values depend on it alone."""
+    across: Across | None = None
+    """For an operator whose values depend on other rows of the store. It reads samples and extracted layers only, and
+    its layer is computed again when shards are added. None: a row's values depend on it alone."""
     needs: tuple[str, ...] = (TEXT,)  # columns that a row must have to be measured; of pictures, none
     assets: Callable[[Any], tuple[str, ...]] = field(default=_nothing)  # names, or paths that the config gives
     declares: tuple[AnyAsset, ...] = ()

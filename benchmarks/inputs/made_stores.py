@@ -60,7 +60,8 @@ def cached_store(name: str, rows: int, recipe_of: Callable[[Path], Recipe], make
 def _keys(recipe: Recipe) -> dict[str, str]:
     objects = open_location(recipe.store.path)
     bound = bind(recipe)
-    found = expected_keys(bound.ingest(Store(objects, store_record(recipe))), bound.operators)
+    store = Store(objects, store_record(recipe))
+    found = expected_keys(bound.ingest(store), bound.operators, store, None)
     tokens = bound.tokens
     if tokens is not None:
         by_layer = {layer: keys["crawl"] for layer, keys in found.items()}

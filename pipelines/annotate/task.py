@@ -1,8 +1,7 @@
 """Annotates one shard in one pass: reads its rows once, runs every operator whose layer is missing, and commits."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 
 import apache_beam as beam
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from winnow.filters.operators import TEXT, Kernel
 from winnow.pipelines.annotate.item_rows import measure_items
+from winnow.pipelines.annotate.meeting import Meeting
 from winnow.pipelines.annotate.rows import BatchRows, Excluded, measure
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.media.pictures import Pictures, PictureSource, decoded_bytes
@@ -34,6 +34,7 @@ class AnnotationContext:
     store: Store
     operators: tuple[BoundOperator, ...]  # in the order in which they run
     pictures: PictureSource | None = None  # None if no operator looks at pictures
+    meetings: Mapping[str, Meeting] = field(default_factory=dict)  # by layer; of operators that look across rows
 
 
 def annotate_shard(
@@ -51,7 +52,8 @@ def annotate_shard(
     own_layers = set(task.missing)
     read = (column for bound in pending for column in bound.columns)
     columns = list(dict.fromkeys(column for column in read if column.layer not in own_layers))
-    kernels = {**kernels, **_kernels_of_shard(context, pending, task)}
+    met = {layer: context.meetings[layer].kernel(task.shard) for layer in task.missing if layer in context.meetings}
+    kernels = {**kernels, **met}
     texts = sorted({name for bound in pending for name in bound.text} & {column.name for column in columns})
 
     crashed = CrashedPictures(context.store.objects) if context.pictures is not None else None
@@ -71,27 +73,6 @@ def annotate_shard(
     schemas = {bound.layer: bound.schema for bound in pending}
     parts_read = read_parts(context.store, ANNOTATE, task.read, columns, texts, _picture_sizes(context, pending))
     write_layers(context.store, task, schemas, parts_read, measured, beat)
-
-
-def _kernels_of_shard(
-    context: AnnotationContext, pending: Sequence[BoundOperator], task: RowLayerTask
-) -> dict[str, Kernel]:
-    """The kernels of operators that look at all rows of the shard first, forgotten ones and bad ones left out."""
-    kernels: dict[str, Kernel] = {}
-    for bound in pending:
-        if bound.operator.across is not None:
-            kernels[bound.layer] = bound.operator.across(bound.config, partial(_rows_of_shard, context, bound, task))
-    return kernels
-
-
-def _rows_of_shard(context: AnnotationContext, bound: BoundOperator, task: RowLayerTask) -> Iterator[pa.RecordBatch]:
-    names = list(bound.operator.reads(bound.config))
-    for part in read_parts(context.store, ANNOTATE, task.read, bound.columns, ()):
-        hidden = np.zeros(part.count, np.bool_)
-        for mask in (part.left_out, part.forgotten):
-            hidden |= False if mask is None else mask
-        batch = pa.RecordBatch.from_arrays([part.columns[name] for name in names], names=names)
-        yield batch.filter(pa.array(~hidden)) if hidden.any() else batch
 
 
 def _measured(

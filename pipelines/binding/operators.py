@@ -100,6 +100,13 @@ class BoundOperator:
         """The layers that it reads, each once."""
         return tuple(dict.fromkeys(column.layer for column in self.columns))
 
+    @property
+    def covers(self) -> tuple[str, ...] | None:
+        """The extracted layers whose rows its values depend on in every shard; None if on their own rows alone."""
+        if self.operator.across is None:
+            return None
+        return tuple(layer for layer in self.reads if layer.startswith(EXTRACTED))
+
     def key(self, keys: Mapping[str, str]) -> str:
         """Return the layer's key for one source, given the keys of the layers that it reads."""
         depends = self.operator.depends(self.config)

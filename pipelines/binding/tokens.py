@@ -63,6 +63,10 @@ class TokensLayer:
         """The layers that it reads, each once."""
         return tuple(dict.fromkeys(column.layer for column in self.columns))
 
+    @property
+    def covers(self) -> None:
+        """None: its values depend on a row alone."""
+
     def key(self, keys: Mapping[str, str]) -> str:
         """Return the layer's key for one source, given the keys of the layers that it reads."""
         return fingerprint_of({"settings": self.settings, "reads": {one: keys[one] for one in sorted(self.reads)}})

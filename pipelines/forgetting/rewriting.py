@@ -15,6 +15,7 @@ from winnow.pipelines.store.hiding.neutral import neutral_stream
 from winnow.pipelines.store.hiding.scans import HiddenRows, load_hiding
 from winnow.pipelines.store.layers import LayerWriter, put_statistics
 from winnow.pipelines.store.manifest_rows import ManifestRow, ManifestRows
+from winnow.pipelines.store.state import is_of_all
 from winnow.pipelines.store.tables import put_table, read_batches, read_schema
 from winnow.pipelines.store.task_commits import TaskCommits
 from winnow.schemas.records import GenerationRecord, ObjectRecord, TaskCommit
@@ -110,8 +111,13 @@ class Rewriting:
         self.objects = 0  # that were, or would be, written anew
         samples = {row.object for row in store.every_row(latest, layout.SAMPLES)}
         self.rows = sum(len(found.pending) for path, found in self._pending.items() if path in samples)
-        layers = (layer for layer in latest.layers if not layer.startswith(DUPLICATES))  # they name rows of others
-        self._layers = sorted(layers, key=lambda layer: (layer != layout.SAMPLES, layer))
+        self._layers = sorted(
+            filter(self._is_of_own_rows, latest.layers), key=lambda layer: (layer != layout.SAMPLES, layer)
+        )
+
+    def _is_of_own_rows(self, layer: str) -> bool:
+        """Whether no row of a layer says what another row holds, or names it."""
+        return not (layer.startswith(DUPLICATES) or any(map(is_of_all, self._latest.layers[layer].keys)))
 
     def run(self, every: Iterable[TaskCommit], jobs: Jobs, *, dry_run: bool) -> None:
         """Runs the tasks.

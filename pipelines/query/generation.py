@@ -77,7 +77,10 @@ def keys_read(recipe: BoundRecipe, store: Store, record: GenerationRecord) -> di
     """
     keys = _known_keys(recipe, record)
     try:
-        expected = expected_keys(recipe.ingest(store), recipe.operators)
+        context, operators = recipe.ingest(store), recipe.operators
+        if any(bound.covers is not None for bound in operators):  # the keys of what they read come first
+            _prefer(keys, record, expected_keys(context, (), store, None))
+        expected = expected_keys(context, operators, store, as_read(record, keys))
     except WinnowError:  # a source or a model is not here: reading needs neither
         return keys
     _prefer(keys, record, expected)

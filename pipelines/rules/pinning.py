@@ -15,8 +15,9 @@ from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hiding.scans import NOTHING
+from winnow.pipelines.store.hiding.scans import NOTHING, load_hiding
 from winnow.pipelines.store.manifest_rows import ManifestRow, ManifestRows
+from winnow.pipelines.store.state import covered_key
 from winnow.schemas.conditions import columns_read
 from winnow.schemas.errors import StoreError
 from winnow.schemas.mixture import MIXTURES
@@ -124,20 +125,39 @@ def _hidden(store: Store, generation: Generation) -> dict[str, NDArray[np.int64]
     return {shard: found.rows for shard, found in hidden_rows(store, generation).items()}
 
 
-def expected_keys(context: IngestContext, operators: Sequence[BoundOperator]) -> dict[str, dict[str, str]]:
+def expected_keys(
+    context: IngestContext, operators: Sequence[BoundOperator], store: Store, generation: Generation | None
+) -> dict[str, dict[str, str]]:
     """Return the keys of a recipe's layers when they are up to date.
 
     Args:
         context: The recipe's sources and extractors.
         operators: Its operators, each after those whose layers it reads.
+        store: The store.
+        generation: Has the shards that layers over all shards must cover; None if there are none yet.
     """
     samples = {name: source.key(context.limits) for name, source in context.sources.items()}
     keys = {layout.SAMPLES: samples}
     for extractor in context.extractors:
         keys[extractor.layer] = {name: extractor.key(key) for name, key in samples.items()}
     for bound in operators:
-        keys[bound.layer] = {name: bound.key({layer: keys[layer][name] for layer in bound.reads}) for name in samples}
+        found = {name: bound.key({layer: keys[layer][name] for layer in bound.reads}) for name in samples}
+        if bound.covers is not None and generation is not None:
+            covered = _covered(store, generation, bound.covers)
+            hidden = load_hiding(store.objects).tombstones
+            found = {name: covered_key(key, covered, hidden) for name, key in found.items()}
+        keys[bound.layer] = found
     return keys
+
+
+def _covered(store: Store, generation: Generation, layers: Sequence[str]) -> list[tuple[str, ...]]:
+    """Each shard of a generation: its name, its samples, and its objects of these layers where it has them."""
+    if layout.SAMPLES not in generation.layers:
+        return []
+    there = [layer for layer in layers if layer in generation.layers]
+    objects = [store.manifest(generation, layer).objects for layer in there]
+    samples = store.manifest(generation, layout.SAMPLES)
+    return [(row.shard, row.object, *(one[row.shard] for one in objects)) for row in samples]
 
 
 def pin(

@@ -6,7 +6,7 @@ from some rows; reading a shard once, aligning rows and committing are shared.
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -29,6 +29,7 @@ class RowLayerTask(TaskLine):
     source: str
     objects: Mapping[str, str]  # the objects to read, of `samples` and other layers
     missing: Mapping[str, str]  # the key of each missing layer, by layer
+    under: Mapping[str, str] = field(default_factory=dict)  # keys that name objects of layers, where these differ
 
     @property
     def commit(self) -> str:
@@ -72,7 +73,10 @@ def write_layers(
                     writers[layer].write(rows)
                 done += max(rows.num_rows for rows in made.values())
                 beat(done, done, 0)
-        written = [writer.finish(layer, task.missing[layer], task.shard) for layer, writer in writers.items()]
+        written = [
+            writer.finish(layer, task.missing[layer], task.shard, under=task.under.get(layer))
+            for layer, writer in writers.items()
+        ]
     commit_layers(store, task.shard, task.source, task.objects[layout.SAMPLES], written)
 
 
@@ -83,6 +87,8 @@ class PendingShards(Collection[RowLayerTask]):
     samples: ManifestRows  # of these shards
     lacking: Sequence[Mapping[str, str]]  # the keys of the layers that each lacks; most are the same mapping
     layers: Mapping[str, Mapping[str, ManifestRow]]  # those that tasks read, by shard
+    unders: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """The keys that name the objects of layers over all shards, by layer and source."""
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -94,7 +100,8 @@ class PendingShards(Collection[RowLayerTask]):
         for row, missing in zip(self.samples, self.lacking, strict=True):
             objects = {layout.SAMPLES: row.object}
             objects |= {layer: rows[row.shard].object for layer, rows in self.layers.items() if layer not in missing}
-            yield RowLayerTask(row.shard, row.source, objects, missing)
+            under = {layer: keys[row.source] for layer, keys in self.unders.items() if layer in missing}
+            yield RowLayerTask(row.shard, row.source, objects, missing, under)
 
     def lines(self) -> Iterator[tuple[str, bytes]]:
         """Each task's shard and line."""
@@ -133,7 +140,7 @@ def pending_shards(state: StoreState, layers: Sequence[RowLayer]) -> PendingShar
     samples = state.shards.where(map(bool, lacking))
     reads = sorted({layer for one in layers for layer in one.reads} - {layout.SAMPLES})
     objects = {layer: _objects(state, layer, samples, done) for layer in reads}
-    return PendingShards(samples, list(filter(None, lacking)), objects)
+    return PendingShards(samples, list(filter(None, lacking)), objects, state.unders)
 
 
 def load_layers(state: StoreState, layers: Iterable[RowLayer]) -> list[str]:

@@ -32,6 +32,10 @@ class TraceLayer:
         """The layers that it reads, each once."""
         return self.bound.reads
 
+    @property
+    def covers(self) -> None:
+        """None: its values depend on a row alone."""
+
     def key(self, keys: Mapping[str, str]) -> str:
         """Return its key for one source, given the keys of the layers that it reads."""
         bound = self.bound

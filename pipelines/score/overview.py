@@ -169,7 +169,7 @@ def _current_scores(recipe: BoundRecipe, store: Store, generation: Generation) -
     """Yield the scores whose layers exist and match the recipe's current settings."""
     if not any(entry.layer in generation.layers for entry in recipe.config.score):
         return
-    expected = expected_keys(recipe.ingest(store), recipe.operators)
+    expected = expected_keys(recipe.ingest(store), recipe.operators, store, generation)
     expected |= generation_keys(store, recipe, generation)
     keys = generation_scores(store, recipe, generation, expected)
     for bound in recipe.scores:

@@ -1,17 +1,19 @@
 """What a run holds of a store between its stages, and publishes as the next generation."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, Self
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.held import Held
+from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.manifest_rows import ManifestRows
 from winnow.pipelines.store.task_commits import TaskCommits
+from winnow.schemas.identity import fingerprint_of
 
 
 class RowLayer(Protocol):
-    """A layer that is made row by row, of other layers of the same shard."""
+    """A layer that is made row by row, as a rule of other layers of the same shard."""
 
     @property
     def layer(self) -> str:
@@ -21,8 +23,33 @@ class RowLayer(Protocol):
     def reads(self) -> tuple[str, ...]:
         """The layers that it reads, each once."""
 
+    @property
+    def covers(self) -> tuple[str, ...] | None:
+        """The extracted layers whose rows its values depend on in every shard; None if on their own rows alone."""
+
     def key(self, keys: Mapping[str, str]) -> str:
         """Its key for one source, from the keys of the layers that it reads there."""
+
+
+_OF_ALL = "all_"  # begins the keys of layers whose values depend on all shards
+
+
+def covered_key(settings: str, covered: Iterable[tuple[str, ...]], tombstones: Iterable[str]) -> str:
+    """The key of a layer whose values depend on all shards.
+
+    Args:
+        settings: Its key but for the shards, under which its objects stay when shards are added.
+        covered: Each shard: its name and the objects that are read of it, in any order.
+        tombstones: Those whose rows are left out.
+    """
+    shards = [list(shard) for shard in sorted(covered)]
+    key = {"settings": settings, "shards": shards, "tombstones": sorted(tombstones)}
+    return f"{_OF_ALL}{fingerprint_of(key)}"
+
+
+def is_of_all(key: str) -> bool:
+    """Whether a layer with this key may say of one row what another row holds."""
+    return key.startswith(_OF_ALL)
 
 
 @dataclass
@@ -33,7 +60,10 @@ class StoreState:
     tasks: TaskCommits
     layers: dict[str, ManifestRows]
     shards: ManifestRows  # the samples of each
+    whole: "StoreState | None" = None  # the state that this is a slice of
     keys: dict[str, dict[str, str]] = field(init=False)  # of each layer, by source
+    unders: dict[str, dict[str, str]] = field(init=False, default_factory=dict)
+    """The keys that name the objects of layers over all shards, by layer and source."""
 
     @classmethod
     def of(cls, held: Held, tasks: TaskCommits, layers: dict[str, ManifestRows]) -> Self:
@@ -65,8 +95,9 @@ class StoreState:
         sources: dict[str, dict[str, str]] = {}
         for source, key in self.shards.key_of_source.items():
             sources.setdefault(keys[source], {})[source] = key
+        named = {keys[source]: key for source, key in self.unders.get(layer, {}).items()}
         return ManifestRows.joined(
-            self.held.find_layer(layer, key, self.shards.read_by(those).objects, under)
+            self.held.find_layer(layer, key, self.shards.read_by(those).objects, under or named.get(key))
             for key, those in sources.items()
         )
 
@@ -76,4 +107,12 @@ class StoreState:
 
     def expect(self, bound: RowLayer) -> None:
         """Note the keys of a layer, so that those of the layers that read it can be told."""
-        self.keys[bound.layer] = {source: self.key(bound, source) for source in self.shards.sources}
+        keys = {source: self.key(bound, source) for source in self.shards.sources}
+        if bound.covers is not None:
+            whole = self.whole or self
+            objects = [whole.layers[layer].objects for layer in bound.covers]
+            covered = [(row.shard, row.object, *(one[row.shard] for one in objects)) for row in whole.shards]
+            self.unders[bound.layer] = keys
+            hidden = load_hiding(self.held.objects).tombstones
+            keys = {source: covered_key(key, covered, hidden) for source, key in keys.items()}
+        self.keys[bound.layer] = keys

@@ -71,7 +71,7 @@ def estimate(
     shards = layers[layout.SAMPLES].shards if layout.SAMPLES in layers else 0
     size = before.store.record.shard_bytes
     fresh_shards = sum(max(1, -(-round(one * rates.of(part).written) // size)) for one in before.tasks)
-    keys = expected_keys(before.context, operators)
+    keys = expected_keys(before.context, operators, before.store, before.generation)
     current = {
         name for name, entry in layers.items() if name not in keys or dict(entry.keys) == _of(keys[name], entry.keys)
     }

@@ -137,7 +137,8 @@ def planned_scores(
     scores = recipe.scores
     if not scores or generation is None:
         return tuple(PlannedScore(bound, is_current=False) for bound in scores)
-    keys = generation_scores(store, recipe, generation, expected_keys(context, operators))
+    expected = expected_keys(context, operators, store, generation)
+    keys = generation_scores(store, recipe, generation, expected)
     layers = generation.layers
     return tuple(
         PlannedScore(

@@ -97,7 +97,7 @@ def sliced(state: StoreState, part: Slice) -> StoreState:
         return rows.where(row.shard in mine for row in rows)
 
     layers = {name: only_mine(rows) for name, rows in state.layers.items()}
-    return StoreState(state.held, state.tasks, layers, only_mine(state.shards))
+    return StoreState(state.held, state.tasks, layers, only_mine(state.shards), state)
 
 
 def ingest_slice(

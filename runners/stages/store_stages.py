@@ -50,6 +50,7 @@ from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.recording import record_ingest, record_pass
 from winnow.runners.stages.deduplication import find_duplicates
 from winnow.runners.stages.engine_jobs import EngineJobs
+from winnow.runners.stages.meetings import met
 from winnow.runners.stages.publishing import Outcome, publish
 from winnow.runners.stages.stage_run import CompletedTasks, StageRun
 from winnow.runners.stages.warming import warm_kernels
@@ -225,13 +226,16 @@ def _measure(run: StageRun, recipe: BoundRecipe, state: StoreState, one_pass: Pa
     pictures = _pictures(recipe, one_pass) if pending else None
     ran = CompletedTasks()
     if pending:
-        ran = run.tasks(
-            f"annotate.{one_pass.resource}",
-            pending.lines,
-            RunAnnotation(AnnotationContext(run.store, one_pass.operators, pictures)),
-            state.held.begin(pending.missing),
-            state.held,
-        )
+        missing = {layer for lacking in pending.lacking for layer in lacking}
+        meeting = [bound for bound in one_pass.operators if bound.covers is not None and bound.layer in missing]
+        with met(run, state, meeting) as meetings:
+            ran = run.tasks(
+                f"annotate.{one_pass.resource}",
+                pending.lines,
+                RunAnnotation(AnnotationContext(run.store, one_pass.operators, pictures, meetings)),
+                state.held.begin(pending.missing),
+                state.held,
+            )
     if uncommitted := load_layers(state, one_pass.operators):
         raise StageError(f"annotate: shards ended without a commit of {', '.join(uncommitted)}; run again")
     record_pass(run, state, one_pass, pending, ran)

@@ -58,7 +58,7 @@ def pinned_rules(
     program = recipe.rules
     if not program.rules and not more and not hidden_rows(store, generation):
         return None
-    keys = expected_keys(recipe.ingest(store), recipe.operators)
+    keys = expected_keys(recipe.ingest(store), recipe.operators, store, generation)
     keys |= generation_keys(store, recipe, generation)
     keys |= generation_scores(store, recipe, generation, keys)
     return pin(store, generation, program, keys, recipe.file, more)

@@ -3,15 +3,19 @@
 import io
 import json
 import tarfile
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from tests.faults.winnow import assert_clean, ended, run_here
 from tests.runners.test_annotate import table
+from winnow.runners.stages import meetings
+from winnow.runners.stages.engine_jobs import EngineJobs
 
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")
 
@@ -35,6 +39,17 @@ PAGE = """<html lang="de"><head><base href="/pictures/"></head><body><p>Ein Beri
 <p>Sie schläft den ganzen Tag und wacht nur auf, wenn es etwas zu essen gibt.</p></body></html>"""
 
 
+ACROSS = """
+version: 1
+store: {path: store, seed: 7, shard_rows: 2}
+sources:
+  crawl: {root: crawl, files: ["*.warc"], class: web}
+extract: {fast: {}}
+text: coalesce(extract.fast.text, samples.text)
+annotate: [caption.page, {caption.length: {captions: caption.page.captions}}]
+"""
+
+
 def jpeg(width: int) -> bytes:
     out = io.BytesIO()
     exif = Image.Exif()
@@ -47,21 +62,13 @@ def jpeg(width: int) -> bytes:
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "crawl").mkdir()
     (tmp_path / "recipe.yaml").write_text(RECIPE)
-    with (tmp_path / "crawl" / "a.warc.gz").open("wb") as out:
-        writer = WARCWriter(out, gzip=True)
-        for url, mime, body in (
-            ("https://e.org/blog/1", "text/html; charset=utf-8", PAGE.encode()),
-            ("https://e.org/pictures/cat.jpg", "image/jpeg", jpeg(60)),
-            ("https://e.org/pixel.gif", "image/gif", b"GIF89a\x01\x00\x01\x00\x00\x00\x00;"),
-            ("https://e.org/lie.png", "image/png", b"<html><body>Not found</body></html>"),
-        ):
-            headers = StatusAndHeaders("200 OK", [("Content-Type", mime)], protocol="HTTP/1.1")
-            writer.write_record(
-                writer.create_warc_record(
-                    url, "response", payload=io.BytesIO(body), http_headers=headers,
-                    warc_headers_dict={"WARC-Date": "2024-05-01T12:00:00Z", "WARC-Record-ID": f"<urn:{url}>"},
-                )
-            )  # fmt: skip
+    write(
+        tmp_path / "crawl" / "a.warc.gz",
+        ("https://e.org/blog/1", "text/html; charset=utf-8", PAGE.encode()),
+        ("https://e.org/pictures/cat.jpg", "image/jpeg", jpeg(60)),
+        ("https://e.org/pixel.gif", "image/gif", b"GIF89a\x01\x00\x01\x00\x00\x00\x00;"),
+        ("https://e.org/lie.png", "image/png", b"<html><body>Not found</body></html>"),
+    )
     return tmp_path
 
 
@@ -97,6 +104,94 @@ def test_pictures_of_a_crawl_are_measured_and_have_what_their_pages_say(folder: 
         content = {suffix: stream.read() for suffix, stream in members.items() if stream is not None}
     assert (content["jpg"], content["txt"].decode()) == (jpeg(60), "Eine rote Katze")
     assert json.loads(json.loads(content["json"])["captions"]) == cat["captions"]
+
+
+def write(path: Path, *records: tuple[str, str, bytes]) -> None:
+    with path.open("wb") as out:
+        writer = WARCWriter(out, gzip=path.suffix == ".gz")
+        for url, mime, body in records:
+            headers = StatusAndHeaders("200 OK", [("Content-Type", mime)], protocol="HTTP/1.1")
+            writer.write_record(
+                writer.create_warc_record(
+                    url, "response", payload=io.BytesIO(body), http_headers=headers,
+                    warc_headers_dict={"WARC-Date": "2024-05-01T12:00:00Z", "WARC-Record-ID": f"<urn:{url}>"},
+                )
+            )  # fmt: skip
+
+
+def page(number: int, *pictures: str) -> tuple[str, str, bytes]:
+    images = "".join(f'<p>Text {number}.<img src="/{name}.jpg" alt="{name} of {number}">' for name in pictures)
+    return f"https://e.org/{number}", "text/html", f"<html><body><p>Page {number}.{images}</body></html>".encode()
+
+
+def captions(folder: Path) -> dict[str, tuple[str, int | None, list[str]]]:
+    """Of each row: the status, the pages, and the addresses of captions' pages."""
+    urls = table(folder, "samples")["url"].to_pylist()
+    found = table(folder, "caption.page").to_pylist()
+    return {
+        url: (one["status"], one["pages"], list(dict.fromkeys(one["urls"] or ())))
+        for url, one in zip(urls, found, strict=True)
+    }
+
+
+def test_pages_and_pictures_meet_across_files_and_shards_and_as_a_crawl_grows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def made(name: str) -> Path:
+        (tmp_path / name / "crawl").mkdir(parents=True)
+        (tmp_path / name / "recipe.yaml").write_text(ACROSS)
+        write(tmp_path / name / "crawl" / "a.warc", *(page(number, "cat") for number in range(5)))
+        pictures = [(f"https://e.org/{one}.jpg", "image/jpeg", jpeg(60)) for one in ("cat", "dog", "owl")]
+        write(tmp_path / name / "crawl" / "b.warc", *pictures)
+        return tmp_path / name
+
+    def grow(folder: Path) -> None:
+        write(folder / "crawl" / "c.warc", page(5, "dog"), page(6, "dog", "cat"))
+
+    folder, whole = made("grown"), made("whole")
+    ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
+    first = captions(folder)
+    status, pages, urls = first["https://e.org/cat.jpg"]
+    assert (status, pages, len(urls)) == ("ok", 5, 4)
+    assert (first["https://e.org/dog.jpg"], first["https://e.org/0"][0]) == (("no_page", None, []), "no_media")
+    objects = set((folder / "store" / "layers" / "caption.page").rglob("*.parquet"))
+
+    grow(folder)
+    ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
+    grown = captions(folder)
+    assert grown["https://e.org/dog.jpg"][:2] == ("ok", 2)
+    assert set(grown["https://e.org/dog.jpg"][2]) == {"https://e.org/5", "https://e.org/6"}
+    assert grown["https://e.org/cat.jpg"][1] == 6
+    assert grown["https://e.org/owl.jpg"] == ("no_page", None, [])
+    kept = objects & set((folder / "store" / "layers" / "caption.page").rglob("*.parquet"))
+    assert kept == objects  # none is written twice; those of shards without news are used again
+    assert_clean(folder)
+
+    grow(whole)
+    monkeypatch.setattr(meetings, "EngineJobs", partial(EngineJobs, here_bytes=-1))  # on workers, however small
+    ended(run_here(whole, "run", "recipe.yaml", "--workers", "2"))
+    assert captions(whole) == grown
+    for layer in ("caption.page", "caption.length"):
+        rows, others = (table(one, layer).to_pylist() for one in (folder, whole))
+        assert sorted(map(repr, rows)) == sorted(map(repr, others))
+
+
+def test_what_a_forgotten_page_said_is_gone_after_the_next_run_and_from_the_store_after_a_purge(tmp_path: Path) -> None:
+    (tmp_path / "crawl").mkdir()
+    (tmp_path / "recipe.yaml").write_text(ACROSS)
+    cat = ("https://e.org/cat.jpg", "image/jpeg", jpeg(60))
+    write(tmp_path / "crawl" / "a.warc", page(1, "cat"), page(2, "cat"), cat)
+    ended(run_here(tmp_path, "run", "recipe.yaml", "--workers", "1"))
+    assert captions(tmp_path)["https://e.org/cat.jpg"][1] == 2
+    ended(run_here(tmp_path, "forget", "recipe.yaml", "--url", "https://e.org/2"))
+    ended(run_here(tmp_path, "annotate", "recipe.yaml", "--workers", "1"))
+    assert captions(tmp_path)["https://e.org/cat.jpg"] == ("ok", 1, ["https://e.org/1"])
+    ended(run_here(tmp_path, "gc", "recipe.yaml", "--purge"))
+    kept = sorted((tmp_path / "store" / "layers" / "caption.page").rglob("*.parquet"))
+    assert not any("cat of 2" in str(pq.read_table(path)["captions"].to_pylist()) for path in kept)
+    ended(run_here(tmp_path, "annotate", "recipe.yaml", "--workers", "1"))
+    assert captions(tmp_path)["https://e.org/cat.jpg"] == ("ok", 1, ["https://e.org/1"])
+    assert_clean(tmp_path)
 
 
 def test_captions_that_do_not_exist_are_one_line(folder: Path) -> None:

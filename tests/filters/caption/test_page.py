@@ -5,9 +5,11 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
-from winnow.filters.caption.page import OPERATOR, PageConfig, captions_of_pages
+from winnow.filters.caption.page import MOST_CAPTIONS, OPERATOR, PageConfig, ask, load_shard, offer, say
+from winnow.filters.operators import ANSWERS
 from winnow.schemas.rows.extraction import EXTRACTION
 from winnow.schemas.rows.samples import SAMPLES
 
@@ -31,10 +33,23 @@ def layer(*rows: tuple[object, ...], config: PageConfig | None = None, cut: int 
     def batches() -> Iterator[pa.RecordBatch]:
         return (batch.slice(start, cut) for start in range(0, batch.num_rows, cut))
 
-    kernel = captions_of_pages(config or PageConfig(), batches)
+    kernel = load_shard(config or PageConfig(), answers(config or PageConfig(), batch))
     found = [row for part in batches() for row in kernel(part).to_pylist()]
     assert found == kernel(batch).to_pylist()
     return found
+
+
+def answers(config: PageConfig, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The answers to all rows; a row's id is its number."""
+    pages: dict[bytes, set[int]] = {key: set() for key in ask(config, batch).to_pylist() if key}
+    for row, key in zip(*(one.tolist() for one in offer(config, batch)), strict=True):
+        pages.get(key, set()).add(row)
+    met = [(key, row) for key in sorted(pages) for row in sorted(pages[key])[: config.max_pages]]
+    keys, rows = pa.array([key for key, _ in met], pa.binary(16)), np.array([row for _, row in met], np.int64)
+    ids = pa.array([row.to_bytes(16, "big") for row in rows.tolist()], pa.binary(16))
+    totals = pa.array([len(pages[key]) for key, _ in met], pa.int64())
+    said = say(config, batch, rows, keys)
+    return pa.RecordBatch.from_arrays([keys, ids, totals, *said.columns], names=[*ANSWERS.names, *said.schema.names])
 
 
 def test_a_picture_has_what_its_page_says_of_it() -> None:
@@ -102,6 +117,15 @@ def test_texts_that_are_empty_too_long_or_not_wanted_are_no_captions() -> None:
         page("http://e.org/", image), picture("http://e.org/a.png"), config=PageConfig(origins=("alt", "title"))
     )
     assert (found["status"], found["captions"], found["pages"]) == ("ok", [], 1)
+
+
+def test_a_page_that_shows_one_picture_many_times_gives_a_limited_number_of_captions() -> None:
+    images = [{"src": "http://e.org/a.png", "alt": f"Text {number}"} for number in range(500)]
+    (_, _, found) = layer(
+        page("http://e.org/1", *images), page("http://e.org/2", *images), picture("http://e.org/a.png")
+    )
+    texts = [one["text"] for one in found["captions"]]  # type: ignore[attr-defined]
+    assert (texts, found["pages"]) == ([f"Text {number}" for number in range(MOST_CAPTIONS)], 2)
 
 
 def test_without_a_shard_nothing_is_known() -> None:

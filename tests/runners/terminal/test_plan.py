@@ -39,7 +39,8 @@ def written(folder: Path, *, layer: bool = True) -> str:
     recipe = load_recipe(path)
     objects = LocalStore(folder / "store")
     (fineweb,) = bind(recipe).operators
-    every = expected_keys(bind(recipe).ingest(Store(objects, store_record(recipe))), [fineweb])
+    store = Store(objects, store_record(recipe))
+    every = expected_keys(bind(recipe).ingest(store), [fineweb], store, None)
 
     def shard(source: str, words: list[int | None], ratios: list[float | None]) -> Shard:
         rows = [

@@ -1,0 +1,271 @@
+"""Brings rows of a store together for an operator that looks across them: those that ask for a key, and those that
+offer it, in whatever shard they are.
+
+Shards send the digests of their keys (`Offers`). A partition of keys chooses for each asked key the offering rows with
+the smallest ids; only those are read again, for what they say (`Chosen`), which goes to the shards that asked
+(`Answers`). So what travels is a line of fixed size for each key that a row offers, and texts only where rows meet.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from winnow.filters.operators import ANSWERS, KEYS, Across, Kernel
+from winnow.pipelines.binding.operators import BoundOperator
+from winnow.pipelines.query.columns import Column
+from winnow.pipelines.running.blocks import AddressedBlock
+from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key, partitions_for
+from winnow.pipelines.running.job_steps import Batches, JobSteps
+from winnow.pipelines.running.job_tasks import TASK_BYTES
+from winnow.pipelines.running.linear_jobs import LinearJob, Sent, Stored
+from winnow.pipelines.running.row_arrays import (
+    global_rows,
+    ids_column,
+    local_rows,
+    run_starts,
+    shard_numbers,
+    single_array,
+)
+from winnow.pipelines.running.scratch_parts import find_part, put_part
+from winnow.pipelines.running.shard_groups import MOST_GROUPS
+from winnow.pipelines.running.shard_list import ListedShard, ShardList, put_hidden_rows_of, put_shard_list
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.hiding.scans import load_hiding
+from winnow.pipelines.store.state import StoreState
+from winnow.schemas.identity import ID_BYTES
+from winnow.schemas.uint128 import Words
+
+OFFERS = pa.schema(
+    [
+        pa.field("key", KEYS, nullable=False),
+        pa.field("id", pa.binary(ID_BYTES), nullable=False),
+        pa.field("row", pa.uint64(), nullable=False),  # of the store; of a line that asks, the first of its shard
+        pa.field("count", pa.int64(), nullable=False),  # rows of the shard that offer the key, in its first line; or 0
+    ]
+)
+"""A row that offers a key; or, with the count `_ASKS`, a shard that asks for it."""
+
+CHOSEN = pa.schema(
+    [
+        pa.field("key", KEYS, nullable=False),
+        pa.field("row", pa.uint64(), nullable=False),
+        pa.field("total", pa.int64(), nullable=False),
+        pa.field("group", pa.int64(), nullable=False),  # the group of shards that asks
+    ]
+)
+"""A row that answers for a key, and who asks."""
+
+_ASKS = -1
+_OFFERED = 2  # bytes of offers for each byte of an extracted layer, in which addresses are compressed
+_ID = Column(layout.SAMPLES, "id")
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """The meeting of the rows of a store for one operator. Picklable."""
+
+    bound: BoundOperator
+    steps: JobSteps
+    shards: ShardList[ListedShard]
+    partitions: int
+
+    @property
+    def job(self) -> LinearJob:
+        """The job that stores the answers for every shard that asked."""
+        between = (
+            Sent("Chosen", self.partitions, self._choose),
+            Sent("Answers", self.shards.groups, self._say),
+        )
+        last = Stored("Shards", self.shards.groups, self._store)
+        return LinearJob(self.steps, "Offers", self.shards.groups, self._send, between, last)
+
+    def kernel(self, shard: str) -> Kernel:
+        """The operator's kernel for a shard, once the job has run."""
+        number = bisect_left(self.shards.all, shard, key=lambda one: one.shard)
+        found = find_part(self.steps.objects, self.steps.scratch, "answers", number)
+        if found is None:  # none of its rows got an answer
+            found = pa.RecordBatch.from_pylist([], schema=pa.schema([*ANSWERS, *self._across.says]))
+        return self._across.load(self.bound.config, found)
+
+    @property
+    def _across(self) -> Across:
+        assert self.bound.operator.across is not None
+        return self.bound.operator.across
+
+    def _read(self, shard: int) -> Iterator[tuple[int, pa.RecordBatch, pa.Array]]:
+        """Batches of a shard as the operator reads them, each with the number of its first row, and the ids."""
+        names = list(self.bound.operator.reads(self.bound.config))
+        columns = list(dict.fromkeys((*self.bound.columns, _ID)))
+        for at, batch in self.shards.read(shard, columns):
+            yield at, pa.RecordBatch.from_arrays([batch[name] for name in names], names=names), batch[_ID.name]
+
+    def _asked(self, shard: int) -> pa.Array:
+        """The distinct keys that the rows of a shard ask for, ascending."""
+        config, ask = self.bound.config, self._across.ask
+        return _distinct([ask(config, batch).drop_null() for _, batch, _ in self._read(shard)])
+
+    def _send(self, group: int) -> Iterator[AddressedBlock]:
+        for shard in self.shards.in_group(group):
+            lines = self._lines(shard)
+            addressed = ((one, partition_of_key(one["key"], self.partitions)) for one in lines)
+            yield from addressed_blocks(f"shard-{shard}", addressed, self.partitions)
+
+    def _lines(self, shard: int) -> Iterator[pa.RecordBatch]:
+        """What a shard offers, batch by batch, and what it asks for."""
+        config, across = self.bound.config, self._across
+        asked = [pa.array([], KEYS)]
+        for at, batch, ids in self._read(shard):
+            rows, keys = across.offer(config, batch)
+            yield offered(keys, ids.take(pa.array(rows)), global_rows(shard, rows + at), across.most(config))
+            asked.append(across.ask(config, batch).drop_null().unique())
+        keys = _distinct(asked)
+        rows, counts = np.zeros(len(keys), np.int64), np.full(len(keys), _ASKS, np.int64)
+        yield _batch(OFFERS, [keys, keys, global_rows(shard, rows), counts])
+
+    @property
+    def _most(self) -> int:
+        return self._across.most(self.bound.config)
+
+    def _choose(self, partition: int, batches: Batches) -> Iterator[AddressedBlock]:
+        found = chosen(list(batches), self._most, self.shards)
+        places = self.shards.group_of(shard_numbers(found["row"].to_numpy()))
+        yield from addressed_blocks(f"chosen-{partition}", [(found, places)], self.shards.groups)
+
+    def _say(self, group: int, batches: Batches) -> Iterator[AddressedBlock]:
+        order = [(name, "ascending") for name in ("row", "key", "group")]
+        wanted = pa.Table.from_batches(batches, schema=CHOSEN).sort_by(order).combine_chunks()
+        numbers = shard_numbers(wanted["row"].to_numpy())
+
+        def said() -> Iterator[tuple[pa.RecordBatch, NDArray[np.int64]]]:
+            for shard in np.unique(numbers).tolist():
+                first, last = np.searchsorted(numbers, (shard, shard + 1))
+                rows = local_rows(wanted["row"][first:last].to_numpy())
+                for at, batch, ids in self._read(shard):
+                    begin, end = np.searchsorted(rows, (at, at + batch.num_rows))
+                    if begin < end:
+                        lines = wanted.slice(first + begin, end - begin)
+                        yield self._said(lines, rows[begin:end] - at, batch, ids), lines["group"].to_numpy()
+
+        yield from addressed_blocks(f"said-{group}", said(), self.shards.groups)
+
+    def _said(self, lines: pa.Table, rows: NDArray[np.int64], batch: pa.RecordBatch, ids: pa.Array) -> pa.RecordBatch:
+        """What rows of a batch answer; they repeat where they answer for several keys, or to several groups."""
+        key, total = single_array(lines["key"]), single_array(lines["total"])
+        some, which = np.unique(rows, return_inverse=True)
+        says = self._across.say(self.bound.config, batch.take(pa.array(some)), which, key)
+        return pa.RecordBatch.from_arrays([key, ids.take(pa.array(rows)), total, *says.columns], schema=self._answers)
+
+    @property
+    def _answers(self) -> pa.Schema:
+        return pa.schema([*ANSWERS, *self._across.says])
+
+    def _store(self, group: int, batches: Batches) -> Iterator[int]:
+        answers = pa.Table.from_batches(batches, schema=self._answers)
+        answers = answers.sort_by([("key", "ascending"), ("id", "ascending")])
+        for shard in self.shards.in_group(group):
+            asked = self._asked(shard)
+            found = [single_array(one) for one in answers.filter(pc.is_in(answers["key"], value_set=asked)).columns]
+            if len(found[0]):
+                batch = pa.RecordBatch.from_arrays(found, schema=self._answers)
+                put_part(self.steps.objects, self.steps.scratch, "answers", shard, batch)
+        yield group
+
+
+def put_meeting(
+    bound: BoundOperator, objects: ObjectStore, scratch: str, shards: list[ListedShard], state: StoreState
+) -> Meeting:
+    """Prepare a meeting in a scratch folder of its own."""
+    hidden = put_hidden_rows_of(objects, scratch, shards, state, load_hiding(objects))
+    path = put_shard_list(objects, "shards", hidden, f"{scratch}/")
+    size = read_bytes(bound, state)
+    groups = max(1, min(MOST_GROUPS, -(-size // TASK_BYTES)))
+    listed = ShardList(objects, path, scratch, ListedShard, groups)
+    return Meeting(bound, JobSteps(objects, scratch), listed, partitions_for(size * _OFFERED))
+
+
+def read_bytes(bound: BoundOperator, state: StoreState) -> int:
+    """The bytes of the objects that a meeting reads, about."""
+    return state.shards.bytes + sum(state.layers[layer].bytes for layer in bound.covers or ())
+
+
+def covered_shards(bound: BoundOperator, state: StoreState) -> list[ListedShard]:
+    """Every shard of a state with the objects that a meeting reads, by name."""
+    objects = {layer: state.layers[layer].objects for layer in bound.covers or ()}
+    return [
+        ListedShard(
+            row.shard,
+            row.source,
+            row.rows,
+            {layout.SAMPLES: row.object, **{layer: one[row.shard] for layer, one in objects.items()}},
+        )
+        for row in sorted(state.shards, key=lambda one: one.shard)
+    ]
+
+
+def offered(keys: pa.Array, ids: pa.Array, rows: Words, most: int) -> pa.RecordBatch:
+    """Of each key that some rows offer, the rows with the smallest ids; the first has the number of all."""
+    lines = _batch(OFFERS, [keys, ids, rows, np.ones(len(rows), np.int64)])
+    key, of = ids_column([lines], "key"), ids_column([lines], "id")
+    order = np.lexsort((of[1], of[0], key[1], key[0]))
+    key, of = _taken(key, order), _taken(of, order)
+    once = run_starts(*key, *of)  # a row may offer a key several times
+    key, order = _taken(key, once), order[once]
+    starts, sizes, ranks = _runs(key)
+    counts = np.zeros(len(order), np.int64)
+    counts[starts] = sizes
+    kept = ranks < most
+    return lines.take(pa.array(order[kept])).set_column(3, OFFERS.field("count"), pa.array(counts[kept]))
+
+
+def chosen(batches: list[pa.RecordBatch], most: int, shards: ShardList[ListedShard]) -> pa.RecordBatch:
+    """The rows that answer for each asked key, for each group of shards that asks for it."""
+    if not batches:
+        return pa.RecordBatch.from_pylist([], schema=CHOSEN)
+    lines = pa.RecordBatch.from_arrays(
+        [pa.concat_arrays([batch[name] for batch in batches]) for name in OFFERS.names], schema=OFFERS
+    )
+    asks = lines["count"].to_numpy() == _ASKS
+    askers, offers = lines.filter(pa.array(asks)), lines.filter(pa.array(~asks))
+    key, of = ids_column([offers], "key"), ids_column([offers], "id")
+    order = np.lexsort((of[1], of[0], key[1], key[0]))
+    starts, sizes, ranks = _runs(_taken(key, order))
+    totals = np.add.reduceat(offers["count"].to_numpy()[order], starts) if len(starts) else sizes
+    kept = order[ranks < most]
+    sizes = np.minimum(sizes, most)
+    ends = np.cumsum(sizes)
+    at = pc.index_in(askers["key"], value_set=offers["key"].take(pa.array(order[starts])))
+    groups = shards.group_of(shard_numbers(askers["row"].to_numpy()))
+    met = at.is_valid().to_numpy(zero_copy_only=False)
+    pairs = np.unique(np.stack([at.filter(at.is_valid()).to_numpy().astype(np.int64), groups[met]], 1), axis=0)
+    asked, group = pairs[:, 0], pairs[:, 1]
+    each = sizes[asked]
+    within = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each)
+    answering = pa.array(kept[np.repeat(ends[asked] - each, each) + within])
+    found = [offers["key"].take(answering), offers["row"].take(answering)]
+    return _batch(CHOSEN, [*found, np.repeat(totals[asked], each), np.repeat(group, each)])
+
+
+def _runs(key: tuple[Words, Words]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Where each run of equal keys starts, its length, and the rank of each line in its run."""
+    starts = run_starts(*key)
+    sizes = np.diff(np.append(starts, len(key[0])))
+    return starts, sizes, np.arange(len(key[0])) - np.repeat(starts, sizes)
+
+
+def _taken(words: tuple[Words, Words], at: NDArray[np.int64]) -> tuple[Words, Words]:
+    return words[0][at], words[1][at]
+
+
+def _distinct(keys: list[pa.Array]) -> pa.Array:
+    return pa.concat_arrays([pa.array([], KEYS), *keys]).unique()
+
+
+def _batch(schema: pa.Schema, columns: list[object]) -> pa.RecordBatch:
+    arrays = [pa.array(column) if isinstance(column, np.ndarray) else column for column in columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
