@@ -215,7 +215,7 @@ class Whole:
 
     folder: Path
     other: Path  # with other settings and sources
-    twin: Path  # with other sources
+    make_twin: Callable[[], Path]  # with other sources
     results: dict[str, object]  # what commands make of the first
 
     def copy(self, to: Path) -> Path:
@@ -226,7 +226,7 @@ class Whole:
     def change(self, kind: Kind, folder: Path, change: Change) -> str:
         """Change the file of this kind in a copy; returns its path."""
         path = kind.find(open_store_at(self.folder / "store"))
-        another = self.twin if change is replaced_by_twin else self.other
+        another = self.make_twin() if change is replaced_by_twin else self.other
         other = kind.find(open_store_at(another / "store"))
         before = _read(self.folder, path)
         raw = change(before, _read(another, other))
@@ -254,19 +254,25 @@ def _read(folder: Path, path: str) -> bytes:
     return (file if file.exists() else folder / path).read_bytes()
 
 
+def ready_to_copy(folder: Path, seed: int = 7, settings: int = 7) -> None:
+    make_whole_store(folder, seed, settings)
+    half_purged(folder)
+    (folder / "store" / layout.PURGE).rename(folder / layout.PURGE)
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     def make(folder: Path) -> None:
-        make_whole_store(folder / "one")
-        make_whole_store(folder / "other", seed=8, settings=8)
-        make_whole_store(folder / "twin", seed=8)
-        for name in ("one", "other", "twin"):
-            half_purged(folder / name)
-            (folder / name / "store" / layout.PURGE).rename(folder / name / layout.PURGE)
+        ready_to_copy(folder / "one")
+        ready_to_copy(folder / "other", seed=8, settings=8)
         write_recipe(folder / "one", "similar.yaml", similarity=0.76)
 
     folder = made_once(tmp_path_factory, "whole-stores", make)
-    return Whole(folder / "one", folder / "other", folder / "twin", {})
+
+    def make_twin() -> Path:
+        return made_once(tmp_path_factory, "twin-store", lambda folder: ready_to_copy(folder, seed=8))
+
+    return Whole(folder / "one", folder / "other", make_twin, {})
 
 
 OPTIONS = {"audit": (), "plan": ("--json",), "stats": ("--json",), "report": ("--output", "page.html"), "gc": ()}
@@ -317,7 +323,7 @@ them; the manifests of its generation are missing; its lists of tasks are of oth
 purge is refused by who would finish it; the others are advice."""
 
 
-@pytest.mark.parametrize("change", [*DAMAGE, replaced_by_twin])
+@pytest.mark.parametrize("change", [*DAMAGE, pytest.param(replaced_by_twin, marks=pytest.mark.large)])
 def test_the_audit_names_every_damaged_file(whole: Whole, tmp_path: Path, change: Change) -> None:
     folder = whole.copy(tmp_path / "copy")
     paths = [whole.change(kind, folder, change) for name, kind in KINDS.items() if name != "store.json"]

@@ -89,6 +89,7 @@ def test_copies_are_clusters_and_nothing_else_is(searched_once: tuple[Path, str]
     assert_clean(folder)
 
 
+@pytest.mark.large
 def test_cells_shards_and_workers_change_no_value(
     pictures: Path, searched_once: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -86,6 +86,7 @@ def test_a_rule_drops_what_repeats_and_nothing_else_does(store: Path) -> None:
     assert "captions" in ended(run_here(store, "duplicates", "show", "recipe.yaml", cluster))
 
 
+@pytest.mark.large
 def test_other_shards_order_and_workers_give_the_same_sizes(store: Path, tmp_path: Path) -> None:
     assert sizes(searched(tmp_path / "order", shard_rows=64, reverse=True)) == sizes(store)
     assert tree_hash(searched(tmp_path / "workers", workers=2)) == tree_hash(store)

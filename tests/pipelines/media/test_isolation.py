@@ -42,7 +42,13 @@ def same(found: Still | UndecodableError, content: bytes) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("mark", "said"), [("fault", "SIGSEGV"), ("abort", "SIGABRT"), ("hang", "SIGPROF"), ("memory", "exit status 3")]
+    ("mark", "said"),
+    [
+        ("fault", "SIGSEGV"),
+        ("abort", "SIGABRT"),
+        pytest.param("hang", "SIGPROF", marks=pytest.mark.large),
+        ("memory", "exit status 3"),
+    ],
 )
 def test_a_picture_that_kills_its_decoder_is_crashed_and_the_others_are_decoded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: str, said: str
