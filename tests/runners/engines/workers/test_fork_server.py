@@ -83,6 +83,7 @@ def test_while_nobody_asks_it_makes_the_tables_that_each_worker_would(tmp_path: 
 
 
 def test_a_worker_is_where_its_driver_is_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    FORK_SERVER.close()  # another test's may have begun in a folder from which these tests cannot be imported
     notes(tmp_path / "first")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SAID", "new")
