@@ -225,7 +225,6 @@ def main() -> int:
     """Every case, then the join of a million hashes."""
     arguments = benchmark_arguments(__doc__ or "").parse_args()
     count = QUICK_PICTURES if arguments.quick else PICTURES
-    rounds = 1 if arguments.quick else ROUNDS
     folder = cached_photographs(count)
     found = []
     for case, peer in CASES:
@@ -237,7 +236,7 @@ def main() -> int:
         if case == "cosines":
             amount = VECTORS
             argument = dict.fromkeys(argument, _vectors(str(folder.parent / "images-vectors.npy"), VECTORS))
-        ours, theirs = (_seconds(f"{case}, {who}", who, str(folder), rounds, argument[who]) for who in ("winnow", peer))
+        ours, theirs = (_seconds(f"{case}, {who}", who, str(folder), ROUNDS, argument[who]) for who in ("winnow", peer))
         if case == "resize" and Path(argument["winnow"]).read_text() != Path(argument[peer]).read_text():
             raise SystemExit("benchmarks: resized pictures have other sizes than img2dataset's")
         if case == "pdq":
