@@ -39,9 +39,13 @@ class HarmMatcher:
     Args:
         lists: The lists.
         nearness: For each list, how near a PDQ hash must be to one of its own.
+
+    Attributes:
+        kinds: The kinds of hashes that media are needed for.
     """
 
     def __init__(self, lists: Sequence[HarmList], nearness: Sequence[Nearness]) -> None:
+        self.kinds: frozenset[HashKind] = frozenset(kind for one in lists for kind in one.hashes)
         self._digests = [
             (one.name, kind, frozenset(map(bytes, held)))
             for one in lists
@@ -54,11 +58,6 @@ class HarmMatcher:
             for kind, held in one.hashes.items()
             if kind == "pdq"
         ]
-
-    def kinds(self) -> frozenset[HashKind]:
-        """The kinds of hashes that media are needed for."""
-        found: set[HashKind] = {kind for _, kind, _ in self._digests}
-        return frozenset(found | ({"pdq"} if self._hashes else set()))
 
     def by_digest(self, kind: HashKind, digest: bytes) -> HarmMatch | None:
         """The first list that has this SHA-256 or MD5."""

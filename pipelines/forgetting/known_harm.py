@@ -31,10 +31,6 @@ __all__ = ["Outcome", "compare_ingested", "require_compared"]
 _COMPARED = "compared"
 
 
-def _unread() -> bytes | None:
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class Compared:
     """`known_harm/<list>.json`: the ingest tasks whose media were compared with a list."""
@@ -95,13 +91,16 @@ class MediaComparison:
 
     def _list_of(self, finder: MediaFinder, medium: dict[str, Any], found: CompareFound) -> str | None:
         """The name of the list that has a medium."""
-        match = self.harm.match(medium["mime"] or "", medium["sha256"], _unread)
-        if match is None and self.harm.kinds - {"sha256"}:
+
+        def content() -> bytes | None:
             held = finder.find(medium)
             if isinstance(held, Unavailable):
                 found.unread += 1
                 return None
-            match = self.harm.match(medium["mime"] or "", medium["sha256"], lambda: held["bytes"])
+            raw: bytes = held["bytes"]
+            return raw
+
+        match = self.harm.match(medium["mime"] or "", medium["sha256"], content)
         return None if match is None else match.name
 
 

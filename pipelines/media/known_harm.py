@@ -65,7 +65,7 @@ class KnownHarm:
     @property
     def kinds(self) -> frozenset[HashKind]:
         """The kinds of hashes that are compared."""
-        return _matcher(self.lists).kinds()
+        return _matcher(self.lists).kinds
 
     def match(self, mime: str, sha256: str | None, content: Callable[[], bytes | None]) -> HarmMatch | None:
         """The first list that names a medium.
@@ -78,13 +78,13 @@ class KnownHarm:
         matcher = _matcher(self.lists)
         if sha256 is not None and (found := matcher.by_digest("sha256", bytes.fromhex(sha256))) is not None:
             return found
-        if not matcher.kinds() - {"sha256"} or (held := content()) is None:
+        if not matcher.kinds - {"sha256"} or (held := content()) is None:
             return None
-        if "md5" in matcher.kinds():
+        if "md5" in matcher.kinds:
             digest = hashlib.md5(held, usedforsecurity=False).digest()
             if (found := matcher.by_digest("md5", digest)) is not None:
                 return found
-        if "pdq" not in matcher.kinds() or not mime.startswith("image/"):
+        if "pdq" not in matcher.kinds or not mime.startswith("image/"):
             return None
         try:
             hashed = pdq(decode_isolated(held, mime, self.limits).pixels)

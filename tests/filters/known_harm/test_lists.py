@@ -57,7 +57,7 @@ def test_digests_and_hashes_are_looked_up_in_the_order_of_the_lists() -> None:
     first = read_hashes("first", [f"pdq {bytes(row).hex()}" for row in hashes[:250]], "f", None)
     second = read_hashes("second", [*(f"pdq {bytes(row).hex()}" for row in hashes[250:]), f"sha256 {SHA}"], "s", None)
     matcher = HarmMatcher([first, second], [Nearness(31, 50), Nearness(5, 80)])
-    assert matcher.kinds() == {"pdq", "sha256"}
+    assert matcher.kinds == {"pdq", "sha256"}
     assert matcher.by_digest("sha256", bytes.fromhex(SHA)) == HarmMatch("second", "sha256")
     assert matcher.by_digest("sha256", bytes.fromhex(OTHER)) is None
     for row in (0, 100, 249, 250, 499):
