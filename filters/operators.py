@@ -17,6 +17,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.filters.entry_points import entry_points
+from winnow.filters.video.decode.facts import VideoFacts
+from winnow.filters.video.decode.wanted import Kind, Wanted
 from winnow.schemas.assets import AnyAsset
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import nearest
@@ -56,6 +58,9 @@ IMAGES = pa.schema(
 )
 """Decoded pictures."""
 
+MEDIA_VIDEO = "media.video"
+"""Read by operators that look at videos. Each video is decoded once, and their watchers see its signals."""
+
 ITEMS = pa.field("items", pa.list_(pa.string()))
 """The second column of a layer of items: for each item of the row, `ok` or why it was not measured."""
 
@@ -65,7 +70,7 @@ MAX_KERNEL_BYTES = 512 << 20
 NO_PIXELS = 0
 """The side of operators that only need to know that a picture can be decoded."""
 
-_FOLDERS = ("text", "url", "page", "image", "caption")
+_FOLDERS = ("text", "url", "page", "image", "video", "caption")
 _NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*")
 
 Resource: TypeAlias = Literal["cpu", "model", "gpu"]
@@ -133,6 +138,30 @@ class Across:
     """The kernel for a shard, from the answers to its rows, sorted by key and id."""
 
 
+class Watcher(Protocol):
+    """What an operator makes of one video while it is decoded: a fold over its signals."""
+
+    def see(self, kind: Kind, batch: pa.RecordBatch) -> None:
+        """The next batch of a kind of signals that the operator asked for, in the order of the video."""
+
+    def end(self, facts: VideoFacts) -> pa.RecordBatch:
+        """The layer's one row, when the video has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """How an operator looks at videos. Its values depend on the signals and the facts of one video alone."""
+
+    wants: Callable[[Any], Wanted]  # the signals that its watchers see
+    load: Callable[[Any, Assets], Callable[[], Watcher]]
+    """Called once a process; what it returns makes a watcher for each video."""
+
+
+def no_kernel(_config: Any, _assets: Assets) -> Kernel:
+    """The `load` of operators that have watchers: there is no kernel."""
+    raise AssertionError("an operator that watches videos has no kernel")
+
+
 @dataclass(frozen=True, slots=True)
 class Operator:
     """A measurement: the columns it reads and writes, and how it is loaded once per process.
@@ -148,7 +177,10 @@ class Operator:
     config: type[Any]  # a frozen dataclass; every field has a default
     reads: Callable[[Any], tuple[str, ...]]  # dotted columns, such as `text`, `samples.url`, `text.language.label`
     writes: Callable[[Any], pa.Schema]
-    load: Callable[[Any, Assets], Kernel]
+    load: Callable[[Any, Assets], Kernel] = field(default=no_kernel)
+    watch: Watch | None = None
+    """For operators that read `media.video`, alone, instead of `load`. The columns of their layer are lists, aligned
+    with the sample's media; what has finer parts (shots, frames) is a list within a measure."""
     across: Across | None = None
     """For an operator whose values depend on other rows of the store. It reads samples and extracted layers only, and
     its layer is computed again when shards are added. None: a row's values depend on it alone."""

@@ -1,0 +1,1 @@
+"""Operators that look at videos, one a file, and what they share."""

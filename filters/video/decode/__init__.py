@@ -1,0 +1,1 @@
+"""Opens hostile videos under limits, and turns them into facts and signals in one pass."""
