@@ -27,6 +27,9 @@ ENTRY_POINTS = "winnow.operators"
 TEXT = "text"
 """The column for the text that the recipe's `text` selects."""
 
+CAPTIONS = "captions"
+"""The column for the captions that the recipe's `captions` selects: those of the first of its columns that has any."""
+
 STATUS = pa.field("status", pa.string(), nullable=False)
 """The first column of every layer: `ok`, or why the row was not measured. The stage adds it where a kernel does not."""
 

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import pyarrow as pa
 
-from winnow.filters.caption.lists import CAPTIONS, MEDIA, REASONS, captions_of, listed
+from winnow.filters.caption.lists import MEDIA, REASONS, captions_of, listed
 from winnow.filters.language.identification.heads import best_codes, guesses_of, heads_of
 from winnow.filters.language.identification.lid_176 import LID_176
 from winnow.filters.language.identification.model import Normalise, language_model, one_line
-from winnow.filters.operators import STATUS, Assets, Kernel, Operator
+from winnow.filters.operators import CAPTIONS, STATUS, Assets, Kernel, Operator
 from winnow.schemas.recipe.checks import NotEmpty
 
 WRITES = pa.schema(
@@ -32,7 +32,7 @@ class LanguageConfig:
 
     model: str = LID_176.name  # an asset, or the path of a fastText model
     normalise: Normalise = "line"  # `openlid` for OpenLID
-    captions: Annotated[str, NotEmpty()] = CAPTIONS  # a column with lists of captions, such as caption.page.captions
+    captions: Annotated[str, NotEmpty()] = CAPTIONS  # the recipe's, or a column with lists of captions
 
 
 def _load(config: LanguageConfig, assets: Assets) -> Kernel:

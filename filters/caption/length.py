@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.caption.lists import CAPTIONS, MEDIA, REASONS, captions_of, listed
+from winnow.filters.caption.lists import MEDIA, REASONS, captions_of, listed
 from winnow.filters.language.identification.scripts import dominant_scripts, script_names
 from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.language.lexicons.scanning import UNSPACED
 from winnow.filters.language.words import segment
-from winnow.filters.operators import STATUS, Assets, Kernel, Operator
+from winnow.filters.operators import CAPTIONS, STATUS, Assets, Kernel, Operator
 from winnow.schemas.recipe.checks import NotEmpty
 
 WRITES = pa.schema(
@@ -39,7 +39,7 @@ _WITHOUT_SPACES = UNSPACED | {"Jpan", "Tibt"}
 class LengthConfig:
     """Which captions are measured."""
 
-    captions: Annotated[str, NotEmpty()] = CAPTIONS  # a column with lists of captions, such as caption.page.captions
+    captions: Annotated[str, NotEmpty()] = CAPTIONS  # the recipe's, or a column with lists of captions
 
 
 def length(batch: pa.RecordBatch, config: LengthConfig) -> pa.RecordBatch:

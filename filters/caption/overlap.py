@@ -14,8 +14,8 @@ from urllib.parse import unquote
 import pyarrow as pa
 import regex
 
-from winnow.filters.caption.lists import CAPTIONS, MEDIA, REASONS, captions_of, listed
-from winnow.filters.operators import STATUS, Assets, Kernel, Operator
+from winnow.filters.caption.lists import MEDIA, REASONS, captions_of, listed
+from winnow.filters.operators import CAPTIONS, STATUS, Assets, Kernel, Operator
 from winnow.schemas.recipe.checks import NotEmpty
 
 URL = "samples.url"
@@ -41,7 +41,7 @@ _GIVEN_BY_A_DEVICE = regex.compile(
 class OverlapConfig:
     """Which captions are measured."""
 
-    captions: Annotated[str, NotEmpty()] = CAPTIONS  # a column with lists of captions, such as caption.page.captions
+    captions: Annotated[str, NotEmpty()] = CAPTIONS  # the recipe's, or a column with lists of captions
 
 
 @dataclass(frozen=True, slots=True)

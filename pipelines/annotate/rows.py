@@ -39,6 +39,9 @@ class BatchRows:
         self._taken: dict[tuple[str, bytes], pa.Array] = {}
         self.count = len(next(iter(columns.values())))
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._columns
+
     def __getitem__(self, name: str) -> pa.Array:
         return self._columns[name]
 

@@ -8,10 +8,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.filters.operators import TEXT, Kernel
+from winnow.filters.operators import CAPTIONS, TEXT, Kernel
 from winnow.pipelines.annotate.item_rows import measure_items
 from winnow.pipelines.annotate.meeting import Meeting
 from winnow.pipelines.annotate.rows import BatchRows, Excluded, measure
+from winnow.pipelines.binding.captions import chosen_captions
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.media.pictures import Pictures, PictureSource, decoded_bytes
 from winnow.pipelines.query.columns import MEDIA
@@ -88,6 +89,8 @@ def _measured(
         looked_at = pictures.files() if bound.reads_files else pictures.decoded(bound.operator.side(bound.config))
         return measure_items(bound.operator, kernel, bound.schema, looked_at, rows, excluded)
     names = bound.operator.reads(bound.config)
+    if CAPTIONS in names and CAPTIONS not in rows:  # not before: other operators of the pass may write them
+        rows.add({CAPTIONS: chosen_captions([rows[name] for name in bound.captions])})
     return measure(bound.operator, kernel, bound.schema, names, rows, excluded, bound.max_text_bytes)
 
 

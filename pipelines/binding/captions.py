@@ -1,6 +1,10 @@
-"""Binds a recipe's `captions`: the columns whose captions exports write, of each row the first that has any."""
+"""Binds a recipe's `captions`: the columns whose captions count, of each row the first that has any."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from winnow.pipelines.query.columns import Column
 from winnow.schemas.errors import RecipeError
@@ -10,6 +14,7 @@ from winnow.schemas.rows.samples import SAMPLES
 from winnow.schemas.rules import ColumnInfo
 
 SAMPLE_CAPTIONS = Column("samples", "captions")
+_TYPE = SAMPLES.field("captions").type
 
 
 def bind_captions(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> tuple[Column, ...]:
@@ -22,8 +27,7 @@ def bind_captions(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> tuple
     Raises:
         RecipeError: A column does not exist, or has no captions.
     """
-    kind = SAMPLES.field("captions").type
-    known = {column.name: column for column, info in columns.items() if info.type == kind}
+    known = {column.name: column for column, info in columns.items() if info.type == _TYPE}
     for name in recipe.captions:
         if name not in known:
             raise RecipeError(
@@ -31,3 +35,13 @@ def bind_captions(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> tuple
                 f"these are: {', '.join(known)}"
             )
     return tuple(known[name] for name in recipe.captions)
+
+
+def chosen_captions(columns: Sequence[pa.Array]) -> pa.ListArray:
+    """Of each row, the captions of the first column that has any; an empty list where none has."""
+    count = len(columns[0])
+    chosen = np.full(count, count * len(columns), np.int64)  # an empty list behind all of them
+    for number in reversed(range(len(columns))):
+        there = pc.fill_null(pc.list_value_length(columns[number]), 0).to_numpy(zero_copy_only=False) > 0
+        chosen[there] = number * count + np.flatnonzero(there)
+    return pa.concat_arrays([*(column.cast(_TYPE) for column in columns), pa.array([[]], _TYPE)]).take(pa.array(chosen))

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from winnow.filters.image.decode.stills import DECODER, DecodeLimits, require_decoders
 from winnow.filters.operators import (
+    CAPTIONS,
     FILES,
     IMAGES,
     MAX_KERNEL_BYTES,
@@ -24,6 +25,7 @@ from winnow.filters.operators import (
 from winnow.filters.presets import find_preset
 from winnow.pipelines.annotate.rows import layer_schema
 from winnow.pipelines.assets import asset_digest, asset_path, known_asset, require_file
+from winnow.pipelines.binding.captions import bind_captions
 from winnow.pipelines.binding.duplicates import duplicate_kinds, signature_entries
 from winnow.pipelines.binding.sources import decode_limits
 from winnow.pipelines.query.columns import MEDIA, Column, column_of, leaves
@@ -72,6 +74,7 @@ class BoundOperator:
     layer: str
     where: str | None
     text: tuple[str, ...]  # the columns of the recipe's `text`, in order of preference
+    captions: tuple[str, ...]  # those of its `captions`
     assets: BoundAssets
     max_text_bytes: int
     decoding: DecodeLimits
@@ -114,6 +117,7 @@ class BoundOperator:
             ({"depends": list(depends)} if depends else {})
             | ({"decoder": DECODER, **asdict(self.decoding)} if self.reads_pictures else {})
             | ({"max_bytes": self.decoding.max_bytes} if self.reads_files else {})
+            | ({"captions": list(self.captions)} if CAPTIONS in self.operator.reads(self.config) else {})
             | {
                 "operator": self.operator.name,
                 "version": self.operator.version,
@@ -182,6 +186,8 @@ def bind_operators(
     known = {column.name: info for column, info in columns.items()}
     layers = _layers(known)
     bound, problems = [], []
+    if any(CAPTIONS in one.operator.reads(one.config) for one in measured):
+        bind_captions(recipe, columns)  # raises RecipeError
     for one in measured:
         try:
             bound.append(_bind(recipe, one, known, layers))
@@ -280,6 +286,8 @@ def _bind(
     for name in operator.reads(config):
         if name == TEXT:
             names += recipe.text
+        elif name == CAPTIONS:
+            names += recipe.captions
         elif name in (MEDIA_IMAGE, MEDIA_FILE):
             names.append(MEDIA.name)
         elif name in known:
@@ -301,6 +309,7 @@ def _bind(
         layer=entry.layer,
         where=entry.where,
         text=recipe.text,
+        captions=recipe.captions,
         assets=bind_assets(recipe, partial(operator.assets, config), operator.declares, entry.place, where),
         max_text_bytes=min(recipe.limits.max_text_bytes, MAX_KERNEL_BYTES // operator.memory),
         decoding=decode_limits(recipe),
@@ -312,11 +321,12 @@ def _bind(
     )
 
 
+_COMPUTED: Mapping[str, pa.DataType] = {TEXT: pa.large_string(), CAPTIONS: SAMPLES.field("captions").type}
 _ITEMS: Mapping[tuple[str, ...], pa.Schema] = {(MEDIA_IMAGE,): IMAGES, (MEDIA_FILE,): FILES}
 
 
 def _type(name: str, known: Mapping[str, ColumnInfo]) -> pa.DataType:
-    return pa.large_string() if name == TEXT else known[name].type
+    return _COMPUTED[name] if name in _COMPUTED else known[name].type
 
 
 def bind_assets(

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.filters.image.changes.options import PictureChanges
+from winnow.pipelines.binding.captions import chosen_captions
 from winnow.pipelines.binding.edits import Edits
 from winnow.pipelines.export.media.fetching import Asked, Fetched, fetch_media, marked, sums_of_items
 from winnow.pipelines.export.planning.shipment import FACES, Details, Shipment
@@ -91,7 +92,7 @@ def mixed_rows(
     for part, read in read_picked(objects, shard.objects, columns, rows):
         texts = _edited(shipment, edits, read, part, shard)
         base = {**{name: read[f"samples.{name}"] for name in _OF_SAMPLES}, "text": texts}
-        base["captions"] = _captions([read[column.name] for column in shipment.captions])
+        base["captions"] = chosen_captions([read[column.name] for column in shipment.captions])
         media = base.pop("media")
         base["metadata"] = _with_references(base["metadata"], media)
         held = _held(base)
@@ -239,16 +240,6 @@ def _refuse_forgotten(shipment: Shipment, shard: DrawnShard, rows: Rows) -> None
             f"{objects.root}: {gone:,} samples of shard {shard.shard} in plan {shipment.plan} were forgotten "
             "since; plan again: winnow mix"
         )
-
-
-def _captions(columns: Sequence[pa.Array]) -> pa.ListArray:
-    """Of each row, the captions of the first column that has any."""
-    kind, count = MIXED.field("captions").type, len(columns[0])
-    chosen = np.full(count, count * len(columns), np.int64)  # an empty list behind all of them
-    for number in reversed(range(len(columns))):
-        there = pc.fill_null(pc.list_value_length(columns[number]), 0).to_numpy(zero_copy_only=False) > 0
-        chosen[there] = number * count + np.flatnonzero(there)
-    return pa.concat_arrays([*(column.cast(kind) for column in columns), pa.array([[]], kind)]).take(pa.array(chosen))
 
 
 def _edited(

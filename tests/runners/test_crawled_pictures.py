@@ -26,7 +26,7 @@ sources:
   crawl: {root: crawl, files: ["*.warc.gz"], class: web}
 extract: {fast: {}}
 text: coalesce(extract.fast.text, samples.text)
-annotate: [image.geometry, caption.page, {caption.length: {captions: caption.page.captions}}]
+annotate: [caption.length, image.geometry, caption.page, {caption.overlap: {captions: samples.captions}}]
 captions: coalesce(samples.captions, caption.page.captions)
 keep:
   - {drop: "samples.modality = 'text'", reason: page, when_null: drop}
@@ -46,7 +46,8 @@ sources:
   crawl: {root: crawl, files: ["*.warc"], class: web}
 extract: {fast: {}}
 text: coalesce(extract.fast.text, samples.text)
-annotate: [caption.page, {caption.length: {captions: caption.page.captions}}]
+captions: coalesce(samples.captions, caption.page.captions)
+annotate: [caption.page, caption.length]
 """
 
 
@@ -96,7 +97,9 @@ def test_pictures_of_a_crawl_are_measured_and_have_what_their_pages_say(folder: 
     assert set(cat["urls"]) == {"https://e.org/blog/1"}
     assert [one["status"] for one in found.values()] == ["no_media", "ok", "no_page", "no_media"]
     words = dict(zip(rows, table(folder, "caption.length")["words"].to_pylist(), strict=True))
-    assert words["https://e.org/pictures/cat.jpg"][:2] == [3, 2]
+    assert words["https://e.org/pictures/cat.jpg"][:2] == [3, 2]  # of the recipe's captions, which are exported
+    assert len(words["https://e.org/pictures/cat.jpg"]) == len(cat["captions"])
+    assert set(table(folder, "caption.overlap")["status"].to_pylist()) == {"no_media", "no_captions"}
     assert_clean(folder)
     (path,) = (folder / "out").rglob("*.tar")
     with tarfile.open(path) as archive:

@@ -1,5 +1,5 @@
 """The captions of a batch as one column of texts, and what is measured of them as lists again."""
 
-from winnow.filters.caption.lists.captions import CAPTIONS, MEDIA, NO_MEDIA, REASONS, Captions, captions_of, listed
+from winnow.filters.caption.lists.captions import MEDIA, NO_MEDIA, REASONS, Captions, captions_of, listed
 
-__all__ = ["CAPTIONS", "MEDIA", "NO_MEDIA", "REASONS", "Captions", "captions_of", "listed"]
+__all__ = ["MEDIA", "NO_MEDIA", "REASONS", "Captions", "captions_of", "listed"]

@@ -8,9 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.filters.operators import STATUS
+from winnow.filters.operators import CAPTIONS, STATUS
 
-CAPTIONS = "samples.captions"
 MEDIA = "samples.media"
 
 NO_CAPTIONS = "no_captions"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from winnow.filters.operators import find_operator
+from winnow.filters.operators import CAPTIONS, find_operator
 from winnow.pipelines.assets import AssetFiles
 from winnow.schemas.rows.samples import SAMPLES
 
@@ -25,7 +25,8 @@ def batch(*rows: Row, media: Sequence[dict[str, Any]] | None = None) -> pa.Recor
         "media": [[item] if item else [] for item in items],
         "url": [url for _, _, url in rows],
     }
-    columns = {f"samples.{name}": pa.array(values[name], SAMPLES.field(name).type) for name in values}
+    names = {name: CAPTIONS if name == CAPTIONS else f"samples.{name}" for name in values}
+    columns = {names[name]: pa.array(values[name], SAMPLES.field(name).type) for name in values}
     return pa.RecordBatch.from_pydict(columns)
 
 
