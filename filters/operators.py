@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from winnow.filters.entry_points import entry_points
 from winnow.filters.video.decode.facts import VideoFacts
-from winnow.filters.video.decode.wanted import Kind, Wanted
+from winnow.filters.video.decode.wanted import Signal
 from winnow.schemas.assets import AnyAsset
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import nearest
@@ -144,8 +144,8 @@ class Across:
 class Watcher(Protocol):
     """What an operator makes of one video while it is decoded: a fold over its signals."""
 
-    def see(self, kind: Kind, batch: pa.RecordBatch) -> None:
-        """The next batch of a kind of signals that the operator asked for, in the order of the video."""
+    def see(self, signal: Signal, batch: pa.RecordBatch) -> None:
+        """The next batch of a signal that the operator asked for, in the order of the video."""
 
     def end(self, facts: VideoFacts) -> pa.RecordBatch:
         """The layer's one row, when the video has ended."""
@@ -155,7 +155,7 @@ class Watcher(Protocol):
 class Watch:
     """How an operator looks at videos. Its values depend on the signals and the facts of one video alone."""
 
-    wants: Callable[[Any], Wanted]  # the signals that its watchers see
+    wants: Callable[[Any], frozenset[Signal]]  # the signals that its watchers see
     load: Callable[[Any, Assets], Callable[[], Watcher]]
     """Called once a process; what it returns makes a watcher for each video."""
 

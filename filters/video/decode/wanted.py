@@ -1,45 +1,28 @@
-"""What operators ask of the one pass over a video: the kinds of signals, and which frames they want as pictures.
+"""What operators ask of the one pass over a video: signals, each of a kind, and of stills which frames at which size.
 
-The pass decodes what the union of all operators asks for, so a shard is decoded once, and keyframes alone where nobody
-needs every frame.
+The pass decodes what all operators together need, so a video is decoded once, and its keyframes alone where nobody needs
+every frame. Each gets its own signals: their values depend on the video and the signal, never on what others asked for.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-__all__ = ["KINDS", "Kind", "Wanted"]
+__all__ = ["KINDS", "Kind", "Signal"]
 
 Kind: TypeAlias = Literal["packets", "frames", "vectors", "stills", "hashes", "sound"]
 KINDS: Final[tuple[Kind, ...]] = ("packets", "frames", "vectors", "stills", "hashes", "sound")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """The signals that a watcher sees.
+class Signal:
+    """What a watcher sees: the batches of one kind.
 
     Attributes:
-        kinds: Their kinds; a watcher sees no others.
-        stills_side: To what the longer side of stills is shrunk; of several operators, the largest.
-        stills_per_second: How many stills a second of the video gives; 0: each keyframe is one.
+        kind: Its columns are those of `winnow.filters.video.decode.signals.SCHEMAS`.
+        side: Of stills: to what the longer side is shrunk; None for every pixel.
+        seconds: Of stills: one picture in so many seconds; None for keyframes, which cost a fraction of all frames.
     """
 
-    kinds: frozenset[Kind] = frozenset()
-    stills_side: int = 0
-    stills_per_second: float = 0
-
-    def __or__(self, other: "Wanted") -> "Wanted":
-        """What both need."""
-        return Wanted(
-            self.kinds | other.kinds,
-            max(self.stills_side, other.stills_side),
-            max(self.stills_per_second, other.stills_per_second),
-        )
-
-
-def all_wanted(wanted: Iterable[Wanted]) -> Wanted:
-    """What all of these need."""
-    found = Wanted()
-    for one in wanted:
-        found |= one
-    return found
+    kind: Kind
+    side: int | None = None
+    seconds: float | None = None

@@ -1,19 +1,16 @@
-"""Signals: what one pass over a video tells the operators of `media.video`, as Arrow batches of a few kinds.
+"""The columns of signals: what one pass over a video tells the watchers of operators, as Arrow batches of a few kinds.
 
-An operator names the signals that it needs. The pass decodes what all of them need together and gives each its batches
-in order of time. A signal's values depend on the video and the signal alone, never on what else was asked for.
-
-Times are ticks of the stream's time base, and seconds since `VideoFacts.start_ticks`. Frames come in the order in which
+Times are ticks of the stream's time base, and seconds since the first frame (`VideoFacts.start`). Frames come in the order in which
 they are shown. A frame without a time, or with one that is not after the last frame's, is shown when the last one ends.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Final
 
 import pyarrow as pa
 
 from winnow.filters.operators import IMAGES
+from winnow.filters.video.decode.wanted import Kind
 
 __all__ = [
     "BLOCK_SECONDS",
@@ -24,13 +21,7 @@ __all__ = [
     "PATCH_COLUMNS",
     "PATCH_ROWS",
     "SCHEMAS",
-    "Kind",
-    "Signal",
-    "VideoFacts",
-    "Watcher",
 ]
-
-Kind: TypeAlias = Literal["packets", "frames", "vectors", "stills", "hashes", "sound"]
 
 LUMA_COLUMNS: Final = 64
 LUMA_ROWS: Final = 36
@@ -107,95 +98,3 @@ SCHEMAS: Final[Mapping[Kind, pa.Schema]] = {
     ),
 }
 """The columns of each kind."""
-
-
-@dataclass(frozen=True, slots=True)
-class Signal:
-    """What an operator asks for.
-
-    Attributes:
-        kind: The columns of its batches.
-        side: Of stills: to what the longer side is shrunk; None for every pixel.
-        seconds: Of stills: one picture in so many seconds; None for keyframes, which cost a fraction of a full decode.
-    """
-
-    kind: Kind
-    side: int | None = None
-    seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class VideoFacts:
-    """What a pass knows of a video at its end, from its headers, packets and first keyframe: nothing is believed that
-    can be counted.
-
-    Attributes:
-        container: The name of its format, such as `mov` or `matroska`.
-        streams: Of all kinds.
-        codec: Of the pictures.
-        profile: Of the codec; None if it has none.
-        pixel_format: Of the first keyframe.
-        width: Of the first keyframe, upright.
-        height: The same.
-        rotation: How far its pictures are turned clockwise to be upright: 0, 90, 180 or 270.
-        numerator: Of the time base: a tick takes numerator / denominator seconds.
-        denominator: The same.
-        start_ticks: When the first frame is shown.
-        end_ticks: When the last frame ends.
-        frames: Packets of pictures that are shown.
-        keyframes: How many of them need no other.
-        variable: Whether the time from frame to frame varies by more than a tick or a thousandth.
-        damaged: Packets that could not be read or decoded.
-        picture_bytes: Of all packets of pictures.
-        claimed_seconds: What the file says it lasts; None if it says nothing.
-        sound_codec: None for a video without sound.
-        sound_rate: Samples a second.
-        sound_channels: How many.
-        sound_bytes: Of all packets of sound.
-        sound_seconds: What its packets last.
-        subtitles: Streams of subtitles.
-    """
-
-    container: str
-    streams: int
-    codec: str
-    profile: str | None
-    pixel_format: str
-    width: int
-    height: int
-    rotation: int
-    numerator: int
-    denominator: int
-    start_ticks: int
-    end_ticks: int
-    frames: int
-    keyframes: int
-    variable: bool
-    damaged: int
-    picture_bytes: int
-    claimed_seconds: float | None
-    sound_codec: str | None
-    sound_rate: int | None
-    sound_channels: int | None
-    sound_bytes: int
-    sound_seconds: float
-    subtitles: int
-
-    @property
-    def seconds(self) -> float:
-        """From the first frame to the end of the last."""
-        return (self.end_ticks - self.start_ticks) * self.numerator / self.denominator
-
-    def seconds_at(self, ticks: int) -> float:
-        """A time in seconds since the first frame."""
-        return (ticks - self.start_ticks) * self.numerator / self.denominator
-
-
-class Watcher(Protocol):
-    """Measures one video from its signals."""
-
-    def see(self, signal: Signal, batch: pa.RecordBatch) -> None:
-        """Takes the next batch of one of the signals that the operator asked for, which may be empty of rows."""
-
-    def end(self, facts: VideoFacts) -> pa.RecordBatch:
-        """One row with the operator's `writes`."""
