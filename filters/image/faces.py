@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.filters.image.decode.batches import pixels_of
+from winnow.filters.image.decode.batches import measured
 from winnow.filters.image.decode.shrink import fitted
 from winnow.filters.models.pictures.centerface import MODEL, OUTPUTS, face_boxes, framing_for
 from winnow.filters.models.pictures.networks import NOT_FINITE, PictureNetwork
@@ -49,13 +49,10 @@ class FacesConfig:
 
 def faces(batch: pa.RecordBatch, config: FacesConfig, network: PictureNetwork) -> pa.RecordBatch:
     """The layer of `winnow.filters.operators.IMAGES`."""
-    rows = [_measured(pixels, config, network) for pixels in pixels_of(batch)]  # some 50 ms each
-    columns = list(zip(*rows, strict=True)) or [()] * len(WRITES)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, WRITES, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=WRITES)
+    return measured(batch, lambda pixels: _row(pixels, config, network), WRITES)  # some 50 ms each
 
 
-def _measured(pixels: NDArray[np.uint8], config: FacesConfig, network: PictureNetwork) -> tuple[object, ...]:
+def _row(pixels: NDArray[np.uint8], config: FacesConfig, network: PictureNetwork) -> tuple[object, ...]:
     height, width = fitted(pixels.shape[0], pixels.shape[1], config.side)
     likely, sizes, offsets = maps = network(pixels)
     if not all(np.isfinite(one).all() for one in maps):

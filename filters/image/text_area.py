@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.filters.image.decode.batches import pixels_of
+from winnow.filters.image.decode.batches import measured
 from winnow.filters.image.decode.shrink import fitted
 from winnow.filters.models.pictures.networks import NOT_FINITE, PictureNetwork
 from winnow.filters.models.pictures.text_boxes import MODEL, covered_by, framing_for, text_boxes
@@ -46,13 +46,10 @@ class TextAreaConfig:
 
 def text_area(batch: pa.RecordBatch, config: TextAreaConfig, network: PictureNetwork) -> pa.RecordBatch:
     """The layer of `winnow.filters.operators.IMAGES`."""
-    rows = [_measured(pixels, config, network) for pixels in pixels_of(batch)]  # some 100 ms each
-    columns = list(zip(*rows, strict=True)) or [()] * len(WRITES)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, WRITES, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=WRITES)
+    return measured(batch, lambda pixels: _row(pixels, config, network), WRITES)  # some 100 ms each
 
 
-def _measured(pixels: NDArray[np.uint8], config: TextAreaConfig, network: PictureNetwork) -> tuple[object, ...]:
+def _row(pixels: NDArray[np.uint8], config: TextAreaConfig, network: PictureNetwork) -> tuple[object, ...]:
     height, width = fitted(pixels.shape[0], pixels.shape[1], config.side)
     (likely,) = network(pixels)
     if not np.isfinite(likely).all():

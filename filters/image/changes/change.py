@@ -39,7 +39,7 @@ __all__ = [
     "resolved",
 ]
 
-CHANGER: Final = 1
+CHANGER: Final = 2
 """Goes up whenever a picture is changed to other bytes by the same packages."""
 
 BYTES_PER_PIXEL: Final = {"jpg": 0.6, "png": 2.5, "webp": 0.4}

@@ -3,6 +3,16 @@
 import struct
 from typing import Final
 
+from winnow.filters.image.decode.containers import (
+    TIFF_TEXT,
+    HeldBytes,
+    UnreadableError,
+    Walk,
+    tiff_entries,
+    tiff_numbers,
+    tiff_start,
+)
+
 __all__ = ["kept_exif"]
 
 _ORIENTATION: Final = 0x0112
@@ -10,7 +20,6 @@ _ARTIST: Final = 0x013B
 _COPYRIGHT: Final = 0x8298
 _SHORT: Final = 3
 _ASCII: Final = 2
-_MOST_ENTRIES: Final = 4096
 _MOST_TEXT: Final = 1 << 14  # bytes of one notice
 
 
@@ -22,39 +31,33 @@ def kept_exif(data: bytes, *, orientation: bool, copyright_: bool) -> bytes | No
         orientation: Keep how the picture is turned.
         copyright_: Keep the copyright notice and the artist's name.
     """
-    try:
-        found = _entries(data)
-    except struct.error:
-        return None
+    walk = Walk(HeldBytes(data))
     entries: list[tuple[int, int, bytes]] = []
-    turned = found.get(_ORIENTATION)
-    if orientation and isinstance(turned, int) and 2 <= turned <= 8:
+    if orientation and 2 <= (turned := _orientation(walk)) <= 8:
         entries.append((_ORIENTATION, _SHORT, struct.pack(">HH", turned, 0)))
     if copyright_:
-        texts = ((tag, found.get(tag)) for tag in (_ARTIST, _COPYRIGHT))
-        entries.extend((tag, _ASCII, text) for tag, text in texts if isinstance(text, bytes))
+        entries.extend((tag, _ASCII, text) for tag, text in sorted(_notices(walk).items()))
     return _written(entries) if entries else None
 
 
-def _entries(data: bytes) -> dict[int, int | bytes]:
-    """The wanted values of the first directory."""
-    order = {b"II": "<", b"MM": ">"}.get(data[:2])
-    if order is None:
-        return {}
-    (at,) = struct.unpack_from(f"{order}I", data, 4)
-    (count,) = struct.unpack_from(f"{order}H", data, at)
-    found: dict[int, int | bytes] = {}
-    for entry in range(min(count, _MOST_ENTRIES)):
-        begin = at + 2 + 12 * entry
-        tag, kind, length = struct.unpack_from(f"{order}HHI", data, begin)
-        if tag == _ORIENTATION and kind == _SHORT and tag not in found:
-            (found[tag],) = struct.unpack_from(f"{order}H", data, begin + 8)
-        elif tag in (_ARTIST, _COPYRIGHT) and kind == _ASCII and 0 < length <= _MOST_TEXT and tag not in found:
-            start = begin + 8
-            if length > 4:
-                (start,) = struct.unpack_from(f"{order}I", data, start)
-            if start + length <= len(data):
-                found[tag] = data[start : start + length]
+def _orientation(walk: Walk) -> int:
+    """How the picture is turned, as whoever decodes it reads it: the number itself, however many are announced."""
+    try:
+        return tiff_numbers(walk, tiff_start(walk), (_ORIENTATION,)).get(_ORIENTATION, 1)
+    except UnreadableError:
+        return 1
+
+
+def _notices(walk: Walk) -> dict[int, bytes]:
+    """The artist's name and the notice, as far as they come before the end of the data."""
+    found: dict[int, bytes] = {}
+    try:
+        for tag, part in tiff_entries(walk, tiff_start(walk)):
+            is_whole = part.start + part.size <= walk.size
+            if tag in (_ARTIST, _COPYRIGHT) and part.kind == TIFF_TEXT and 0 < part.size <= _MOST_TEXT and is_whole:
+                found.setdefault(tag, walk.at(part.start, part.size))
+    except UnreadableError:
+        return found
     return found
 
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from winnow.filters.image.decode.containers import (
     FRAME_MARKERS,
+    TIFF_TEXT,
     Bytes,
     CutError,
     HeldBytes,
@@ -167,6 +168,6 @@ def _page_end(walk: Walk, at: int) -> int:
 
 def _numbers(walk: Walk, part: Part) -> tuple[int, ...]:
     layout = part.kind.decode()
-    if not layout or part.size > _MOST_TABLE_BYTES:
+    if part.kind in (b"", TIFF_TEXT) or part.size > _MOST_TABLE_BYTES:
         return ()
     return walk.unpack(f"{tiff_order(walk)}{part.size // struct.calcsize(layout)}{layout}", part.start)

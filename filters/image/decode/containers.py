@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, Protocol
 __all__ = [
     "FRAME_MARKERS",
     "MOST_LOOKS",
+    "TIFF_TEXT",
     "Bytes",
     "CutError",
     "HeldBytes",
@@ -39,6 +40,8 @@ _BARE: Final = frozenset((0x01, *range(0xD0, 0xD9)))  # markers without a segmen
 _FILL, _END, _SCAN = 0xFF, 0xD9, 0xDA
 _TIFF_SIZES: Final = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}  # of values
 _TIFF_NUMBERS: Final = {1: "B", 3: "H", 4: "I", 16: "Q"}
+TIFF_TEXT: Final = b"s"
+_TIFF_KINDS: Final = {2: TIFF_TEXT, **{kind: layout.encode() for kind, layout in _TIFF_NUMBERS.items()}}
 
 
 class Bytes(Protocol):
@@ -241,7 +244,7 @@ def _directory(walk: Walk, at: int) -> tuple[str, int, int, int]:
 def tiff_entries(walk: Walk, at: int) -> Iterator[tuple[int, Part]]:
     """The tags of the directory of a TIFF file or EXIF data at a place, each with where its values are.
 
-    The kind of a part is the layout of whole numbers for `struct`, or empty.
+    The kind of a part is the layout of its whole numbers or characters for `struct`, or empty.
     """
     order, start, count, step = _directory(walk, at)
     pointer = "Q" if step == 20 else "I"
@@ -253,7 +256,7 @@ def tiff_entries(walk: Walk, at: int) -> Iterator[tuple[int, Part]]:
         place = entry + 4 + held
         if size > held:
             (place,) = walk.unpack(order + pointer, place)
-        yield tag, Part(_TIFF_NUMBERS.get(kind, "").encode(), place, size)
+        yield tag, Part(_TIFF_KINDS.get(kind, b""), place, size)
 
 
 def tiff_order(walk: Walk) -> str:

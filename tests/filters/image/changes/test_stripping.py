@@ -12,6 +12,7 @@ from PIL import Image, ImageCms, ImageSequence
 from PIL.PngImagePlugin import PngInfo
 
 from tests.property_sizes import scaled
+from winnow.filters.image.changes.exif import kept_exif
 from winnow.filters.image.changes.stripping import UnstrippedError, strip
 from winnow.filters.image.decode.containers import HeldBytes
 from winnow.filters.image.decode.orientation import orientation_of
@@ -145,6 +146,45 @@ def test_thumbnails_go_with_the_segments_that_hold_them() -> None:
 def test_types_that_cannot_be_freed_of_metadata_are_refused() -> None:
     with pytest.raises(UnstrippedError, match="metadata of image/tiff cannot be removed without encoding it anew"):
         strip(b"II*\0", "image/tiff", NOTHING)
+
+
+def entries(*given: tuple[int, int, int, bytes], count: int | None = None) -> bytes:
+    """EXIF data with one directory: tags, types, how many values are announced, and what stands there."""
+    table = b"".join(struct.pack("<HHI", *entry) + held.ljust(4, b"\0") for *entry, held in given)
+    return b"II*\0" + struct.pack("<IH", 8, len(given) if count is None else count) + table
+
+
+def test_an_orientation_is_kept_as_the_decoder_reads_it_whatever_numbers_are_announced() -> None:
+    turned = (0x0112, 3, 1, b"\6")
+    for data in (
+        entries(turned),
+        entries((0x0112, 3, 9_999, b"\6")),  # so many values
+        entries(turned, count=4_000),  # so many entries
+        entries((0x0112, 4, 1, b"\6")),  # a long number
+        entries(turned, (0x0112, 3, 1, b"\3")),
+    ):
+        whole = b"\xff\xd8" + struct.pack(">BBH", 0xFF, 0xE1, len(data) + 8) + b"Exif\0\0" + data
+        assert orientation_of(HeldBytes(whole), "image/jpeg") == 6
+        assert kept_exif(data, orientation=True, copyright_=True) == kept_exif(
+            entries(turned), orientation=True, copyright_=False
+        )
+
+
+def test_notices_are_texts_that_are_there_whole() -> None:
+    artist, notice = (0x013B, 2, 4, b"Ada\0"), (0x8298, 2, 4, b"(c)\0")
+    both = kept_exif(entries(artist, notice), orientation=False, copyright_=True)
+    assert both is not None
+    assert b"Ada" in both
+    assert b"(c)" in both
+    alone = kept_exif(entries(notice), orientation=False, copyright_=True)
+    for other in (
+        (0x013B, 2, 5, b"\x20"),
+        (0x013B, 7, 4, b"Ada\0"),
+        (0x013B, 2, 0, b"Ada\0"),
+        (0x013B, 2, 1 << 31, b""),
+    ):
+        assert kept_exif(entries(other, notice), orientation=False, copyright_=True) == alone
+    assert kept_exif(b"II*", orientation=True, copyright_=True) is None
 
 
 @settings(max_examples=scaled(150), deadline=None)
