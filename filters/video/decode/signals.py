@@ -1,7 +1,8 @@
 """The columns of signals: what one pass over a video tells the watchers of operators, as Arrow batches of a few kinds.
 
-Times are ticks of the stream's time base, and seconds since the first frame (`VideoFacts.start`). Frames come in the order in which
-they are shown. A frame without a time, or with one that is not after the last frame's, is shown when the last one ends.
+Times are ticks of the stream's time base, and seconds since the first frame (`VideoFacts.start`). Frames come in the
+order in which they are shown. A frame without a time, or with one that is not after the last frame's, is shown when the
+last one ends.
 """
 
 from collections.abc import Mapping

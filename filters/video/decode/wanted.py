@@ -1,6 +1,6 @@
 """What operators ask of the one pass over a video: signals, each of a kind, and of stills which frames at which size.
 
-The pass decodes what all operators together need, so a video is decoded once, and its keyframes alone where nobody needs
+The pass decodes what all operators together need, so a video is decoded once, and only its keyframes where nobody needs
 every frame. Each gets its own signals: their values depend on the video and the signal, never on what others asked for.
 """
 
