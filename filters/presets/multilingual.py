@@ -20,7 +20,7 @@ _UNMEASURED = (
 _RULES = (
     preset_rule("script_mismatch", "text.language.mismatch IS NOT NULL"),
     preset_rule("no_thresholds", f"text.language.code IS NOT NULL AND {_T}.language_score IS NULL"),
-    preset_rule("language_score", f"text.language.score < {_T}.language_score"),
+    preset_rule("language_score", f"text.language.macrolanguage_score < {_T}.language_score"),
     preset_rule("unmeasured", f"{_F}.status IN ({', '.join(map(repr, _UNMEASURED))})"),
     preset_rule("dup_para_frac", f"{_F}.dup_paragraph_ratio > {_T}.dup_para_frac"),
     preset_rule("dup_para_char_frac", f"{_F}.dup_paragraph_char_ratio > {_T}.dup_para_char_frac"),
@@ -58,8 +58,10 @@ PRESETS = (
             "a language whose words need a package that is not installed (status needs_jieba or the like) is judged by "
             "its language score and its lines alone; `plan` says which package that is",
             "rows without text are kept: nothing here is about images",
-            "language_score: FineWeb-2's threshold, but at most 0.65, FineWeb's for the default model. With GlotLID, "
-            "for which FineWeb-2 computed them: `rules: {language_score: {drop: text.language.score < "
+            "language_score: the score of the text's macrolanguage of ISO 639-3, since a model divides it among its "
+            "members, such as Croatian, Serbian and Bosnian; for most languages, that of the language itself. "
+            "FineWeb-2's threshold, but at most 0.65, FineWeb's for the default model. With GlotLID, for which "
+            "FineWeb-2 computed them: `rules: {language_score: {drop: text.language.score < "
             "thresholds.fineweb2.language_score}}` and a rule for English",
             "char_dup_ratio: 0.01 for English as in the code that made FineWeb, else 0.1 as in FineWeb-2",
             "FineWeb also applies C4's filter, which is English; it is c4@fineweb here. See fineweb2 for the "

@@ -18,13 +18,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from winnow.filters.language.identification.cld2 import Opinion, second_opinion
-from winnow.filters.language.identification.heads import Heads, best_codes, guesses_of, heads_of
+from winnow.filters.language.identification.heads import Heads, best_codes, guesses_of, heads_of, macrolanguage_scores
 from winnow.filters.language.identification.lid_176 import LID_176
 from winnow.filters.language.identification.model import Guesses, LanguageModel, Normalise, language_model
 from winnow.filters.language.identification.paragraphs import Bounds, Mixture, mixtures
 from winnow.filters.language.identification.scripts import script_names
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
-from winnow.schemas.languages import NO_LANGUAGE, UNKNOWN, language, same_language
+from winnow.schemas.languages import NO_LANGUAGE, UNKNOWN, language, macrolanguage, same_language
 from winnow.schemas.recipe.checks import Between
 
 NO_LETTERS = "no_letters"
@@ -37,6 +37,8 @@ _DOCUMENT = (
     pa.field("script", pa.string()),  # ISO 15924
     pa.field("code", pa.string()),  # label_script
     pa.field("score", pa.float64()),
+    pa.field("macrolanguage", pa.string()),  # ISO 639-3: `hbs` for Croatian; the language itself if it is in none
+    pa.field("macrolanguage_score", pa.float64()),  # the sum of its members' scores
     pa.field("top", _TOP),  # the likeliest languages, that of `code` first
     pa.field("family", pa.string()),
     pa.field("group", pa.string()),
@@ -75,10 +77,11 @@ class Config:
     min_paragraph_score: Annotated[float, Between(0, 1)] = 0.5  # below this, its language is unsure
 
 
-def _document_columns(heads: Heads, guesses: Guesses, model: LanguageModel) -> list[pa.Array]:
+def _document_columns(heads: Heads, guesses: Guesses, model: LanguageModel, normalise: Normalise) -> list[pa.Array]:
     scripts, missing = heads.scripts, ~guesses.judged
     codes = _taken([known.mismatch or known.code for known in model.codes], guesses.numbers)
     best, score = best_codes(guesses, model)
+    whole = macrolanguage_scores(heads, guesses, model, normalise)
     numbers = pa.array(best, mask=missing)
     places = [language(known.label) for known in model.codes]
     top = pa.StructArray.from_arrays([codes, pa.array(guesses.scores)], fields=list(_TOP.value_type))
@@ -88,6 +91,8 @@ def _document_columns(heads: Heads, guesses: Guesses, model: LanguageModel) -> l
         _taken([known.script for known in model.codes], numbers),
         _taken([known.code for known in model.codes], numbers),
         pa.array(score, pa.float64(), mask=missing),
+        _taken([macrolanguage(known.label) for known in model.codes], numbers),
+        pa.array(whole, pa.float64(), mask=missing),
         pa.ListArray.from_arrays(pa.array(guesses.offsets), top, mask=pa.array(missing)),
         _taken([place.family if place else None for place in places], numbers),
         _taken([place.group if place else None for place in places], numbers),
@@ -183,7 +188,7 @@ def _load(config: Config, assets: Assets) -> Kernel:
     def kernel(batch: pa.RecordBatch) -> pa.RecordBatch:
         heads = heads_of(batch.column(TEXT), config.max_bytes)
         guesses = guesses_of(heads, model, config.normalise, config.alternatives)
-        columns = _document_columns(heads, guesses, model)
+        columns = _document_columns(heads, guesses, model, config.normalise)
         labels: list[str | None] = columns[1].to_pylist()
         if config.second_opinion:
             columns += _second_columns(heads, labels)
@@ -198,7 +203,7 @@ def _load(config: Config, assets: Assets) -> Kernel:
 
 OPERATOR = Operator(
     name="text.language",
-    version=2,
+    version=3,
     summary="language by a fastText model and by CLD2, its script, family and group, and language mixing",
     config=Config,
     reads=lambda config: (TEXT, *config.columns),

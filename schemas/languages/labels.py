@@ -115,6 +115,12 @@ def same_language(one: str, other: str) -> bool:
     )
 
 
+def macrolanguage(code: str) -> str:
+    """The macrolanguage of ISO 639-3 that a language is in, such as `hbs` for Croatian; else the language itself."""
+    known = table().languages.get(code)
+    return (known and known.macro) or code
+
+
 def _three_letters(code: str) -> str | None:
     """The ISO 639-3 code for a code of two or three letters; a retired code gives its successor."""
     known = table()

@@ -4,6 +4,7 @@ A model's label and the text's scripts give a code such as `eng_Latn`, common to
 script that no label of the model uses is `und_Scrp`: models of character n-grams give some answer even there.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,7 +21,7 @@ from winnow.filters.language.identification.scripts import Scripts, script_names
 from winnow.filters.models.fasttext_files import check_fasttext
 from winnow.filters.models.file_state import FileState, file_state
 from winnow.schemas.errors import WinnowError
-from winnow.schemas.languages import UNKNOWN, Label, read_label, scheme_of
+from winnow.schemas.languages import UNKNOWN, Label, macrolanguage, read_label, scheme_of
 from winnow.schemas.problems import shown
 
 Normalise = Literal["line", "openlid"]
@@ -72,10 +73,11 @@ class LanguageModel:
         self.codes: list[Coded] = []
         """Every code so far; it grows with each new combination of a label and scripts."""
         self._code_numbers: dict[int, int] = {}
+        self._members = Counter(map(macrolanguage, {label.code for label in known}))
         scripts = scripts_of(known)
         self._knows_script = [name in scripts for name in script_names()]
 
-    def guesses(self, lines: Sequence[bytes], scripts: Scripts, most: int) -> Guesses:
+    def guesses(self, lines: Sequence[bytes], scripts: Scripts, most: int, least: float = 0.0) -> Guesses:
         """The likeliest languages of lines.
 
         Args:
@@ -83,10 +85,11 @@ class LanguageModel:
             scripts: Each line's scripts. A line without a dominant one gets no guess; one in a script that the model
                 was not trained on gets `und`.
             most: The maximum number of languages per line.
+            least: Languages of a lower score are left out.
         """
         predict, knows = self._predict, self._knows_script
         found = [
-            [] if script < 0 else (knows[script] and predict(line, most, 0.0, "replace")) or _UNDETERMINED
+            [] if script < 0 else (knows[script] and predict(line, most, least, "replace")) or _UNDETERMINED
             # A call takes ten microseconds and more.
             for line, script in zip(lines, scripts.numbers.tolist(), strict=True)
         ]
@@ -97,6 +100,15 @@ class LanguageModel:
         counts = np.diff(offsets)
         numbers = self._coded(labels, np.repeat(scripts.numbers, counts), np.repeat(scripts.seconds, counts))
         return Guesses(offsets, numbers, quantised(np.array(scores, np.float64)))
+
+    @property
+    def size(self) -> int:
+        """How many labels it has."""
+        return len(self._labels) - 1
+
+    def has_relatives(self, number: int) -> bool:
+        """Whether the model knows another member of the macrolanguage of one of its codes."""
+        return self._members[macrolanguage(self.codes[number].label)] > 1
 
     def labels(self, lines: Sequence[bytes]) -> list[str]:
         """The model's own label for each line's likeliest language; empty where it has none."""

@@ -29,6 +29,10 @@ class Scripts:
     own_letters: npt.NDArray[np.int64]  # of the dominant one
     seconds: npt.NDArray[np.int16]  # the script of most other letters; -1 if it has less than SECOND_PERCENT of all
 
+    def take(self, rows: npt.NDArray[np.int64]) -> "Scripts":
+        """The scripts of some of the texts."""
+        return Scripts(self.numbers[rows], self.letters[rows], self.own_letters[rows], self.seconds[rows])
+
 
 @lru_cache(maxsize=1)
 def script_names() -> tuple[str, ...]:

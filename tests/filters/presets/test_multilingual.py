@@ -86,6 +86,22 @@ def test_clean_running_text_is_kept(language: str) -> None:
     assert found.count(None) >= 0.9 * len(found), found
 
 
+def in_latin_letters(serbian: str) -> str:
+    letters = "абвгдђежзијклљмнњопрстћуфхцчџш"
+    latin = [*"abvgdđežzijkl", "lj", "m", "n", "nj", *"oprstćufhcč", "dž", "š"]
+    table = dict(zip(letters, latin, strict=True))
+    table |= {letter.upper(): written.capitalize() for letter, written in table.items()}
+    return serbian.translate(str.maketrans(table))
+
+
+def test_a_language_that_the_model_divides_its_score_among_is_kept() -> None:
+    rows = measured([in_latin_letters(text) for text in running_text("srp")])
+    scores = [row["language"]["score"] for row in rows["text"].to_pylist()]
+    assert sum(score < 0.65 for score in scores) >= 0.4 * len(scores)
+    found = reasons(rows, "multilingual")
+    assert found.count(None) >= 0.9 * len(found), found
+
+
 def test_a_language_whose_package_is_missing_is_judged_by_its_lines() -> None:
     japanese = running_text("jpn")
     menu = "\n".join(["人権のページに移動"] * 30)

@@ -133,6 +133,34 @@ def test_labels_and_scores_are_those_of_a_bare_call_of_the_model() -> None:
         assert [item["score"] for item in row["top"]] == [round(min(score, 1.0), 4) for score in scores.tolist()]
 
 
+def test_the_score_of_a_macrolanguage_is_the_sum_of_what_the_model_gives_its_members() -> None:
+    bare = fasttext.load_model(lookup("lid.176"))
+    members = {
+        "hbs": {"hr", "sr", "sh", "bs"},
+        "msa": {"ms", "id", "min"},
+        "nor": {"no", "nn"},
+        "zho": {"zh", "yue", "wuu"},
+        "ara": {"ar", "arz"},
+    }
+    texts = [
+        text for code in ("srp", "ind", "nob", "cmn-Hans", "arb", "deu", "rus") for text in paragraphs_of(code)[:8]
+    ]
+    texts += [
+        "Ovo je jedan kratak tekst o pravima svih ljudi u gradu.",
+        "Sva ljudska bića rađaju se slobodna i jednaka.",
+    ]
+    shared = 0
+    for text, row in zip(texts, measured(texts, max_paragraphs=0), strict=True):
+        labels, scores = bare.predict(text, k=176)
+        given = dict(zip((label.removeprefix("__label__") for label in labels), scores.tolist(), strict=True))
+        known = members.get(row["macrolanguage"])
+        expected = sum(given.get(one, 0.0) for one in known) if known else row["score"]
+        assert row["macrolanguage_score"] == pytest.approx(min(expected, 1), abs=0.004)  # less than 0.001 is left out
+        assert row["macrolanguage_score"] >= row["score"]
+        shared += row["macrolanguage_score"] > row["score"] + 0.01
+    assert shared > 10
+
+
 @pytest.mark.parametrize(
     "text", ["", " \n\t ", "12345 67", "🎉🎊 !!!", "\0\0\0", "\ufffd" * 9, "\u202e \u202c", "\U0010ffff"]
 )
@@ -336,9 +364,12 @@ def test_the_values_of_this_version_are_pinned() -> None:
         assert [item["score"] for item in row["top"] or ()] == pytest.approx(
             [item["score"] for item in case["row"]["top"] or ()], abs=2e-4
         )
+        assert row["macrolanguage_score"] == pytest.approx(case["row"]["macrolanguage_score"], abs=2e-4)
         assert without_scores(row) == without_scores(case["row"])
 
 
 def without_scores(row: dict[str, Any]) -> dict[str, Any]:
     tops = [item["code"] for item in row["top"] or ()][:1]  # the order of near zero scores may turn
-    return {name: value for name, value in row.items() if name not in ("score", "top")} | {"top": tops}
+    return {name: value for name, value in row.items() if name not in ("score", "macrolanguage_score", "top")} | {
+        "top": tops
+    }

@@ -15,6 +15,7 @@ from winnow.schemas.languages import (
     Label,
     Scheme,
     language,
+    macrolanguage,
     read_label,
     same_language,
     scheme_of,
@@ -131,3 +132,9 @@ def test_a_language_agrees_with_its_macrolanguage_and_not_with_its_siblings() ->
     assert same_language("fra", "fra")
     assert not same_language("hrv", "srp")
     assert not same_language("fra", UNKNOWN)
+
+
+def test_a_macrolanguage_is_that_of_iso_639_3_or_the_language_itself() -> None:
+    assert [macrolanguage(code) for code in ("hrv", "hbs", "zsm", "nno", "deu", "und", "xyz")] == [
+        *("hbs", "hbs", "msa", "nor", "deu", "und", "xyz")
+    ]
