@@ -21,6 +21,15 @@ def trainers_python() -> str:
     return str(python)
 
 
+def require_trainer_package(name: str, package: str) -> None:
+    """Skips the test where the environment was made before it had this package."""
+    look = f"import importlib.util; raise SystemExit(importlib.util.find_spec({name!r}) is None)"
+    if subprocess.run([trainers_python(), "-c", look], check=False, capture_output=True).returncode:
+        pytest.skip(
+            f"needs {package} in the environment of trainers' libraries, which is brought up to date by: make trainers"
+        )
+
+
 def run_trainer(script: str | Path, arguments: Sequence[str | Path] = (), *, seconds: int = SECONDS) -> str:
     """What a script of that environment prints; fails with its own words."""
     command = [trainers_python(), str(script), *map(str, arguments)]

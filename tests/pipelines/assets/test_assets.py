@@ -332,6 +332,7 @@ def test_assets_come_in_the_order_of_the_operators_that_declare_them_and_no_name
         "lid.176",
         "brisque",
         "efficientnet-lite0.features",
+        "sscd.distilled",
         "centerface",
         "nsfwjs.inception-v3",
         "pp-ocrv6-det",

@@ -41,14 +41,27 @@ def test_outputs_are_named_and_each_picture_is_run_alone(tmp_path: Path) -> None
         (("n", 3, 32, 32), SQUARE, "set `side` to 32"),
         (("n", 3, 16, 24), SQUARE, "expected a square, or sides of any length"),
         (("n", 3, 16, 16), Framing(16, "pad"), "expected a square, or sides of any length"),
-        (("n", 1, 16, 16), SQUARE, r"expected floats of shape \[pictures, 3, height, width\]"),
-        (("n", 3), SQUARE, r"expected floats of shape \[pictures, 3, height, width\]"),
+        (("n", 1, 16, 16), SQUARE, r"expected floats, or bytes, of shape \[pictures, 3, height, width\]"),
+        (("n", 3), SQUARE, r"expected floats, or bytes, of shape \[pictures, 3, height, width\]"),
     ],
 )
 def test_networks_for_other_inputs_are_refused(tmp_path: Path, shape: Shape, framing: Framing, said: str) -> None:
     with pytest.raises(RecipeError, match=said) as caught:
         PictureNetwork("image.test", means(tmp_path / "m.onnx", shape), framing)
     assert "\n" not in str(caught.value)
+
+
+def test_a_network_that_reads_bytes_gets_the_colours_as_they_are(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    given = onnx.helper.make_tensor_value_info("picture", onnx.TensorProto.UINT8, ["n", "h", "w", 3])
+    gives = onnx.helper.make_tensor_value_info("first", onnx.TensorProto.FLOAT, ["n", "h", "w", 3])
+    cast = onnx.helper.make_node("Cast", ["picture"], ["first"], to=onnx.TensorProto.FLOAT)
+    graph = onnx.helper.make_graph([cast], "bytes", [given], [gives])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    network = PictureNetwork("image.test", str(tmp_path / "m.onnx"), SQUARE)
+    assert network.shapes == ((16, 16, 3),)
+    assert (network(NOISE)[0][0] == NOISE).all()
 
 
 def test_an_unknown_output_is_refused_with_those_there_are(tmp_path: Path) -> None:
