@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import pyarrow as pa
 
@@ -97,11 +98,9 @@ def rule_program(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> RulePr
         known |= dict.fromkeys(choice.names, ColumnInfo(nullable=False, type=pa.bool_(), phase="keep"))
     problems = _add_table_columns(rules, tables, known)
     problems += _unknown_expected(recipe, rules)
-    named = []
-    for one in rules:
-        unmeasured = _unmeasured(one, known, recipe, tables)
-        problems += unmeasured
-        named += [] if unmeasured else [one]
+    unmeasured = [_unmeasured(one, known, recipe, tables) for one in rules]
+    problems += dict.fromkeys(chain.from_iterable(unmeasured))  # what a whole preset lacks is said once
+    named = [one for one, found in zip(rules, unmeasured, strict=True) if not found]
     for phase in PHASES:
         listed = [one for one in named if one.phase == phase]
         problems += check_rules([one.rule for one in listed], known, phase, [one.path for one in listed])
@@ -209,7 +208,8 @@ def _unmeasured(
         elif name in operator_names() and name not in layers:
             entry = f"{name}: {{preset: {one.preset}}}" if one.preset else name
             complaints.append(f"{name} is not measured; add `{entry}` to 'annotate'")
-    return [Problem(one.rule.place, one.path, complaint) for complaint in complaints]
+    where = one.path.partition(".rules.")[0] if one.preset else one.path
+    return [Problem(one.rule.place, where, complaint) for complaint in complaints]
 
 
 def _unknown_expected(recipe: Recipe, rules: Sequence[ProgramRule]) -> list[Problem]:

@@ -32,6 +32,7 @@ class RecipeRun:
 def run_recipe(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bool = False) -> RecipeRun:
     """Run all stages of a recipe. Errors in the recipe are reported before the first stage."""
     config = recipe.config
+    recipe.require_rules()
     places = [config.store.path, *(source.root for source in config.sources), *(entry.path for entry in config.export)]
     engine.require_reachable(*map(config.located, places))
     if config.export and config.mix is None:

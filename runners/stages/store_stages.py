@@ -141,6 +141,8 @@ def _annotate(recipe: BoundRecipe, operators: Sequence[BoundOperator], engine: E
 @one_command()
 def run_all(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bool = False) -> Outcome:
     """Run all stages of the recipe that write the store."""
+    recipe.require_rules()
+    _ = recipe.sources  # a missing folder is reported before kernels are compiled, which takes minutes
     operators = ready_operators(recipe, console)
     outcome = ingest(recipe, engine, console, replace=replace)
     if operators:

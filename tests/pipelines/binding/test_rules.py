@@ -99,7 +99,9 @@ def test_a_preset_without_its_operator_says_what_to_add() -> None:
     text = RECIPE.replace("annotate: [{text.fineweb: {preset: fineweb}}]", "") + "keep: [{preset: fineweb}]"
     with pytest.raises(RecipeError) as caught:
         _ = bind(recipe_from_text(text)).rules
-    assert "text.fineweb is not measured; add `text.fineweb: {preset: fineweb}` to 'annotate'" in str(caught.value)
+    assert [line.partition(" ")[2] for line in str(caught.value).splitlines()] == [  # once, not for each of its rules
+        "keep[0]: text.fineweb is not measured; add `text.fineweb: {preset: fineweb}` to 'annotate'"
+    ]
 
 
 def test_rules_of_eligible_cannot_read_layers_computed_later(tmp_path: Path) -> None:

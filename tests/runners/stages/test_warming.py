@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from winnow.runners.commands.main import main
 from winnow.runners.stages.warming import WARMING_VARIABLE, warm_kernels
 from winnow.schemas import kernels
 
@@ -37,6 +38,47 @@ def test_a_run_after_fetching_compiles_nothing(tmp_path: Path) -> None:
     winnow(tmp_path, cache, "demo", "--workers", "2")
     assert compiled(cache) == before
     assert "kernels  already compiled" in winnow(tmp_path, cache, "assets", "fetch").stdout
+
+
+FAULTY = """\
+version: 1
+store: {path: store}
+sources: {pages: {root: ROOT, files: ["*.jsonl"], class: web}}
+annotate: [text.language, text.fineweb]
+"""
+
+
+@pytest.mark.parametrize(
+    ("root", "rules", "message"),
+    [
+        (".", "keep: [{preset: multilingual}]", "text.fineweb2 is not measured"),
+        ("missing", "", "missing"),
+        (".", "mix: {unit: samples, budget: 5, families: {law: none.json}}", "none.json"),
+        (".", "export: [{parquet: {path: out}}]", "'export' needs a mixture"),
+    ],
+)
+def test_a_faulty_recipe_is_refused_before_anything_is_compiled(
+    root: str,
+    rules: str,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "r.yaml").write_text(FAULTY.replace("ROOT", root) + rules)
+    (tmp_path / "pages.jsonl").write_text('{"text": "a page"}')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(WARMING_VARIABLE)
+    monkeypatch.setenv(kernels.FOLDER_VARIABLE, str(tmp_path / "kernels"))
+    kernels.kernel_folder.cache_clear()
+    try:
+        assert main(["run", "r.yaml"]) == 1
+    finally:
+        kernels.kernel_folder.cache_clear()
+    printed = capfd.readouterr()
+    assert message in printed.err
+    assert "kernels  compiling" not in printed.err
+    assert not compiled(tmp_path)
 
 
 def test_nothing_is_started_where_all_is_compiled(
