@@ -14,8 +14,8 @@ from winnow.runners.commands.parser import PIPELINES, CommandParser
 from winnow.schemas.errors import WinnowError
 
 ROOMS = {
-    "core": ("demo", "run", "ingest", "annotate", "dedupe", "score", "reference", "mix", "export"),
-    "inspect": ("plan", "audit", "stats", "report", "card", "show", "duplicates"),
+    "core": ("demo", "init", "run", "ingest", "annotate", "dedupe", "score", "reference", "mix", "export"),
+    "inspect": ("look", "plan", "audit", "stats", "report", "card", "show", "duplicates"),
     "manage": ("forget", "gc", "robots", "pdq", "operators", "assets", "engines"),
     "research": ("curve", "law", "train_quality"),
 }

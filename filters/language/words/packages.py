@@ -121,6 +121,7 @@ def _pythainlp() -> Segmenter:
 
 def _khmernltk() -> Segmenter:
     khmer = import_module("khmernltk")
+    logging.getLogger("khmer-nltk").setLevel(logging.WARNING)  # it prints what it loads
     return lambda text: khmer.word_tokenize(text, return_tokens=True)
 
 

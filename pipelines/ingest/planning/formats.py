@@ -53,6 +53,12 @@ def kind_of(format_name: str, path: str) -> Kind:
     return "file"
 
 
+def ending_of(path: str) -> str:
+    """The ending by which a file is known to be of a kind, such as `.jsonl.gz`; empty if there is none."""
+    matches = (re.search(rf"({ending})$", path, re.IGNORECASE) for _, ending in _ENDINGS)
+    return next((found[0] for found in matches if found), "")
+
+
 def compression_of(path: str) -> str:
     """The compression that a file's name declares: gz, zst or none."""
     found = re.search(r"\.(gz|zst)$", path, re.IGNORECASE)

@@ -1,0 +1,60 @@
+"""`winnow init`: write a recipe for the files of a folder."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from winnow.runners.commands.opening import open_console
+from winnow.schemas.errors import RecipeError
+
+if TYPE_CHECKING:
+    from winnow.runners.commands.parser import Commands
+
+
+def add(commands: "Commands") -> None:
+    """Add the command and its arguments."""
+    parser = commands.add_parser("init", help="write a commented recipe for the files of a folder")
+    parser.add_argument(
+        "places", metavar="FOLDER", nargs="*", default=["."], help="folders, files or bucket addresses (default: here)"
+    )
+    parser.add_argument("--output", metavar="FILE", default="recipe.yaml", help="the recipe (default: recipe.yaml)")
+    parser.add_argument("--replace", action="store_true", help="replace a recipe that exists")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Look at the files, and write a recipe for each medium."""
+    from winnow.runners.first_look.found_files import find_files, listed_unread
+    from winnow.runners.first_look.proposal import lacks, propose
+    from winnow.runners.first_look.recipe_text import recipe_text
+    from winnow.runners.terminal.quantities import byte_size
+    from winnow.runners.terminal.tables import print_line
+
+    output = Path(options.output)
+    if not output.parent.is_dir():
+        raise RecipeError(f"{output.parent}: no such folder; make it first")
+    found = find_files(options.places)
+    proposal = propose(found)
+    notes = [*proposal.notes, *([f"not read: {listed_unread(found.unread)}"] if found.unread else [])]
+    files = {
+        medium: output if number == 0 else output.with_name(f"{output.stem}-{medium}{output.suffix}")
+        for number, medium in enumerate(proposal.by_medium)
+    }
+    taken = next((file for file in files.values() if file.exists()), None)
+    if taken is not None and not options.replace:
+        raise RecipeError(f"{taken} exists; --replace writes it anew, --output FILE writes another")
+    for medium, sources in proposal.by_medium.items():
+        files[medium].write_text(recipe_text(sources, output.parent, medium, notes), encoding="utf-8")
+    console = open_console()
+    for source in proposal.sources:
+        count = len(source.group.files)
+        size = byte_size(source.group.bytes)
+        print_line(console, f"source  {source.name}: {source.kind}, {count:,} file{'s'[: count != 1]}, {size}")
+    for note in notes:
+        print_line(console, f"note    {note}")
+    missing = lacks(proposal)
+    if missing is not None:
+        print_line(console, f"needs   pip install '{missing}'")
+    for medium, file in files.items():
+        print_line(console, f"recipe  {file}  ({medium})")
+    print_line(console, "next    " + "; ".join(f"winnow run {file}" for file in files.values()))
+    return 0

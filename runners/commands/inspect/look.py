@@ -1,0 +1,55 @@
+"""`winnow look`: what some files hold, without a recipe."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from winnow.runners.commands.opening import open_console
+from winnow.schemas.errors import RecipeError
+
+if TYPE_CHECKING:
+    from winnow.runners.commands.parser import Commands
+
+MOST_ROWS = 100_000
+
+
+def add(commands: "Commands") -> None:
+    """Add the command and its arguments."""
+    parser = commands.add_parser(
+        "look", help="what files hold, by a sample: formats, columns, languages, what rules would drop; needs no recipe"
+    )
+    parser.add_argument("places", metavar="FILE|FOLDER", nargs="+", help="files, folders or bucket addresses")
+    parser.add_argument("--rows", metavar="N", default="2000", help="rows to measure, about (default: 2000)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Look at the files, and print what they hold."""
+    import sys
+
+    import orjson
+
+    from winnow.runners.first_look.found_files import find_files
+    from winnow.runners.first_look.proposal import lacks, propose
+    from winnow.runners.terminal.first_look import look_json, print_look
+    from winnow.runners.terminal.tables import print_line
+
+    if not options.rows.isdecimal() or not 1 <= int(options.rows) <= MOST_ROWS:
+        raise RecipeError(f"--rows: expected a number from 1 to {MOST_ROWS:,}, got {options.rows!r}")
+    found = find_files(options.places)
+    proposal = propose(found)
+    missing = lacks(proposal)
+    if missing is not None:
+        raise RecipeError(f"there are pictures, which need another package; run: pip install '{missing}'")
+    console = open_console()
+    if not options.json:
+        files = sum(len(source.group.files) for source in proposal.sources)
+        print(f"looking at {files:,} file{'s'[: files != 1]} …", file=sys.stderr, flush=True)
+    from winnow.runners.first_look.analysis import look_at
+
+    look = look_at(proposal, int(options.rows))
+    if options.json:
+        sys.stdout.buffer.write(orjson.dumps(look_json(found, proposal, look), option=orjson.OPT_INDENT_2) + b"\n")
+        return 0
+    print_look(found, proposal, look, console)
+    print_line(console, f"next  winnow init {' '.join(options.places)}")
+    return 0

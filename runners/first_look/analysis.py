@@ -1,0 +1,190 @@
+"""Measures some rows of each source, and says by language what the proposed recipe would drop of them."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from winnow.filters.operators import TEXT
+from winnow.pipelines.annotate.item_rows import measure_items
+from winnow.pipelines.annotate.rows import BatchRows, Excluded, measure
+from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
+from winnow.pipelines.binding.operators import BoundOperator
+from winnow.pipelines.binding.sources import decode_limits
+from winnow.pipelines.ingest.planning.sampling import sample_densities
+from winnow.pipelines.ingest.rows import page_batch, sample_batch
+from winnow.pipelines.ingest.shards import extract
+from winnow.pipelines.media.pictures import Pictures, PictureSource
+from winnow.pipelines.media.references import media_sources
+from winnow.pipelines.query.columns import MEDIA, leaf_of, leaves
+from winnow.pipelines.rules.deciding import languages_of
+from winnow.pipelines.rules.decisions import DecisionCounts, bits_of, count_block
+from winnow.pipelines.rules.evaluation import Evaluator
+from winnow.pipelines.rules.losses import RuleLoss, find_losses
+from winnow.pipelines.running.shard_rows import text_of
+from winnow.runners.first_look.proposal import Proposal, ProposedSource
+from winnow.runners.first_look.recipe_text import measuring_recipe_text
+from winnow.runners.first_look.sample_rows import SampledRows, sample_rows
+from winnow.schemas.recipe import recipe_from_text
+
+MOST_ROWS = 2_000
+"""Rows that are measured, of all sources together."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLook:
+    """What a source holds."""
+
+    source: ProposedSource
+    rows: int  # about, in all files
+    sampled: SampledRows
+    characters: float | None  # the median of texts
+    pictures: int  # of the sampled rows
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageLook:
+    """What was sampled of a language."""
+
+    code: str
+    rows: int
+    kept: int
+    dropped_by: tuple[str, int] | None  # the rule that drops most of it
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What some files hold, by a sample of them."""
+
+    sources: tuple[SourceLook, ...]
+    languages: tuple[LanguageLook, ...]
+    reasons: tuple[tuple[str, int], ...]  # rules, with the rows that each drops first
+    losses: tuple[RuleLoss, ...]
+    rows: int
+    kept: int
+
+
+def look_at(proposal: Proposal, most_rows: int = MOST_ROWS) -> Look:
+    """Reads and measures some rows of each source; writes nothing."""
+    each = max(50, most_rows // len(proposal.sources))
+    looks = [_look_at_medium(sources, each) for sources in proposal.by_medium.values()]
+    reasons: Counter[str] = Counter()
+    rows: Counter[str] = Counter()
+    kept: Counter[str] = Counter()
+    fired: dict[str, Counter[str]] = {}
+    for one in looks:
+        _add_outcomes(one, reasons, rows, kept, fired)
+    languages = []
+    for code, count in sorted(rows.items(), key=lambda one: (-one[1], one[0])):
+        loudest = max(fired.get(code, Counter()).items(), key=lambda one: (one[1], one[0]), default=None)
+        languages.append(LanguageLook(code, count, kept[code], loudest))
+    return Look(
+        tuple(source for one in looks for source in one.sources),
+        tuple(languages),
+        tuple(reasons.most_common()),
+        tuple(loss for one in looks for loss in one.losses),
+        rows.total(),
+        kept.total(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _MediumLook:
+    """What the sources of one recipe hold."""
+
+    sources: tuple[SourceLook, ...]
+    counts: DecisionCounts
+    reasons: tuple[str, ...]  # of its rules
+    losses: tuple[RuleLoss, ...]
+
+
+def _look_at_medium(sources: Sequence[ProposedSource], most_rows: int) -> _MediumLook:
+    recipe = bind(recipe_from_text(measuring_recipe_text(sources), "recipe.yaml"))
+    program = recipe.rules
+    kernels = {bound.layer: bound.operator.load(bound.config, bound.assets) for bound in recipe.operators}
+    looks: list[SourceLook] = []
+    counts: list[DecisionCounts] = []
+    with Evaluator(program) as evaluator:
+        for source in sources:
+            read = recipe.sources.sources[source.name]
+            sampled = sample_rows(read, source.group.files, most_rows)
+            densities = sample_densities(read, source.group.files)
+            about = sum(file.size * densities.of(read.format, file.path).rows for file in source.group.files)
+            characters, pictures = None, 0
+            if sampled.rows:
+                columns = _columns(recipe, source.name, sampled, kernels)
+                rows = len(sampled.rows)
+                fired, null = evaluator.decide(rows, columns)
+                languages = languages_of(columns, program.languages, rows)
+                counts.append(count_block(source.name, languages, np.zeros(rows, np.int64), fired, null))
+                characters, pictures = _median(columns), _pictures(columns)
+            looks.append(SourceLook(source, round(about), sampled, characters, pictures))
+    merged = DecisionCounts.merged(counts)
+    losses = find_losses(program.rules, merged, program.loss_alarms)
+    return _MediumLook(tuple(looks), merged, program.reasons, losses)
+
+
+def _columns(
+    recipe: BoundRecipe, source: str, sampled: SampledRows, kernels: Mapping[str, object]
+) -> dict[str, pa.Array]:
+    """Every column of the recipe for the sampled rows."""
+    bound_source = recipe.sources.sources[source]
+    samples = sample_batch(sampled.rows, bound_source.rows)
+    pages = page_batch([row.html for row in sampled.rows], [row.url for row in sampled.rows])
+    columns = dict(_leaves("samples", samples))
+    for extractor in recipe.sources.extractors:
+        columns |= _leaves(extractor.layer, extract(extractor, samples, pages))
+    if recipe.config.text:
+        columns[TEXT] = text_of(recipe.config.text, columns)
+    rows = BatchRows(columns)
+    pictures = Pictures(
+        PictureSource(media_sources(recipe.config), decode_limits(recipe.config)), source, columns[MEDIA.name]
+    )
+    for bound in recipe.operators:
+        layer = _measured(bound, kernels[bound.layer], rows, pictures)
+        own = dict(_leaves(bound.layer, layer))
+        rows.add(own)
+        columns |= own
+    return columns
+
+
+def _measured(bound: BoundOperator, kernel: object, rows: BatchRows, pictures: Pictures) -> pa.RecordBatch:
+    assert callable(kernel)
+    everything = Excluded(None, None)
+    if bound.reads_pictures:
+        looked_at = pictures.decoded(bound.operator.side(bound.config))
+        return measure_items(bound.operator, kernel, bound.schema, looked_at, rows, everything)
+    names = bound.operator.reads(bound.config)
+    return measure(bound.operator, kernel, bound.schema, names, rows, everything, bound.max_text_bytes)
+
+
+def _leaves(layer: str, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
+    return ((f"{layer}.{leaf}", leaf_of(batch, leaf)) for leaf, _ in leaves(batch.schema))
+
+
+def _median(columns: Mapping[str, pa.Array]) -> float | None:
+    lengths = pc.utf8_length(columns[TEXT]).drop_null() if TEXT in columns else None
+    return float(np.median(lengths.to_numpy())) if lengths is not None and len(lengths) else None
+
+
+def _pictures(columns: Mapping[str, pa.Array]) -> int:
+    mimes = pc.struct_field(columns[MEDIA.name].flatten(), "mime")
+    return int(pc.sum(pc.starts_with(mimes, "image/")).as_py() or 0)
+
+
+def _add_outcomes(
+    look: _MediumLook, reasons: Counter[str], rows: Counter[str], kept: Counter[str], fired: dict[str, Counter[str]]
+) -> None:
+    """Adds the rows that each rule drops first, and by language all rows, those kept, and those each rule fires for."""
+    for outcome, tally in look.counts:
+        rows[outcome.language] += tally.rows
+        if outcome.kept:
+            kept[outcome.language] += tally.rows
+            continue
+        numbers = bits_of(outcome.fired)
+        reasons[look.reasons[numbers[0]]] += tally.rows
+        of_language = fired.setdefault(outcome.language, Counter())
+        of_language.update({look.reasons[number]: tally.rows for number in numbers})

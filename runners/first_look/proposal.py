@@ -1,0 +1,145 @@
+"""Proposes sources for found files: one for each folder and kind of content, and for each shape of its tables."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from typing import Literal, TypeAlias
+
+from winnow.pipelines.ingest.planning.formats import kind_of
+from winnow.pipelines.ingest.tables.columns import ColumnMapping, listed_columns
+from winnow.pipelines.store.facade import ObjectInfo
+from winnow.pipelines.store.location import open_location
+from winnow.runners.first_look.found_files import Found, Group, patterns_of
+from winnow.runners.first_look.guesses import TableGuess, guess_columns
+from winnow.schemas.errors import SourceError
+
+Medium: TypeAlias = Literal["texts", "pictures"]
+
+MOST_TABLES = 64
+"""Tables of one group whose columns are looked at; the others are taken to be like them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedSource:
+    """A source that a recipe could have."""
+
+    group: Group
+    format: str  # as in a recipe
+    columns: ColumnMapping | None = None  # of tables
+
+    @property
+    def name(self) -> str:
+        """Its name in the recipe."""
+        return self.group.name
+
+    @property
+    def kind(self) -> str:
+        """What its files are, in a word."""
+        return self.group.content if self.group.content not in ("table", "archive") else kind_of("auto", self.first)
+
+    @property
+    def first(self) -> str:
+        """The path of its first file."""
+        return self.group.files[0].path
+
+    @property
+    def medium(self) -> Medium:
+        """What its rows are, as far as names and columns tell: samples of different media need recipes of their own."""
+        names_pictures = self.columns is not None and self.columns.media is not None
+        return "pictures" if self.group.content in ("picture", "tar") or names_pictures else "texts"
+
+    @property
+    def has_pages(self) -> bool:
+        """Whether texts are to be extracted from its pages."""
+        return self.group.content in ("archive", "page")
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """The sources of a recipe for found files, and what a user should know of the others."""
+
+    sources: tuple[ProposedSource, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def by_medium(self) -> dict[Medium, tuple[ProposedSource, ...]]:
+        """The sources of each recipe."""
+        media = dict.fromkeys(source.medium for source in self.sources)
+        return {one: tuple(source for source in self.sources if source.medium == one) for one in media}
+
+
+def propose(found: Found) -> Proposal:
+    """Looks into tables, and proposes sources.
+
+    Raises:
+        SourceError: No file can be a source.
+    """
+    sources: list[ProposedSource] = []
+    notes: list[str] = []
+    for group in found.groups:
+        if group.content == "table":
+            sources += _of_tables(group, notes)
+        elif group.content == "picture":
+            sources.append(ProposedSource(group, "image_folder"))
+        elif group.content == "text" and _has_others(found, group):
+            named = tuple(info.path for info in group.files)
+            sources.append(ProposedSource(replace(group, patterns=named), "auto"))
+        else:
+            sources.append(ProposedSource(group, "auto"))
+    if not sources:
+        raise SourceError("\n".join(["no file can be a source", *notes]))
+    return Proposal(_with_own_names(sources), tuple(notes))
+
+
+def lacks(proposal: Proposal) -> str | None:
+    """The packages that the proposal needs and this environment lacks, as what `pip install` takes."""
+    needs_pictures = "pictures" in proposal.by_medium
+    return "winnow[image]" if needs_pictures and not find_spec("simplejpeg") else None
+
+
+def _has_others(found: Found, group: Group) -> bool:
+    """Whether files beside pictures end like these texts, so that a pattern would take them for texts, too."""
+    return found.beside > 0 and any(
+        one.root == group.root and one.content in ("picture", "video") for one in found.groups
+    )
+
+
+def _of_tables(group: Group, notes: list[str]) -> Iterator[ProposedSource]:
+    """A source for each kind of table and each choice of columns."""
+    objects = open_location(group.root)
+    by_shape: dict[tuple[str, ColumnMapping], list[ObjectInfo]] = {}
+    for kind in sorted({kind_of("auto", info.path) for info in group.files}):
+        files = [info for info in group.files if kind_of("auto", info.path) == kind]
+        last: ColumnMapping | None = None
+        for info in files[:MOST_TABLES]:
+            guess = guess_columns(objects, info)
+            if last is None or not guess.has(last):
+                if guess.columns is None:
+                    notes.append(f"{group.root}/{info.path}: left out: {_why_not(guess)}")
+                    continue
+                last = guess.columns
+            by_shape.setdefault((kind, last), []).append(info)
+        if last is not None:
+            by_shape[kind, last] += files[MOST_TABLES:]
+    kinds = [kind for kind, _ in by_shape]
+    for (of, columns), files in by_shape.items():
+        alone = kinds.count(of) == 1 and len(files) == sum(kind_of("auto", one.path) == of for one in group.files)
+        patterns = patterns_of(files) if alone else tuple(info.path for info in files)
+        name = group.name if len(by_shape) == 1 else f"{group.name}-{of}"
+        yield ProposedSource(replace(group, name=name, patterns=patterns, files=tuple(files)), "auto", columns)
+
+
+def _why_not(guess: TableGuess) -> str:
+    return guess.problem or f"no column looks like a text or a picture; it has: {listed_columns(guess.names)}"
+
+
+def _with_own_names(sources: Sequence[ProposedSource]) -> tuple[ProposedSource, ...]:
+    taken: set[str] = set()
+    named = []
+    for source in sources:
+        name, number = source.name, 2
+        while name in taken:
+            name, number = f"{source.name}-{number}", number + 1
+        taken.add(name)
+        named.append(replace(source, group=replace(source.group, name=name)))
+    return tuple(named)

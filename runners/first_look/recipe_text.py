@@ -1,0 +1,157 @@
+"""Writes a recipe for proposed sources: commented, and complete enough to run as it is."""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import orjson
+
+from winnow.pipelines.ingest.tables.columns import ColumnMapping
+from winnow.runners.first_look.proposal import ProposedSource
+from winnow.runners.terminal.quantities import byte_size
+
+_PLAIN = re.compile(r"[A-Za-z_/.][\w/.-]*")
+_WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "none", "y", "n"})
+
+
+def recipe_text(sources: Sequence[ProposedSource], folder: Path, name: str, notes: Sequence[str] = ()) -> str:
+    """The recipe for sources of one medium, for a file in this folder; `name` tells its store from others'."""
+    here = f"{_data_folder(sources, folder)}/{name}"
+    parts = (_head(notes), _store(here), _sources(sources, folder), _measures(sources), _outputs(sources, here))
+    return "\n".join(line for part in parts for line in part) + "\n"
+
+
+def measuring_recipe_text(sources: Sequence[ProposedSource]) -> str:
+    """The part of the recipe that judges rows one by one, with absolute folders: what a first look evaluates."""
+    lines = ["version: 1", "store: {path: store}", *_sources(sources, None), *_measures(sources, rows_only=True)]
+    return "\n".join(lines) + "\n"
+
+
+def _head(notes: Sequence[str]) -> Iterator[str]:
+    yield "# Written by `winnow init`. docs/reference/recipe.md describes every key; what is not here has its default."
+    yield "#"
+    yield "#     winnow plan THIS_FILE     what would be done, and what it would cost"
+    yield "#     winnow run THIS_FILE      every stage; if it is stopped, the same command continues"
+    yield "#     winnow report THIS_FILE   one page about the result"
+    if notes:
+        yield "#"
+        yield from (f"# {_one_line(note)}" for note in notes)
+    yield "version: 1"
+    yield ""
+
+
+def _store(here: str) -> Iterator[str]:
+    yield "# Where samples and their measurements are kept. Sources are never changed."
+    yield f"store: {{path: {_quoted(f'{here}/store')}}}"
+    yield ""
+    yield "# `class` and `licence` say where texts come from: words of yours, which rules, mixtures and cards use."
+
+
+def _sources(sources: Sequence[ProposedSource], folder: Path | None) -> Iterator[str]:
+    yield "sources:"
+    for source in sources:
+        count = len(source.group.files)
+        yield f"  {source.name}:  # {count:,} file{'s' if count != 1 else ''}, {byte_size(source.group.bytes)}"
+        yield f"    root: {_quoted(_root(source.group.root, folder))}"
+        yield f"    files: [{', '.join(_string(pattern) for pattern in source.group.patterns)}]"
+        if source.format != "auto":
+            yield f"    format: {source.format}"
+        yield f"    class: {'web' if source.group.content in ('archive', 'page') else 'own'}"
+        yield "    licence: unknown"
+        if source.columns is not None:
+            yield from _columns(source.columns)
+    yield ""
+
+
+def _columns(columns: ColumnMapping) -> Iterator[str]:
+    if columns.key is not None:
+        yield f"    key: {_string(columns.key)}  # tells rows apart, also when a file grows"
+    named = {
+        role: column
+        for role, column in columns.roles()
+        if role != "key" and not (role == column or (role == "text" and columns.media is not None))
+    }
+    if columns.media is not None and columns.text not in ("text", columns.captions):
+        named["text"] = columns.text
+    if named:
+        pairs = ", ".join(f"{role}: {_string(column)}" for role, column in named.items())
+        yield f"    columns: {{{pairs}}}  # other columns are kept as metadata"
+
+
+def _measures(sources: Sequence[ProposedSource], *, rows_only: bool = False) -> Iterator[str]:
+    pictures = sources[0].medium == "pictures"
+    archives = any(one.group.content == "archive" for one in sources)
+    if any(one.has_pages for one in sources):
+        yield "# Main text of web pages; the first extractor that finds any counts."
+        yield "extract: {precise: {where: \"mime = 'text/html'\"}, fast: {}}"
+        yield "text: coalesce(extract.precise.text, extract.fast.text, samples.text)"
+        yield ""
+    yield "# What is measured. `winnow operators` lists all that there is."
+    yield "annotate:"
+    if pictures:
+        yield from ("  - image.geometry", "  - image.quality")
+        yield from () if rows_only else ("  - image.pdq  # what copies of a picture have in common",)
+        yield from ("  - caption.length", "  - caption.language", "  - caption.overlap")
+    else:
+        yield from ("  - text.language", "  - text.length", "  - text.fineweb", "  - text.fineweb2")
+        yield from ("  - page.opt_out  # what headers and pages say against training and mining",) if archives else ()
+    yield ""
+    if not rows_only:
+        alike = "image_bytes: {}, pdq: {}" if pictures else "exact: {}, near: {preset: fineweb, min_similarity: 0.75}"
+        yield "# Of samples that are alike, one stays. Nothing is deleted: `winnow plan` shows what would be dropped."
+        yield f"dedupe: {{{alike}}}"
+        yield ""
+    yield "# What is dropped, each with its reason. After a change, `winnow plan` shows its effect at once."
+    yield "keep:"
+    if pictures:
+        yield "  - {drop: list_min(image.quality.contrast) IS NULL, reason: undecodable, when_null: keep}"
+        yield "  - {drop: list_min(image.geometry.shorter) < 64, reason: small, when_null: keep}"
+        yield "  - preset: captions"
+    else:
+        yield "  - preset: multilingual  # FineWeb's thresholds for English, FineWeb-2's for every other language"
+        yield from ("  - preset: opt_out",) if archives else ()
+    yield ""
+
+
+def _outputs(sources: Sequence[ProposedSource], here: str) -> Iterator[str]:
+    yield "# The mixture: all that is kept, once. `budget`, `sources` and `languages` set how much of what is given."
+    if sources[0].medium == "pictures":
+        mix, export = "{unit: samples}", f"webdataset: {{path: {_quoted(f'{here}/webdataset')}, media: image}}"
+    else:
+        mix = "{unit: tokens, tokenizer: bytes, split: {validation: 0.01}}"
+        export = f"parquet: {{path: {_quoted(f'{here}/parquet')}}}"
+    yield f"mix: {mix}"
+    yield ""
+    yield f"export: [{{{export}}}]"
+
+
+def _data_folder(sources: Sequence[ProposedSource], folder: Path) -> str:
+    """A folder beside the recipe, or outside if a source's patterns would find what is written there."""
+    inside = any(
+        "://" not in source.group.root
+        and any(pattern.startswith("**/") for pattern in source.group.patterns)
+        and folder.resolve().is_relative_to(Path(source.group.root).resolve())
+        for source in sources
+    )
+    return f"../winnow-{folder.resolve().name}" if inside else "winnow-data"
+
+
+def _root(root: str, folder: Path | None) -> str:
+    if "://" in root:
+        return root
+    absolute = Path(root).resolve()
+    return str(absolute) if folder is None else os.path.relpath(absolute, folder.resolve())
+
+
+def _quoted(text: str) -> str:
+    return text if _PLAIN.fullmatch(text) and text.lower() not in _WORDS else _string(text)
+
+
+def _string(text: str) -> str:
+    """A string of YAML; JSON's are among them."""
+    return orjson.dumps(text).decode()
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

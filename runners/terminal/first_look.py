@@ -1,0 +1,136 @@
+"""What a first look found, on the terminal and as JSON."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from winnow.runners.first_look.analysis import LanguageLook, Look, SourceLook
+from winnow.runners.first_look.found_files import Found, listed_unread
+from winnow.runners.first_look.proposal import Proposal
+from winnow.runners.terminal.quantities import byte_size, grouped, share
+from winnow.runners.terminal.tables import Grid, print_grid, print_line
+from winnow.schemas.identity import Json
+from winnow.schemas.languages import language_name
+
+SHOWN_LANGUAGES = 30
+SHOWN_REASONS = 10
+SHOWN_LOSSES = 6
+
+
+def print_look(found: Found, proposal: Proposal, look: Look, console: Console) -> None:
+    """Prints the sources, the languages, and what the proposed recipe would drop."""
+    print_grid(console, _sources(look.sources))
+    print_grid(console, _languages(look))
+    print_grid(console, _reasons(look))
+    for loss in look.losses[:SHOWN_LOSSES]:
+        print_line(console, f"LOSS  {loss.message}", "bold yellow")
+    for note in notes_of(found, proposal, look):
+        print_line(console, f"note  {note}")
+
+
+def notes_of(found: Found, proposal: Proposal, look: Look) -> list[str]:
+    """What a user should know beside the tables."""
+    notes = list(proposal.notes)
+    for one in look.sources:
+        notes += [f"{one.source.group.root}/{path}: {why}" for path, why in one.sampled.unreadable.items()]
+        reasons = one.sampled.quarantined
+        if reasons:
+            named = ", ".join(f"{reason} {count:,}" for reason, count in reasons.most_common(4))
+            whole = one.sampled.records
+            notes.append(
+                f"{one.source.name}: {share(reasons.total(), whole)} of {whole:,} records unreadable ({named})"
+            )
+    if found.unread:
+        notes.append(f"not read: {listed_unread(found.unread)}")
+    return notes
+
+
+def look_json(found: Found, proposal: Proposal, look: Look) -> dict[str, Json]:
+    """The same for programs."""
+    return {
+        "sources": [
+            {
+                "name": one.source.name,
+                "root": one.source.group.root,
+                "files": list(one.source.group.patterns),
+                "content": one.source.kind,
+                "file_count": len(one.source.group.files),
+                "bytes": one.source.group.bytes,
+                "rows_about": one.rows,
+                "rows_read": len(one.sampled.rows),
+                "pictures_read": one.pictures,
+                "median_characters": one.characters,
+                "dropped": dict(one.sampled.dropped.most_common()),
+                "quarantined": dict(one.sampled.quarantined.most_common()),
+            }
+            for one in look.sources
+        ],
+        "languages": [
+            {"code": one.code, "rows": one.rows, "kept": one.kept, "dropped_most_by": _named(one)}
+            for one in look.languages
+        ],
+        "dropped_by": dict(look.reasons),
+        "rows_measured": look.rows,
+        "rows_kept": look.kept,
+        "losses": [loss.message for loss in look.losses],
+        "notes": list(notes_of(found, proposal, look)),
+    }
+
+
+def _named(one: LanguageLook) -> Json:
+    return None if one.dropped_by is None else {"reason": one.dropped_by[0], "rows": one.dropped_by[1]}
+
+
+def _sources(sources: Sequence[SourceLook]) -> Grid:
+    rows = []
+    for one in sources:
+        read = one.sampled
+        rows.append(
+            (
+                one.source.name,
+                one.source.kind,
+                grouped(len(one.source.group.files)),
+                byte_size(one.source.group.bytes),
+                grouped(one.rows) if one.rows < 1000 else grouped(float(f"{one.rows:.2g}")),
+                grouped(len(read.rows)),
+                "" if one.characters is None else grouped(round(one.characters)),
+                ", ".join(column for column in _columns(one)),
+            )
+        )
+    headers = ("source", "content", "files", "size", "rows, about", "looked at", "median characters", "columns")
+    return Grid("Sources", headers, rows, names=frozenset({0, 1, 7}))
+
+
+def _columns(one: SourceLook) -> list[str]:
+    columns = one.source.columns
+    return (
+        []
+        if columns is None
+        else [f"{role}: {name}" for role, name in columns.roles() if role != "text" or not columns.media]
+    )
+
+
+def _languages(look: Look) -> Grid:
+    shown = look.languages[:SHOWN_LANGUAGES]
+    rows = [
+        (
+            f"{language_name(one.code)} ({one.code})",
+            grouped(one.rows),
+            share(one.rows, look.rows),
+            share(one.kept, one.rows),
+            "" if one.dropped_by is None else f"{one.dropped_by[0]} {one.dropped_by[1]:,}",
+        )
+        for one in shown
+    ]
+    rest = look.languages[SHOWN_LANGUAGES:]
+    if rest:
+        count, kept = sum(one.rows for one in rest), sum(one.kept for one in rest)
+        rows.append((f"{len(rest)} more", grouped(count), share(count, look.rows), share(kept, count), ""))
+    headers = ("language", "rows", "share", "kept", "most of it dropped by")
+    footer = ("all", grouped(look.rows), "", share(look.kept, look.rows), "")
+    return Grid(f"Languages of {look.rows:,} rows", headers, rows, names=frozenset({0, 4}), footer=footer)
+
+
+def _reasons(look: Look) -> Grid:
+    rows = [(reason, grouped(count), share(count, look.rows)) for reason, count in look.reasons[:SHOWN_REASONS]]
+    return Grid("Dropped by the rules that `winnow init` proposes, duplicates aside", ("reason", "rows", "share"), rows)

@@ -1,0 +1,149 @@
+"""`winnow look` and `winnow init`, as the command line runs them, on folders as people have them."""
+
+import json
+import lzma
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+from PIL import Image
+
+from winnow.runners.commands.main import main
+from winnow.schemas.recipe import load_recipe
+
+UDHR: dict[str, Any] = json.loads(lzma.decompress(Path("runners/demo/udhr.json.xz").read_bytes()))
+LANGUAGES = {"eng": "eng_Latn", "deu": "deu_Latn", "rus": "rus_Cyrl", "jpn": "jpn_Jpan"}
+TEXTS = 20  # of each language, all different
+
+
+def texts(language: str) -> list[str]:
+    articles = ["\n".join(article) for article in UDHR[language]["articles"]]
+    return ["\n\n".join(articles[at : at + 6]) for at in range(TEXTS)]
+
+
+def picture(path: Path, seed: int) -> None:
+    coarse = np.random.default_rng(seed).integers(0, 255, (6, 6, 3), np.uint8)
+    Image.fromarray(coarse).resize((160, 160), Image.Resampling.BICUBIC).save(path)
+
+
+@pytest.fixture(scope="module")
+def data(lid_model: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("first") / "data"
+    for name in ("books", "pages", "photos", ".hidden"):
+        (folder / name).mkdir(parents=True)
+    rows = [{"id": f"{one}{at}", "content": text} for one in LANGUAGES for at, text in enumerate(texts(one))]
+    (folder / "books" / "all.jsonl").write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    page = "<html><head><title>Rights</title></head><body><article>{}</article></body></html>"
+    paragraphs = "".join(f"<p>{line}</p>" for article in UDHR["fra"]["articles"] for line in article)
+    (folder / "pages" / "front").write_text(page.format(paragraphs))  # known by its bytes alone
+    for number in range(3):
+        picture(folder / "photos" / f"{number}.jpg", number)
+        (folder / "photos" / f"{number}.txt").write_text("A dog sleeps in the shade of an old tree by the river.")
+    (folder / "paper.pdf").write_bytes(b"%PDF-1.4 not read")
+    (folder / "export.json").write_text('[{"text": "an array"}]')
+    (folder / ".hidden" / "a.jsonl").write_text('{"text": "nobody asked for this"}\n')
+    return folder
+
+
+def printed(capsys: pytest.CaptureFixture[str], *command: str | Path) -> str:
+    status = main([*map(str, command)])
+    said = capsys.readouterr()
+    assert status == 0, said.err
+    return said.out
+
+
+def test_a_look_counts_and_judges_what_is_there(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(printed(capsys, "look", data, "--json"))
+    sources = {one["name"]: one for one in found["sources"]}
+    assert {name: (one["content"], one["rows_about"]) for name, one in sources.items()} == {
+        "books": ("jsonl", 4 * TEXTS),
+        "pages": ("page", 1),
+        "photos": ("picture", 3),
+    }
+    counted = {one["code"]: (one["rows"], one["kept"]) for one in found["languages"]}
+    assert {code: counted[code][0] for code in LANGUAGES.values()} == dict.fromkeys(LANGUAGES.values(), TEXTS) | {
+        "eng_Latn": TEXTS + 3
+    }
+    assert all(kept == rows for rows, kept in counted.values())
+    assert found["notes"] == [
+        f"{data}/export.json: left out: one JSON array, not a JSON object a line; `jq -c '.[]'` converts it",
+        "not read: 1 .pdf",
+    ]
+    text = printed(capsys, "look", data)
+    assert "Japanese (jpn_Jpan)" in text
+    assert text.splitlines()[-1] == f"next  winnow init {data}"
+
+
+def test_a_recipe_is_written_that_runs_as_it_is(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = printed(capsys, "init", data)
+    assert "note    not read: 1 .pdf" in said
+    assert said.splitlines()[-1] == "next    winnow run recipe.yaml; winnow run recipe-pictures.yaml"
+    recipe = load_recipe("recipe.yaml")
+    assert {source.name for source in recipe.sources} == {"books", "pages"}
+    assert [source.name for source in load_recipe("recipe-pictures.yaml").sources] == ["photos"]
+    assert recipe.source("books").key == "id"
+    printed(capsys, "run", "recipe.yaml", "--workers", "1")
+    kept = json.loads(printed(capsys, "plan", "recipe.yaml", "--json"))["rules"]
+    languages = {one["language"]: one["kept"]["rows"] for one in kept["groups"] if one["source"] == "books"}
+    assert languages.keys() == set(LANGUAGES.values())
+    printed(capsys, "run", "recipe-pictures.yaml", "--workers", "1")
+    assert list(tmp_path.glob("winnow-data/pictures/webdataset/*.tar"))
+    for name in ("recipe.yaml", "recipe-pictures.yaml"):
+        printed(capsys, "audit", name)
+
+    assert main(["init", str(data)]) == 1
+    assert "recipe.yaml exists; --replace writes it anew" in capsys.readouterr().err
+    printed(capsys, "init", tmp_path / "winnow-data" / "..", data, "--replace")  # its own store is no source
+    assert {source.name for source in load_recipe("recipe.yaml").sources} == {"books", "pages"}
+
+
+def test_tables_of_two_shapes_are_two_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], lid_model: None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("id,body\n1,The first of some sentences about rivers.\n2,The second one of them.\n")
+    Path("b.csv").write_text("title,article\nx,Another sentence about something else.\n")
+    Path("c.csv").write_text("id,body\n3,The third of some sentences about rivers.\n")
+    Path("it's; a name.tsv").write_text("text\tn\nA last sentence in a file of its own.\t1\n")
+    printed(capsys, "init", "--output", "all.yaml")
+    found = {tuple(source.files): source.columns.text for source in load_recipe("all.yaml").sources}
+    assert found == {("a.csv", "c.csv"): "body", ("b.csv",): "article", ("it's; a name.tsv",): "text"}
+    rows = json.loads(printed(capsys, "look", ".", "--json"))["rows_measured"]
+    assert rows == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["look", "nowhere"], "nowhere: no such file or folder"),
+        (["look", "."], ".: no files that winnow reads; there are 1 .pdf"),
+        (["init", "--output", "no/such/folder.yaml"], "no/such: no such folder"),
+        (["look", ".", "--rows", "many"], "--rows: expected a number"),
+    ],
+)
+def test_what_cannot_be_looked_at_is_one_line(
+    arguments: list[str], line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("paper.pdf").write_bytes(b"%PDF-1.4 not read")
+    assert main(arguments) == 1
+    (said,) = capsys.readouterr().err.splitlines()
+    assert line in said
+
+
+def test_hostile_files_are_notes(tmp_path: Path, capsys: pytest.CaptureFixture[str], lid_model: None) -> None:
+    (tmp_path / "good.jsonl").write_text('{"text": "One good sentence among much that is not."}\n' * 9)
+    (tmp_path / "cut.parquet").write_bytes(b"PAR1" + bytes(90) + b"PAR1")
+    (tmp_path / "bad.warc.gz").write_bytes(b"\x1f\x8b" + bytes(300))
+    (tmp_path / "lie.jpg").write_bytes(b"<html>no picture</html>")
+    (tmp_path / "deep.jsonl").write_bytes(b'{"text":' + b"[" * 5000 + b"]" * 5000 + b"}\n")
+    found = json.loads(printed(capsys, "look", tmp_path, "--json"))
+    assert found["rows_kept"] <= found["rows_measured"]
+    assert {one["name"].rpartition("-")[2] for one in found["sources"]} >= {"tables", "archives", "pictures"}
+    assert any("cut.parquet: left out" in note for note in found["notes"])
+    assert any("deep.jsonl: left out" in note for note in found["notes"])
