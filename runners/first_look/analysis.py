@@ -8,10 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.operators import TEXT
+from winnow.filters.operators import CAPTIONS, TEXT
 from winnow.pipelines.annotate.item_rows import measure_items
 from winnow.pipelines.annotate.rows import BatchRows, Excluded, measure
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
+from winnow.pipelines.binding.captions import chosen_captions
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.binding.sources import decode_limits
 from winnow.pipelines.ingest.planning.sampling import sample_densities
@@ -139,6 +140,7 @@ def _columns(
         columns |= _leaves(extractor.layer, extract(extractor, samples, pages))
     if recipe.config.text:
         columns[TEXT] = text_of(recipe.config.text, columns)
+    columns[CAPTIONS] = chosen_captions([columns[column.name] for column in recipe.captions])
     rows = BatchRows(columns)
     pictures = Pictures(
         PictureSource(media_sources(recipe.config), decode_limits(recipe.config)), source, columns[MEDIA.name]
