@@ -131,7 +131,7 @@ class Across:
 
     most: Callable[[Any], int]  # rows that answer for a key: of all that offer it, those with the smallest ids
     ask: Callable[[Any, pa.RecordBatch], pa.Array]
-    """The key that each row asks for; null for none."""
+    """The keys that rows ask for, in any order; null is none."""
     offer: Callable[[Any, pa.RecordBatch], tuple[NDArray[np.int64], pa.Array]]
     """Rows, and a key that each offers; without nulls. A row may offer several, and one several times."""
     say: Callable[[Any, pa.RecordBatch, NDArray[np.int64], pa.Array], pa.RecordBatch]

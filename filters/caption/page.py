@@ -1,11 +1,13 @@
 """What the pages of a crawl say of its pictures: alternative texts, captions of figures, titles, and the text around.
 
-A page shows a picture if the address of one of its images is the picture's, by the rules of `url.canonical`. Page and
-picture may be in different files and shards: they meet by the digests of addresses (`Across`).
+A page shows a picture if the address of one of its images is the picture's, by the rules of `url.canonical`. Where no
+page does, as with pictures that a script loads, the pages count on which the crawler says that it found the picture.
+Page and picture may be in different files and shards: they meet by the digests of addresses (`Across`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Annotated, Any, Final, Literal
 
 import numpy as np
@@ -14,12 +16,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.filters.caption.lists import MEDIA, NO_MEDIA
+from winnow.filters.caption.pages.crawl import Loading, loadings_of, referrers_of
+from winnow.filters.caption.pages.keys import LOADED, PAGE, SHOWN, keys_of, kind_of
 from winnow.filters.operators import ANSWERS, STATUS, Across, Assets, Kernel, Operator
-from winnow.filters.url.canonical import CanonicalConfig, canonical
 from winnow.schemas.recipe.checks import Between, NotEmpty
 from winnow.schemas.rows.samples import CAPTION
 
 URL = "samples.url"
+METADATA = "samples.metadata"
 NO_PAGE = "no_page"  # none of the store shows the picture
 
 WRITES = pa.schema(
@@ -28,6 +32,7 @@ WRITES = pa.schema(
         pa.field("captions", pa.list_(pa.field("item", CAPTION, nullable=False))),
         pa.field("urls", pa.list_(pa.string())),  # of each caption, the address of its page
         pa.field("pages", pa.int32()),  # how many pages of the store show the picture, also beyond `max_pages`
+        pa.field("referrers", pa.list_(pa.string())),  # the pages, in the store or not, that the crawl says it is on
     ]
 )
 
@@ -37,12 +42,16 @@ SAYS = pa.schema([pa.field("url", pa.string()), pa.field("captions", WRITES.fiel
 MOST_CHARACTERS: Final = 2000  # a longer text is no caption
 MOST_CAPTIONS: Final = 64  # of a picture: a page may show one many times, and write something else each time
 
-Origin = Literal["alt", "figcaption", "title", "context"]
+MOST_LISTED: Final = 16  # referrers of a picture
+
+Origin = Literal["alt", "figcaption", "title", "context", "page_title"]
+_TITLE: Final = "page_title"
 _FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "alt": ("alt",),
     "figcaption": ("caption",),
     "title": ("title",),
     "context": ("before", "after"),
+    "page_title": (),  # of the page, not of an image
 }
 
 
@@ -51,46 +60,62 @@ class PageConfig:
     """Which extractor's images are read, and which of their texts become captions."""
 
     extractor: str = "fast"
-    origins: Annotated[tuple[Origin, ...], NotEmpty()] = ("alt", "figcaption", "title", "context")
+    origins: Annotated[tuple[Origin, ...], NotEmpty()] = ("alt", "figcaption", "title", "context", "page_title")
     max_pages: Annotated[int, Between(1, 64)] = 4  # those with the smallest ids; a logo is on every page
 
 
 def ask(_config: PageConfig, batch: pa.RecordBatch) -> pa.Array:
-    """The digest of each picture's address; null for rows without media."""
-    return pc.if_else(pa.array(_counts(batch.column(MEDIA)) > 0), _digests(batch.column(URL)), None)
+    """For each picture: who shows its address, who loaded it, and what the pages are on which it was found."""
+    urls = batch.column(URL).filter(pa.array(_counts(batch.column(MEDIA)) > 0))
+    pages = pa.array(list(chain(*referrers_of(batch.column(METADATA)))), pa.string())
+    return pa.concat_arrays([keys_of(urls, SHOWN), keys_of(urls, LOADED), keys_of(pages, PAGE)])
 
 
 def offer(config: PageConfig, batch: pa.RecordBatch) -> tuple[NDArray[np.int64], pa.Array]:
-    """The digests of the addresses of each page's images."""
-    rows, digests, _ = _images(config, batch)
-    there = digests.is_valid()
-    return rows[there.to_numpy(zero_copy_only=False)], digests.filter(there)
+    """The addresses of each page's images, its own, and those in a list of what a page loaded."""
+    showing, shown, _ = _images(config, batch)
+    pages = np.flatnonzero(batch.column(_columns(config)[0]).is_valid().to_numpy(zero_copy_only=False))
+    own = keys_of(batch.column(URL).take(pa.array(pages)), PAGE)
+    lists = [(row, url) for row, one in _loadings(batch).items() for url in one.images]
+    loaded = keys_of(pa.array([url for _, url in lists], pa.string()), LOADED)
+    rows = np.concatenate([showing, pages, np.array([row for row, _ in lists], np.int64)])
+    keys = pa.concat_arrays([shown, own, loaded])
+    there = keys.is_valid()
+    return rows[there.to_numpy(zero_copy_only=False)], keys.filter(there)
 
 
 def say(config: PageConfig, batch: pa.RecordBatch, rows: NDArray[np.int64], keys: pa.Array) -> pa.RecordBatch:
-    """What pages say of the pictures with these addresses."""
-    _, language_of, _ = _columns(config)
+    """What pages say of the pictures with these addresses; of those that were found on them, their titles."""
+    _, language_of, title_of = _columns(config)
     owners, digests, items = _images(config, batch)
-    said: dict[tuple[int, bytes], dict[tuple[str, str], str | None]] = {
-        (row, key): {} for row, key in zip(rows.tolist(), keys.to_pylist(), strict=True)
-    }
-    languages = batch.column(language_of).to_pylist()
-    asked = pc.is_in(digests, value_set=keys).to_numpy(zero_copy_only=False)
-    for at in np.flatnonzero(asked).tolist():  # only images that are pictures of the store
-        row = int(owners[at])
-        found = said.get((row, digests[at].as_py()))
-        if found is not None and len(found) < MOST_CAPTIONS:
+    asked = list(zip(rows.tolist(), keys.to_pylist(), strict=True))
+    said: dict[tuple[int, bytes], dict[tuple[str, str], str | None]] = {one: {} for one in asked}
+    languages, titles = batch.column(language_of).to_pylist(), batch.column(title_of).to_pylist()
+
+    def take(one: tuple[int, bytes], origin: Origin, written: str | None) -> None:
+        text, found = " ".join((written or "").split()), said[one]
+        if text and len(text) <= MOST_CHARACTERS and len(found) < MOST_CAPTIONS:
+            found.setdefault((text, origin), languages[one[0]] or None)
+
+    wanted = pc.is_in(digests, value_set=keys).to_numpy(zero_copy_only=False)
+    for at in np.flatnonzero(wanted).tolist():  # only images that are pictures of the store
+        one = int(owners[at]), digests[at].as_py()
+        if one in said and len(said[one]) < MOST_CAPTIONS:
             image = items[at].as_py()
             for origin in config.origins:
-                for text in (" ".join((image[name] or "").split()) for name in _FIELDS[origin]):
-                    if text and len(text) <= MOST_CHARACTERS and len(found) < MOST_CAPTIONS:
-                        found.setdefault((text, origin), languages[row] or None)
+                for name in _FIELDS[origin]:
+                    take(one, origin, image[name])
+    if _TITLE in config.origins:
+        for one in said:
+            if kind_of(one[1]) == PAGE:
+                take(one, _TITLE, titles[one[0]])
     captions = [
-        [{"text": text, "origin": origin, "language": language} for (text, origin), language in found.items()]
-        for found in (said[one] for one in zip(rows.tolist(), keys.to_pylist(), strict=True))
+        [{"text": text, "origin": origin, "language": language} for (text, origin), language in said[one].items()]
+        for one in asked
     ]
-    urls = batch.column(URL).cast(pa.string()).take(pa.array(rows))
-    return pa.RecordBatch.from_arrays([urls, pa.array(captions, SAYS.field("captions").type)], schema=SAYS)
+    urls = dict(enumerate(batch.column(URL).to_pylist())) | {row: one.page for row, one in _loadings(batch).items()}
+    pages = pa.array([urls[row] for row, _ in asked], pa.string())
+    return pa.RecordBatch.from_arrays([pages, pa.array(captions, SAYS.field("captions").type)], schema=SAYS)
 
 
 def load_shard(_config: PageConfig, answers: pa.RecordBatch) -> Kernel:
@@ -109,50 +134,76 @@ def load_shard(_config: PageConfig, answers: pa.RecordBatch) -> Kernel:
 class _Shown:
     """What pages say of one picture."""
 
-    captions: list[dict[str, str | None]]
-    urls: list[str | None]
-    pages: int
+    captions: list[tuple[dict[str, str | None], str | None]]  # each with the address of its page
+    pages: list[str]
+    count: int  # pages of the store, also those that said nothing
 
 
 def _joined(answers: pa.RecordBatch) -> _Shown:
+    """What the rows say that answer for one key."""
+    said = answers.select(SAYS.names).to_pylist()
+    captions = _distinct((caption, page["url"]) for page in said for caption in page["captions"])
+    return _Shown(captions, [page["url"] for page in said if page["url"]], answers.column("total")[0].as_py())
+
+
+def _together(pages: Sequence[_Shown]) -> _Shown | None:
+    """What several pages say; None if there are none."""
+    if not pages:
+        return None
+    captions = chain.from_iterable(one.captions for one in pages)
+    return _Shown(_distinct(captions), [url for one in pages for url in one.pages], sum(one.count for one in pages))
+
+
+def _distinct(
+    captions: Iterable[tuple[dict[str, str | None], str | None]],
+) -> list[tuple[dict[str, str | None], str | None]]:
     """Equal texts of one origin are kept once, with the first page that has them."""
-    found: dict[tuple[str, str], tuple[dict[str, str | None], str | None]] = {}
-    for page in answers.select(SAYS.names).to_pylist():
-        for caption in page["captions"]:
-            if len(found) < MOST_CAPTIONS:
-                found.setdefault((caption["text"], caption["origin"]), (caption, page["url"]))
-    captions, urls = [caption for caption, _ in found.values()], [url for _, url in found.values()]
-    return _Shown(captions, urls, min(answers.column("total")[0].as_py(), np.iinfo(np.int32).max))
+    found: dict[tuple[str | None, str | None], tuple[dict[str, str | None], str | None]] = {}
+    for caption, url in captions:
+        found.setdefault((caption["text"], caption["origin"]), (caption, url))
+    return list(found.values())[:MOST_CAPTIONS]
 
 
-def _layer(batch: pa.RecordBatch, shown: dict[bytes, _Shown]) -> pa.RecordBatch:
-    held = _counts(batch.column(MEDIA)) > 0
-    digests = _digests(batch.column(URL)).to_pylist()
-    found = [shown.get(one) if has and one else None for has, one in zip(held.tolist(), digests, strict=True)]
-    statuses = [
-        NO_MEDIA if not has else NO_PAGE if one is None else "ok" for has, one in zip(held.tolist(), found, strict=True)
-    ]
-    columns: Sequence[list[Any]] = (
-        statuses,
-        [None if one is None else one.captions for one in found],
-        [None if one is None else one.urls for one in found],
-        [None if one is None else one.pages for one in found],
+def _layer(batch: pa.RecordBatch, shown: Mapping[bytes, _Shown]) -> pa.RecordBatch:
+    held = (_counts(batch.column(MEDIA)) > 0).tolist()
+    urls = batch.column(URL)
+    asked = zip(
+        held,
+        keys_of(urls, SHOWN).to_pylist(),
+        keys_of(urls, LOADED).to_pylist(),
+        referrers_of(batch.column(METADATA)),
+        strict=True,
     )
-    arrays = [pa.array(values, kind) for values, kind in zip(columns, WRITES.types, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=WRITES)
+    rows = [_row(shown, *one) if has else {STATUS.name: NO_MEDIA} for has, *one in asked]
+    return pa.RecordBatch.from_pylist(rows, schema=WRITES)
+
+
+def _row(
+    shown: Mapping[bytes, _Shown], address: bytes | None, loaded: bytes | None, found_on: Sequence[str]
+) -> dict[str, Any]:
+    """Pages that show the picture's address count; where there are none, those on which it was found."""
+    by = shown.get(address) if address else None
+    if by is None and found_on:
+        keys = dict.fromkeys(keys_of(pa.array(found_on, pa.string()), PAGE).to_pylist())
+        by = _together([shown[key] for key in keys if key in shown])
+    listed = shown[loaded].pages if loaded and loaded in shown else ()
+    row: dict[str, Any] = {STATUS.name: NO_PAGE if by is None else "ok"}
+    row["referrers"] = list(dict.fromkeys((*found_on, *listed)))[:MOST_LISTED] or None
+    if by is not None:
+        row["captions"], row["urls"] = [one for one, _ in by.captions], [url for _, url in by.captions]
+        row["pages"] = min(by.count, np.iinfo(np.int32).max)
+    return row
+
+
+def _loadings(batch: pa.RecordBatch) -> dict[int, Loading]:
+    return loadings_of(batch.column(URL), batch.column(METADATA))
 
 
 def _images(config: PageConfig, batch: pa.RecordBatch) -> tuple[NDArray[np.int64], pa.Array, pa.Array]:
     """The row of each image of these pages, the digest of its address, and the image."""
     images = batch.column(_columns(config)[0])
     items = images.flatten()
-    return np.repeat(np.arange(len(images)), _counts(images)), _digests(pc.struct_field(items, "src")), items
-
-
-def _digests(urls: pa.Array) -> pa.Array:
-    """The digest of each canonical address; null for what is none."""
-    batch = pa.RecordBatch.from_arrays([urls.cast(pa.string())], names=[URL])
-    return canonical(batch, CanonicalConfig()).column("digest")
+    return np.repeat(np.arange(len(images)), _counts(images)), keys_of(pc.struct_field(items, "src"), SHOWN), items
 
 
 def _counts(lists: pa.ListArray) -> NDArray[np.int64]:
@@ -161,7 +212,9 @@ def _counts(lists: pa.ListArray) -> NDArray[np.int64]:
 
 
 def _columns(config: PageConfig) -> tuple[str, str, str]:
-    return f"extract.{config.extractor}.images", f"extract.{config.extractor}.language", URL
+    """Of a page: its images, language and title."""
+    layer = f"extract.{config.extractor}"
+    return f"{layer}.images", f"{layer}.language", f"{layer}.title"
 
 
 def _load(config: PageConfig, _assets: Assets) -> Kernel:
@@ -170,10 +223,10 @@ def _load(config: PageConfig, _assets: Assets) -> Kernel:
 
 OPERATOR = Operator(
     name="caption.page",
-    version=2,  # 2: pages of the whole store, of which those with the smallest ids give captions
+    version=3,  # 2: pages of the whole store; 3: also those on which the crawler says that it found a picture
     summary="what the pages that show a picture say of it: alternative text, caption, title, text around",
     config=PageConfig,
-    reads=lambda config: (*_columns(config), MEDIA),
+    reads=lambda config: (*_columns(config), URL, MEDIA, METADATA),
     writes=lambda _: WRITES,
     load=_load,
     across=Across(most=lambda config: config.max_pages, ask=ask, offer=offer, say=say, says=SAYS, load=load_shard),

@@ -77,7 +77,20 @@ class Record:
     captions: tuple[Caption, ...] = ()  # of its media
     items: "tuple[Record, ...]" = ()  # its media; the key of each is its member's name or its column
     names: str | None = None  # of an item that is a file of its own: its path from the source's root
+    beside: tuple[str, ...] = ()  # of an archive: ids of records that it names as belonging to it
+    referrers: tuple[str, ...] = ()  # addresses at which records beside it say that its own was found
+    hops: str | None = None  # the kinds of links that led there from a seed, such as LE
     metadata: dict[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Referral:
+    """What a record of an archive that is no capture says of where the address of one was found."""
+
+    ids: tuple[str, ...]  # its own, then those of the records that it names
+    url: str | None  # what it is about
+    referrers: tuple[str, ...] = ()
+    hops: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +99,7 @@ class Dropped:
 
     span: Span
     reason: str
+    said: Referral | None = None  # kept with the capture that it is about
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,10 @@ from winnow.pipelines.ingest.records import Caption, Dropped, Record, Span, Unre
 from winnow.pipelines.ingest.tables.media_values import CELLS
 from winnow.pipelines.ingest.tables.named_media import NamedFile
 from winnow.pipelines.media.probe import Probe
-from winnow.schemas.identity import canonical_json, sample_id
+from winnow.schemas.identity import Json, canonical_json, sample_id
 from winnow.schemas.rows.extraction import PAGES
 from winnow.schemas.rows.opt_out import KEY
+from winnow.schemas.rows.referrers import REFERRERS
 from winnow.schemas.rows.samples import SAMPLES, SOURCE, Modality
 
 SNIFFED_BYTES = 2048
@@ -135,6 +136,7 @@ def row_of(
         if record.declared_mime and record.declared_mime != mime:
             metadata["declared_mime"] = record.declared_mime
         if modality != "text":
+            _note_referrers(record, metadata)
             media.append(_reference(record, path, etag, mime, measure(record, path, mime)))
         elif record.body is None:
             return Unreadable(record.span, "too_large", f"{mime} of {record.body_bytes} bytes", record.key)
@@ -208,6 +210,13 @@ def sample_batch(rows: list[Row], source: SourceRows) -> pa.RecordBatch:
 def page_batch(pages: list[str | None], urls: list[str | None]) -> pa.RecordBatch:
     """Decoded pages in the form that extractors take; null where a sample is not an HTML page."""
     return pa.RecordBatch.from_arrays([pa.array(pages, pa.large_string()), pa.array(urls, pa.string())], schema=PAGES)
+
+
+def _note_referrers(record: Record, metadata: dict[str, Json]) -> None:
+    if record.referrers:
+        metadata[REFERRERS] = list(record.referrers)
+    if record.hops:
+        metadata["warc_hops"] = record.hops
 
 
 def _position(span: Span) -> str:

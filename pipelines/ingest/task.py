@@ -167,7 +167,7 @@ class TaskRun:
                 raise SourceError(f"{place}: has {size} bytes, had {part.size} when listed; run again with --replace")
             etag = content_etag(stream, size)
             checked = self._source.on_schema_mismatch == "error"
-            reader = container_reader(self._source.format, path, self._source.columns, checked=checked)
+            reader = container_reader(self._source.format, path, self._source.columns, checked=checked, tied=True)
             first, last = -1, -1
             self._seen = SeenIds()  # ids include the path, so files cannot share one
             for event in reader(stream, part, self._context.limits):

@@ -179,6 +179,41 @@ def test_pages_and_pictures_meet_across_files_and_shards_and_as_a_crawl_grows(
         assert sorted(map(repr, rows)) == sorted(map(repr, others))
 
 
+def test_a_picture_that_a_script_loaded_is_tied_to_its_page_by_what_the_crawl_says(tmp_path: Path) -> None:
+    (tmp_path / "crawl").mkdir()
+    (tmp_path / "recipe.yaml").write_text(ACROSS)
+    html = b"<html lang=en><head><title>All our cats</title><script src=a.js></script></head><body><p>Cats.</p>"
+    write(tmp_path / "crawl" / "c.warc", ("https://e.org/cats", "text/html", html))
+    info = {"url": "https://e.org/cats", "urls": {"https://cdn.org/dog.jpg": {"mime": "image/jpeg", "type": "image"}}}
+    with (tmp_path / "crawl" / "a.warc").open("wb") as out:
+        writer = WARCWriter(out, gzip=False)
+        for name in ("cat", "dog"):
+            http = StatusAndHeaders("200 OK", [("Content-Type", "image/jpeg")], protocol="HTTP/1.1")
+            asked = StatusAndHeaders(
+                "GET / HTTP/1.1", [("Referer", "https://e.org/cats")] * (name == "cat"), is_http_request=True
+            )
+            url = f"https://cdn.org/{name}.jpg"
+            response = writer.create_warc_record(url, "response", payload=io.BytesIO(jpeg(50)), http_headers=http)
+            link = {"WARC-Concurrent-To": response.rec_headers.get_header("WARC-Record-ID")}
+            writer.write_record(writer.create_warc_record(url, "request", http_headers=asked, warc_headers_dict=link))
+            writer.write_record(response)
+        listed = io.BytesIO(json.dumps(info).encode())
+        writer.write_record(
+            writer.create_warc_record(
+                "urn:pageinfo:https://e.org/cats", "resource", payload=listed, warc_content_type="application/json"
+            )
+        )
+    ended(run_here(tmp_path, "run", "recipe.yaml", "--workers", "1"))
+    rows = {row["url"]: row["modality"] for row in table(tmp_path, "samples").to_pylist()}
+    found = dict(zip(rows, table(tmp_path, "caption.page").to_pylist(), strict=True))
+    cat, dog = found["https://cdn.org/cat.jpg"], found["https://cdn.org/dog.jpg"]
+    assert cat["captions"] == [{"text": "All our cats", "origin": "page_title", "language": "en"}]
+    assert (cat["status"], cat["pages"], cat["referrers"]) == ("ok", 1, ["https://e.org/cats"])
+    assert (dog["status"], dog["captions"], dog["referrers"]) == ("no_page", None, ["https://e.org/cats"])
+    assert rows["urn:pageinfo:https://e.org/cats"] == "other"
+    assert_clean(tmp_path)
+
+
 def test_what_a_forgotten_page_said_is_gone_after_the_next_run_and_from_the_store_after_a_purge(tmp_path: Path) -> None:
     (tmp_path / "crawl").mkdir()
     (tmp_path / "recipe.yaml").write_text(ACROSS)

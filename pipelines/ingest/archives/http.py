@@ -31,6 +31,7 @@ _FOLDED: Final = re.compile(rb"\r?\n[ \t]+")
 _CHARSET: Final = re.compile(rb"charset\s*=\s*[\"']?([^\s\"';,]{1,64})", re.IGNORECASE)
 _MIME: Final = re.compile(rb"[!-+\--:<-~]{1,255}")
 _CHUNK_SIZE: Final = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
+_UNSAFE: Final = re.compile("[\x00-\x20\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _CONTROL: Final = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 
 Fields: TypeAlias = dict[bytes, list[bytes]]
@@ -116,6 +117,16 @@ def decode_field(raw: bytes) -> str:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
         return raw.decode("latin-1")
+
+
+def safe_text(raw: bytes) -> str:
+    """A URL or key as text, with controls, spaces and invalid bytes percent-encoded so that none is lost."""
+    text = raw.decode("utf-8", "surrogateescape")
+    return text if text.isascii() and text.isprintable() and " " not in text else _UNSAFE.sub(_percent, text)
+
+
+def _percent(match: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in match.group().encode("utf-8", "surrogateescape"))
 
 
 def decode_payload(head: HttpHead, stored: bytes, cap: int, truncated: bool) -> Payload | str:

@@ -19,11 +19,18 @@ from winnow.pipelines.ingest.archives.http import (
     decode_payload,
     header_fields,
     parse_http,
+    safe_text,
 )
 from winnow.pipelines.ingest.archives.opt_out import of_headers
-from winnow.pipelines.ingest.records import Dropped, Event, FilePart, ReadLimits, Record, Span, Unreadable
+from winnow.pipelines.ingest.archives.referrers import (
+    found_by_crawler,
+    referrers_of_request,
+    take_page_info,
+)
+from winnow.pipelines.ingest.records import Dropped, Event, FilePart, ReadLimits, Record, Referral, Span, Unreadable
 from winnow.schemas.identity import Json
 from winnow.schemas.rows.opt_out import KEY
+from winnow.schemas.rows.referrers import PAGE_INFO
 
 _WANTED: Final = frozenset(
     (
@@ -31,6 +38,8 @@ _WANTED: Final = frozenset(
         b"warc-record-id",
         b"warc-date",
         b"warc-target-uri",
+        b"warc-concurrent-to",
+        b"warc-refers-to",
         b"warc-truncated",
         b"warc-identified-payload-type",
         b"warc-identified-content-language",
@@ -46,8 +55,8 @@ _DATE: Final = re.compile(
 )
 _USUAL_DATE: Final = re.compile(rb"\d{4}-\d\d-\d\dT[01]\d:\d\d:\d\dZ|\d{4}-\d\d-\d\dT2[0-3]:\d\d:\d\dZ")
 _BARE_LINES: Final = "its lines end with LF alone, WARC's end with CRLF; get the file as its crawler wrote it"
-_UNSAFE: Final = re.compile("[\x00-\x20\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _MAX_LENGTH_DIGITS: Final = 18
+_MOST_LINKS: Final = 8  # to records that stand beside one
 _CAPTURES: Final = frozenset((b"response", b"resource", b"conversion"))
 _NOTED: Final = (
     (b"warc-truncated", "warc_truncated"),
@@ -125,14 +134,16 @@ class WarcGrammar:
         """A record for captured content; revisits, requests and the like are dropped."""
         kind = head.kind
         if kind not in _CAPTURES:
-            return Dropped(span, "revisit" if kind == b"revisit" else "not_content")
+            said = self._referral(head, block) if kind in (b"request", b"metadata") else None
+            return Dropped(span, "revisit" if kind == b"revisit" else "not_content", said)
         mime, charset = content_type(head.first(b"content-type") or b"")
         record = Record(
             span=span,
             key=self.key(head),
             container=container,
-            url=safe_text((head.first(b"warc-target-uri") or b"").strip(b"<> \t")) or None,
+            url=_url_of(head),
             fetched_at=parse_date(head.first(b"warc-date")),
+            beside=_linked(head),
             metadata={"warc_type": kind.decode("ascii")},
         )
         for name, label in _NOTED:
@@ -144,7 +155,32 @@ class WarcGrammar:
         if mime == "text/dns":
             return Dropped(span, "not_content")
         record.declared_mime, record.declared_charset = mime, charset
+        if kind == b"resource" and record.url is not None and record.url.startswith(PAGE_INFO):
+            take_page_info(record, block)
         return plain_event(record, block, limits, is_text=kind == b"conversion" and mime in (None, "text/plain"))
+
+    def _referral(self, head: WarcHead, block: Block) -> Referral | None:
+        """Where a request or a crawler's note says that an address was found."""
+        start, stop = block.start, block.start + block.length
+        if head.kind == b"request":
+            referrers, hops = referrers_of_request(block.content, start, stop, _url_of(head)), None
+        elif content_type(head.first(b"content-type") or b"")[0] == "application/warc-fields":
+            referrers, hops = found_by_crawler(block.content, start, stop)
+        else:
+            return None
+        if not referrers and hops is None:
+            return None
+        return Referral((self.key(head) or "", *_linked(head)), _url_of(head), referrers, hops)
+
+
+def _url_of(head: WarcHead) -> str | None:
+    return safe_text((head.first(b"warc-target-uri") or b"").strip(b"<> \t")) or None
+
+
+def _linked(head: WarcHead) -> tuple[str, ...]:
+    """The ids of other records that a record names as belonging to it."""
+    named = [*head.fields.get(b"warc-concurrent-to", ()), *head.fields.get(b"warc-refers-to", ())]
+    return tuple(safe_text(raw.strip(b"<> \t")) for raw in named[:_MOST_LINKS])
 
 
 def read_warc(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
@@ -226,16 +262,6 @@ def plain_event(record: Record, block: Block, limits: ReadLimits, *, is_text: bo
     except UnicodeDecodeError as error:
         return Unreadable(record.span, "bad_utf8", f"byte {error.start} of the text is not UTF-8", record.key)
     return record
-
-
-def safe_text(raw: bytes) -> str:
-    """A URL or key as text, with controls, spaces and invalid bytes percent-encoded so that none is lost."""
-    text = raw.decode("utf-8", "surrogateescape")
-    return text if text.isascii() and text.isprintable() and " " not in text else _UNSAFE.sub(_percent, text)
-
-
-def _percent(match: re.Match[str]) -> str:
-    return "".join(f"%{byte:02X}" for byte in match.group().encode("utf-8", "surrogateescape"))
 
 
 def parse_date(raw: bytes | None) -> datetime | None:

@@ -4,6 +4,7 @@ import re
 from typing import Literal, TypeAlias
 
 from winnow.pipelines.ingest.archives.arc import read_arc
+from winnow.pipelines.ingest.archives.referrers import TiedReader
 from winnow.pipelines.ingest.archives.tar_samples import TarReader
 from winnow.pipelines.ingest.archives.warc import read_warc
 from winnow.pipelines.ingest.files import FilesReader
@@ -70,11 +71,21 @@ def is_compressed_tar(format_name: str, path: str) -> bool:
     return kind_of(format_name, path) == "tar" and re.search(r"(\.tgz|\.tar\.\w+)$", path, re.IGNORECASE) is not None
 
 
-def container_reader(format_name: str, path: str, columns: ColumnMapping, *, checked: bool = True) -> Reader:
-    """Creates the reader of a file; `checked` refuses a table of another schema, instead of quarantining its rows."""
+def container_reader(
+    format_name: str, path: str, columns: ColumnMapping, *, checked: bool = True, tied: bool = False
+) -> Reader:
+    """Creates the reader of a file.
+
+    Args:
+        format_name: The source's format.
+        path: The file.
+        columns: The columns of tables.
+        checked: Refuse a table of another schema, instead of quarantining its rows.
+        tied: Read with captures of an archive what records beside them say, which single records have no need of.
+    """
     kind = kind_of(format_name, path)
     if kind == "warc":
-        return read_warc
+        return TiedReader(read_warc) if tied else read_warc
     if kind == "arc":
         return read_arc
     if kind == "jsonl":

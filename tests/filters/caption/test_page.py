@@ -7,6 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from winnow.filters.caption.page import MOST_CAPTIONS, OPERATOR, PageConfig, ask, load_shard, offer, say
 from winnow.filters.operators import ANSWERS
@@ -14,16 +17,27 @@ from winnow.schemas.rows.extraction import EXTRACTION
 from winnow.schemas.rows.samples import SAMPLES
 
 NAMES = OPERATOR.reads(PageConfig())
-TYPES = [EXTRACTION.field("images").type, EXTRACTION.field("language").type, pa.string(), SAMPLES.field("media").type]
+TYPES = [
+    *(EXTRACTION.field(name).type for name in ("images", "language", "title")),
+    *(SAMPLES.field(name).type for name in ("url", "media", "metadata")),
+]
 
 
-def page(url: str, *images: dict[str, str], language: str | None = None) -> tuple[object, ...]:
-    return ([dict.fromkeys(TYPES[0].value_type.names) | image for image in images], language, url, [])
+def page(
+    url: str, *images: dict[str, str], language: str | None = None, title: str | None = None
+) -> tuple[object, ...]:
+    return ([dict.fromkeys(TYPES[0].value_type.names) | image for image in images], language, title, url, [], "{}")
 
 
-def picture(url: str | None) -> tuple[object, ...]:
+def loading(url: str, *images: str) -> tuple[object, ...]:
+    """The row of a record that lists what a page loaded."""
+    return (None, None, None, f"urn:pageinfo:{url}", [], json.dumps({"warc_page": {"url": url, "images": images}}))
+
+
+def picture(url: str | None, *referrers: str) -> tuple[object, ...]:
     reference = {"path": "a", "offset": 0, "length": 1, "container": "warc", "member": None, "etag": None}
-    return (None, None, url, [{"mime": "image/png", "ref": reference}])
+    metadata = json.dumps({"warc_referrers": referrers} if referrers else {})
+    return (None, None, None, url, [{"mime": "image/png", "ref": reference}], metadata)
 
 
 def layer(*rows: tuple[object, ...], config: PageConfig | None = None, cut: int = 2) -> list[dict[str, object]]:
@@ -79,8 +93,83 @@ def test_a_picture_has_what_its_page_says_of_it() -> None:
         ],
         "urls": ["https://e.org/"] * 4,
         "pages": 1,
+        "referrers": None,
     }
-    assert other == none == {"status": "no_page", "captions": None, "urls": None, "pages": None}
+    assert other == none == dict.fromkeys(found) | {"status": "no_page"}
+
+
+def test_where_no_page_shows_a_picture_the_pages_count_on_which_the_crawler_found_it() -> None:
+    title = {"text": "All our cats", "origin": "page_title", "language": "en"}
+    cats = page("http://e.org/cats", language="en", title=" All our\ncats ")
+    _, found, unknown, both = layer(
+        cats,
+        picture("http://cdn.org/cat.png", "https://e.org/cats", "http://e.org/not-crawled"),
+        picture("http://cdn.org/dog.png", "http://e.org/not-crawled"),
+        picture("http://cdn.org/owl.png", "http://e.org/cats", "https://www.e.org/cats"),
+    )
+    assert found == {
+        "status": "ok",
+        "captions": [title],
+        "urls": ["http://e.org/cats"],
+        "pages": 1,
+        "referrers": ["https://e.org/cats", "http://e.org/not-crawled"],
+    }
+    assert unknown == dict.fromkeys(found) | {"status": "no_page", "referrers": ["http://e.org/not-crawled"]}
+    assert (both["captions"], both["pages"]) == ([title], 1)  # two ways to write one address
+
+
+def test_pages_that_show_a_picture_go_before_those_on_which_it_was_found() -> None:
+    shown = page("http://e.org/1", {"src": "http://e.org/cat.png", "alt": "A cat"}, title="Page 1")
+    found_on = page("http://e.org/2", title="Page 2")
+    _, _, cat = layer(shown, found_on, picture("http://e.org/cat.png", "http://e.org/2"))
+    assert [one["text"] for one in cat["captions"]] == ["A cat"]  # type: ignore[attr-defined]
+    assert (cat["pages"], cat["referrers"]) == (1, ["http://e.org/2"])
+
+
+def test_a_page_at_the_address_of_a_picture_is_not_a_page_that_shows_it() -> None:
+    addresses = [f"http://e.org/{number}" for number in range(40)]
+    pages = [page(url, title="Viewer") for url in addresses]
+    found = layer(*pages, *(picture(url) for url in addresses))[len(pages) :]
+    assert {one["status"] for one in found} == {"no_page"}
+
+
+def test_a_list_of_what_a_page_loaded_names_the_page_but_says_nothing_else() -> None:
+    rows = (
+        loading("http://e.org/1", "http://cdn.org/cat.png", "http://cdn.org/cat.png", "http://cdn.org/dog.png"),
+        page("http://e.org/1", {"src": "http://cdn.org/dog.png", "alt": "A dog"}, title="Page 1"),
+        picture("http://cdn.org/cat.png"),
+        picture("http://cdn.org/dog.png"),
+    )
+    _, _, cat, dog = layer(*rows)
+    assert cat == dict.fromkeys(cat) | {"status": "no_page", "referrers": ["http://e.org/1"]}
+    assert ([one["text"] for one in dog["captions"]], dog["referrers"]) == (["A dog"], ["http://e.org/1"])  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    ['{"warc_referrers": 3}', '{"warc_referrers": [1, null, {}]}', '["warc_referrers"]', '{"warc_referrers": ["?"]}'],
+)
+def test_metadata_of_other_sources_under_the_same_name_are_not_believed(metadata: str) -> None:
+    *rest, _ = picture("http://e.org/cat.png")
+    (found,) = layer((*rest, metadata))
+    assert found["status"] == "no_page"
+
+
+@given(st.permutations(range(8)), st.integers(1, 8))
+def test_neither_the_order_of_rows_nor_how_they_are_cut_matters(order: list[int], cut: int) -> None:
+    cat = "http://e.org/cat.png"
+    rows = (
+        page("http://e.org/0", {"src": cat, "alt": "Cat"}, title="Zero"),
+        page("http://e.org/1", title="One"),
+        page("http://e.org/2", title="Two"),
+        loading("http://e.org/1", cat, "http://e.org/dog.png"),
+        picture(cat, "http://e.org/2"),
+        picture("http://e.org/dog.png", "http://e.org/2", "http://e.org/1"),
+        picture("http://e.org/owl.png", "http://e.org/1"),
+        picture(None),
+    )
+    found = dict(zip(order, layer(*(rows[at] for at in order), cut=cut), strict=True))
+    assert [found[at] for at in range(len(rows))] == layer(*rows)
 
 
 def test_values_are_those_of_the_version() -> None:

@@ -13,7 +13,8 @@ from warcio.warcwriter import WARCWriter
 
 from tests.pipelines.ingest.archive_reading import assert_tiles, audit, outline, read
 from tests.pipelines.ingest.made_archives import Capture, Kind, gzip_member, pieces, warc_record, write_warc, zstd_frame
-from winnow.pipelines.ingest.archives.warc import parse_date, read_warc, safe_text
+from winnow.pipelines.ingest.archives.http import safe_text
+from winnow.pipelines.ingest.archives.warc import parse_date, read_warc
 from winnow.pipelines.ingest.records import Dropped, FilePart, ReadLimits, Record, Span, Unreadable
 
 PAGES = [Capture(f"https://example.org/{name}", f"<p>{name}</p>".encode() * 20) for name in "abc"]

@@ -1,0 +1,40 @@
+"""Keys by which pages and pictures meet: digests of canonical addresses, of three kinds that never meet one another."""
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from winnow.filters.operators import KEYS
+from winnow.filters.url.canonical import CanonicalConfig, canonical
+
+SHOWN: Final = 0  # the address of a picture, which pages show
+LOADED: Final = 1  # the same, which a browser loaded for a page
+PAGE: Final = 2  # the address of a page, on which a picture was found
+
+_URL = "samples.url"
+_BYTES: Final = 16
+_KINDS: Final = 3  # the bits of the last byte that say the kind
+
+
+def keys_of(urls: pa.Array, kind: int) -> pa.Array:
+    """The key of each address; null for what is none."""
+    digests = digests_of(urls)
+    if not len(digests):
+        return pa.array([], KEYS)
+    bounds = digests.offset * _BYTES, (digests.offset + len(digests)) * _BYTES
+    raw = np.frombuffer(digests.buffers()[1], np.uint8)[slice(*bounds)].reshape(-1, _BYTES).copy()
+    raw[:, -1] = raw[:, -1] & ~np.uint8(_KINDS) | kind
+    return pc.if_else(digests.is_valid(), pa.Array.from_buffers(KEYS, len(raw), [None, pa.py_buffer(raw)]), None)
+
+
+def digests_of(urls: pa.Array) -> pa.Array:
+    """The digest of each canonical address; null for what is none."""
+    batch = pa.RecordBatch.from_arrays([urls.cast(pa.string())], names=[_URL])
+    return canonical(batch, CanonicalConfig()).column("digest")
+
+
+def kind_of(key: bytes) -> int:
+    """The kind of a key."""
+    return key[-1] & _KINDS
