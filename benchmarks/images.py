@@ -78,17 +78,17 @@ print(best(lambda: [small(file) for file in files]))
 """,
     "resize, winnow": """
 import hashlib
-from winnow.filters.image.changes.change import change
 from winnow.filters.image.changes.options import PictureChanges, Resize
 from winnow.filters.image.decode.stills import DecodeLimits
-from winnow.pipelines.media.isolation import decode_isolated
+from winnow.pipelines.export.media.changing import ToChange, change_pictures
 files, limits, changes = contents(), DecodeLimits(), PictureChanges(Resize("keep_ratio", 256))
-def resized(file):
-    hashlib.sha256(file).hexdigest()  # the file is what was ingested
-    made = change(file, "image/jpeg", changes, limits, decode_isolated)
-    return made.sha256, made.width, made.height
-Path(sys.argv[3]).write_text("".join(f"{width} {height}\\n" for _, width, height in map(resized, files)))
-print(best(lambda: [resized(file) for file in files]))
+def resized(files):
+    for at in range(0, len(files), 32):
+        some = [ToChange(file, hashlib.sha256(file).hexdigest(), "image/jpeg") for file in files[at : at + 32]]
+        for made in change_pictures(some, changes, limits):
+            yield made.sha256, made.width, made.height
+Path(sys.argv[3]).write_text("".join(f"{width} {height}\\n" for _, width, height in resized(files)))
+print(best(lambda: list(resized(files))))
 """,
     "resize, img2dataset": """
 import hashlib, io

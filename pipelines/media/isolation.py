@@ -17,7 +17,7 @@ import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,9 @@ HELD_BYTES: Final = 64 << 20  # of decoded pixels; what does not fit has memory 
 CPU_SECONDS: Final = 60  # of one picture; the slowest formats take some 20 for 100 million pixels
 STRIKES: Final = 3
 WALL_SECONDS: Final = 1800  # for a batch: a machine that is this slow is broken
+
+_File: TypeAlias = tuple[bytes, str, int | None]
+"""A file, its type, and to what its picture may be shrunk."""
 
 _STOPPED: Final = frozenset(-one for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT))
 _KEPT_FILE_BYTES: Final = 8 << 20
@@ -63,18 +66,20 @@ class Room:
         weakref.finalize(self._whole, _give_back, self._decoder).atexit = False
 
     def decode_all(
-        self, files: Sequence[tuple[bytes, str]], side: int | None = None
+        self, files: Sequence[tuple[bytes, str]], sides: Sequence[int | None] | int | None = None
     ) -> Iterator[Still | UndecodableError]:
         """Decodes files of some types, each as `winnow.filters.image.decode.stills.decode` does, or to why it cannot.
 
-        Of pictures that no longer fit, one is decoded when it is asked for.
+        Of pictures that no longer fit, one is decoded when it is asked for. They have one side, or one each.
 
         Raises:
             StageError: The process that decodes cannot be started, or was stopped.
         """
+        each = sides if isinstance(sides, Sequence) else [sides] * len(files)
+        wanted = [(*file, side) for file, side in zip(files, each, strict=True)]
         done = 0
         while done < len(files):
-            some = self._decoder.decode(files[done:], side, self._whole[self._used :])
+            some = self._decoder.decode(wanted[done:], self._whole[self._used :])
             done += len(some)
             yield from [one if isinstance(one, UndecodableError) else self._placed(one) for one in some]
 
@@ -134,9 +139,7 @@ class _Decoder:
         self._written = 0  # how far pixels have been written, beyond what is held
         self._read = 0  # how far files have been
 
-    def decode(
-        self, files: Sequence[tuple[bytes, str]], side: int | None, room: NDArray[np.uint8]
-    ) -> list[Still | UndecodableError]:
+    def decode(self, files: Sequence[_File], room: NDArray[np.uint8]) -> list[Still | UndecodableError]:
         """Decodes the first ones of some files, at least one, to the beginning of a room that lies in the memory."""
         limits = self.plan.limits
         size = len(files[0][0])
@@ -144,7 +147,7 @@ class _Decoder:
             return [UndecodableError(TOO_LARGE, f"{size:,} bytes of at most {limits.max_bytes:,}")]
         strikes = 0
         while True:
-            count = self._put(files, side)
+            count = self._put(files)
             at = self.plan.size - room.nbytes
             try:
                 self._ask(count, at)
@@ -161,10 +164,10 @@ class _Decoder:
             else:
                 return self._answers(room)
 
-    def _put(self, files: Sequence[tuple[bytes, str]], side: int | None) -> int:
+    def _put(self, files: Sequence[_File]) -> int:
         """Puts files and requests into the memory; returns how many."""
         at, count = self.plan.files_at, 0
-        for content, mime in files[:BATCH_FILES]:
+        for content, mime, side in files[:BATCH_FILES]:
             if at + len(content) > self.plan.files_at + self.plan.limits.max_bytes:
                 break
             self.memory[at : at + len(content)] = content

@@ -1,7 +1,7 @@
 """Changes one picture for an export: from the bytes of its file to those that are written."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -26,14 +26,13 @@ from winnow.filters.image.decode.stills import (
 from winnow.schemas.identity import Json
 
 Counts: TypeAlias = NDArray[np.int64]
-Decoder: TypeAlias = Callable[[bytes, str, DecodeLimits, int | None], Still]
 
 __all__ = [
     "CHANGER",
     "Changed",
-    "Decoder",
     "UnchangeableError",
     "change",
+    "decoded_side",
     "estimated_bytes",
     "require_changers",
     "resolved",
@@ -69,12 +68,22 @@ class UnchangeableError(Exception):
         self.reason = reason
 
 
+def decoded_side(content: bytes, mime: str, changes: PictureChanges) -> int | None:
+    """To what the longer side of a picture may be shrunk when it is decoded for these changes; None for every pixel."""
+    width, height = _size_of(content, mime)
+    if orientation_of(HeldBytes(content), mime) > 4:
+        width, height = height, width
+    if changes.resize is None or not width or not height:  # a header that gives no size is the decoder's to refuse
+        return None
+    return max(layout_of(height, width, changes.resize).scaled)
+
+
 def change(
     content: bytes,
     mime: str,
     changes: PictureChanges,
     limits: DecodeLimits,
-    decoder: Decoder,
+    decoded: Still | UndecodableError | None,
     faces: Sequence[Box] = (),
 ) -> Changed:
     """Changes a picture.
@@ -84,11 +93,11 @@ def change(
         mime: Its sniffed type.
         changes: What is done.
         limits: What decoding may cost; the new picture may have as many pixels.
-        decoder: Decodes it, as `winnow.filters.image.decode.stills.decode` does.
+        decoded: It, decoded for `decoded_side`, or why that failed; None if it keeps its pixels.
         faces: What was found in it, of any score.
 
     Raises:
-        UnchangeableError: It cannot be decoded, encoded, or freed of metadata.
+        UnchangeableError: It was not decoded, or cannot be encoded, or freed of metadata.
     """
     if not changes.encodes:
         try:
@@ -96,24 +105,18 @@ def change(
             return Changed(content if kept is None else strip(content, mime, kept), mime, *_size_of(content, mime))
         except UnstrippedError as error:
             raise UnchangeableError(UNSTRIPPED, str(error)) from None
+    assert decoded is not None
     try:
-        return _encoded(content, mime, changes, limits, decoder, faces)
+        if isinstance(decoded, UndecodableError):
+            raise decoded
+        return _encoded(decoded, changes, limits, faces)
     except UndecodableError as error:
         raise UnchangeableError(error.reason, error.detail) from None
     except UnencodableError as error:
         raise UnchangeableError(UNENCODABLE, str(error)) from None
 
 
-def _encoded(
-    content: bytes, mime: str, changes: PictureChanges, limits: DecodeLimits, decoder: Decoder, faces: Sequence[Box]
-) -> Changed:
-    width, height = _size_of(content, mime)
-    if orientation_of(HeldBytes(content), mime) > 4:
-        width, height = height, width
-    side = None
-    if changes.resize is not None and width and height:  # a header that gives no size is the decoder's to refuse
-        side = max(layout_of(height, width, changes.resize).scaled)
-    still = decoder(content, mime, limits, side)
+def _encoded(still: Still, changes: PictureChanges, limits: DecodeLimits, faces: Sequence[Box]) -> Changed:
     layout = layout_of(still.height, still.width, changes.resize)
     if layout.pixels > limits.max_pixels:
         raise UndecodableError(TOO_MANY_PIXELS, f"{layout.pixels:,} of at most {limits.max_pixels:,} once resized")

@@ -8,7 +8,7 @@ shard copies it from there.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import orjson
@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.filters.image.changes.change import Decoder, UnchangeableError, change
+from winnow.filters.image.changes.change import UnchangeableError
 from winnow.filters.image.changes.options import PictureChanges
 from winnow.filters.image.changes.pixels import Box
-from winnow.filters.image.decode.stills import DecodeLimits, Still, UndecodableError
+from winnow.pipelines.export.media.changing import ToChange, change_pictures
 from winnow.pipelines.export.places.manifest import FACES_UNMEASURED, MEDIA_GONE, MEDIA_UNCHANGEABLE
-from winnow.pipelines.media.isolation import CRASHED, decode_isolated
+from winnow.pipelines.media.decoding_process import BATCH_FILES
 from winnow.pipelines.media.pictures import PictureSource
 from winnow.pipelines.media.references import MediaFinder, Unavailable, lies_plain
 from winnow.pipelines.running.ledger.crashes import CrashedPictures
@@ -45,6 +45,7 @@ _MARK: Final = "left out"
 """The modality of a row on its way that is to be left out; its metadata say why."""
 
 LARGE_BYTES: Final = 8 << 20
+_WAITING_BYTES: Final = 8 << 20  # of files that wait to be changed together, but for a larger one
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +105,15 @@ def fetch_media(sources: PictureSource, asked: Asked, which: NDArray[np.int64], 
         return Fetched(slice(first, end), pa.array(found, MIXED.field("media").type), tuple(lacking))
 
     with closing(MediaFinder(sources.media, asked.source)) as finder:
+        runs = np.flatnonzero(np.diff(which, prepend=-1))
+        rows = which[runs].tolist()
+        items = _changed(_items(finder, asked, rows), sources, asked)
         before = -1
         of_row: list[dict[str, Any]] = []
         why: Lacking | None = None
-        for at, row in enumerate(which.tolist()):  # each reads a file
+        for at, row in enumerate(which.tolist()):
             if row != before:
-                of_row, why = _media_of(finder, sources, asked, row)
+                of_row, why = _of_row([next(items) for _ in range(len(asked.references[row]))])
                 before = row
             found.append(of_row)
             lacking.append(why)
@@ -121,22 +125,73 @@ def fetch_media(sources: PictureSource, asked: Asked, which: NDArray[np.int64], 
         yield fetched(len(which))
 
 
-def _media_of(
-    finder: MediaFinder, sources: PictureSource, asked: Asked, row: int
-) -> tuple[list[dict[str, Any]], Lacking | None]:
+@dataclass(frozen=True, slots=True)
+class _Changing:
+    """An item that is read, and to be changed."""
+
+    known: dict[str, Any]
+    path: str
+    picture: ToChange
+
+
+_Item: TypeAlias = dict[str, Any] | Lacking
+
+
+def _of_row(items: Sequence[_Item]) -> tuple[list[dict[str, Any]], Lacking | None]:
     """All media of a row, or none of them and the reason."""
-    found: list[dict[str, Any]] = []
-    for item, one in enumerate(asked.references[row].as_py()):
-        held = _medium(finder, sources, asked, row, item, one)
-        if isinstance(held, Lacking):
-            return [], held
-        found.append(held)
-    return found, None
+    for one in items:
+        if isinstance(one, Lacking):
+            return [], one
+    return [one for one in items if not isinstance(one, Lacking)], None
 
 
-def _medium(
-    finder: MediaFinder, sources: PictureSource, asked: Asked, row: int, item: int, one: Mapping[str, Any]
-) -> dict[str, Any] | Lacking:
+def _items(finder: MediaFinder, asked: Asked, rows: Sequence[int]) -> Iterator[_Item | _Changing]:
+    """The media of these rows, read one after the other."""
+    for row in rows:
+        for item, one in enumerate(asked.references[row].as_py()):
+            yield _medium(finder, asked, row, item, one)
+
+
+def _changed(items: Iterator[_Item | _Changing], sources: PictureSource, asked: Asked) -> Iterator[_Item]:
+    """The same in order, with pictures changed: as many at a time as are decoded together."""
+    waiting: list[_Item | _Changing] = []
+    count = held = 0
+    for one in items:
+        if not waiting and not isinstance(one, _Changing):
+            yield one
+            continue
+        waiting.append(one)
+        if isinstance(one, _Changing):
+            count, held = count + 1, held + len(one.picture.content)
+        elif isinstance(one, dict):
+            held += len(one["bytes"] or b"")
+        if count == BATCH_FILES or held > _WAITING_BYTES:
+            yield from _change_waiting(waiting, sources, asked)
+            waiting, count, held = [], 0, 0
+    yield from _change_waiting(waiting, sources, asked)
+
+
+def _change_waiting(waiting: Sequence[_Item | _Changing], sources: PictureSource, asked: Asked) -> Iterator[_Item]:
+    pictures = [one.picture for one in waiting if isinstance(one, _Changing)]
+    changing = change_pictures(pictures, asked.changes, sources.limits, asked.crashed)
+    for one in waiting:
+        if not isinstance(one, _Changing):
+            yield one
+            continue
+        changed = next(changing)
+        if isinstance(changed, UnchangeableError):
+            yield Lacking(MEDIA_UNCHANGEABLE, one.path, changed.reason)
+            continue
+        yield one.known | {
+            "mime": changed.mime,
+            "sha256": changed.sha256,
+            "bytes": changed.content,
+            "width": changed.width or None,
+            "height": changed.height or None,
+        }
+
+
+def _medium(finder: MediaFinder, asked: Asked, row: int, item: int, one: Mapping[str, Any]) -> _Item | _Changing:
     path = one["ref"]["path"]
     is_picture = one["mime"].startswith("image/") and asked.changes.changes_bytes
     if not is_picture and one["ref"]["length"] > LARGE_BYTES and lies_plain(one["ref"]):
@@ -150,34 +205,7 @@ def _medium(
     faces = asked.boxes(row, item) if asked.changes.blur_faces is not None else []
     if faces is None:  # null is never safe
         return Lacking(FACES_UNMEASURED, path, "image.faces has no value for it")
-    decoder = _remembering(asked.crashed, read["sha256"])
-    try:
-        changed = change(read["bytes"], one["mime"], asked.changes, sources.limits, decoder, faces)
-    except UnchangeableError as error:
-        return Lacking(MEDIA_UNCHANGEABLE, path, error.reason)
-    return known | {
-        "mime": changed.mime,
-        "sha256": changed.sha256,
-        "bytes": changed.content,
-        "width": changed.width or None,
-        "height": changed.height or None,
-    }
-
-
-def _remembering(crashed: CrashedPictures | None, sha256: str) -> Decoder:
-    """Decodes one picture, whose death costs no worker, and no second try."""
-
-    def decoded(content: bytes, mime: str, limits: DecodeLimits, side: int | None) -> Still:
-        if crashed is not None and sha256 in crashed:
-            raise UndecodableError(CRASHED, "it has killed processes before")
-        try:
-            return decode_isolated(content, mime, limits, side)
-        except UndecodableError as error:
-            if error.reason == CRASHED and crashed is not None:
-                crashed.add(sha256, error.detail)
-            raise
-
-    return decoded
+    return _Changing(known, path, ToChange(read["bytes"], read["sha256"], one["mime"], faces))
 
 
 def mixed_medium(one: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """A picture is decoded, turned upright, resized and encoded anew; what cannot be is refused with a reason."""
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,13 @@ from winnow.filters.image.changes.change import (
     Changed,
     UnchangeableError,
     change,
+    decoded_side,
     estimated_bytes,
     resolved,
 )
 from winnow.filters.image.changes.options import BlurFaces, Encode, PictureChanges, Resize, Strip
 from winnow.filters.image.changes.pixels import CELLS, Box, blur
-from winnow.filters.image.decode.stills import DecodeLimits, decode
+from winnow.filters.image.decode.stills import DecodeLimits, UndecodableError, decode
 
 LIMITS = DecodeLimits()
 PNG = Encode("png")
@@ -36,6 +38,15 @@ def picture(height: int, width: int, kind: str = "PNG", orientation: int = 1) ->
     return held.getvalue()
 
 
+def changed(content: bytes, mime: str, changes: PictureChanges, faces: Sequence[Box] = ()) -> Changed:
+    """The picture, decoded as an export does it."""
+    try:
+        decoded = decode(content, mime, LIMITS, decoded_side(content, mime, changes)) if changes.encodes else None
+    except UndecodableError as error:
+        return change(content, mime, changes, LIMITS, error, faces)
+    return change(content, mime, changes, LIMITS, decoded, faces)
+
+
 def opened(changed: Changed) -> np.ndarray[Any, np.dtype[np.uint8]]:
     with Image.open(io.BytesIO(changed.content)) as found:
         assert (found.width, found.height) == (changed.width, changed.height)
@@ -46,7 +57,7 @@ def opened(changed: Changed) -> np.ndarray[Any, np.dtype[np.uint8]]:
 @pytest.mark.parametrize(("encode", "mime"), [("jpg", "image/jpeg"), ("png", "image/png"), ("webp", "image/webp")])
 def test_a_picture_is_resized_and_encoded_as_asked(encode: Any, mime: str) -> None:
     changes = PictureChanges(resize=Resize("keep_ratio", 64), encode=Encode(encode))
-    found = change(picture(200, 300), "image/png", changes, LIMITS, decode)
+    found = changed(picture(200, 300), "image/png", changes)
     assert (found.mime, found.height, found.width) == (mime, 64, 96)
     pixels = opened(found).astype(int)
     assert pixels[:, :40, 0].min() > 150 > 60 > pixels[:, 56:, 0].max()
@@ -58,7 +69,7 @@ def test_a_picture_is_resized_and_encoded_as_asked(encode: Any, mime: str) -> No
 def test_it_is_turned_upright_before_it_is_encoded(kind: str, orientation: int) -> None:
     content = picture(200, 300, kind, orientation)
     changes = PictureChanges(resize=Resize("keep_ratio_largest", 96), encode=PNG)
-    found = opened(change(content, f"image/{kind.lower()}", changes, LIMITS, decode)).astype(int)
+    found = opened(changed(content, f"image/{kind.lower()}", changes)).astype(int)
     with Image.open(io.BytesIO(content)) as whole:
         from PIL import ImageOps
 
@@ -68,12 +79,12 @@ def test_it_is_turned_upright_before_it_is_encoded(kind: str, orientation: int) 
 
 
 def test_borders_are_white_and_crops_are_from_the_middle() -> None:
-    framed = opened(change(picture(100, 200), "image/png", PictureChanges(Resize("border", 80), PNG), LIMITS, decode))
+    framed = opened(changed(picture(100, 200), "image/png", PictureChanges(Resize("border", 80), PNG)))
     assert framed.shape == (80, 80, 3)
     assert (framed[:20] == 255).all()
     assert (framed[60:] == 255).all()
     assert not (framed[20:60] == 255).all(axis=2).any()
-    cut = opened(change(picture(100, 200), "image/png", PictureChanges(Resize("center_crop", 50), PNG), LIMITS, decode))
+    cut = opened(changed(picture(100, 200), "image/png", PictureChanges(Resize("center_crop", 50), PNG)))
     assert cut.shape == (50, 50, 3)
     assert (cut[:, :25, 0] > cut[:, :25, 2]).all()
     assert (cut[:, 25:, 2] > cut[:, 25:, 0]).all()
@@ -82,12 +93,12 @@ def test_borders_are_white_and_crops_are_from_the_middle() -> None:
 def test_small_pictures_grow_unless_only_bigger_ones_are_resized() -> None:
     for only, size in ((False, (64, 128)), (True, (10, 20))):
         changes = PictureChanges(Resize("keep_ratio", 64, only_if_bigger=only), PNG)
-        assert opened(change(picture(10, 20), "image/png", changes, LIMITS, decode)).shape[:2] == size
+        assert opened(changed(picture(10, 20), "image/png", changes)).shape[:2] == size
 
 
 def test_without_changes_the_bytes_are_the_files_own() -> None:
     content = picture(20, 30, "JPEG", 6)
-    assert change(content, "image/jpeg", PictureChanges(), LIMITS, decode) == Changed(content, "image/jpeg", 30, 20)
+    assert changed(content, "image/jpeg", PictureChanges()) == Changed(content, "image/jpeg", 30, 20)
 
 
 def test_only_the_faces_are_blurred_and_little_remains_of_them() -> None:
@@ -109,15 +120,15 @@ def test_faces_below_the_score_are_left() -> None:
     faces = [Box(0.2, 0.2, 0.6, 0.6, 0.4)]
     strict = PictureChanges(encode=PNG, blur_faces=BlurFaces(0.5))
     lenient = PictureChanges(encode=PNG, blur_faces=BlurFaces(0.3))
-    plain = opened(change(content, "image/png", PictureChanges(encode=PNG), LIMITS, decode))
-    assert (opened(change(content, "image/png", strict, LIMITS, decode, faces)) == plain).all()
-    assert not (opened(change(content, "image/png", lenient, LIMITS, decode, faces)) == plain).all()
+    plain = opened(changed(content, "image/png", PictureChanges(encode=PNG)))
+    assert (opened(changed(content, "image/png", strict, faces)) == plain).all()
+    assert not (opened(changed(content, "image/png", lenient, faces)) == plain).all()
 
 
 def test_faces_beyond_the_borders_are_no_error() -> None:
     content = picture(50, 50)
     faces = [Box(-0.5, -0.5, 0.2, 0.2, 1.0), Box(0.9, 0.9, 1.5, 1.5, 1.0), Box(0.5, 0.5, 0.5, 0.5, 1.0)]
-    change(content, "image/png", PictureChanges(encode=PNG, blur_faces=BlurFaces(0.3)), LIMITS, decode, faces)
+    changed(content, "image/png", PictureChanges(encode=PNG, blur_faces=BlurFaces(0.3)), faces)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +145,7 @@ def test_faces_beyond_the_borders_are_no_error() -> None:
 )
 def test_what_cannot_be_changed_has_a_reason(content: bytes, mime: str, changes: PictureChanges, reason: str) -> None:
     with pytest.raises(UnchangeableError) as error:
-        change(content, mime, changes, LIMITS, decode)
+        changed(content, mime, changes)
     assert error.value.reason == reason
 
 
