@@ -12,7 +12,7 @@ from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import Json, canonical_json, digest, digest_of, fingerprint_of
 from winnow.schemas.typed_json import read_json
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 """2: every record has a checksum, and every object is checked against the hash in its name.
 
 3: a task has one commit for all layers that it writes.

@@ -4,7 +4,7 @@ Plans of the latest generation are read from their records alone. Their draws ar
 and held against the rows of the samples: nothing is taken from the planner but the plan under test.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.audit.findings import Findings
-from winnow.pipelines.mix.plans import DrawnObject, PlanRecord
+from winnow.pipelines.mix.drawn_objects import DrawnObject, DrawnObjects
+from winnow.pipelines.mix.plans import PlanRecord
 from winnow.pipelines.running.job_tasks import OPENING_BYTES, Silent, TaskFolder, TaskKind, slices
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
@@ -122,7 +123,7 @@ class DrawsCheck:
             kind = TaskKind(_kind(record.plan), DrawsTask, Silent(DrawsContext(self._store).check))
             seen: set[str] = set()
             digest = content_name(to_json(record.plan))
-            for some, size in slices(record.draws, lambda one: one.rows * _ROW_BYTES + 2 * OPENING_BYTES):
+            for some, size in slices(self._draws(record), lambda one: one.rows * _ROW_BYTES + 2 * OPENING_BYTES):
                 again = []
                 for one in some:
                     again.append(one.shard in seen)
@@ -132,6 +133,14 @@ class DrawsCheck:
                     shard: tuple(hidden[row.object].tolist()) for shard, row in mine.items() if row.object in hidden
                 }
                 tasks.add(kind, DrawsTask(record.plan.request, digest, some, tuple(again), mine, gone), size)
+
+    def _draws(self, record: PlanRecord) -> Iterable[DrawnObject]:
+        """The draws that a plan lists; none if the list cannot be read."""
+        try:
+            return DrawnObjects.read(self._store.objects, record.draws)
+        except (StoreError, OSError) as error:
+            self._heard.problems.append(f"plan {record.plan.name}: {str(error).splitlines()[0]}")
+            return ()
 
     def conclude(self, tasks: TaskFolder) -> dict[str, int]:
         """Reports differences from the plans; returns the number of since-forgotten rows by plan."""

@@ -106,7 +106,7 @@ def make_graph(
     with disk_errors(exports[0].export.path):
         clear_scratch(scratch, EXCHANGE)  # of a run whose worker died
         details = put_details(scratch, Details(cuttings, strata, pending))
-        tasks = put_task_list(scratch, "export", [shard.to_json() for shard in draw.shards])
+        tasks = put_task_list(scratch, "export", (shard.to_json() for shard in draw.shards))
     layers = sorted({layer for shard in draw.shards for layer in shard.objects})
     shipment = Shipment(
         store,

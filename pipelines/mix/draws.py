@@ -1,13 +1,17 @@
 """Draws as exports use them: the plan, and the rows that it takes from each shard."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from winnow.pipelines.mix.drawn_objects import DrawnObject
 from winnow.pipelines.running.tasks import TaskLine
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.manifest_rows import ManifestRow
 from winnow.schemas.mixture import MixturePlan
 
 _COPIES = 1 << 18  # at once: a row may be repeated thousands of times
@@ -29,7 +33,34 @@ class Draw:
     """The result of a plan, by shards of the store."""
 
     plan: MixturePlan
-    shards: tuple[DrawnShard, ...]
+    shards: Sequence[DrawnShard]
+
+
+class DrawnShards(Sequence[DrawnShard]):
+    """The shards of a draw, each made when it is asked for: they are soonest made one after another."""
+
+    def __init__(self, draws: Sequence[DrawnObject], layers: Mapping[str, Mapping[str, ManifestRow]]) -> None:
+        """`layers`: the objects that exports read, by layer and shard."""
+        self._draws = draws
+        self._layers = layers
+
+    def __len__(self) -> int:
+        return len(self._draws)
+
+    def __iter__(self) -> Iterator[DrawnShard]:
+        return map(self._shard, self._draws)
+
+    @overload
+    def __getitem__(self, at: int) -> DrawnShard: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[DrawnShard]: ...
+    def __getitem__(self, at: int | slice) -> DrawnShard | Sequence[DrawnShard]:
+        return list(map(self._shard, self._draws[at])) if isinstance(at, slice) else self._shard(self._draws[at])
+
+    def _shard(self, one: DrawnObject) -> DrawnShard:
+        rows = {layer: found[one.shard] for layer, found in self._layers.items()}
+        objects = {layer: row.object for layer, row in rows.items()}
+        return DrawnShard(one.shard, one.source, one.object, objects, rows[layout.SAMPLES].rows)
 
 
 def copies_of(batch: pa.RecordBatch) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint16]]]:

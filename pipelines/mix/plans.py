@@ -10,7 +10,8 @@ from winnow.pipelines.binding.mixture import require_mix
 from winnow.pipelines.binding.rule_presets import expand_presets
 from winnow.pipelines.binding.tokens import TOKENS_LAYER
 from winnow.pipelines.mix.drawing import draw_shard, plan_validation, put_draw
-from winnow.pipelines.mix.draws import Draw, DrawnShard
+from winnow.pipelines.mix.drawn_objects import DrawnObject, DrawnObjects
+from winnow.pipelines.mix.draws import Draw, DrawnShards
 from winnow.pipelines.mix.inventory import Inventory, take_inventory
 from winnow.pipelines.mix.scratch import Scratch
 from winnow.pipelines.mix.splitting import WHERE, amount_without_stage, split
@@ -30,21 +31,11 @@ from winnow.schemas.rows.duplicates import layer_of_kind
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnObject:
-    """The draw of one shard."""
-
-    shard: str
-    source: str
-    object: str
-    rows: int  # of the draw
-
-
-@dataclass(frozen=True, slots=True)
 class PlanRecord:
     """`plans/<request>/plan.json`: a plan whose draw is complete."""
 
     plan: MixturePlan
-    draws: tuple[DrawnObject, ...]  # of shards with drawn rows, sorted by name
+    draws: str  # the table that lists the draw of each shard
 
 
 @dataclass(frozen=True)
@@ -151,7 +142,8 @@ def put_plan(store: Store, planned: NewPlan) -> PlanRecord:
             return None
         return DrawnObject(shard.shard, shard.source, put_draw(store, plan.request, shard.shard, drawn), drawn.num_rows)
 
-    record = PlanRecord(plan, tuple(one for one in inventory.each(put) if one is not None))
+    draws = DrawnObjects.of(one for one in inventory.each(put) if one is not None)
+    record = PlanRecord(plan, draws.put(store.objects, plan.request))
     put_record_if_absent(store.objects, layout.plan_record(plan.request), record)
     return record
 
@@ -165,19 +157,7 @@ def draw_of(
     manifests = {
         name: store.manifest(generation, name).by_shard for name in dict.fromkeys((layout.SAMPLES, *layer.reads, *also))
     }
-    return Draw(
-        record.plan,
-        tuple(
-            DrawnShard(
-                one.shard,
-                one.source,
-                one.object,
-                {name: rows[one.shard].object for name, rows in manifests.items()},
-                manifests[layout.SAMPLES][one.shard].rows,
-            )
-            for one in record.draws
-        ),
-    )
+    return Draw(record.plan, DrawnShards(DrawnObjects.read(store.objects, record.draws), manifests))
 
 
 def layers_read(recipe: BoundRecipe) -> tuple[str, ...]:

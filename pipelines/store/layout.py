@@ -185,6 +185,11 @@ def is_plan_record(path: str) -> bool:
     return path.startswith(PLANS) and path.endswith("/plan.json")
 
 
+def plan_draws(request: str, content: str) -> str:
+    """The table that lists the draw of each shard."""
+    return f"{plan_objects(request)}draws.{content}.parquet"
+
+
 def draw_object(request: str, shard: str, content: str) -> str:
     """The rows of a shard that a plan draws."""
     return f"{plan_objects(request)}{shard}.{content}.parquet"

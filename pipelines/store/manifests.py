@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.manifest_rows import MANIFEST, ManifestRow, ManifestRows
-from winnow.pipelines.store.tables import put_batches, read_small
+from winnow.pipelines.store.tables import put_list, read_list
 from winnow.pipelines.store.task_commits import TASKS, TaskCommits
 from winnow.schemas.records import KeyRecord, LayerPart, LayerRecord, LayersCommit, TaskCommit
 
@@ -69,7 +69,7 @@ def sample_rows(tasks: Iterable[TaskCommit]) -> ManifestRows:
 
 def put_manifest(objects: ObjectStore, layer: str, rows: ManifestRows) -> LayerRecord:
     """Puts the manifest of a layer: the objects of every key."""
-    written = put_batches(objects, MANIFEST, rows.stored(), lambda content: layout.manifest(layer, content))
+    written = put_list(objects, MANIFEST, rows.stored(), lambda content: layout.manifest(layer, content))
     return LayerRecord(written.path, {key: _key_record(found) for key, found in rows.by_key().items()})
 
 
@@ -86,14 +86,14 @@ def _key_record(rows: ManifestRows) -> KeyRecord:
 
 def read_manifest(objects: ObjectStore, path: str) -> ManifestRows:
     """Every object that a manifest lists."""
-    return ManifestRows.of_batches(read_small(objects, path))
+    return ManifestRows.of_batches(read_list(objects, path))
 
 
 def put_tasks(objects: ObjectStore, tasks: TaskCommits) -> str:
     """Puts the manifest of ingest tasks; returns its path."""
-    return put_batches(objects, TASKS, tasks.stored(), lambda content: layout.manifest("ingest", content)).path
+    return put_list(objects, TASKS, tasks.stored(), lambda content: layout.manifest("ingest", content)).path
 
 
 def read_tasks(objects: ObjectStore, path: str) -> TaskCommits:
     """The commits that a manifest of tasks lists."""
-    return TaskCommits.of_batches(read_small(objects, path))
+    return TaskCommits.of_batches(read_list(objects, path))

@@ -27,6 +27,7 @@ from winnow.schemas.values import ValueHasher
 
 ROW_GROUP_ROWS = 16_384
 ROW_GROUP_BYTES = 64 << 20
+LISTED_ROWS = 2_048  # of a row group of a list such as a manifest: its reader holds little of it at a time
 
 
 class TableWriter:
@@ -110,14 +111,18 @@ class TableWriter:
 
 def put_table(store: ObjectStore, table: pa.Table, name: Callable[[str], str]) -> ObjectRecord:
     """Publishes a table that is in memory."""
-    return put_batches(store, table.schema, table.to_batches(), name)
+    return _put(TableWriter(store, table.schema), table.to_batches(), name)
 
 
-def put_batches(
+def put_list(
     store: ObjectStore, schema: pa.Schema, batches: Iterable[pa.RecordBatch], name: Callable[[str], str]
 ) -> ObjectRecord:
-    """Publishes a table whose rows are made one batch after another."""
-    with TableWriter(store, schema) as writer:
+    """Publishes a list, such as a manifest, that drivers read whole with `read_list`."""
+    return _put(TableWriter(store, schema, row_group_rows=LISTED_ROWS), batches, name)
+
+
+def _put(writer: TableWriter, batches: Iterable[pa.RecordBatch], name: Callable[[str], str]) -> ObjectRecord:
+    with writer:
         for batch in batches:
             writer.write(batch)
         return writer.finish(name)
@@ -159,10 +164,10 @@ def read_table(store: ObjectStore, path: str, columns: list[str] | None = None) 
         return parquet.read(columns=columns, use_threads=False)
 
 
-def read_small(store: ObjectStore, path: str) -> Iterator[pa.RecordBatch]:
-    """Yields the rows of an object that is small as it is stored, such as a manifest; it is read in one request."""
+def read_list(store: ObjectStore, path: str) -> Iterator[pa.RecordBatch]:
+    """Yields the rows of a list, which is small as it is stored; it is read in one request."""
     with _small(store, path) as parquet:
-        yield from parquet.iter_batches(batch_size=ROW_GROUP_ROWS // 8, use_threads=False)
+        yield from parquet.iter_batches(batch_size=LISTED_ROWS, use_threads=False)
     pa.default_memory_pool().release_unused()  # reading takes several times what is kept of the rows
 
 

@@ -4,7 +4,9 @@ Reads records, never rows; only of shards in which forgotten rows wait for their
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Self
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
@@ -16,6 +18,7 @@ from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.score.overview import ScoreOverview
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hash_set import HashSet
 from winnow.pipelines.store.tables import read_batches
 from winnow.runners.report import DuplicatesFound, ExampleRange, ExampleRow, Examples
 from winnow.schemas.records import Generation, TaskCommit
@@ -37,10 +40,8 @@ def summarise(store: Store, generation: Generation, recipe: BoundRecipe | None =
     hidden = hidden_rows(store, generation)
     modalities: dict[str, Mapping[str, int]] = {}
     layers = tuple(_layer(store, generation, name, hidden, modalities) for name in sorted(generation.layers))
-    by_source: dict[str, list[TaskCommit]] = {}
-    for task in tasks:
-        by_source.setdefault(task.source, []).append(task)
     declared = {} if recipe is None else {one.name: (one.source_class, one.licence) for one in recipe.config.sources}
+    ingested = {source: _Ingested.of(tasks.read_by({source: key})) for source, key in tasks.key_of_source.items()}
     sources = tuple(
         _source(
             name,
@@ -48,15 +49,15 @@ def summarise(store: Store, generation: Generation, recipe: BoundRecipe | None =
             _class_and_licence(store, found) or declared.get(name, ("", "")),
             dict(modalities.get(name, {})),
         )
-        for name, found in sorted(by_source.items())
+        for name, found in ingested.items()
     )
     ingest = StageSummary(
         name="ingest",
-        shards=sum(len(task.shards) for task in tasks),
-        rows=sum(task.records for task in tasks),
-        kept=sum(task.kept for task in tasks),
-        dropped=add_counts(task.dropped_by_reason for task in tasks),
-        quarantined=add_counts(task.quarantined_by_reason for task in tasks),
+        shards=sum(one.shards for one in ingested.values()),
+        rows=sum(one.records for one in ingested.values()),
+        kept=sum(one.kept for one in ingested.values()),
+        dropped=add_counts(one.dropped for one in ingested.values()),
+        quarantined=add_counts(one.quarantined for one in ingested.values()),
     )
     return StoreSummary(
         store=store.record.name,
@@ -155,28 +156,60 @@ def _layer(
     return summarise_layer(name, ", ".join(sorted(set(entry.keys.values()))), entry.bytes, merged)
 
 
+@dataclass
+class _Ingested:
+    """What the tasks of a source say together."""
+
+    first: str | None = None  # the first samples object
+    files: int = 0
+    shards: int = 0
+    bytes: int = 0
+    records: int = 0
+    kept: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    quarantined: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, tasks: Iterable[TaskCommit]) -> Self:
+        """Adds up the tasks in one pass; holds none of them."""
+        found = cls()
+        found.files = len(HashSet(path for task in tasks for path in found._add(task)))  # a file may have several tasks
+        return found
+
+    def _add(self, task: TaskCommit) -> Iterator[str]:
+        """Adds a task; yields the paths of its files."""
+        if self.first is None and task.shards:
+            self.first = task.shards[0].object.path
+        self.shards += len(task.shards)
+        self.bytes += task.input_bytes
+        self.records += task.records
+        self.kept += task.kept
+        self.dropped.update(task.dropped_by_reason)
+        self.quarantined.update(task.quarantined_by_reason)
+        return (part.path for part in task.inputs)
+
+
 def _source(
-    name: str, tasks: list[TaskCommit], class_and_licence: tuple[str, str], modalities: dict[str, int]
+    name: str, found: _Ingested, class_and_licence: tuple[str, str], modalities: dict[str, int]
 ) -> SourceSummary:
     source_class, licence = class_and_licence
     return SourceSummary(
         name=name,
         source_class=source_class,
         licence=licence,
-        files=len({part.path for task in tasks for part in task.inputs}),
-        input_bytes=sum(task.input_bytes for task in tasks),
-        records=sum(task.records for task in tasks),
-        kept=sum(task.kept for task in tasks),
-        dropped=add_counts(task.dropped_by_reason for task in tasks),
-        quarantined=add_counts(task.quarantined_by_reason for task in tasks),
+        files=found.files,
+        input_bytes=found.bytes,
+        records=found.records,
+        kept=found.kept,
+        dropped=add_counts([found.dropped]),
+        quarantined=add_counts([found.quarantined]),
         by_modality=modalities,
     )
 
 
-def _class_and_licence(store: Store, tasks: list[TaskCommit]) -> tuple[str, str] | None:
+def _class_and_licence(store: Store, found: _Ingested) -> tuple[str, str] | None:
     """As a row has it; None where there is none."""
-    shard = next((shard for task in tasks for shard in task.shards), None)
-    if shard is None:
+    if found.first is None:
         return None
-    batch = next(read_batches(store.objects, shard.object.path, ["source_class", "licence"], batch_rows=1))
+    batch = next(read_batches(store.objects, found.first, ["source_class", "licence"], batch_rows=1))
     return batch["source_class"][0].as_py(), batch["licence"][0].as_py()

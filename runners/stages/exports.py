@@ -15,6 +15,7 @@ from winnow.pipelines.export.planning.id_list import write_id_list
 from winnow.pipelines.export.stage import BoundExport, Closing, Finished, Written
 from winnow.pipelines.forgetting.outputs import EXPORT, register
 from winnow.pipelines.media.thumbnails import picture_source
+from winnow.pipelines.mix.drawn_objects import DrawnObjects
 from winnow.pipelines.mix.plans import draw_of
 from winnow.pipelines.store.command_lease import one_command
 from winnow.pipelines.store.tables import read_batches
@@ -144,6 +145,8 @@ def list_ids(mixed: Mixed, file: Path) -> int:
     outputs = [number for number, output in enumerate(mixed.record.plan.outputs) if output.name != VALIDATION]
     wanted = pa.array(outputs, pa.uint8())
     batches = (
-        batch for one in mixed.record.draws for batch in read_batches(mixed.store.objects, one.object, ["output", "id"])
+        batch
+        for one in DrawnObjects.read(mixed.store.objects, mixed.record.draws)
+        for batch in read_batches(mixed.store.objects, one.object, ["output", "id"])
     )
     return write_id_list((batch["id"].filter(pc.is_in(batch["output"], wanted)) for batch in batches), file)

@@ -19,6 +19,7 @@ from tests.made_once import made_once
 from tests.pipelines.store.commits import commits_of
 from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.forgetting.purging import Unfinished
+from winnow.pipelines.mix.drawn_objects import DrawnObjects
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.integrity.sealed import put_record
@@ -83,7 +84,11 @@ def planned(store: Store) -> str:
 
 
 def drawn(store: Store) -> str:
-    return str(orjson.loads(store.objects.read(planned(store)))["draws"][0]["object"])
+    return DrawnObjects.read(store.objects, draws_listed(store))[0].object
+
+
+def draws_listed(store: Store) -> str:
+    return str(orjson.loads(store.objects.read(planned(store)))["draws"])
 
 
 def weights_used(store: Store) -> str:
@@ -173,6 +178,7 @@ KINDS = {
     "weights' use": Kind(weights_used, "gc", "the weights are deleted; if they are needed, " + AGAIN),
     "comparison with a list": Kind(first(layout.KNOWN_HARM), "ingest", "its list is compared again"),
     "plan": Kind(planned, "export", AGAIN),
+    "list of draws": Kind(draws_listed, "export", NOTICED),
     "draw": Kind(drawn, "export", NOTICED),
     "tombstone": Kind(first(layout.TOMBSTONES), "export", NOTICED),
     "look": Kind(first(layout.HIDDEN), "stats", CACHE),
@@ -418,6 +424,6 @@ def test_a_store_from_before_checksums_is_refused_in_one_line(tmp_path: Path, wo
     done = run_here(tmp_path, name, "recipe.yaml", *more)
     assert done.status == 1
     assert done.err == (
-        "winnow: store: store format 1, but this version of winnow reads 4; make the store anew: delete it or choose "
+        "winnow: store: store format 1, but this version of winnow reads 5; make the store anew: delete it or choose "
         "another path, and run 'winnow ingest RECIPE'\n"
     )

@@ -1,6 +1,6 @@
 """A draw that is not what its plan says, or names rows that are not the samples', is caught from the files alone."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -13,6 +13,7 @@ from winnow.pipelines.audit.draws import DrawsCheck, plan_records
 from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.forgetting.hidden_rows import every_hidden_row
 from winnow.pipelines.mix.drawing import put_draw
+from winnow.pipelines.mix.drawn_objects import DrawnObject, DrawnObjects
 from winnow.pipelines.mix.plans import PlanRecord
 from winnow.pipelines.running.job_tasks import HERE, TaskFolder
 from winnow.pipelines.store import layout
@@ -67,21 +68,26 @@ def the_plan(mixed: Mixing) -> PlanRecord:
     return record
 
 
-def put_plan(mixed: Mixing, record: PlanRecord) -> None:
-    put_record(mixed.store.objects, layout.plan_record(record.plan.request), record)
+def the_draws(mixed: Mixing) -> list[DrawnObject]:
+    return list(DrawnObjects.read(mixed.store.objects, the_plan(mixed).draws))
+
+
+def put_plan(mixed: Mixing, record: PlanRecord, draws: Sequence[DrawnObject] | None = None) -> None:
+    objects, request = mixed.store.objects, record.plan.request
+    listed = record.draws if draws is None else DrawnObjects.of(draws).put(objects, request)
+    put_record(objects, layout.plan_record(request), replace(record, draws=listed))
 
 
 def redraw(mixed: Mixing, change: Callable[[list[Row]], object], shard: int = 0) -> None:
     """Write the draw of a shard anew, with the hash that it has now."""
-    record = the_plan(mixed)
-    one = record.draws[shard]
+    record, draws = the_plan(mixed), the_draws(mixed)
+    one = draws[shard]
     rows: list[Row] = read_table(mixed.store.objects, one.object).to_pylist()
     change(rows)
     table = pa.Table.from_pylist(rows, schema=DRAW)
     path = put_draw(mixed.store, record.plan.request, one.shard, table)
-    draws = [*record.draws]
     draws[shard] = replace(one, object=path, rows=len(rows))
-    put_plan(mixed, replace(record, draws=tuple(draws)))
+    put_plan(mixed, record, draws)
 
 
 def first(rows: list[Row], output: int) -> Row:
@@ -216,7 +222,7 @@ def damaged(mixed: Mixing, path: str) -> None:
 
 
 def test_objects_that_changed_or_are_gone_are_named(mixed: Mixing) -> None:
-    changed, gone = (one.object for one in the_plan(mixed).draws)
+    changed, gone = (one.object for one in the_draws(mixed))
     damaged(mixed, changed)
     mixed.store.objects.delete(gone)
     problems = audited(mixed).problems
@@ -224,20 +230,24 @@ def test_objects_that_changed_or_are_gone_are_named(mixed: Mixing) -> None:
     assert any(gone in problem for problem in problems)
 
 
-def edited(mixed: Mixing) -> Iterator[tuple[PlanRecord, str]]:
-    record = the_plan(mixed)
-    one, other = record.draws
-    yield replace(record, draws=(one, other, one)), "is drawn from twice"
-    yield replace(record, draws=(replace(one, shard="web-0009"), other)), "has no shard web-0009"
-    yield replace(record, draws=(replace(one, rows=one.rows + 1), other)), "rows, but the plan says"
-    yield replace(record, draws=(one,)), "are drawn, but the plan has"
+def edited(mixed: Mixing) -> Iterator[tuple[list[DrawnObject], str]]:
+    one, other = the_draws(mixed)
+    yield [one, other, one], "is drawn from twice"
+    yield [replace(one, shard="web-0009"), other], "has no shard web-0009"
+    yield [replace(one, rows=one.rows + 1), other], "rows, but the plan says"
+    yield [one], "are drawn, but the plan has"
 
 
 @pytest.mark.parametrize("number", range(4))
 def test_a_record_that_names_other_objects_is_caught(mixed: Mixing, number: int) -> None:
-    record, said = list(edited(mixed))[number]
-    put_plan(mixed, record)
+    draws, said = list(edited(mixed))[number]
+    put_plan(mixed, the_plan(mixed), draws)
     assert any(said in problem for problem in audited(mixed).problems)
+
+
+def test_a_list_of_draws_that_is_damaged_is_named(mixed: Mixing) -> None:
+    damaged(mixed, the_plan(mixed).draws)
+    assert any(f"{the_plan(mixed).draws} is damaged: " in problem for problem in audited(mixed).problems)
 
 
 def test_a_record_that_cannot_be_read_is_named(mixed: Mixing) -> None:
@@ -253,8 +263,7 @@ def test_a_plan_of_another_generation_is_a_note(mixed: Mixing) -> None:
 
 
 def test_rows_that_are_forgotten_since_are_counted(mixed: Mixing) -> None:
-    record = the_plan(mixed)
-    ids = read_table(mixed.store.objects, record.draws[0].object, ["id"])["id"].to_pylist()
+    ids = read_table(mixed.store.objects, the_draws(mixed)[0].object, ["id"])["id"].to_pylist()
     put_tombstone(mixed.store.objects, Tombstone(1, (), (), (ids[0].hex(), ids[1].hex()), (), (), "asked"))
     findings = audited(mixed)
     assert findings.problems == []

@@ -48,7 +48,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     held = [Given(row, output=1) for row in range(14, 18)]
     shards = {"a": Rows(words(18), [*given, *held]), "b": Rows(["uno", "due"], [], source="books")}
     store, draw = make_draw(LocalStore(folder / "store"), shards, ((WEB, BOOKS), (WEB,)), ("train", "validation"))
-    put_record(store.objects, layout.plan_record(draw.plan.request), PlanRecord(draw.plan, ()))
+    put_record(store.objects, layout.plan_record(draw.plan.request), PlanRecord(draw.plan, ""))
     export(store, draw, exports_of(folder, *(entry % name for name, entry in ENTRIES.items())))
     return folder
 

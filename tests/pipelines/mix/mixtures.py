@@ -13,6 +13,7 @@ import pyarrow as pa
 from tests.pipelines.rules.stores import Shard, make_store
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.tokens import TOKENS, TOKENS_LAYER
+from winnow.pipelines.mix.drawn_objects import DrawnObjects
 from winnow.pipelines.mix.plans import Laws, NewPlan, PlanRecord, layers_read, make_plan, put_plan
 from winnow.pipelines.rules.pinning import PinnedProgram, pin
 from winnow.pipelines.store.generations import Store
@@ -72,7 +73,7 @@ def drawn_copies(store: Store, record: PlanRecord) -> dict[str, Counter[tuple[by
     """Return every copy of a draw, by output."""
     found: dict[str, Counter[tuple[bytes, int]]] = {output.name: Counter() for output in record.plan.outputs}
     names = [output.name for output in record.plan.outputs]
-    for one in record.draws:
+    for one in DrawnObjects.read(store.objects, record.draws):
         for row in read_table(store.objects, one.object).to_pylist():
             copies = range(row["first"], row["first"] + row["copies"])
             found[names[row["output"]]].update((row["id"], copy) for copy in copies)

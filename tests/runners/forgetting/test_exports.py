@@ -12,6 +12,7 @@ from rich.console import Console
 from tests.runners.forgetting.crawl import HOST, SECRET, write_crawl, write_recipe
 from tests.runners.forgetting.files import holders
 from winnow.pipelines.binding.bound_recipe import bind
+from winnow.pipelines.mix.drawn_objects import DrawnObjects
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.location import open_store_at
@@ -72,7 +73,7 @@ def mixed() -> Mixed:
 def drawn(made: Mixed) -> set[bytes]:
     return {
         identity
-        for one in made.record.draws
+        for one in DrawnObjects.read(made.store.objects, made.record.draws)
         for identity in read_table(made.store.objects, one.object, ["id"])["id"].to_pylist()
     }
 

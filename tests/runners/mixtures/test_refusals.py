@@ -13,6 +13,7 @@ from tests.filters.language.tokenizers.samples import byte_level
 from tests.runners.mixtures.tiny import MIX, RECIPE, Tiny, tree
 from tests.scoring.laws import law
 from tests.small_disks import small_disk_at
+from winnow.pipelines.mix.drawn_objects import DrawnObjects
 from winnow.schemas.law import law_to_json
 
 ONE = "{jsonl: {path: out/jsonl, shard_bytes: 16 KiB}}"
@@ -148,7 +149,8 @@ def test_a_law_that_is_a_folder(tiny: Tiny) -> None:
 def test_a_draw_that_somebody_rewrote_is_not_exported(tiny: Tiny) -> None:
     tiny.write(MIX, "{webdataset: {path: out/wds}}")
     tiny.mix()
-    draws = [tiny.folder / "store" / one.object for one in tiny.record().draws]
+    listed = DrawnObjects.read(tiny.store.objects, tiny.record().draws)
+    draws = [tiny.folder / "store" / one.object for one in listed]
     table = pq.read_table(draws[0])
     ids = table["id"].combine_chunks().to_pylist()
     ids[1] = ids[0]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults.winnow import ended, run_here
+from winnow.pipelines.mix.drawn_objects import DrawnObjects
 from winnow.pipelines.mix.plans import PlanRecord
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.integrity.sealed import read_record
@@ -160,7 +161,7 @@ class Tiny:
         """What a draw gives."""
         names = [output.name for output in record.plan.outputs]
         found: Drawn = {name: Counter() for name in names}
-        for one in record.draws:
+        for one in DrawnObjects.read(self.store.objects, record.draws):
             for row in read_table(self.store.objects, one.object).to_pylist():
                 copies = range(row["first"], row["first"] + row["copies"])
                 found[names[row["output"]]].update((row["id"].hex(), copy) for copy in copies)
