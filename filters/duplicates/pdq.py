@@ -55,12 +55,19 @@ def _cosines() -> NDArray[np.float32]:
 
 @kernel
 def _pdq(lines, width, cosines):  # type: ignore[no-untyped-def]
+    small = _across(_down(lines, width))
+    return _bits(_transformed(small, cosines)), _quality(small)
+
+
+@kernel
+def _down(lines, width):  # type: ignore[no-untyped-def]
+    """64 samples of each column's luma. Sums run along lines, so they are vectorised without changing their order."""
     height, length = lines.shape
     starts, lengths, weights = _sampling(height)
     rows = np.zeros((64, width), np.float32)
     luma = np.empty(width, np.float32)
     first = 0
-    for y in range(height):  # sums run along lines, so they are vectorised without changing their order
+    for y in range(height):
         line = lines[y]
         if length == width:
             for x in range(width):
@@ -81,16 +88,28 @@ def _pdq(lines, width, cosines):  # type: ignore[no-untyped-def]
             row = rows[sample]
             for x in range(width):
                 row[x] += weight * luma[x]
-    starts, lengths, weights = _sampling(width)
+    return rows
+
+
+@kernel
+def _across(rows):  # type: ignore[no-untyped-def]
+    """64 samples of each row: four rows at a time, as each sum waits for its own last term."""
+    starts, lengths, weights = _sampling(rows.shape[1])
     small = np.empty((64, 64), np.float32)
-    for row in range(64):
+    for row in range(0, 64, 4):
+        one, two, three, four = rows[row], rows[row + 1], rows[row + 2], rows[row + 3]
         for sample in range(64):
-            total = np.float32(0)
+            first = second = third = fourth = np.float32(0)
             start = starts[sample]
             for at in range(lengths[sample]):
-                total += weights[sample, at] * rows[row, start + at]
-            small[row, sample] = total
-    return _bits(_transformed(small, cosines)), _quality(small)
+                weight = weights[sample, at]
+                first += weight * one[start + at]
+                second += weight * two[start + at]
+                third += weight * three[start + at]
+                fourth += weight * four[start + at]
+            small[row, sample], small[row + 1, sample] = first, second
+            small[row + 2, sample], small[row + 3, sample] = third, fourth
+    return small
 
 
 @kernel
@@ -126,19 +145,18 @@ def _transformed(small, cosines):  # type: ignore[no-untyped-def]
             for column in range(64):
                 half[band, column] += cosines[band, row] * small[row, column]
     found = np.zeros((16, 16), np.float32)
+    columns = cosines.T.copy()
     for band in range(16):
-        for other in range(16):
-            total = np.float32(0)
-            for column in range(64):
-                total += half[band, column] * cosines[other, column]
-            found[band, other] = total
+        for column in range(64):
+            for other in range(16):
+                found[band, other] += half[band, column] * columns[column, other]
     return found
 
 
 @kernel
 def _bits(coefficients):  # type: ignore[no-untyped-def]
     """A bit for each coefficient above the lower median, the last one first."""
-    median = np.sort(coefficients.ravel())[127]
+    median = np.partition(coefficients.ravel(), 127)[127]
     bits = np.zeros(32, np.uint8)
     for row in range(16):
         for column in range(16):

@@ -61,6 +61,14 @@ def test_it_measures_what_is_defined(height: int, width: int) -> None:
     )
 
 
+def test_sums_of_the_sharpest_picture_do_not_overflow() -> None:
+    height = 3 * 4096 + 1
+    board = (np.indices((height, 9)).sum(axis=0) % 2 * 255).astype(np.uint8)
+    (found,) = quality(batch(np.repeat(board[:, :, None], 3, axis=2)), QualityConfig()).to_pylist()
+    bends = np.where(board == 0, 1020.0, -1020.0)
+    assert found["sharpness"] == pytest.approx(bends.var(), rel=1e-12)
+
+
 def test_a_blurred_picture_is_less_sharp_and_a_flat_one_says_nothing() -> None:
     sharp = noise(50, 50)
     blurred = ndimage.gaussian_filter(sharp, (2, 2, 0))
