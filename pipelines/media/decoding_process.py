@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.filters.image.decode.stills import DecodeLimits, UndecodableError, decode, require_decoders
+from winnow.pipelines.media.child_process import READY
 
-__all__ = ["BATCH", "BATCH_FILES", "READY", "Answer", "DecodingPlan", "Request", "main"]
+__all__ = ["BATCH", "BATCH_FILES", "Answer", "DecodingPlan", "Request", "main"]
 
 Shared: TypeAlias = NDArray[np.uint8]
 
 BATCH: Final = struct.Struct("<qq")  # how many files, and where their pixels go
-READY: Final = b"."
 BATCH_FILES: Final = 32
 _SLOT: Final = struct.Struct("<qqqqq208s")
 _REFUSED, _FAILED = -1, -2  # instead of rows

@@ -7,16 +7,10 @@ abort, no memory, too much CPU time): one that was stopped from outside is start
 import atexit
 import mmap
 import os
-import signal
-import socket
 import struct
-import subprocess
-import sys
-import tempfile
 import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -24,8 +18,8 @@ from numpy.typing import NDArray
 
 from winnow.filters.image.decode.stills import TOO_LARGE, DecodeLimits, Still, UndecodableError
 from winnow.pipelines.media import decoding_process
-from winnow.pipelines.media.decoding_process import BATCH, BATCH_FILES, READY, Answer, DecodingPlan, Request
-from winnow.pipelines.running.processes import THREAD_LIMITS
+from winnow.pipelines.media.child_process import READY, STRIKES, ChildProcess, DiedError
+from winnow.pipelines.media.decoding_process import BATCH, BATCH_FILES, Answer, DecodingPlan, Request
 from winnow.schemas.errors import StageError
 
 __all__ = ["CRASHED", "HELD_BYTES", "Room", "decode_isolated"]
@@ -35,16 +29,12 @@ CRASHED: Final = "crashed"
 
 HELD_BYTES: Final = 64 << 20  # of decoded pixels; what does not fit has memory of its own
 CPU_SECONDS: Final = 60  # of one picture; the slowest formats take some 20 for 100 million pixels
-STRIKES: Final = 3
-WALL_SECONDS: Final = 1800  # for a batch: a machine that is this slow is broken
 
 _File: TypeAlias = tuple[bytes, str, int | None]
 """A file, its type, and to what its picture may be shrunk."""
 
-_STOPPED: Final = frozenset(-one for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT))
 _KEPT_FILE_BYTES: Final = 8 << 20
 _SPARES: Final = 2  # rooms kept while nobody uses them
-_HEAP_BYTES: Final = 32 << 20  # the most that glibc takes from its heap
 
 
 class Room:
@@ -117,14 +107,6 @@ def decode_isolated(content: bytes, mime: str, limits: DecodeLimits, side: int |
     return Room(limits).decode(content, mime, side)
 
 
-class _DiedError(Exception):
-    """The process has ended, with this status."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(status)
-        self.status = status
-
-
 class _Decoder:
     """A process and the memory that it shares with this one."""
 
@@ -133,9 +115,8 @@ class _Decoder:
         self._file = os.memfd_create("winnow-pictures")
         os.ftruncate(self._file, plan.size)
         self.memory = mmap.mmap(self._file, plan.size)
-        self._owner = os.getpid()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._channel: socket.socket | None = None
+        words = [str(self._file), *plan.words()]
+        self._process = ChildProcess(decoding_process.__name__, words, [self._file], "decodes pictures")
         self._written = 0  # how far pixels have been written, beyond what is held
         self._read = 0  # how far files have been
 
@@ -151,16 +132,13 @@ class _Decoder:
             at = self.plan.size - room.nbytes
             try:
                 self._ask(count, at)
-            except _DiedError as error:
-                self._stop()
-                if error.status in _STOPPED:
-                    raise StageError("the process that decodes pictures was stopped; run again") from None
+            except DiedError as error:
                 answered = self._answers(room)
                 if answered:  # the next one is at fault, and is asked for first
                     return answered
                 strikes += 1
                 if strikes == STRIKES:
-                    return [UndecodableError(CRASHED, f"it killed {STRIKES} processes: {_named(error.status)}")]
+                    return [UndecodableError(CRASHED, f"it killed {STRIKES} processes: {error.how}")]
             else:
                 return self._answers(room)
 
@@ -206,74 +184,18 @@ class _Decoder:
 
     def close(self) -> None:
         """Ends the process. The memory goes with the last array that lies in it."""
-        if self._owner == os.getpid():  # not in a fork
-            self._stop()
+        if self.is_mine:
+            self._process.stop()
             os.close(self._file)
 
     @property
     def is_mine(self) -> bool:
         """Whether this process made it: a fork writes to the same pages."""
-        return self._owner == os.getpid()
+        return self._process.is_mine
 
     def _ask(self, count: int, at: int) -> None:
-        if self._channel is None:
-            self._start()
-        assert self._channel is not None
-        try:
-            self._channel.sendall(BATCH.pack(count, at))
-        except OSError:
-            raise _DiedError(self._status()) from None
-        self._wait()
-
-    def _wait(self) -> None:
-        assert self._channel is not None
-        try:
-            answered = self._channel.recv(len(READY))
-        except TimeoutError:
-            self._stop()
-            raise StageError(f"decoding pictures took more than {WALL_SECONDS} s; run again") from None
-        except OSError:
-            answered = b""
-        if not answered:
-            raise _DiedError(self._status())
-
-    def _status(self) -> int:
-        assert self._process is not None
-        return self._process.wait()
-
-    def _start(self) -> None:
-        ours, theirs = socket.socketpair()
-        words = [sys.executable, "-m", decoding_process.__name__, str(theirs.fileno()), str(self._file)]
-        with theirs, tempfile.TemporaryFile() as errors:
-            self._process = subprocess.Popen(
-                [*words, *self.plan.words()],
-                pass_fds=(theirs.fileno(), self._file),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=errors,
-                env=_environment(),
-            )
-            theirs.close()
-            ours.settimeout(WALL_SECONDS)
-            self._channel = ours
-            try:
-                self._wait()
-            except _DiedError as error:
-                self._stop()
-                errors.seek(0)
-                said = (errors.read().decode("utf-8", "replace").strip().splitlines() or [""])[-1]
-                raise StageError(
-                    f"the process that decodes pictures could not be started ({_named(error.status)}): {said[:300]}"
-                ) from None
-
-    def _stop(self) -> None:
-        if self._channel is not None:
-            self._channel.close()
-            self._channel = None
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
+        self._process.send(BATCH.pack(count, at))
+        self._process.receive(len(READY))
 
 
 _spare: deque[_Decoder] = deque()
@@ -306,23 +228,3 @@ def _give_back(decoder: _Decoder) -> None:
 def _close() -> None:
     while _spare:
         _spare.pop().close()
-
-
-def _environment() -> dict[str, str]:
-    """This process's, but one thread a library, modules from where this one has them, and a heap that keeps pages."""
-    return {
-        **os.environ,
-        **dict.fromkeys(THREAD_LIMITS, "1"),
-        "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
-        # Pillow took 1.6 times as long where each picture's memory came from the kernel anew.
-        "MALLOC_MMAP_THRESHOLD_": str(_HEAP_BYTES),
-        "MALLOC_TRIM_THRESHOLD_": str(4 * _HEAP_BYTES),
-    }
-
-
-def _named(status: int) -> str:
-    """An exit status in words."""
-    if status < 0:
-        with suppress(ValueError):
-            return signal.Signals(-status).name
-    return f"exit status {status}"
