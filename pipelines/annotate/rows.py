@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.filters.operators import ITEMS, MEDIA_FILE, MEDIA_IMAGE, STATUS, TEXT, Kernel, Operator
+from winnow.filters.operators import ITEMS, MEDIA_FILE, MEDIA_IMAGE, MEDIA_VIDEO, STATUS, TEXT, Kernel, Operator
 from winnow.schemas.errors import StageError
 from winnow.schemas.tombstones import FORGOTTEN
 
@@ -22,7 +22,7 @@ def layer_schema(operator: Operator, config: object) -> pa.Schema:
     The layer of an operator that looks at items has a list for each measure, aligned with the sample's media.
     """
     measures = [field.with_nullable(True) for field in operator.writes(config) if field.name != STATUS.name]
-    if not {MEDIA_IMAGE, MEDIA_FILE}.isdisjoint(operator.reads(config)):
+    if not {MEDIA_IMAGE, MEDIA_FILE, MEDIA_VIDEO}.isdisjoint(operator.reads(config)):
         return pa.schema([STATUS, ITEMS, *(pa.field(field.name, pa.list_(field.type)) for field in measures)])
     return pa.schema([STATUS, *measures])
 

@@ -8,16 +8,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.filters.operators import CAPTIONS, TEXT, Kernel
-from winnow.pipelines.annotate.item_rows import measure_items
+from winnow.filters.operators import CAPTIONS, TEXT, Kernel, Watcher
+from winnow.pipelines.annotate.item_rows import measure_items, watch_items
 from winnow.pipelines.annotate.meeting import Meeting
 from winnow.pipelines.annotate.rows import BatchRows, Excluded, measure
 from winnow.pipelines.binding.captions import chosen_captions
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.media.pictures import Pictures, PictureSource, decoded_bytes
+from winnow.pipelines.media.videos.videos import Videos, VideoSource
 from winnow.pipelines.query.columns import MEDIA
 from winnow.pipelines.query.conditions import selected_rows
-from winnow.pipelines.running.ledger.crashes import CrashedPictures
+from winnow.pipelines.running.ledger.crashes import CrashedPictures, CrashedVideos
 from winnow.pipelines.running.row_layers import RowLayerTask, write_layers
 from winnow.pipelines.running.shard_rows import BATCH_BYTES, Part, read_parts, text_of
 from winnow.pipelines.running.worker import Heartbeats, settle
@@ -36,16 +37,31 @@ class AnnotationContext:
     operators: tuple[BoundOperator, ...]  # in the order in which they run
     pictures: PictureSource | None = None  # None if no operator looks at pictures
     meetings: Mapping[str, Meeting] = field(default_factory=dict)  # by layer; of operators that look across rows
+    videos: VideoSource | None = None  # None if no operator watches videos
 
 
-def annotate_shard(
-    context: AnnotationContext, kernels: Mapping[str, Kernel], task: RowLayerTask, beat: Heartbeats
-) -> None:
+@dataclass
+class LoadedOperators:
+    """What the operators of a pass have loaded, once a process, by layer."""
+
+    kernels: dict[str, Kernel] = field(default_factory=dict)
+    makers: dict[str, Callable[[], Watcher]] = field(default_factory=dict)  # of watchers
+
+    def load(self, bound: BoundOperator) -> None:
+        """Load an operator, unless it has been."""
+        if bound.reads_videos:
+            if bound.layer not in self.makers:
+                self.makers[bound.layer] = bound.load_watchers()
+        elif bound.layer not in self.kernels:
+            self.kernels[bound.layer] = bound.operator.load(bound.config, bound.assets)
+
+
+def annotate_shard(context: AnnotationContext, loaded: LoadedOperators, task: RowLayerTask, beat: Heartbeats) -> None:
     """Compute and commit the layers that a shard lacks.
 
     Args:
         context: The pass.
-        kernels: The loaded kernels of the missing layers, by layer.
+        loaded: What the operators of the missing layers have loaded.
         task: The shard.
         beat: Reports progress.
     """
@@ -54,10 +70,11 @@ def annotate_shard(
     read = (column for bound in pending for column in bound.columns)
     columns = list(dict.fromkeys(column for column in read if column.layer not in own_layers))
     met = {layer: context.meetings[layer].kernel(task.shard) for layer in task.missing if layer in context.meetings}
-    kernels = {**kernels, **met}
+    kernels = {**loaded.kernels, **met}
     texts = sorted({name for bound in pending for name in bound.text} & {column.name for column in columns})
 
     crashed = CrashedPictures(context.store.objects) if context.pictures is not None else None
+    crashed_videos = CrashedVideos(context.store.objects) if context.videos is not None else None
 
     def measured(parts: Iterator[Part]) -> Iterator[dict[str, pa.RecordBatch]]:
         for part in parts:
@@ -66,9 +83,19 @@ def annotate_shard(
             pictures = _pictures(context, pending, task.source, part, crashed)
             found: dict[str, pa.RecordBatch] = {}
             for bound in pending:
-                layer = _measured(bound, kernels[bound.layer], rows, part, pictures)
-                rows.add({f"{bound.layer}.{name}": layer.column(name) for name in layer.schema.names})
-                found[bound.layer] = layer
+                if bound.layer in found:
+                    continue
+                if bound.reads_videos:
+                    assert context.videos is not None
+                    videos = Videos(context.videos, task.source, part.columns[MEDIA.name], crashed_videos)
+                    together = _watched_together(pending, found)
+                    excluded = [_excluded(one, rows, part) for one in together]
+                    layers = watch_items(together, loaded.makers, videos, rows, excluded)
+                else:
+                    layers = {bound.layer: _measured(bound, kernels[bound.layer], rows, part, pictures)}
+                for name, layer in layers.items():
+                    rows.add({f"{name}.{column}": layer.column(column) for column in layer.schema.names})
+                found |= layers
             yield found
 
     schemas = {bound.layer: bound.schema for bound in pending}
@@ -76,14 +103,24 @@ def annotate_shard(
     write_layers(context.store, task, schemas, parts_read, measured, beat)
 
 
-def _measured(
-    bound: BoundOperator, kernel: Kernel, rows: BatchRows, part: Part, pictures: Pictures | None
-) -> pa.RecordBatch:
+def _watched_together(pending: Sequence[BoundOperator], found: Mapping[str, object]) -> list[BoundOperator]:
+    """The operators that can watch videos now: those whose conditions read no layer that is still to be computed."""
+    left = {bound.layer for bound in pending} - found.keys()
+    return [one for one in pending if one.reads_videos and one.layer in left and left.isdisjoint(one.reads)]
+
+
+def _excluded(bound: BoundOperator, rows: BatchRows, part: Part) -> Excluded:
     chosen = None
     if bound.where is not None:
         read = {name: rows[name] for name in columns_read(bound.where)}
         chosen = selected_rows(bound.where, read, rows.count)
-    excluded = Excluded(chosen, part.left_out, part.forgotten)
+    return Excluded(chosen, part.left_out, part.forgotten)
+
+
+def _measured(
+    bound: BoundOperator, kernel: Kernel, rows: BatchRows, part: Part, pictures: Pictures | None
+) -> pa.RecordBatch:
+    excluded = _excluded(bound, rows, part)
     if bound.reads_pictures or bound.reads_files:
         assert pictures is not None
         looked_at = pictures.files() if bound.reads_files else pictures.decoded(bound.operator.side(bound.config))
@@ -142,7 +179,7 @@ class RunAnnotation(beam.DoFn):
 
     def __init__(self, context: AnnotationContext) -> None:
         self._context = context
-        self._kernels: dict[str, Kernel] = {}
+        self._loaded = LoadedOperators()
 
     def setup(self) -> None:
         """Prepare the process."""
@@ -152,11 +189,11 @@ class RunAnnotation(beam.DoFn):
         """Run every operator whose layer the shard lacks."""
         task = RowLayerTask.from_json(element)
         for bound in self._context.operators:
-            if bound.layer in task.missing and bound.layer not in self._kernels:  # models load once per process
-                self._kernels[bound.layer] = bound.operator.load(bound.config, bound.assets)
+            if bound.layer in task.missing:
+                self._loaded.load(bound)
         heart = Heartbeats(self._context.store.objects, task.commit)
         try:
-            annotate_shard(self._context, self._kernels, task, heart)
+            annotate_shard(self._context, self._loaded, task, heart)
         finally:
             heart.stop()
         yield task.shard

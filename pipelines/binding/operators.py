@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
+from winnow.filters.extras import required_package
 from winnow.filters.image.decode.stills import DECODER, DecodeLimits, require_decoders
 from winnow.filters.operators import (
     CAPTIONS,
@@ -16,18 +17,23 @@ from winnow.filters.operators import (
     MAX_KERNEL_BYTES,
     MEDIA_FILE,
     MEDIA_IMAGE,
+    MEDIA_VIDEO,
     TEXT,
     Operator,
     Resource,
+    Watcher,
     find_operator,
     operator_names,
 )
 from winnow.filters.presets import find_preset
+from winnow.filters.video.decode.facts import PASS
+from winnow.filters.video.decode.opening import VideoLimits
+from winnow.filters.video.decode.wanted import Signal
 from winnow.pipelines.annotate.rows import layer_schema
 from winnow.pipelines.assets import asset_digest, asset_path, known_asset, require_file
 from winnow.pipelines.binding.captions import bind_captions
 from winnow.pipelines.binding.duplicates import duplicate_kinds, signature_entries
-from winnow.pipelines.binding.sources import decode_limits
+from winnow.pipelines.binding.sources import decode_limits, video_limits
 from winnow.pipelines.query.columns import MEDIA, Column, column_of, leaves
 from winnow.pipelines.store import layout
 from winnow.schemas.assets import AnyAsset
@@ -78,6 +84,7 @@ class BoundOperator:
     assets: BoundAssets
     max_text_bytes: int
     decoding: DecodeLimits
+    watching: VideoLimits
     columns: tuple[Column, ...]  # everything that it reads from the store
     input_schema: pa.Schema  # of the batches that its kernel gets
     path: str  # its path in the recipe
@@ -99,6 +106,21 @@ class BoundOperator:
         return MEDIA_FILE in self.operator.reads(self.config)
 
     @property
+    def reads_videos(self) -> bool:
+        """Whether it watches videos."""
+        return MEDIA_VIDEO in self.operator.reads(self.config)
+
+    @property
+    def signals(self) -> frozenset[Signal]:
+        """What its watchers see of each video."""
+        return frozenset() if self.operator.watch is None else self.operator.watch.wants(self.config)
+
+    def load_watchers(self) -> Callable[[], Watcher]:
+        """Load what makes its watchers."""
+        assert self.operator.watch is not None
+        return self.operator.watch.load(self.config, self.assets)
+
+    @property
     def reads(self) -> tuple[str, ...]:
         """The layers that it reads, each once."""
         return tuple(dict.fromkeys(column.layer for column in self.columns))
@@ -117,6 +139,7 @@ class BoundOperator:
             ({"depends": list(depends)} if depends else {})
             | ({"decoder": DECODER, **asdict(self.decoding)} if self.reads_pictures else {})
             | ({"max_bytes": self.decoding.max_bytes} if self.reads_files else {})
+            | ({"pass": PASS, **asdict(self.watching)} if self.reads_videos else {})
             | ({"captions": list(self.captions)} if CAPTIONS in self.operator.reads(self.config) else {})
             | {
                 "operator": self.operator.name,
@@ -209,6 +232,10 @@ def check_operators(operators: Sequence[BoundOperator]) -> None:
         try:
             if bound.reads_pictures:
                 require_decoders()
+            if bound.reads_videos:
+                required_package(bound.layer, "av", "video")
+                bound.load_watchers()()
+                continue
             bound.operator.load(bound.config, bound.assets)(pa.RecordBatch.from_pylist([], schema=bound.input_schema))
         except WinnowError as error:
             problems.append(Problem(bound.place, bound.path, str(error)))
@@ -288,7 +315,7 @@ def _bind(
             names += recipe.text
         elif name == CAPTIONS:
             names += recipe.captions
-        elif name in (MEDIA_IMAGE, MEDIA_FILE):
+        elif name in (MEDIA_IMAGE, MEDIA_FILE, MEDIA_VIDEO):
             names.append(MEDIA.name)
         elif name in known:
             names.append(name)
@@ -313,16 +340,24 @@ def _bind(
         assets=bind_assets(recipe, partial(operator.assets, config), operator.declares, entry.place, where),
         max_text_bytes=min(recipe.limits.max_text_bytes, MAX_KERNEL_BYTES // operator.memory),
         decoding=decode_limits(recipe),
+        watching=video_limits(recipe),
         columns=tuple(column for column in columns if column is not None),
-        input_schema=_ITEMS.get(operator.reads(config))
-        or pa.schema([(name, _type(name, known)) for name in operator.reads(config)]),
+        input_schema=_input_schema(operator.reads(config), known),
         path=where,
         place=entry.place,
     )
 
 
 _COMPUTED: Mapping[str, pa.DataType] = {TEXT: pa.large_string(), CAPTIONS: SAMPLES.field("captions").type}
-_ITEMS: Mapping[tuple[str, ...], pa.Schema] = {(MEDIA_IMAGE,): IMAGES, (MEDIA_FILE,): FILES}
+_ITEMS: Mapping[tuple[str, ...], pa.Schema] = {
+    (MEDIA_IMAGE,): IMAGES,
+    (MEDIA_FILE,): FILES,
+    (MEDIA_VIDEO,): pa.schema([]),  # watchers see signals
+}
+
+
+def _input_schema(reads: tuple[str, ...], known: Mapping[str, ColumnInfo]) -> pa.Schema:
+    return _ITEMS[reads] if reads in _ITEMS else pa.schema([(name, _type(name, known)) for name in reads])
 
 
 def _type(name: str, known: Mapping[str, ColumnInfo]) -> pa.DataType:

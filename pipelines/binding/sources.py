@@ -7,6 +7,7 @@ from pathlib import Path
 
 from winnow.filters.extractors import find_extractor
 from winnow.filters.image.decode.stills import DecodeLimits, require_decoders
+from winnow.filters.video.decode.opening import VideoLimits
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext, IngestSource
 from winnow.pipelines.ingest.records import ReadLimits
 from winnow.pipelines.ingest.rows import SourceRows
@@ -87,6 +88,17 @@ def decode_limits(recipe: Recipe) -> DecodeLimits:
         max_scans=limits.max_image_scans,
         max_exif_bytes=limits.max_exif_bytes,
         max_icc_bytes=limits.max_icc_bytes,
+    )
+
+
+def video_limits(recipe: Recipe) -> VideoLimits:
+    """Return what watching a video may cost."""
+    limits = recipe.limits
+    return VideoLimits(
+        max_streams=limits.max_video_streams,
+        max_packets=limits.max_video_packets,
+        max_frames=limits.max_video_frames,
+        max_pixels=limits.max_video_pixels,
     )
 
 

@@ -9,9 +9,9 @@ from winnow.filters.image.decode.frames import image_frames
 from winnow.filters.image.decode.headers import image_size
 from winnow.filters.image.decode.orientation import orientation_of
 from winnow.pipelines.ingest.files import read_range
+from winnow.pipelines.media.file_bytes import FileBytes
 
 _COPY_BYTES = 1 << 20
-_WINDOW = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +43,7 @@ def probe_file(stream: BinaryIO, size: int, mime: str, start: int = 0) -> Probe:
     while piece := read_range(stream, start + at, min(_COPY_BYTES, size - at)):
         state.update(piece)
         at += len(piece)
-    return _probe(_FileBytes(stream, at, start), state.hexdigest(), mime)
-
-
-class _FileBytes:
-    """Bytes in an open file, read a window at a time: what is asked for are a few at once, near each other."""
-
-    def __init__(self, stream: BinaryIO, size: int, start: int) -> None:
-        self._stream, self._start = stream, start
-        self._held, self._held_at = b"", 0
-        self.size = size
-
-    def at(self, offset: int, count: int) -> bytes:
-        """Some of them."""
-        begin = offset - self._held_at
-        if begin < 0 or begin + count > len(self._held):
-            window = min(max(count, _WINDOW), max(self.size - offset, 0))
-            self._held = read_range(self._stream, self._start + offset, window) if window else b""
-            self._held_at, begin = offset, 0
-        return self._held[begin : begin + count]
+    return _probe(FileBytes(stream, at, start), state.hexdigest(), mime)
 
 
 def _probe(content: Bytes, sha256: str, mime: str) -> Probe:

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from winnow.filters.image.decode.containers import Bytes, HeldBytes
 from winnow.pipelines.binding.sources import bind_source, read_limits
 from winnow.pipelines.ingest.archives.tar import TAR
 from winnow.pipelines.ingest.files import FILE, FilesReader, read_range
@@ -20,6 +21,7 @@ from winnow.pipelines.ingest.planning.formats import container_reader
 from winnow.pipelines.ingest.records import FilePart, Reader, ReadLimits, Record
 from winnow.pipelines.ingest.tables.cells import Cells, open_cells
 from winnow.pipelines.ingest.tables.media_values import CELLS
+from winnow.pipelines.media.file_bytes import FileBytes
 from winnow.schemas.errors import SourceError
 from winnow.schemas.recipe import Recipe
 
@@ -109,6 +111,22 @@ class MediaFinder:
         if medium["sha256"] not in (None, digest):
             return Unavailable(path, FILE_CHANGED)
         return {"mime": medium["mime"], "sha256": digest, "bytes": body}
+
+    def open(self, medium: Mapping[str, Any]) -> Bytes | Unavailable:
+        """A medium of any size, of which ranges are read until another one is asked for.
+
+        One that lies plain in its file is known by the file's etag alone: its hash would take all its bytes.
+        """
+        reference = medium["ref"]
+        if not lies_plain(reference):
+            found = self.find(medium)
+            return found if isinstance(found, Unavailable) else HeldBytes(found["bytes"])
+        if (gone := self._unchanged(reference)) is not None:
+            return gone
+        if reference["offset"] + reference["length"] > self._size:
+            return Unavailable(reference["path"], FILE_CHANGED)
+        assert self._stream is not None
+        return FileBytes(self._stream, reference["length"], reference["offset"])
 
     def copy_to(self, medium: Mapping[str, Any], out: BinaryIO) -> Unavailable | None:
         """Copies a medium that lies plain in its file, of any size, in little memory.

@@ -7,13 +7,16 @@ reason, the task fails and is retried.
 
 import os
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from winnow.filters.image.decode.containers import Bytes
 from winnow.pipelines.media.references import MediaFinder, MediaSources, Unavailable
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.errors import StageError
 
 __all__ = ["RequiredMedia"]
+
+_T = TypeVar("_T")
 
 _NOT_THERE: Final = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
 """Permanent failures; any other error may pass."""
@@ -32,10 +35,16 @@ class RequiredMedia(MediaFinder):
 
     def find(self, medium: Mapping[str, Any]) -> dict[str, Any] | Unavailable:
         """A medium, or why it is permanently unavailable."""
-        found = super().find(medium)
+        return self._permanent(super().find(medium))
+
+    def open(self, medium: Mapping[str, Any]) -> Bytes | Unavailable:
+        """A medium of any size, or why it is permanently unavailable."""
+        return self._permanent(super().open(medium))
+
+    def _permanent(self, found: _T | Unavailable) -> _T | Unavailable:
         if isinstance(found, Unavailable) and self.file_is_missing:
             if self._failure is not None and not isinstance(self._failure, _NOT_THERE):
-                raise self._out_of_reach(found.file, self._failure)
+                raise self.out_of_reach(found.file, self._failure)
             self._require_root()
         return found
 
@@ -48,9 +57,10 @@ class RequiredMedia(MediaFinder):
         try:
             return super()._body(path, reference)
         except OSError as error:
-            raise self._out_of_reach(path, error) from error
+            raise self.out_of_reach(path, error) from error
 
-    def _out_of_reach(self, path: str, error: OSError) -> StageError:
+    def out_of_reach(self, path: str, error: OSError) -> StageError:
+        """What to raise where reading a medium fails, perhaps temporarily."""
         return StageError(
             f"source {self._name}: cannot read media again from {path} under {self._root}: "
             f"{error.strerror or error}; restore it and run again, or exclude its samples with 'where', or forget "

@@ -1,6 +1,7 @@
 """Runs the stages that write a store: remaining tasks run on the engine, and the results become the next generation."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from rich.console import Console
@@ -35,7 +36,8 @@ from winnow.pipelines.ingest.reread import ExtractionTask
 from winnow.pipelines.ingest.transforms import RunExtraction, RunIngest, ingest_element
 from winnow.pipelines.media.pictures import PictureSource
 from winnow.pipelines.media.references import media_sources
-from winnow.pipelines.running.ledger.crashes import CRASHED_PICTURES, CrashedPictures
+from winnow.pipelines.media.videos.videos import VideoSource
+from winnow.pipelines.running.ledger.crashes import CRASHED_PICTURES, CRASHED_VIDEOS, CrashedPictures, CrashedVideos
 from winnow.pipelines.running.row_layers import load_layers, pending_shards
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.command_lease import one_command, writing
@@ -215,17 +217,21 @@ def _lines(tasks: Iterable[ExtractionTask]) -> Iterator[tuple[str, bytes]]:
 
 def measure(run: StageRun, recipe: BoundRecipe, state: StoreState, operators: Sequence[BoundOperator]) -> None:
     """Update the layers of these operators for the shards of the state, and add them to the state."""
-    decoded = [_measure(run, recipe, state, one_pass) for one_pass in passes_of(operators)]
-    if any(decoded) and (crashed := len(CrashedPictures(run.store.objects))):
-        where = f"{run.store.root}/{CRASHED_PICTURES}"
-        said = f"note    pictures that crashed the decoder: {grouped(crashed)}; their items are `crashed`, "
-        run.console.print(f"{said}their hashes in {where}", markup=False, soft_wrap=True)
+    measured = [_measure(run, recipe, state, one_pass) for one_pass in passes_of(operators)]
+    noted = (
+        ("pictures that crashed the decoder", CrashedPictures, CRASHED_PICTURES, any(one.pictures for one in measured)),
+        ("videos that crashed the decoder", CrashedVideos, CRASHED_VIDEOS, any(one.videos for one in measured)),
+    )
+    for what, kind, folder, looked in noted:
+        if looked and (crashed := len(kind(run.store.objects))):
+            said = f"note    {what}: {grouped(crashed)}; their items are `crashed`, their hashes in "
+            run.console.print(f"{said}{run.store.root}/{folder}", markup=False, soft_wrap=True)
 
 
-def _measure(run: StageRun, recipe: BoundRecipe, state: StoreState, one_pass: Pass) -> bool:
-    """The same for one pass; returns whether it looked at pictures."""
+def _measure(run: StageRun, recipe: BoundRecipe, state: StoreState, one_pass: Pass) -> AnnotationContext:
+    """The same for one pass; returns what it looked at."""
     pending = pending_shards(state, one_pass.operators)
-    pictures = _pictures(recipe, one_pass) if pending else None
+    context = _context(run.store, recipe, one_pass) if pending else AnnotationContext(run.store, one_pass.operators)
     ran = CompletedTasks()
     if pending:
         missing = {layer for lacking in pending.lacking for layer in lacking}
@@ -234,19 +240,27 @@ def _measure(run: StageRun, recipe: BoundRecipe, state: StoreState, one_pass: Pa
             ran = run.tasks(
                 f"annotate.{one_pass.resource}",
                 pending.lines,
-                RunAnnotation(AnnotationContext(run.store, one_pass.operators, pictures, meetings)),
+                RunAnnotation(replace(context, meetings=meetings)),
                 state.held.begin(pending.missing),
                 state.held,
             )
     if uncommitted := load_layers(state, one_pass.operators):
         raise StageError(f"annotate: shards ended without a commit of {', '.join(uncommitted)}; run again")
     record_pass(run, state, one_pass, pending, ran)
-    return pictures is not None
+    return context
 
 
-def _pictures(recipe: BoundRecipe, one_pass: Pass) -> PictureSource | None:
-    reading = [bound for bound in one_pass.operators if bound.reads_pictures or bound.reads_files]
-    return PictureSource(media_sources(recipe.config), reading[0].decoding) if reading else None
+def _context(store: Store, recipe: BoundRecipe, one_pass: Pass) -> AnnotationContext:
+    """A pass, and where its pictures and videos are read."""
+    pictures = [bound for bound in one_pass.operators if bound.reads_pictures or bound.reads_files]
+    videos = [bound for bound in one_pass.operators if bound.reads_videos]
+    media = media_sources(recipe.config) if pictures or videos else None
+    return AnnotationContext(
+        store,
+        one_pass.operators,
+        pictures=PictureSource(media, pictures[0].decoding) if media and pictures else None,
+        videos=VideoSource(media, videos[0].watching) if media and videos else None,
+    )
 
 
 def current_state(recipe: BoundRecipe, store: Store) -> StoreState:

@@ -322,6 +322,10 @@ class Limits:
     max_image_pixels: Annotated[int, Between(1, 1 << 30)] = 100_000_000
     max_image_frames: Annotated[int, Between(1, 1 << 30)] = 10_000
     max_image_scans: Annotated[int, Between(1, 1 << 20)] = 100
+    max_video_pixels: Annotated[int, Between(1, 1 << 30)] = 8192 * 4352
+    max_video_frames: Annotated[int, Between(1, 1 << 40)] = 2_000_000
+    max_video_packets: Annotated[int, Between(1, 1 << 40)] = 8_000_000
+    max_video_streams: Annotated[int, Between(1, 1000)] = 64
     max_exif_bytes: Annotated[int, Between(1, 1 << 30)] = 1 << 20
     max_icc_bytes: Annotated[int, Between(1, 1 << 30)] = 4 << 20
 

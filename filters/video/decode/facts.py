@@ -6,8 +6,12 @@ the duration is that of the packets, the size that of the first decoded frame.
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Final
 
-__all__ = ["SoundFacts", "VideoFacts"]
+__all__ = ["PASS", "SoundFacts", "VideoFacts"]
+
+PASS: Final = 1
+"""Which version of the pass: it goes up when the facts or signals of any video change."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,9 +49,11 @@ REASONS: Final = (
 DEMUXERS: Final = {
     "video/mp4": "mov",
     "video/quicktime": "mov",
+    "video/x-m4v": "mov",
     "video/3gpp": "mov",
+    "video/3gpp2": "mov",
     "video/webm": "matroska",
-    "video/x-matroska": "matroska",
+    "video/matroska": "matroska",
     "video/x-msvideo": "avi",
     "video/mpeg": "mpeg",
     "video/mp2t": "mpegts",

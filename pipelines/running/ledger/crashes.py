@@ -1,4 +1,5 @@
-"""Remembers the pictures that kill whatever decodes them, so that a rerun gives them the same status (law 9).
+"""Remembers the pictures and videos that kill whatever decodes them, so that a rerun gives them the same
+status (law 9).
 
 They are known by the hash of their bytes and the version of the decoder: the same file is condemned once, wherever it
 is, and is tried again by another decoder.
@@ -8,44 +9,64 @@ from dataclasses import dataclass
 from typing import Final
 
 from winnow.filters.image.decode.stills import DECODER
+from winnow.filters.video.decode.facts import PASS
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.integrity.sealed import put_record_if_absent
 
-__all__ = ["CRASHED_PICTURES", "CrashedPicture", "CrashedPictures"]
+__all__ = ["CRASHED_PICTURES", "CRASHED_VIDEOS", "CrashedMedia", "CrashedMedium", "CrashedPictures", "CrashedVideos"]
 
 CRASHED_PICTURES: Final = f"{layout.POISON}@pictures/{DECODER}/"  # no source has this name
+CRASHED_VIDEOS: Final = f"{layout.POISON}@videos/{PASS}/"
 
 
 @dataclass(frozen=True, slots=True)
-class CrashedPicture:
-    """A picture that no process has survived."""
+class CrashedMedium:
+    """A picture or video that no process has survived."""
 
     sha256: str
     decoder: int
     detail: str
 
 
-class CrashedPictures:
-    """Those of a store, as they are when this is made, and those added since."""
+class CrashedMedia:
+    """Those of a store, as they are when this is made, and those added since.
 
-    def __init__(self, objects: ObjectStore) -> None:
-        self._objects = objects
-        self._known = {
-            info.path.removeprefix(CRASHED_PICTURES).removesuffix(".json") for info in objects.list(CRASHED_PICTURES)
-        }
+    Args:
+        objects: The store.
+        folder: Where it remembers them.
+        decoder: The version of what decodes them.
+    """
 
-    def __contains__(self, sha256: str) -> bool:
+    def __init__(self, objects: ObjectStore, folder: str, decoder: int) -> None:
+        self._objects, self._folder, self._decoder = objects, folder, decoder
+        self._known = {info.path.removeprefix(folder).removesuffix(".json") for info in objects.list(folder)}
+
+    def __contains__(self, sha256: str | None) -> bool:
         return sha256 in self._known
 
     def __len__(self) -> int:
         return len(self._known)
 
     def add(self, sha256: str, detail: str) -> None:
-        """Records a picture; it may be recorded already."""
+        """Records one; it may be recorded already."""
         self._known.add(sha256)
         put_record_if_absent(
             self._objects,
-            f"{CRASHED_PICTURES}{sha256}.json",
-            CrashedPicture(sha256, DECODER, " ".join(detail.split())[:200]),
+            f"{self._folder}{sha256}.json",
+            CrashedMedium(sha256, self._decoder, " ".join(detail.split())[:200]),
         )
+
+
+class CrashedPictures(CrashedMedia):
+    """The pictures among them."""
+
+    def __init__(self, objects: ObjectStore) -> None:
+        super().__init__(objects, CRASHED_PICTURES, DECODER)
+
+
+class CrashedVideos(CrashedMedia):
+    """The videos among them."""
+
+    def __init__(self, objects: ObjectStore) -> None:
+        super().__init__(objects, CRASHED_VIDEOS, PASS)

@@ -1,0 +1,165 @@
+"""Counts the packets of a video while a pass goes over them: the exact times of its frames, whatever headers say.
+
+A packet without a time of its own is shown when the one before it in the file ends. Frames that an edit list hides and
+those that a codec never shows count for nothing. The last frame ends after its own duration, or after that of the frame
+before it where the file gives none.
+"""
+
+from array import array
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import numpy as np
+
+from winnow.filters.image.decode.stills import DAMAGED
+from winnow.filters.video.decode.facts import SoundFacts, VideoFacts
+from winnow.filters.video.decode.opening import OpenVideo, UnwatchableError
+
+if TYPE_CHECKING:
+    from av import Packet
+    from av.video.frame import VideoFrame
+
+__all__ = ["Counting", "orientation_of"]
+
+_MOST_TICKS: Final = 1 << 61
+_HALF: Final = 1 << 15  # of a matrix's numbers, which have 16 binary places
+_ORIENTATIONS: Final = {
+    (1, 0, 0, 1): 1,
+    (-1, 0, 0, 1): 2,
+    (-1, 0, 0, -1): 3,
+    (1, 0, 0, -1): 4,
+    (0, 1, 1, 0): 5,
+    (0, 1, -1, 0): 6,
+    (0, -1, -1, 0): 7,
+    (0, -1, 1, 0): 8,
+}
+"""EXIF's numbers of the ways in which a display matrix turns and mirrors a picture."""
+
+
+class Counting:
+    """A fold over the packets of a video.
+
+    Args:
+        video: The video.
+    """
+
+    def __init__(self, video: OpenVideo) -> None:
+        self._video = video
+        self._times = array("q")  # of shown packets, in the order of the file
+        self._keys = array("q")  # the times of those that need no other
+        self._next = 0  # when the packet before ends
+        self._last: tuple[int, int] = (-_MOST_TICKS, 0)  # the latest time, and the duration that goes with it
+        self._bytes = self._untimed = self._corrupt = 0
+        self._hides_frames = video.pictures.codec_context.codec.canonical_name == "vp8"
+        self._sound_start: int | None = None
+        self._sound_end = 0
+
+    def add(self, packet: "Packet[Any]") -> None:
+        """The next packet of the file, of any stream; not those of zero bytes that end streams."""
+        if packet.stream_index == self._video.pictures.index:
+            self._add_picture(packet)
+        elif self._video.sound is not None and packet.stream_index == self._video.sound.index:
+            self._add_sound(packet)
+
+    def _add_picture(self, packet: "Packet[Any]") -> None:
+        self._bytes += packet.size
+        self._corrupt += packet.is_corrupt
+        if packet.is_discard or (self._hides_frames and not memoryview(packet)[0] & 0x10):
+            return
+        time = packet.pts if packet.pts is not None else packet.dts
+        if time is None:
+            self._untimed += 1
+            time = self._next
+        if abs(time) > _MOST_TICKS:
+            raise UnwatchableError(DAMAGED, f"a frame at tick {time}")
+        duration = min(max(packet.duration or 0, 0), _MOST_TICKS)
+        self._next = time + (duration or self._tick_guess())
+        self._times.append(time)
+        if packet.is_keyframe:
+            self._keys.append(time)
+        self._last = max(self._last, (time, duration))
+
+    def _tick_guess(self) -> int:
+        """The ticks of a frame, by the rate that the stream declares: only where neither time nor duration is given."""
+        stream = self._video.pictures
+        rate, tick = stream.average_rate or stream.base_rate, stream.time_base
+        return max(1, round(1 / (rate * tick))) if rate and tick else 1
+
+    def _add_sound(self, packet: "Packet[Any]") -> None:
+        time = packet.pts if packet.pts is not None else packet.dts
+        if time is None:
+            time = self._sound_end
+        if self._sound_start is None:
+            self._sound_start = time
+        self._sound_start = min(self._sound_start, time)
+        self._sound_end = max(self._sound_end, time + max(packet.duration or 0, 0))
+
+    def facts(self, first: "VideoFrame") -> VideoFacts:
+        """All that is known when the last packet has been added.
+
+        Args:
+            first: The first decoded frame.
+        """
+        container, stream = self._video.container, self._video.pictures
+        if not self._times:
+            raise UnwatchableError(DAMAGED, "no frame is shown")
+        times, keys = np.sort(np.asarray(self._times)), np.sort(np.asarray(self._keys))
+        apart = np.diff(times)
+        start, (last, duration) = int(times[0]), self._last
+        end = last + (duration or (int(apart[-1]) if len(apart) else self._tick_guess()))
+        gops = np.diff(np.append(keys, end)) if len(keys) else np.array([end - start])
+        tick = stream.time_base or Fraction(1)
+        declared = container.duration
+        return VideoFacts(
+            container=container.format.name.partition(",")[0],
+            streams=len(container.streams),
+            codec=stream.codec_context.codec.canonical_name,
+            profile=stream.profile or "",
+            pixel_format=first.format.name,
+            width=first.width,
+            height=first.height,
+            pixel_aspect=stream.sample_aspect_ratio or Fraction(1),
+            orientation=orientation_of(first),
+            time_base=tick,
+            start=start,
+            duration=end - start,
+            frames=len(times),
+            keyframes=len(keys),
+            shortest_frame=int(apart.min()) if len(apart) else end - start,
+            longest_frame=max(int(apart.max()), end - last) if len(apart) else end - start,
+            longest_gop=int(gops.max()),
+            untimed=self._untimed,
+            corrupt=self._corrupt,
+            bytes=self._bytes,
+            declared_seconds=None if declared is None else declared / 1_000_000,
+            audio_streams=len(container.streams.audio),
+            subtitle_streams=len(container.streams.subtitles),
+            sound=self._sound(start * tick),
+        )
+
+    def _sound(self, start: Fraction) -> SoundFacts | None:
+        stream = self._video.sound
+        if stream is None or self._sound_start is None:
+            return None
+        tick, context = stream.time_base or Fraction(1), stream.codec_context
+        return SoundFacts(
+            codec=context.codec.canonical_name,
+            channels=context.channels,
+            rate=context.sample_rate,
+            seconds=float((self._sound_end - self._sound_start) * tick),
+            starts_after=float(self._sound_start * tick - start),
+        )
+
+
+def orientation_of(frame: "VideoFrame") -> int:
+    """How the display matrix of a frame turns it, as EXIF numbers it; 1 without one."""
+    matrix = frame.side_data.get("DISPLAYMATRIX")
+    if matrix is None:
+        return 1
+    a, b, _, c, d = (_sign(one) for one in np.frombuffer(cast(bytes, matrix), "<i4")[:5].tolist())
+    return _ORIENTATIONS.get((a, b, c, d), 1)
+
+
+def _sign(number: int) -> int:
+    """-1, 0 or 1 of a fixed-point number; small ones, of rounded angles, are 0."""
+    return 0 if abs(number) < _HALF else -1 if number < 0 else 1

@@ -1,0 +1,118 @@
+"""What a video's container and packets say of it: codecs, exact duration, rate of frames, sound.
+
+Everything is counted in the file; what its header declares is kept beside it (`declared_seconds`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from winnow.filters.operators import MEDIA_VIDEO, Assets, Operator, Watch, Watcher
+from winnow.filters.video.decode.facts import VideoFacts
+from winnow.filters.video.decode.opening import REASONS
+from winnow.filters.video.decode.wanted import Signal
+
+WRITES = pa.schema(
+    [
+        pa.field("container", pa.string()),
+        pa.field("codec", pa.string()),
+        pa.field("profile", pa.string()),
+        pa.field("pixel_format", pa.string()),
+        pa.field("width", pa.int32()),  # of the first frame, as stored
+        pa.field("height", pa.int32()),
+        pa.field("orientation", pa.int32()),  # as EXIF numbers it, 1 to 8
+        pa.field("pixel_aspect", pa.float64()),
+        pa.field("seconds", pa.float64()),
+        pa.field("declared_seconds", pa.float64()),
+        pa.field("start_ticks", pa.int64()),
+        pa.field("duration_ticks", pa.int64()),
+        pa.field("ticks_numerator", pa.int64()),  # a tick takes numerator / denominator seconds
+        pa.field("ticks_denominator", pa.int64()),
+        pa.field("frames", pa.int64()),
+        pa.field("keyframes", pa.int64()),
+        pa.field("frames_per_second", pa.float64()),
+        pa.field("variable_rate", pa.bool_()),
+        pa.field("longest_frame", pa.float64()),  # in seconds, as all below
+        pa.field("longest_gop", pa.float64()),
+        pa.field("bits_per_second", pa.float64()),  # of the video stream
+        pa.field("untimed_packets", pa.int64()),
+        pa.field("corrupt_packets", pa.int64()),
+        pa.field("streams", pa.int32()),
+        pa.field("audio_streams", pa.int32()),
+        pa.field("subtitle_streams", pa.int32()),
+        pa.field("audio_codec", pa.string()),  # of the sound; null without any, as all below
+        pa.field("audio_channels", pa.int32()),
+        pa.field("audio_rate", pa.int32()),
+        pa.field("audio_seconds", pa.float64()),
+        pa.field("audio_starts_after", pa.float64()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsConfig:
+    """It has no settings."""
+
+
+class StreamsWatcher:
+    """Needs no signals: the facts are counted in any case."""
+
+    def see(self, signal: Signal, batch: pa.RecordBatch) -> None:
+        """Sees nothing."""
+
+    def end(self, facts: VideoFacts) -> pa.RecordBatch:
+        """The facts, as a row."""
+        tick, sound = facts.time_base, facts.sound
+        row = {
+            "container": facts.container,
+            "codec": facts.codec,
+            "profile": facts.profile or None,
+            "pixel_format": facts.pixel_format,
+            "width": facts.width,
+            "height": facts.height,
+            "orientation": facts.orientation,
+            "pixel_aspect": float(facts.pixel_aspect),
+            "seconds": facts.seconds,
+            "declared_seconds": facts.declared_seconds,
+            "start_ticks": facts.start,
+            "duration_ticks": facts.duration,
+            "ticks_numerator": tick.numerator,
+            "ticks_denominator": tick.denominator,
+            "frames": facts.frames,
+            "keyframes": facts.keyframes,
+            "frames_per_second": facts.frames_per_second if facts.duration > 0 else None,
+            "variable_rate": facts.is_variable,
+            "longest_frame": float(facts.longest_frame * tick),
+            "longest_gop": float(facts.longest_gop * tick),
+            "bits_per_second": 8 * facts.bytes / facts.seconds if facts.duration > 0 else None,
+            "untimed_packets": facts.untimed,
+            "corrupt_packets": facts.corrupt,
+            "streams": facts.streams,
+            "audio_streams": facts.audio_streams,
+            "subtitle_streams": facts.subtitle_streams,
+            "audio_codec": None if sound is None else sound.codec,
+            "audio_channels": None if sound is None else sound.channels,
+            "audio_rate": None if sound is None else sound.rate,
+            "audio_seconds": None if sound is None else sound.seconds,
+            "audio_starts_after": None if sound is None else sound.starts_after,
+        }
+        return pa.RecordBatch.from_pylist([row], schema=WRITES)
+
+
+def load(_config: StreamsConfig, _assets: Assets) -> Callable[[], Watcher]:
+    """Makes the watchers."""
+    return StreamsWatcher
+
+
+OPERATOR = Operator(
+    name="video.streams",
+    version=1,
+    summary="container, codecs, exact duration, rate of frames, keyframes and sound of a video",
+    config=StreamsConfig,
+    reads=lambda _: (MEDIA_VIDEO,),
+    writes=lambda _: WRITES,
+    watch=Watch(wants=lambda _: frozenset(), load=load),
+    needs=(),
+    reasons=REASONS,
+)

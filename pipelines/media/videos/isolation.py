@@ -1,0 +1,146 @@
+"""Watches videos in a process of its own (`watching_process.py`), whose death costs one video.
+
+A video that kills this process three times is `crashed`. As the process decodes, its signals are given to whoever
+watches; after a death everything begins again, with watchers that have seen nothing.
+"""
+
+import atexit
+import os
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+import msgspec
+import pyarrow as pa
+
+from winnow.filters.image.decode.containers import Bytes
+from winnow.filters.video.decode.facts import VideoFacts
+from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
+from winnow.filters.video.decode.wanted import Signal
+from winnow.pipelines.media.child_process import STRIKES, ChildProcess, DiedError
+from winnow.pipelines.media.isolation import CRASHED
+from winnow.pipelines.media.videos import messages, watching_process
+from winnow.pipelines.media.videos.messages import HEAD, LENGTH, MOST_BYTES, VideoTask
+from winnow.schemas.errors import StageError
+
+__all__ = ["See", "probe_isolated", "watch_isolated"]
+
+See: TypeAlias = Callable[[Signal, pa.RecordBatch], None]
+"""Takes the next batch of a signal."""
+
+_SPARES: Final = 2  # processes kept while nobody uses them
+_MOST_READ: Final = 16 << 20  # bytes of one range
+
+
+def watch_isolated(
+    content: Bytes, mime: str, signals: Sequence[Signal], limits: VideoLimits, begin: Callable[[], See]
+) -> VideoFacts:
+    """Goes over a video once, with FFmpeg's death as the worst.
+
+    Args:
+        content: The video's bytes, of which ranges are read.
+        mime: Its sniffed type.
+        signals: What is wanted of it, each once.
+        limits: What it may cost.
+        begin: Called before its first signal, and again if everything begins again.
+
+    Raises:
+        UnwatchableError: It cannot be watched, for one of the reasons of `opening.py` or because it is `CRASHED`.
+        StageError: The process cannot be started, or was stopped.
+        OSError: The file cannot be read.
+    """
+    task = VideoTask(content.size, mime, tuple(signals))
+    for strike in range(STRIKES):
+        process = _lent(limits)
+        try:
+            found = process.watch(content, task, begin())
+        except DiedError as error:
+            if strike + 1 == STRIKES:
+                raise UnwatchableError(CRASHED, f"it killed {STRIKES} processes: {error.how}") from None
+        except UnwatchableError:
+            _give_back(process)
+            raise
+        except BaseException:  # half of a message may be on its way
+            process.stop()
+            raise
+        else:
+            _give_back(process)
+            return found
+    raise AssertionError("unreachable")
+
+
+def probe_isolated(content: Bytes, mime: str, limits: VideoLimits) -> VideoFacts:
+    """The facts of a video, from its packets and its first frame; raises as `watch_isolated` does."""
+    return watch_isolated(content, mime, (), limits, lambda: _ignore)
+
+
+def _ignore(_signal: Signal, _batch: pa.RecordBatch) -> None:
+    """Nothing was asked for."""
+
+
+class _VideoProcess:
+    """The process that watches."""
+
+    def __init__(self, limits: VideoLimits) -> None:
+        self.limits = limits
+        words = [msgspec.json.encode(limits).decode()]
+        self._process = ChildProcess(watching_process.__name__, words, (), "watches videos")
+
+    @property
+    def is_mine(self) -> bool:
+        return self._process.is_mine
+
+    def stop(self) -> None:
+        self._process.stop()
+
+    def watch(self, video: Bytes, task: VideoTask, see: See) -> VideoFacts:
+        raw = task.to_json()
+        self._process.send(LENGTH.pack(len(raw)), raw)
+        while True:
+            what, first, second = HEAD.unpack(self._process.receive(HEAD.size))
+            if what == messages.READ:
+                content = video.at(first, min(second, _MOST_READ))
+                self._process.send(LENGTH.pack(len(content)), content)
+                continue
+            if not 0 <= second <= MOST_BYTES:
+                raise StageError(f"the process that watches videos sent a message of {second:,} bytes")
+            content = self._process.receive(second)
+            if what == messages.SIGNAL:
+                signal = task.signals[first]
+                see(signal, messages.read_batch(content, signal))
+            elif what == messages.FACTS:
+                return messages.read_facts(content)
+            elif what == messages.REFUSED:
+                reason, _, detail = content.decode("utf-8", "replace").partition("\n")
+                raise UnwatchableError(reason, detail)
+            else:
+                raise StageError(f"watching a video failed: {content.decode('utf-8', 'replace')}")
+
+
+_spare: deque[_VideoProcess] = deque()
+os.register_at_fork(after_in_child=_spare.clear)
+
+
+def _lent(limits: VideoLimits) -> _VideoProcess:
+    """A process that nobody uses."""
+    for _ in range(len(_spare)):
+        try:
+            found = _spare.pop()
+        except IndexError:  # another thread took it
+            break
+        if found.limits == limits and found.is_mine:
+            return found
+        _spare.appendleft(found)
+    return _VideoProcess(limits)
+
+
+def _give_back(process: _VideoProcess) -> None:
+    _spare.append(process)
+    while len(_spare) > _SPARES:
+        _spare.popleft().stop()
+
+
+@atexit.register
+def _close() -> None:
+    while _spare:
+        _spare.pop().stop()

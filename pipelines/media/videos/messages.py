@@ -1,0 +1,93 @@
+"""What the process that watches videos and the one that asks it say to each other, over a socket.
+
+The asking process sends a task, and then the ranges of the file that the other reads: the file itself may be a member
+of a tar, or in a bucket. The other sends signals as they come, and at the end the facts, or why there are none. Neither
+side trusts a length: each has a limit.
+"""
+
+import struct
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+
+from winnow.filters.video.decode.facts import VideoFacts
+from winnow.filters.video.decode.opening import VideoLimits
+from winnow.filters.video.decode.signals import SCHEMAS
+from winnow.filters.video.decode.wanted import Signal
+from winnow.schemas.typed_json import read_json
+
+__all__ = [
+    "FACTS",
+    "FAILED",
+    "HEAD",
+    "LENGTH",
+    "MOST_BYTES",
+    "READ",
+    "REFUSED",
+    "SIGNAL",
+    "VideoTask",
+    "read_batch",
+    "read_facts",
+    "read_limits",
+    "write_facts",
+]
+
+HEAD: Final = struct.Struct("<cqq")
+"""Each message of the watching process: what it is, and two numbers."""
+
+LENGTH: Final = struct.Struct("<q")
+"""What stands before each message of the asking process."""
+
+READ: Final = b"R"  # wants a range: where it begins, and its length
+SIGNAL: Final = b"S"  # the number of the signal, and the length of the batch that follows
+FACTS: Final = b"F"  # the length of what follows stands in the second number, as for all below
+REFUSED: Final = b"U"  # the reason and the detail, on two lines
+FAILED: Final = b"E"  # what went wrong there: a defect of ours
+
+MOST_BYTES: Final = 1 << 30  # of a message
+
+
+@dataclass(frozen=True, slots=True)
+class VideoTask:
+    """One video, and what is wanted of it."""
+
+    size: int  # in bytes
+    mime: str
+    signals: tuple[Signal, ...]
+
+    def to_json(self) -> bytes:
+        """As it is sent."""
+        return msgspec.json.encode(asdict(self))
+
+    @classmethod
+    def from_json(cls, raw: bytes) -> "VideoTask":
+        """As it is received."""
+        return read_json(cls, raw)
+
+
+def read_limits(raw: str) -> VideoLimits:
+    """The limits, as `msgspec.json.encode` wrote them."""
+    return read_json(VideoLimits, raw.encode())
+
+
+def write_facts(facts: VideoFacts) -> bytes:
+    """Facts as JSON."""
+    return msgspec.json.encode(facts, enc_hook=str)
+
+
+def read_facts(raw: bytes) -> VideoFacts:
+    """Facts that `write_facts` wrote."""
+    return msgspec.json.decode(raw, type=VideoFacts, dec_hook=_fraction)
+
+
+def read_batch(raw: bytes, signal: Signal) -> pa.RecordBatch:
+    """A batch of a signal that was sent without its schema."""
+    return pa.ipc.read_record_batch(pa.py_buffer(raw), SCHEMAS[signal.kind])
+
+
+def _fraction(kind: type[Any], value: Any) -> Any:
+    assert kind is Fraction
+    return Fraction(value)

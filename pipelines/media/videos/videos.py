@@ -1,0 +1,121 @@
+"""From the references of some rows to what watchers make of their videos: each is gone over once for all that ask.
+
+A video that is gone or cannot be watched is no failure: it gets a status. A lost disk is one: the task is retried.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from winnow.filters.operators import Watcher
+from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
+from winnow.filters.video.decode.wanted import Signal
+from winnow.pipelines.media.isolation import CRASHED
+from winnow.pipelines.media.pictures import OK
+from winnow.pipelines.media.references import MediaSources, Unavailable
+from winnow.pipelines.media.required_media import RequiredMedia
+from winnow.pipelines.media.videos.isolation import See, watch_isolated
+from winnow.pipelines.running.ledger.crashes import CrashedVideos
+
+__all__ = ["NOT_A_VIDEO", "VideoSource", "Videos", "Watching"]
+
+NOT_A_VIDEO: Final = "not_a_video"
+"""The status of an item of another type."""
+
+
+@dataclass(frozen=True)
+class VideoSource:
+    """Where videos are read and what one may cost. Picklable."""
+
+    media: MediaSources
+    limits: VideoLimits
+
+
+@dataclass(frozen=True)
+class Watching:
+    """What one operator does.
+
+    Attributes:
+        signals: What its watchers see.
+        make: Makes one for each video.
+        items: The numbers of the items that it looks at, ascending.
+    """
+
+    signals: frozenset[Signal]
+    make: Callable[[], Watcher]
+    items: NDArray[np.int64]
+
+
+class Videos:
+    """The items of some rows of one source.
+
+    Args:
+        source: Where they are read.
+        name: The source of the rows.
+        media: The items of each row.
+        crashed: The videos that are not to be watched again, and where more of them are noted.
+    """
+
+    def __init__(
+        self, source: VideoSource, name: str, media: pa.ListArray, crashed: CrashedVideos | None = None
+    ) -> None:
+        self._source, self._name, self._crashed = source, name, crashed
+        self._items: Sequence[dict[str, Any]] = media.flatten().to_pylist()  # a few for each row; each reads a file
+        counts = media.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+        self.offsets: NDArray[np.int64] = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+        self.statuses: list[str | None] = [None] * len(self._items)
+        """Of each item that anybody has looked at: `ok`, or why it could not be watched."""
+
+    def watch(self, asked: Sequence[Watching]) -> list[dict[int, pa.RecordBatch]]:
+        """Returns for each operator its row of each video that could be watched, by the item's number."""
+        found: list[dict[int, pa.RecordBatch]] = [{} for _ in asked]
+        wanted = [set(one.items.tolist()) for one in asked]
+        with closing(RequiredMedia(self._source.media, self._name)) as finder:
+            for item in sorted(set().union(*wanted)):
+                some = [number for number, items in enumerate(wanted) if item in items]
+                rows = self._watched(finder, item, [asked[number] for number in some])
+                for number, row in zip(some, rows, strict=False):  # no rows of an item that could not be watched
+                    found[number][item] = row
+        return found
+
+    def _watched(self, finder: RequiredMedia, item: int, asked: Sequence[Watching]) -> list[pa.RecordBatch]:
+        """Each operator's row of one item; none, and a status, if it cannot be watched."""
+        medium = self._items[item]
+        if not medium["mime"].startswith("video/"):
+            self.statuses[item] = NOT_A_VIDEO
+            return []
+        if self._crashed is not None and medium["sha256"] in self._crashed:
+            self.statuses[item] = CRASHED
+            return []
+        content = finder.open(medium)
+        if isinstance(content, Unavailable):
+            self.statuses[item] = content.status
+            return []
+        signals = sorted(frozenset[Signal]().union(*(one.signals for one in asked)), key=repr)
+        watchers: list[Watcher] = []
+
+        def begin() -> See:
+            watchers[:] = [one.make() for one in asked]
+            return see
+
+        def see(signal: Signal, batch: pa.RecordBatch) -> None:
+            for one, watcher in zip(asked, watchers, strict=True):
+                if signal in one.signals:
+                    watcher.see(signal, batch)
+
+        try:
+            facts = watch_isolated(content, medium["mime"], signals, self._source.limits, begin)
+        except UnwatchableError as error:
+            self.statuses[item] = error.reason
+            if error.reason == CRASHED and self._crashed is not None and medium["sha256"] is not None:
+                self._crashed.add(medium["sha256"], error.detail)
+            return []
+        except OSError as error:
+            raise finder.out_of_reach(medium["ref"]["path"], error) from error
+        self.statuses[item] = OK
+        return [watcher.end(facts) for watcher in watchers]

@@ -1,0 +1,129 @@
+"""The process that opens and decodes videos, so that a crash or a hang of FFmpeg costs one video, not the worker.
+
+It asks for the bytes that it reads, and sends signals and facts (`messages.py`). It is held to an address space, and to
+some CPU time between two messages, by the kernel, both of which kill it. It ends when its socket does, opens no file
+but the one that it is given, and writes nothing.
+"""
+
+import io
+import os
+import resource
+import signal
+import socket
+import sys
+from typing import BinaryIO, Final, NoReturn, cast
+
+from winnow.filters.extras import required_package
+from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
+from winnow.filters.video.decode.watching import VideoPass
+from winnow.pipelines.media.child_process import READY
+from winnow.pipelines.media.videos.messages import (
+    FACTS,
+    FAILED,
+    HEAD,
+    LENGTH,
+    READ,
+    REFUSED,
+    SIGNAL,
+    VideoTask,
+    read_limits,
+    write_facts,
+)
+
+__all__ = ["CPU_SECONDS", "main"]
+
+CPU_SECONDS: Final = 600
+"""Between two messages: at the size of the largest pictures, some thousands of frames."""
+
+BYTES_PER_PIXEL: Final = 160  # of the address space: some twenty pictures that wait to be shown, or that others need
+SPARE_BYTES: Final = 3 << 30  # of the address space, for programs and their heaps
+_NO_MEMORY: Final = 3  # exit status
+
+
+class _AskedFile(io.RawIOBase):
+    """A file whose bytes another process sends."""
+
+    def __init__(self, channel: socket.socket, size: int) -> None:
+        self._channel, self._size, self._at = channel, size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        if at < 0:
+            raise OSError("before the beginning")
+        self._at = at
+        return at
+
+    def tell(self) -> int:
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        left = max(0, self._size - self._at)
+        wanted = left if size < 0 else min(size, left)
+        if not wanted:
+            return b""
+        _send(self._channel, READ, self._at, wanted)
+        (length,) = LENGTH.unpack(_received(self._channel, LENGTH.size))
+        found = _received(self._channel, length)
+        self._at += len(found)
+        return found
+
+
+def main() -> NoReturn:
+    """Watches videos until the socket ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the whole group; the driver decides
+    channel = socket.socket(fileno=int(sys.argv[1]))
+    limits = read_limits(sys.argv[2])
+    required_package("watching videos", "av", "video")
+    room = SPARE_BYTES + BYTES_PER_PIXEL * limits.max_pixels + limits.max_packet_bytes
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (room, room))
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libraries complain of files there; until here, errors are ours
+    channel.sendall(READY)
+    while length := channel.recv(LENGTH.size, socket.MSG_WAITALL):
+        task = VideoTask.from_json(_received(channel, LENGTH.unpack(length)[0]))
+        _watch(channel, task, limits)
+    os._exit(0)
+
+
+def _watch(channel: socket.socket, task: VideoTask, limits: VideoLimits) -> None:
+    numbers = {one: number for number, one in enumerate(task.signals)}
+    try:
+        pass_over = VideoPass(cast(BinaryIO, _AskedFile(channel, task.size)), task.mime, task.signals, limits)
+        for wanted, batch in pass_over.signals():
+            _send(channel, SIGNAL, numbers[wanted], content=batch.serialize().to_pybytes())
+        _send(channel, FACTS, 0, content=write_facts(pass_over.facts))
+    except UnwatchableError as error:
+        _send(channel, REFUSED, 0, content=f"{error.reason}\n{error.detail}".encode("utf-8", "replace"))
+    except MemoryError:
+        os._exit(_NO_MEMORY)  # whatever a library leaves behind then
+    except (BrokenPipeError, ConnectionError):
+        os._exit(0)  # nobody listens any more
+    except Exception as error:  # noqa: BLE001  # a defect of ours, which the asking process raises
+        _send(channel, FAILED, 0, content=f"{type(error).__name__}: {error}".encode("utf-8", "replace")[:2000])
+
+
+def _send(channel: socket.socket, what: bytes, first: int, second: int = 0, content: bytes = b"") -> None:
+    signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)  # no handler: it kills, also within a library
+    channel.sendall(HEAD.pack(what, first, len(content) or second))
+    if content:
+        channel.sendall(content)
+
+
+def _received(channel: socket.socket, count: int) -> bytes:
+    found = bytearray()
+    while len(found) < count:
+        piece = channel.recv(min(count - len(found), 1 << 20))
+        if not piece:
+            os._exit(0)
+        found += piece
+    return bytes(found)
+
+
+if __name__ == "__main__":
+    main()

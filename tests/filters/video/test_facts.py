@@ -1,0 +1,83 @@
+"""What is counted in the packets of a video: exact times, whatever containers and codecs do with them."""
+
+import io
+from fractions import Fraction
+
+import pytest
+
+from tests.filters.video.films import Film, av
+from winnow.filters.video.decode.facts import VideoFacts
+from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
+from winnow.filters.video.decode.watching import VideoPass
+
+FILMS = {
+    "mp4": ("video/mp4", Film("mp4", "libx264", reordered=2)),
+    "webm": ("video/webm", Film("webm", "libvpx-vp9")),
+    "matroska": ("video/matroska", Film("matroska", "ffv1")),
+    "avi": ("video/x-msvideo", Film("avi", "mpeg4", reordered=2)),
+    "mpegts": ("video/mp2t", Film("mpegts", "mpeg2video", reordered=2)),
+    "vob": ("video/mpeg", Film("vob", "mpeg2video", reordered=2)),
+    "flv": ("video/x-flv", Film("flv", "flv1")),
+    "asf": ("video/x-ms-asf", Film("asf", "mpeg4")),
+}
+
+
+def facts(content: bytes, mime: str = "video/mp4", limits: VideoLimits | None = None) -> VideoFacts:
+    video = VideoPass(io.BytesIO(content), mime, (), limits or VideoLimits())
+    assert list(video.signals()) == []
+    return video.facts
+
+
+@pytest.mark.parametrize("container", FILMS)
+def test_frames_and_duration_are_exact_in_every_container(container: str) -> None:
+    mime, film = FILMS[container]
+    found = facts(film.encoded(), mime)
+    assert (found.frames, found.keyframes, found.duration * found.time_base) == (12, 1, Fraction(12, 25))
+    assert (found.width, found.height, found.pixel_format) == (64, 48, "yuv420p")
+    assert not found.is_variable
+    assert found.frames_per_second == 25
+
+
+def test_frames_of_a_variable_rate_keep_their_own_times() -> None:
+    times = [0, 1, 2, 10, 11, 12, 13, 30, 31, 40, 41, 42]
+    found = facts(Film(times=times, tick=Fraction(1, 100), gop=4).encoded())
+    tick = found.time_base
+    assert (found.shortest_frame * tick, found.longest_frame * tick) == (Fraction(1, 100), Fraction(17, 100))
+    assert found.seconds == 0.43
+    assert found.is_variable
+    assert (found.keyframes, found.longest_gop * tick) == (3, Fraction(31 - 11, 100))  # of frames 0, 4 and 8: 0, 11, 31
+
+
+def test_hidden_frames_of_vp8_are_no_frames() -> None:
+    hiding = {"auto-alt-ref": "1", "lag-in-frames": "16", "arnr-maxframes": "5"}
+    content = Film("webm", "libvpx", frames=60, side=128, gop=60, options=hiding).encoded()
+    with av.open(io.BytesIO(content)) as container:
+        shown = sum(1 for _ in container.decode(video=0))
+    assert facts(content, "video/webm").frames == shown == 60
+
+
+@pytest.mark.parametrize(("turned", "orientation"), [(0, 1), (90, 8), (180, 3), (-90, 6)])
+def test_the_display_matrix_says_how_a_picture_is_turned(turned: int, orientation: int) -> None:
+    assert facts(Film(rotation=turned).encoded()).orientation == orientation
+
+
+def test_sound_is_measured_from_its_packets() -> None:
+    sound = facts(Film("avi", sound=0.5, sound_codec="pcm_s16le").encoded(), "video/x-msvideo").sound
+    assert sound is not None
+    assert (sound.codec, sound.channels, sound.rate, sound.seconds) == ("pcm_s16le", 2, 48000, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        (VideoLimits(max_packets=11), "too_many_packets"),
+        (VideoLimits(max_frames=11), "too_many_frames"),
+        (VideoLimits(max_read_bytes=1000), "too_large"),
+    ],
+)
+def test_a_budget_that_is_spent_ends_the_pass(limits: VideoLimits, reason: str) -> None:
+    content = Film().encoded()
+    assert facts(content).frames == 12
+    with pytest.raises(UnwatchableError) as refused:
+        facts(content, limits=limits)
+    assert refused.value.reason == reason

@@ -1,0 +1,46 @@
+"""Values of operators that watch videos do not change under a version: `UPDATE_GOLDEN=1` writes them anew.
+
+The videos are encoded anew each time, with the pinned PyAV.
+"""
+
+import io
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.filters.video.films import Film
+from winnow.filters.operators import find_operator
+from winnow.filters.video.decode.opening import VideoLimits
+from winnow.filters.video.decode.watching import VideoPass
+from winnow.pipelines.assets import AssetFiles
+
+FOLDER = Path(__file__).parent / "golden"
+
+FILMS = (
+    ("video/mp4", Film("mp4", "libx264", frames=40, reordered=2, rotation=90, sound=0.4)),
+    ("video/mp4", Film(times=[0, 1, 2, 10, 11, 12, 13, 30, 31, 40, 41, 42], gop=4)),
+    ("video/matroska", Film("matroska", "ffv1", sound=0.2, sound_codec="pcm_s16le", seed=8)),
+)
+
+
+@pytest.mark.parametrize("name", ["streams"])
+def test_values_are_those_of_the_version(name: str) -> None:
+    operator = find_operator(f"video.{name}")
+    config = operator.config()
+    assert operator.watch is not None
+    make, rows = operator.watch.load(config, AssetFiles()), []
+    for mime, film in FILMS:
+        video = VideoPass(
+            io.BytesIO(film.encoded()), mime, sorted(operator.watch.wants(config), key=repr), VideoLimits()
+        )
+        watcher = make()
+        for signal, batch in video.signals():
+            watcher.see(signal, batch)
+        rows += watcher.end(video.facts).to_pylist()
+    golden = {"operator": operator.name, "version": operator.version, "rows": rows}
+    path = FOLDER / f"{name}.json"
+    if os.environ.get("UPDATE_GOLDEN") == "1":
+        path.write_text(json.dumps(golden, indent=1) + "\n", encoding="utf-8")
+    assert golden == json.loads(path.read_text(encoding="utf-8"))
