@@ -25,11 +25,11 @@ from benchmarks.inputs.pages import CACHE, packaged_pages
 from benchmarks.measuring.environments import require_assets
 from benchmarks.measuring.reporting import benchmark_arguments
 from winnow.filters.duplicates.pdq import MIN_QUALITY, pdq
+from winnow.filters.image.decode.batches import batch_of
 from winnow.filters.image.decode.stills import Still
 from winnow.filters.image.embedding import OPERATOR, EmbeddingConfig
 from winnow.filters.models.pictures import sscd
 from winnow.pipelines.assets import AssetFiles
-from winnow.pipelines.media.pictures import batch_of
 
 PACKAGES: Final = ["mate-backgrounds", "plasma-workspace-wallpapers"]
 TWINS: Final = {  # others look the same

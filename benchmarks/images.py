@@ -123,7 +123,7 @@ from winnow.filters.image.pdq import OPERATOR as PDQ
 from winnow.filters.image.quality import OPERATOR as QUALITY
 from winnow.filters.image.decode.stills import DecodeLimits
 from winnow.pipelines.binding.operators import BoundAssets
-from winnow.pipelines.media.pictures import batch_of
+from winnow.filters.image.decode.batches import batch_of
 from winnow.pipelines.media.isolation import Room
 files, limits = contents(), DecodeLimits()
 kernels = [one.load(one.config(), BoundAssets(())) for one in (GEOMETRY, QUALITY, PDQ)]

@@ -29,7 +29,7 @@ import simplejpeg
 from winnow.filters.image.decode.stills import DecodeLimits, decode, sized
 from winnow.filters.operators import find_operator
 from winnow.pipelines.assets import AssetFiles
-from winnow.pipelines.media.pictures import batch_of
+from winnow.filters.image.decode.batches import batch_of
 operator = find_operator(f"image.{sys.argv[1]}")
 config = operator.config()
 side = operator.side(config)

@@ -28,6 +28,7 @@ __all__ = [
     "UnwatchableError",
     "VideoLimits",
     "open_video",
+    "restrain",
     "translated",
 ]
 
@@ -186,6 +187,15 @@ def translated() -> Iterator[None]:
         raise UnwatchableError(DAMAGED, _said(error)) from None
 
 
+def restrain(decoder: Any, limits: VideoLimits) -> None:
+    """Keep a decoder to one thread, to the limits, and to what it gives on any machine."""
+    from av.codec.context import Flags
+
+    decoder.thread_count = 1
+    decoder.flags |= int(Flags.bitexact)
+    decoder.options = {"max_pixels": str(limits.max_pixels)}
+
+
 def _said(error: Exception) -> str:
     return " ".join(str(getattr(error, "strerror", None) or error).split())[:200] or type(error).__name__
 
@@ -207,4 +217,7 @@ def _chosen(container: Any, limits: VideoLimits) -> OpenVideo:
         )
     sounds = [one for one in container.streams.audio if one.codec_context is not None]
     sound = max(sounds, key=lambda one: (int(one.disposition) & 1, -one.index), default=None)
+    for one in (chosen, sound):
+        if one is not None:
+            restrain(one.codec_context, limits)
     return OpenVideo(container, chosen, sound, limits)

@@ -1,13 +1,20 @@
-"""One pass over a video: its packets are counted, and its first frame is decoded."""
+"""One pass over a video: packets are counted, and what the wanted signals need is decoded.
+
+Keyframes are decoded by a decoder of their own, which sees nothing else, so that they come out the same whether or not
+every frame is decoded too. The first frames of the file tell when it begins; times are counted from there.
+"""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import pyarrow as pa
 
-from winnow.filters.image.decode.stills import DAMAGED, TOO_MANY_FRAMES
-from winnow.filters.video.decode.counting import Counting
+from winnow.filters.image.decode.stills import DAMAGED, TOO_LARGE, TOO_MANY_FRAMES, TOO_MANY_PIXELS
+from winnow.filters.video.decode.clock import Clock
+from winnow.filters.video.decode.collecting import Frames, Hashes, Packets, Stills, Vectors
+from winnow.filters.video.decode.counting import Counting, orientation_of
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.opening import (
     TOO_MANY_PACKETS,
@@ -15,15 +22,26 @@ from winnow.filters.video.decode.opening import (
     UnwatchableError,
     VideoLimits,
     open_video,
+    restrain,
     translated,
 )
+from winnow.filters.video.decode.sound import SoundBlocks
+from winnow.filters.video.decode.vectors import CODECS
 from winnow.filters.video.decode.wanted import Signal
 
 if TYPE_CHECKING:
     from av import Packet
+    from av.video.codeccontext import VideoCodecContext
     from av.video.frame import VideoFrame
 
 __all__ = ["VideoPass"]
+
+_Frame = TypeVar("_Frame")
+
+_MOST_DAMAGED_READS: Final = 100
+_AHEAD_PACKETS: Final = 32  # of pictures, from which the first frame is told: no codec reorders more
+_MOST_AHEAD: Final = 4096  # packets that are held while there is no keyframe to begin with
+_MOST_AHEAD_BYTES: Final = 64 << 20
 
 
 @dataclass
@@ -33,7 +51,7 @@ class VideoPass:
     Attributes:
         file: Open for reading; it can seek, and is not closed.
         mime: Its sniffed type.
-        signals: What is wanted of it, each once.
+        wanted: The signals, each once.
         limits: What it may cost.
         facts: What is known of it when all signals have been given.
     """
@@ -50,41 +68,237 @@ class VideoPass:
         Raises:
             UnwatchableError: It cannot be watched.
         """
-        if self.wanted:
-            raise NotImplementedError("signals")
         with open_video(self.file, self.mime, self.limits) as video, translated():
-            counting, first = Counting(video), None
-            for packet in _packets(video):
-                counting.add(packet)
-                if first is None and packet.stream_index == video.pictures.index:
-                    first = _frame_of(packet)
-            first = first or next(iter(video.pictures.codec_context.decode(None)), None)
-            if first is None:
-                raise UnwatchableError(DAMAGED, "no frame can be decoded")
+            counting = Counting(video)
+            packets = _packets(video, counting)
+            ahead = _ahead(video, packets)
+            if any(signal.kind == "vectors" for signal in self.wanted):
+                _export_vectors(video.pictures.codec_context)
+            first = _first_frame(video, ahead)
+            decoding = _Decoding(video, self.wanted, self.mime, _beginning(video, ahead), orientation_of(first))
+            for packet in ahead:
+                decoding.add(packet)
+            ahead.clear()
+            yield from decoding.batches()
+            for packet in packets:
+                decoding.add(packet)
+                yield from decoding.batches()
+            decoding.end()
+            yield from decoding.batches(end=True)
             self.facts = counting.facts(first)
-        yield from ()
 
 
-def _packets(video: OpenVideo) -> Iterator["Packet[Any]"]:
-    """The packets that hold anything, in the order of the file, within the limits."""
-    count = frames = 0
-    for packet in video.container.demux():
-        if not packet.size:
-            continue
-        count += 1
-        frames += packet.stream_index == video.pictures.index
-        if count > video.limits.max_packets:
-            raise UnwatchableError(TOO_MANY_PACKETS, f"more than {video.limits.max_packets:,}")
-        if frames > video.limits.max_frames:
-            raise UnwatchableError(TOO_MANY_FRAMES, f"more than {video.limits.max_frames:,}")
-        yield packet
+class _Decoder(Protocol[_Frame]):
+    def decode(self, packet: "Packet[Any] | None") -> list[_Frame]: ...
 
 
-def _frame_of(packet: "Packet[Any]") -> "VideoFrame | None":
-    """The first frame that a packet gives; none of a packet that is damaged, or that waits for others."""
+class _Decoding:
+    """What is decoded of a video, and the rows of its signals."""
+
+    def __init__(self, video: OpenVideo, wanted: Sequence[Signal], mime: str, start: int, orientation: int) -> None:
+        self._video, self._start = video, start
+        self._pixels = 0
+        tick = video.pictures.time_base
+        assert tick is not None
+        self._clock, self._key_clock, self._packet_clock = (Clock(start, tick) for _ in range(3))
+        self._given: list[tuple[Signal, Packets | Frames | Vectors | Stills | Hashes | SoundBlocks]] = []
+        self._packets: list[Packets] = []
+        self._every: list[Frames | Vectors | Hashes] = []
+        self._stills: list[Stills] = []  # of one in so many frames
+        self._key_stills: list[Stills] = []
+        self._sound: SoundBlocks | None = None
+        for signal in wanted:
+            self._give(signal, mime, orientation)
+        self._decoder: VideoCodecContext | None = None
+        self._key_decoder: VideoCodecContext | None = None
+        if self._every or self._stills:
+            self._decoder = video.pictures.codec_context
+        if self._key_stills:
+            self._key_decoder = _another_decoder(video)
+
+    def _give(self, signal: Signal, mime: str, orientation: int) -> None:
+        found: Packets | Frames | Vectors | Stills | Hashes | SoundBlocks
+        if signal.kind == "packets":
+            self._packets.append(found := Packets())
+        elif signal.kind == "sound":
+            self._sound = found = SoundBlocks()
+        elif signal.kind == "stills":
+            found = Stills(signal, mime, orientation)
+            (self._key_stills if signal.seconds is None else self._stills).append(found)
+        elif signal.kind == "vectors":
+            found = Vectors()
+            if self._video.pictures.codec_context.codec.canonical_name in CODECS:
+                self._every.append(found)
+        else:
+            self._every.append(found := Frames() if signal.kind == "frames" else Hashes(orientation))
+        self._given.append((signal, found))
+
+    def add(self, packet: "Packet[Any]") -> None:
+        """The next packet of the file."""
+        if packet.stream_index == self._video.pictures.index:
+            if self._packets:
+                self._count(packet)
+            if self._key_decoder is not None and packet.is_keyframe and not packet.is_discard:
+                self._add_keyframe(self._key_decoder, packet)
+            if self._decoder is not None:
+                self._add_frames(_decoded(self._decoder, packet), packet.size)
+        elif self._sound is not None and packet.stream is self._video.sound:
+            for frame in _decoded(self._video.sound.codec_context, packet):
+                self._sound.add(frame)
+
+    def end(self) -> None:
+        """Gives what decoders still hold."""
+        if self._decoder is not None:
+            self._add_frames(_decoded(self._decoder, None), 0)
+        if self._sound is not None and self._video.sound is not None:
+            for frame in _decoded(self._video.sound.codec_context, None):
+                self._sound.add(frame)
+
+    def batches(self, *, end: bool = False) -> Iterator[tuple[Signal, pa.RecordBatch]]:
+        """The batches that are complete; at the end all."""
+        for signal, collected in self._given:
+            batch = collected.batch(end=end)
+            if batch is not None:
+                yield signal, batch
+
+    def _count(self, packet: "Packet[Any]") -> None:
+        if packet.is_discard:
+            return
+        ticks = packet.pts if packet.pts is not None else packet.dts
+        if ticks is None:
+            ticks = self._packet_clock.ticks(None, packet.duration)
+        for packets in self._packets:
+            packets.add(packet, ticks, self._packet_clock.seconds(ticks))
+
+    def _add_frames(self, frames: "Sequence[VideoFrame]", size: int) -> None:
+        for frame in frames:
+            self._spend(frame)
+            ticks = self._clock.ticks(frame.pts if frame.pts is not None else frame.dts, frame.duration)
+            seconds = self._clock.seconds(ticks)
+            for one in self._every:
+                one.add(frame, ticks, seconds)
+            for stills in self._stills:
+                stills.add(frame, ticks, seconds, size)
+
+    def _add_keyframe(self, decoder: "VideoCodecContext", packet: "Packet[Any]") -> None:
+        frames = _decoded(decoder, packet) or _decoded(decoder, None)
+        decoder.flush_buffers()
+        for frame in frames[:1]:
+            self._spend(frame)
+            time = packet.pts if packet.pts is not None else packet.dts
+            ticks = self._key_clock.ticks(time, packet.duration)
+            for stills in self._key_stills:
+                stills.add(frame, ticks, self._key_clock.seconds(ticks), packet.size)
+
+    def _spend(self, frame: "VideoFrame") -> None:
+        limits = self._video.limits
+        pixels = frame.width * frame.height
+        self._pixels += pixels
+        if pixels > limits.max_pixels:
+            raise UnwatchableError(TOO_MANY_PIXELS, f"a frame of {frame.width:,} x {frame.height:,} pixels")
+        if self._pixels > limits.max_decoded_pixels:
+            raise UnwatchableError(TOO_MANY_PIXELS, f"more than {limits.max_decoded_pixels:,} in all frames")
+
+
+def _packets(video: OpenVideo, counting: Counting) -> Iterator["Packet[Any]"]:
+    """The packets that hold anything, counted, in the order of the file, within the limits.
+
+    Reading goes on behind damage, as a player does.
+    """
     import av.error
 
+    limits = video.limits
+    count = frames = damaged = 0
+    while True:
+        try:
+            for packet in video.container.demux():
+                if not packet.size:
+                    continue
+                count += 1
+                frames += packet.stream_index == video.pictures.index
+                if count > limits.max_packets:
+                    raise UnwatchableError(TOO_MANY_PACKETS, f"more than {limits.max_packets:,}")
+                if frames > limits.max_frames:
+                    raise UnwatchableError(TOO_MANY_FRAMES, f"more than {limits.max_frames:,}")
+                if packet.size > limits.max_packet_bytes:
+                    raise UnwatchableError(TOO_LARGE, f"a packet of {packet.size:,} bytes")
+                counting.add(packet)
+                yield packet
+        except av.error.InvalidDataError:
+            damaged += 1
+            if damaged < _MOST_DAMAGED_READS:
+                continue
+        return
+
+
+def _ahead(video: OpenVideo, packets: "Iterator[Packet[Any]]") -> "list[Packet[Any]]":
+    """The first packets: enough of them to know when the video begins, and to see a first frame."""
+    found: list[Packet[Any]] = []
+    pictures = size = 0
+    has_key = False
+    for packet in packets:
+        found.append(packet)
+        size += packet.size
+        if packet.stream_index == video.pictures.index and not packet.is_discard:
+            pictures += 1
+            has_key |= packet.is_keyframe
+        if (has_key and pictures >= _AHEAD_PACKETS) or len(found) >= _MOST_AHEAD or size >= _MOST_AHEAD_BYTES:
+            break
+    return found
+
+
+def _beginning(video: OpenVideo, ahead: "Sequence[Packet[Any]]") -> int:
+    """Ticks of the first frame that is shown."""
+    shown = [one for one in ahead if one.stream_index == video.pictures.index and not one.is_discard]
+    times = [one.pts if one.pts is not None else one.dts for one in shown]
+    return min((one for one in times if one is not None), default=0)
+
+
+def _first_frame(video: OpenVideo, ahead: "Sequence[Packet[Any]]") -> "VideoFrame":
+    """The first keyframe, or whatever can be decoded first; the decoder is as new afterwards."""
+    decoder = video.pictures.codec_context
+    pictures = [one for one in ahead if one.stream_index == video.pictures.index]
     try:
-        return next(iter(packet.decode()), None)
-    except av.error.InvalidDataError:
-        return None
+        for packet in pictures:
+            if packet.is_keyframe:
+                found = _decoded(decoder, packet) or _decoded(decoder, None)
+                decoder.flush_buffers()
+                if found:
+                    return found[0]
+        for each in (*pictures, None):
+            found = _decoded(decoder, each)
+            if found:
+                return found[0]
+    finally:
+        decoder.flush_buffers()
+    raise UnwatchableError(DAMAGED, "none of its first frames can be decoded")
+
+
+def _export_vectors(decoder: "VideoCodecContext") -> None:
+    from av.codec.context import Flags2
+
+    decoder.flags2 |= int(Flags2.export_mvs)  # before it is opened
+
+
+def _another_decoder(video: OpenVideo) -> "VideoCodecContext":
+    """A second decoder of the pictures."""
+    import av
+
+    first = video.pictures.codec_context
+    found: Any = av.CodecContext.create(first.codec, "r")
+    found.extradata = first.extradata
+    found.width, found.height = first.width, first.height
+    found.pix_fmt = first.pix_fmt
+    found.bits_per_coded_sample = first.bits_per_coded_sample
+    found.codec_tag = first.codec_tag
+    restrain(found, video.limits)
+    return found  # type: ignore[no-any-return]
+
+
+def _decoded(decoder: "_Decoder[_Frame]", packet: "Packet[Any] | None") -> "list[_Frame]":
+    """The frames that a packet gives; none of one that is damaged, as players go on behind it."""
+    import av.error
+
+    with suppress(EOFError, av.error.InvalidDataError, av.error.PatchWelcomeError, av.error.ExternalError):
+        return decoder.decode(packet)
+    return []

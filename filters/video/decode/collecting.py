@@ -1,0 +1,182 @@
+"""Rows of signals while they are collected from decoded frames, and the batches that they are given in."""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from winnow.filters.duplicates.pdq import Pdq, pdq
+from winnow.filters.image.decode.batches import batch_of
+from winnow.filters.image.decode.stills import Still, sized
+from winnow.filters.video.decode.pictures import grey_of, picture_of
+from winnow.filters.video.decode.planes import LumaLines, planes_of, shrink_chroma, shrink_luma
+from winnow.filters.video.decode.signals import CHROMA_COLUMNS, CHROMA_ROWS, LUMA_COLUMNS, LUMA_ROWS, SCHEMAS
+from winnow.filters.video.decode.vectors import Anchors, Motion
+from winnow.filters.video.decode.wanted import Kind, Signal
+
+if TYPE_CHECKING:
+    from av import Packet
+    from av.video.frame import VideoFrame
+
+__all__ = ["Frames", "Hashes", "Packets", "Stills", "Vectors"]
+
+_BATCH_ROWS: Final = 256
+_BATCH_STILL_BYTES: Final = 16 << 20
+
+
+class Packets:
+    """Packets of pictures."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[int, float, int, int, bool]] = []
+
+    def add(self, packet: "Packet[Any]", ticks: int, seconds: float) -> None:
+        """The next packet."""
+        self._rows.append((ticks, seconds, packet.duration or 0, packet.size, packet.is_keyframe))
+
+    def batch(self, *, end: bool = False) -> pa.RecordBatch | None:
+        """What has been collected, once it is enough; at the end all."""
+        if not self._rows or (len(self._rows) < _BATCH_ROWS * 16 and not end):
+            return None
+        rows, self._rows = self._rows, []
+        return _of_rows("packets", rows)
+
+
+class Frames:
+    """Small planes of every frame, and what its luma is like."""
+
+    def __init__(self) -> None:
+        self._last = LumaLines()
+        self._new()
+
+    def _new(self) -> None:
+        self._rows: list[tuple[int, float, int, bool, int, int]] = []
+        self._measures = np.empty((_BATCH_ROWS, 4), np.float32)
+        self._luma = np.empty((_BATCH_ROWS, LUMA_ROWS * LUMA_COLUMNS), np.uint8)
+        self._cb = np.empty((_BATCH_ROWS, CHROMA_ROWS * CHROMA_COLUMNS), np.uint8)
+        self._cr = np.empty((_BATCH_ROWS, CHROMA_ROWS * CHROMA_COLUMNS), np.uint8)
+
+    def add(self, frame: "VideoFrame", ticks: int, seconds: float) -> None:
+        """The next frame."""
+        at = len(self._rows)
+        planes = planes_of(frame)
+        shrink_luma(planes, self._last, self._luma[at], self._measures[at])
+        shrink_chroma(planes, self._cb[at], self._cr[at])
+        self._rows.append((ticks, seconds, frame.duration or 0, frame.key_frame, frame.width, frame.height))
+
+    def batch(self, *, end: bool = False) -> pa.RecordBatch | None:
+        """What has been collected, once it is enough; at the end all."""
+        count = len(self._rows)
+        if not count or (count < _BATCH_ROWS and not end):
+            return None
+        schema = SCHEMAS["frames"]
+        columns = [pa.array(one, schema.types[at]) for at, one in enumerate(zip(*self._rows, strict=True))]
+        mean, deviation, dark, change = (np.ascontiguousarray(one) for one in self._measures[:count].T)
+        columns += [pa.array(mean), pa.array(deviation), pa.array(dark), pa.array(change, from_pandas=True)]
+        columns += [_fixed(one[:count]) for one in (self._luma, self._cb, self._cr)]
+        self._new()
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+class Vectors:
+    """Motion as the codec has it."""
+
+    def __init__(self) -> None:
+        self._anchors = Anchors()
+        self._rows: list[tuple[int, float, Motion]] = []
+
+    def add(self, frame: "VideoFrame", ticks: int, seconds: float) -> None:
+        """The next frame."""
+        found = self._anchors.motion(frame, seconds)
+        if found is not None:
+            self._rows.append((ticks, seconds, found))
+
+    def batch(self, *, end: bool = False) -> pa.RecordBatch | None:
+        """What has been collected, once it is enough; at the end all."""
+        if not self._rows or (len(self._rows) < _BATCH_ROWS and not end):
+            return None
+        rows, self._rows = self._rows, []
+        schema = SCHEMAS["vectors"]
+        patches = np.concatenate([motion.patches.reshape(-1) for _, _, motion in rows])
+        numbers = [(at, when, one.covered, one.speed, one.right, one.down) for at, when, one in rows]
+        columns = [pa.array(one, schema.types[at]) for at, one in enumerate(zip(*numbers, strict=True))]
+        columns.append(pa.FixedSizeListArray.from_arrays(pa.array(patches), type=schema.types[-1]))
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+class Hashes:
+    """The PDQ hash of the first frame of every second."""
+
+    def __init__(self, orientation: int) -> None:
+        self._due = Due(1.0)
+        self._orientation = orientation
+        self._rows: list[tuple[int, float, Pdq]] = []
+
+    def add(self, frame: "VideoFrame", ticks: int, seconds: float) -> None:
+        """The next frame."""
+        if self._due.at(seconds):
+            self._rows.append((ticks, seconds, pdq(grey_of(frame, self._orientation))))
+
+    def batch(self, *, end: bool = False) -> pa.RecordBatch | None:
+        """What has been collected, once it is enough; at the end all."""
+        if not self._rows or (len(self._rows) < _BATCH_ROWS and not end):
+            return None
+        rows, self._rows = self._rows, []
+        return _of_rows("hashes", [(at, when, one.bits, one.quality) for at, when, one in rows])
+
+
+class Stills:
+    """Frames as pictures: every keyframe that is given, or one in so many seconds."""
+
+    def __init__(self, signal: Signal, mime: str, orientation: int) -> None:
+        self._due = None if signal.seconds is None else Due(signal.seconds)
+        self._side, self._mime, self._orientation = signal.side, mime, orientation
+        self._rows: list[tuple[int, float, int, Still]] = []
+        self._held = 0
+
+    def add(self, frame: "VideoFrame", ticks: int, seconds: float, size: int) -> None:
+        """The next frame, and the bytes of its packet."""
+        if self._due is not None and not self._due.at(seconds):
+            return
+        pixels = picture_of(frame, self._orientation)
+        still = sized(Still(pixels, *pixels.shape[:2]), self._side)
+        self._rows.append((ticks, seconds, size, still))
+        self._held += still.pixels.nbytes
+
+    def batch(self, *, end: bool = False) -> pa.RecordBatch | None:
+        """What has been collected, once it is enough; at the end all."""
+        if not self._rows or (self._held < _BATCH_STILL_BYTES and not end):
+            return None
+        rows, self._rows, self._held = self._rows, [], 0
+        ticks, seconds, sizes, stills = zip(*rows, strict=True)
+        images = batch_of([self._mime] * len(rows), sizes, [None] * len(rows), stills)
+        columns = [pa.array(ticks, pa.int64()), pa.array(seconds, pa.float64()), *images.columns]
+        return pa.RecordBatch.from_arrays(columns, schema=SCHEMAS["stills"])
+
+
+class Due:
+    """Picks the first frame at or after each multiple of a time."""
+
+    def __init__(self, seconds: float) -> None:
+        self._step, self._next = seconds, -math.inf
+
+    def at(self, seconds: float) -> bool:
+        """Whether the next frame is picked."""
+        if seconds < self._next:
+            return False
+        self._next = (math.floor(seconds / self._step + 1e-9) + 1) * self._step - 1e-9
+        return True
+
+
+def _fixed(cells: NDArray[np.uint8]) -> pa.Array:
+    kind = pa.binary(cells.shape[1])
+    return pa.FixedSizeBinaryArray.from_buffers(kind, len(cells), [None, pa.py_buffer(cells)])
+
+
+def _of_rows(kind: Kind, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
+    schema = SCHEMAS[kind]
+    columns = [pa.array(one, form.type) for one, form in zip(zip(*rows, strict=True), schema, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -1,0 +1,93 @@
+"""The motion that a codec has found: speeds of the picture's parts from the vectors of one frame.
+
+FFmpeg exports vectors of the H.264 and MPEG families. It says whether a block comes from an earlier or a later frame,
+but not from which: it is taken to be the nearest that is no B frame, and only blocks from earlier frames are counted.
+Encoders that refer further back, or to other B frames, make motion look up to twice as fast or as slow as it is.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.filters.video.decode.signals import PATCH_COLUMNS, PATCH_ROWS
+from winnow.schemas.kernels import arithmetic
+
+if TYPE_CHECKING:
+    from av.video.frame import VideoFrame
+
+__all__ = ["CODECS", "Anchors", "Motion"]
+
+CODECS: Final = frozenset({"h264", "mpeg4", "mpeg2video", "mpeg1video", "msmpeg4v1", "msmpeg4v2", "msmpeg4v3", "h263"})
+"""Those whose vectors are exported."""
+
+_B_FRAME: Final = 3  # AVPictureType
+
+
+@dataclass(frozen=True, slots=True)
+class Motion:
+    """Of one frame; speeds are in widths of the picture a second."""
+
+    covered: float
+    speed: float
+    right: float
+    down: float
+    patches: NDArray[np.float32]
+
+
+class Anchors:
+    """Keeps when the last frame was shown that others are predicted from."""
+
+    def __init__(self) -> None:
+        self._last: float | None = None
+
+    def motion(self, frame: "VideoFrame", seconds: float) -> Motion | None:
+        """The motion of the next frame; None for one that is predicted from no earlier frame."""
+        last = self._last
+        if frame.pict_type != _B_FRAME:
+            self._last = seconds
+        data = frame.side_data.get("MOTION_VECTORS")
+        if data is None or last is None or not seconds > last:
+            return None
+        found = np.zeros(4, np.float64)
+        patches = np.zeros((PATCH_ROWS, PATCH_COLUMNS), np.float32)
+        vectors = data.to_ndarray()
+        _fold(
+            vectors["source"], vectors["w"], vectors["h"], vectors["dst_x"], vectors["dst_y"],
+            vectors["motion_x"], vectors["motion_y"], vectors["motion_scale"],
+            frame.width, frame.height, 1.0 / (frame.width * (seconds - last)), found, patches,
+        )  # fmt: skip
+        if not found[0]:
+            return None
+        covered, speed, right, down = found.tolist()
+        return Motion(covered, speed, right, down, patches)
+
+
+@arithmetic
+def _fold(source, w, h, at_x, at_y, motion_x, motion_y, unit, width, height, scale, found, patches):  # type: ignore[no-untyped-def]
+    areas = np.zeros(patches.shape, np.float32)
+    area = speed = right = down = 0.0
+    for block in range(len(source)):
+        if source[block] >= 0 or unit[block] == 0:
+            continue
+        size = float(w[block]) * float(h[block])
+        # Vectors point to where a block comes from, so what they show moves the other way.
+        across = -motion_x[block] / unit[block] * scale
+        along = -motion_y[block] / unit[block] * scale
+        fast = np.sqrt(across * across + along * along)
+        area += size
+        speed += size * fast
+        right += size * across
+        down += size * along
+        row = min(max(at_y[block] * patches.shape[0] // height, 0), patches.shape[0] - 1)
+        column = min(max(at_x[block] * patches.shape[1] // width, 0), patches.shape[1] - 1)
+        areas[row, column] += size
+        patches[row, column] += size * fast
+    if area > 0:
+        found[0] = min(area / (float(width) * height), 1.0)
+        found[1], found[2], found[3] = speed / area, right / area, down / area
+        for row in range(patches.shape[0]):
+            for column in range(patches.shape[1]):
+                if areas[row, column] > 0:
+                    patches[row, column] /= areas[row, column]
