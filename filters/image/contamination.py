@@ -1,13 +1,15 @@
-"""Whether a picture is one of an evaluation set, perhaps resized or recompressed: the nearest of a list of PDQ hashes.
+"""Whether a picture is one of an evaluation set, perhaps changed: the nearest of a list of PDQ hashes or of vectors.
 
-It reads the layer `image.pdq`, so another list decodes no picture again. `winnow pdq` writes lists: a line has a hash
-of 64 hexadecimal digits and, after a comma, a name. Hashes of flat pictures match strangers and are not compared.
+It reads the layer `image.pdq`, or one of `image.embedding`, so another list decodes no picture again. `winnow pdq` and
+`winnow vectors` write lists. A line of hashes has 64 hexadecimal digits and, after a comma, a name; hashes of flat
+pictures match strangers and are not compared.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -15,23 +17,35 @@ import pyarrow.compute as pc
 
 from winnow.filters.duplicates.hamming import MAX_RADIUS
 from winnow.filters.duplicates.hamming_index import HammingIndex
+from winnow.filters.duplicates.listed_vectors import VectorList, nearest_listed, parse_vector_list
 from winnow.filters.duplicates.pdq import MIN_QUALITY
-from winnow.filters.operators import Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, Assets, Kernel, Operator
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Between, NotEmpty
 
-__all__ = ["OPERATOR", "HashList", "ListConfig", "matches", "parse_hashes"]
+__all__ = ["OPERATOR", "HashList", "ListConfig", "matches", "near_vectors", "parse_hashes"]
 
 HASH, QUALITY = "image.pdq.hash", "image.pdq.quality"
 _BYTES = 32
 MAX_LIST_BYTES = 1 << 30
 
-WRITES = pa.schema(
+OF_HASHES = pa.schema(
     [
+        STATUS,
         pa.field("distance", pa.list_(pa.int16())),  # bits to the nearest listed hash; null if none is in the radius
         pa.field("matched", pa.list_(pa.string())),  # its name, or its digits if it has none
     ]
 )
+OF_VECTORS = pa.schema(
+    [
+        STATUS,
+        pa.field(
+            "similarity", pa.list_(pa.float32())
+        ),  # the cosine with the nearest listed vector; null if none is close
+        pa.field("matched", pa.list_(pa.string())),
+    ]
+)
+_DECIMALS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +53,9 @@ class ListConfig:
     """The list, and what counts as the same picture."""
 
     list: Annotated[str, NotEmpty()] = ""  # the path of a file; a recipe must give it
+    by: Literal["pdq", "embedding"] = "pdq"  # what the list has
+    embedding: str = "image.embedding"  # by embedding: the layer with the vectors, of the encoder that made the list
+    min_similarity: Annotated[float, Between(0.5, 1.0)] = 0.6  # a cosine: what `copies@sscd` gives nearly all copies
     radius: Annotated[int, Between(0, MAX_RADIUS)] = MAX_RADIUS  # of 256 bits; the threshold of PDQ's authors
     min_quality: Annotated[int, Between(0, 100)] = MIN_QUALITY
 
@@ -77,7 +94,7 @@ def parse_hashes(content: bytes, name: str) -> HashList:
 
 
 def matches(batch: pa.RecordBatch, listed: HashList, config: ListConfig) -> pa.RecordBatch:
-    """`WRITES` of rows with the lists `image.pdq.hash` and `image.pdq.quality`."""
+    """`OF_HASHES` of rows with the lists `image.pdq.hash` and `image.pdq.quality`."""
     hashes, quality = batch.column(HASH), batch.column(QUALITY)
     flat = hashes.flatten()
     compared = pc.and_(
@@ -90,28 +107,62 @@ def matches(batch: pa.RecordBatch, listed: HashList, config: ListConfig) -> pa.R
     nearest[compared], distance[compared] = found, apart
     none = nearest < 0
     values = (pa.array(distance.astype(np.int16), mask=none), listed.names.take(pa.array(nearest, mask=none)))
-    counts = pc.fill_null(pc.list_value_length(hashes), 0).to_numpy(zero_copy_only=False)
+    return _listed(hashes, values, OF_HASHES)
+
+
+def near_vectors(batch: pa.RecordBatch, listed: VectorList, config: ListConfig) -> pa.RecordBatch:
+    """`OF_VECTORS` of rows with the list of each item's vector."""
+    rows = batch.column(0)
+    each = rows.flatten()
+    there = np.flatnonzero(each.is_valid().to_numpy(zero_copy_only=False))
+    lengths = np.unique(pc.list_value_length(each.take(pa.array(there))).to_numpy(zero_copy_only=False))
+    if len(lengths) and lengths.tolist() != [listed.dimensions]:
+        raise RecipeError(
+            f"{config.list}: has vectors of {listed.dimensions} numbers, and {config.embedding} of {int(lengths[-1])}; "
+            "write it again with the encoder of the recipe: winnow vectors"
+        )
+    numbers = each.take(pa.array(there)).flatten().to_numpy(zero_copy_only=False).astype(np.float32)
+    near, cosine = np.full(len(each), -1, np.int64), np.zeros(len(each))
+    if len(there):
+        near[there], cosine[there] = nearest_listed(numbers.reshape(len(there), -1), listed, config.min_similarity)
+    values = (
+        pa.array(cosine.round(_DECIMALS).astype(np.float32), mask=near < 0),
+        listed.names.take(pa.array(near, mask=near < 0)),
+    )
+    return _listed(rows, values, OF_VECTORS)
+
+
+def _listed(rows: pa.ListArray, values: Sequence[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
+    """The layer of some rows, from values of their items."""
+    counts = pc.fill_null(pc.list_value_length(rows), 0).to_numpy(zero_copy_only=False)
     offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
-    lists = [pa.ListArray.from_arrays(offsets, one, mask=hashes.is_null()) for one in values]
-    columns = [one.cast(field.type) for one, field in zip(lists, WRITES, strict=True)]
-    return pa.RecordBatch.from_arrays(columns, schema=WRITES)
+    lists = [pa.ListArray.from_arrays(offsets, one, mask=rows.is_null()) for one in values]
+    columns = [one.cast(field.type) for one, field in zip(lists, list(schema)[1:], strict=True)]
+    return pa.RecordBatch.from_arrays([pc.if_else(rows.is_null(), "no_input", "ok"), *columns], schema=schema)
 
 
 def _load(config: ListConfig, assets: Assets) -> Kernel:
     path = Path(assets.path(config.list))
     if path.stat().st_size > MAX_LIST_BYTES:
         raise RecipeError(f"{path.name}: a list of at most {MAX_LIST_BYTES:,} bytes is read")
-    return partial(matches, listed=parse_hashes(path.read_bytes(), path.name), config=config)
+    raw = path.read_bytes()
+    if config.by == "embedding":
+        return partial(near_vectors, listed=parse_vector_list(raw, path.name), config=config)
+    return partial(matches, listed=parse_hashes(raw, path.name), config=config)
+
+
+def _reads(config: ListConfig) -> tuple[str, ...]:
+    return (HASH, QUALITY) if config.by == "pdq" else (f"{config.embedding}.vector",)
 
 
 OPERATOR = Operator(
     name="image.contamination",
     version=1,
-    summary="nearest picture of an evaluation set, by PDQ hashes",
+    summary="nearest picture of an evaluation set, by PDQ hashes or embeddings",
     config=ListConfig,
-    reads=lambda _: (HASH, QUALITY),
-    writes=lambda _: WRITES,
+    reads=_reads,
+    writes=lambda config: OF_HASHES if config.by == "pdq" else OF_VECTORS,
     load=_load,
-    needs=(HASH,),
+    needs=(),
     assets=lambda config: (config.list,),
 )

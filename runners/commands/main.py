@@ -16,7 +16,7 @@ from winnow.schemas.errors import WinnowError
 ROOMS = {
     "core": ("demo", "init", "run", "ingest", "annotate", "dedupe", "score", "reference", "mix", "export"),
     "inspect": ("look", "plan", "audit", "stats", "report", "card", "show", "duplicates"),
-    "manage": ("forget", "gc", "robots", "pdq", "operators", "assets", "engines"),
+    "manage": ("forget", "gc", "robots", "pdq", "vectors", "operators", "assets", "engines"),
     "research": ("curve", "law", "train_quality"),
 }
 """The folders of commands, in the order of the help."""

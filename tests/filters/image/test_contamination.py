@@ -9,8 +9,11 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
+from winnow.filters.duplicates.cosines import rounded
 from winnow.filters.duplicates.hamming_index import HammingIndex
-from winnow.filters.image.contamination import HASH, QUALITY, ListConfig, matches, parse_hashes
+from winnow.filters.duplicates.listed_vectors import nearest_listed, parse_vector_list, vector_list_bytes
+from winnow.filters.image.contamination import HASH, QUALITY, ListConfig, matches, near_vectors, parse_hashes
+from winnow.filters.models.tensors import tensors_bytes
 from winnow.filters.operators import find_operator
 from winnow.schemas.errors import RecipeError
 
@@ -65,6 +68,7 @@ def test_each_item_has_its_nearest_listed_picture() -> None:
         GOLDEN.write_text(json.dumps(golden, indent=1) + "\n", encoding="utf-8")
     assert golden == json.loads(GOLDEN.read_text(encoding="utf-8"))
     assert found.to_pydict() == {
+        "status": ["ok", "no_input", "ok", "ok", "ok"],
         "distance": [[0, None], None, [], [3, None, 0], [None]],
         "matched": [
             ["zero, or nothing", None],
@@ -92,3 +96,64 @@ def test_each_item_has_its_nearest_listed_picture() -> None:
 def test_a_list_that_is_none_is_refused_with_the_line(content: bytes, said: str) -> None:
     with pytest.raises(RecipeError, match=said):
         parse_hashes(content, "eval.txt")
+
+
+def test_the_nearest_listed_vector_is_that_of_all_pairs_whatever_is_beside_it() -> None:
+    drawn = np.random.default_rng(3)
+    listed = drawn.standard_normal((5_000, 24)).astype(np.float32)
+    listed[4_000:4_100] = listed[:100]  # of equal ones the first counts
+    wanted = np.concatenate(
+        [listed[:1_200] + 0.1 * drawn.standard_normal((1_200, 24)), drawn.standard_normal((300, 24))]
+    )
+    wanted = wanted.astype(np.float32)
+    wanted[7] = 0
+    names = [f"ä{number}" for number in range(len(listed))]
+    read = parse_vector_list(vector_list_bytes(rounded(listed)[0], names), "eval.safetensors")
+    assert read.names.to_pylist() == names
+    near, cosine = nearest_listed(wanted, read, 0.8)
+    units = [one / np.maximum(np.linalg.norm(one, axis=1, keepdims=True), 1e-9) for one in (wanted, listed)]
+    exact = units[0].astype(np.float64) @ units[1].T
+    clear = np.abs(exact.max(axis=1) - 0.8) > 1e-3
+    expected = np.where(exact.max(axis=1) >= 0.8, exact.argmax(axis=1), -1)
+    assert (near == expected)[clear].all()
+    assert (near[:1_200] >= 0).mean() > 0.9
+    assert np.abs(cosine - exact.max(axis=1))[near >= 0].max() < 1e-3
+    alone = [nearest_listed(wanted[at : at + 1], read, 0.8) for at in range(0, 60)]
+    assert [(int(at[0]), float(of[0])) for at, of in alone] == list(
+        zip(near[:60].tolist(), cosine[:60].tolist(), strict=True)
+    )
+
+
+def test_each_item_has_its_nearest_listed_vector() -> None:
+    listed = parse_vector_list(vector_list_bytes(rounded(np.eye(2, 3, dtype=np.float32))[0], ["one", "two"]), "eval")
+    rows = pa.array([[[1, 0.1, 0], None], None, [], [[0, 0, 1], [0, 0.2, 0]]], pa.list_(pa.list_(pa.float32())))
+    batch = pa.RecordBatch.from_arrays([rows], ["image.embedding.vector"])
+    found = near_vectors(batch, listed, ListConfig("eval", by="embedding"))
+    assert found.to_pydict() == {
+        "status": ["ok", "no_input", "ok", "ok"],
+        "similarity": [[pytest.approx(0.995, abs=1e-3), None], None, [], [None, 1.0]],
+        "matched": [["one", None], None, [], [None, "two"]],
+    }
+    other = parse_vector_list(vector_list_bytes(rounded(np.eye(2, 4, dtype=np.float32))[0], ["one", "two"]), "eval")
+    with pytest.raises(RecipeError, match=r"eval: has vectors of 4 numbers, and image\.embedding of 3"):
+        near_vectors(batch, other, ListConfig("eval", by="embedding"))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "not a safetensors file"),
+        (b"00" * 40, "not a safetensors file"),
+        (
+            tensors_bytes({"weight": np.ones((1, 3), np.float32)}, {}),
+            "write one with: winnow vectors FOLDER --output eval",
+        ),
+        (vector_list_bytes(np.zeros((0, 3), np.int16), []), "do not fit together"),
+        (vector_list_bytes(np.zeros((1, 3), np.int16), ["a"]), "vector 0 is zeros, or not finite"),
+        (vector_list_bytes(np.ones((2, 3), np.int16), ["a"]), "do not fit together"),
+    ],
+)
+def test_a_list_of_vectors_that_is_none_is_refused(content: bytes, said: str) -> None:
+    with pytest.raises(RecipeError, match=said) as caught:
+        parse_vector_list(content, "eval")
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,31 @@
+"""`winnow vectors`: write the vectors of pictures to a list, for the operator image.contamination."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from winnow.runners.commands.opening import open_console
+
+if TYPE_CHECKING:
+    from winnow.runners.commands.parser import Commands
+
+
+def add(commands: "Commands") -> None:
+    """Add the command and its arguments."""
+    parser = commands.add_parser(
+        "vectors",
+        help="write the vectors of a folder's pictures to a list, for the operator image.contamination",
+        epilog="Given a recipe or a store, the vectors of its layer image.embedding are written: so pictures in tars, "
+        "tables and archives, and other encoders, can be listed.",
+    )
+    parser.add_argument("place", metavar="FOLDER|RECIPE|STORE", help="a folder with pictures, a recipe or a store")
+    parser.add_argument("--output", required=True, type=Path, metavar="FILE", help="list to write, in safetensors")
+    parser.add_argument("--preset", default="copies@sscd", help="whose encoder looks at the folder's pictures")
+    parser.add_argument("--layer", default="image.embedding", help="of the store, with the vectors")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the list; the exit status is 3 if there is no picture to list."""
+    from winnow.runners.stages.vector_lists import write_vector_list
+
+    return write_vector_list(options.place, options.output, options.preset, options.layer, open_console())
