@@ -89,6 +89,30 @@ _OMNICORPUS = Preset(
     ),
 )
 
+_MM1 = Preset(
+    name="mm1-like@images",
+    summary="after what is reported of MM1's images (McKinzie et al. 2024): 5 kB to 20 MB, side >= 70, aspect <= 3",
+    operators={_G: {}},
+    rules=(
+        preset_rule("mm1_undecodable", _UNDECODABLE),
+        preset_rule("mm1_light", f"list_max({_G}.bytes) < 5000"),
+        preset_rule("mm1_heavy", f"list_min({_G}.bytes) > 20000000"),
+        preset_rule("mm1_small", f"list_max({_G}.shorter) < 70"),
+        preset_rule("mm1_aspect", f"list_min({_G}.aspect) > 3.0"),
+        preset_rule("mm1_count", f"array_length({_G}.width) > 30"),
+        preset_rule(
+            "mm1_address",
+            f"{_G}.status = 'ok' AND regexp_matches(samples.url, '(?i)(logo|button|icon|plugin|widget)')",
+        ),
+    ),
+    notes=(
+        "winnow's own: the numbers are told second-hand and were not checked against the paper; read as 5,000 and "
+        "20,000,000 bytes, and words anywhere in a picture's address",
+        "MM1 also drops images that occur more than 10 times: `list_min(dedupe.image_bytes.size) > 10`",
+        *_NOTES,
+    ),
+)
+
 _CAPTIONS = Preset(
     name="captions",
     summary="captions in any language: two words, or four letters in scripts without spaces, that are no file's name",
@@ -110,4 +134,4 @@ _CAPTIONS = Preset(
     ),
 )
 
-PRESETS = (_DATACOMP, _LAION, _OBELICS, _OMNICORPUS, _CAPTIONS)
+PRESETS = (_DATACOMP, _LAION, _OBELICS, _OMNICORPUS, _MM1, _CAPTIONS)

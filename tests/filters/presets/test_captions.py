@@ -97,7 +97,8 @@ def reasons(preset: str, rows: Sequence[Row], pictures: Sequence[Sequence[Pictur
     layers = [layer(name, read).to_struct_array() for name in ("length", "language", "overlap")]
     captions = pa.StructArray.from_arrays(layers, ["length", "language", "overlap"])
     image = pa.StructArray.from_arrays([sizes(pictures)], ["geometry"])
-    table = pa.table({"caption": captions, "image": image})
+    samples = pa.StructArray.from_arrays([read["samples.url"]], ["url"])
+    table = pa.table({"caption": captions, "image": image, "samples": samples})
     cases = " ".join(f"WHEN {rule.drop} THEN '{rule.reason}'" for rule in find_preset(preset).rules)
     with duckdb.connect() as engine:
         answer = engine.from_arrow(table).query("rows", f"SELECT CASE {cases} END FROM rows")
@@ -146,14 +147,17 @@ def test_datacomps_basic_filter_keeps_what_its_published_conditions_keep() -> No
     )
 
 
-@pytest.mark.parametrize("preset", ["laion@pre-filter", "obelics@images", "omnicorpus@images"])
+@pytest.mark.parametrize("preset", ["laion@pre-filter", "obelics@images", "omnicorpus@images", "mm1-like@images"])
 def test_other_published_rules_keep_what_they_say(preset: str) -> None:
-    made = [*pairs(), ("A red car", (20_001, 20_001, 9_000)), ("A red car", (20_001, 11_000, 9_000))]
+    edges = [(20_001, 20_001, 9_000), (20_001, 11_000, 9_000), (70, 69, 9_000), (70, 70, 20_000_001)]
+    made = [*pairs(), *(("A red car", edge) for edge in edges)]
 
     def kept(text: str, width: int, height: int, size: int) -> bool:
         shorter, longer = sorted((width, height))
         if preset == "laion@pre-filter":
             return len(text) >= 5 and size >= 5000
+        if preset == "mm1-like@images":
+            return shorter >= 70 and longer <= 3 * shorter and 5000 <= size <= 20_000_000
         return shorter >= 150 and longer <= 2 * shorter and (preset == "omnicorpus@images" or longer <= 20_000)
 
     found = reasons(preset, [([text], "a.jpg", None) for text, _ in made], [[size] for _, size in made])
@@ -162,7 +166,9 @@ def test_other_published_rules_keep_what_they_say(preset: str) -> None:
     assert 20 < sum(published) < len(made)
 
 
-@pytest.mark.parametrize("preset", ["datacomp@basic", "laion@pre-filter", "obelics@images", "omnicorpus@images"])
+@pytest.mark.parametrize(
+    "preset", ["datacomp@basic", "laion@pre-filter", "obelics@images", "omnicorpus@images", "mm1-like@images"]
+)
 def test_pages_are_kept_and_pictures_that_cannot_be_decoded_are_not(preset: str) -> None:
     good = (640, 480, 50_000)
     rows: list[Row] = [
@@ -172,15 +178,22 @@ def test_pages_are_kept_and_pictures_that_cannot_be_decoded_are_not(preset: str)
     ]
     page, broken, one_of_two = reasons(preset, rows, [None, [None], [(20, 10, 90), good]])
     assert page is None
-    assert broken == f"{preset.partition('@')[0]}_undecodable"
+    assert broken == f"{preset.partition('@')[0].removesuffix('-like')}_undecodable"
     assert one_of_two is None
     if preset in ("datacomp@basic", "laion@pre-filter"):
         assert reasons(preset, [([], "a.jpg", None)], [[good]]) == [f"{preset.partition('@')[0]}_no_caption"]
 
 
-def test_obelics_drops_documents_of_more_than_thirty_pictures() -> None:
+@pytest.mark.parametrize(("preset", "reason"), [("obelics@images", "obelics_count"), ("mm1-like@images", "mm1_count")])
+def test_documents_of_more_than_thirty_pictures_are_dropped(preset: str, reason: str) -> None:
     good = (640, 480, 50_000)
-    assert reasons("obelics@images", [([], "a.jpg", None)] * 2, [[good] * 30, [good] * 31]) == [None, "obelics_count"]
+    assert reasons(preset, [([], "a.jpg", None)] * 2, [[good] * 30, [good] * 31]) == [None, reason]
+
+
+def test_pictures_of_a_page_are_dropped_by_words_in_their_address_but_no_page_is() -> None:
+    rows: list[Row] = [([], "a", f"https://e.org/{name}") for name in ("img/Logo.png", "cat.jpg", "logo.html")]
+    good = (640, 480, 50_000)
+    assert reasons("mm1-like@images", rows, [[good], [good], None]) == ["mm1_address", None, None]
 
 
 @pytest.mark.parametrize("language", CAPTIONS)
