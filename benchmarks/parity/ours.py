@@ -10,12 +10,14 @@ import pyarrow as pa
 
 from benchmarks.parity.documents import Document
 from winnow.filters.edits import edited
-from winnow.filters.operators import TEXT, Kernel, Operator
+from winnow.filters.operators import CAPTIONS, TEXT, Kernel, Operator
 from winnow.filters.presets import Preset, find_table
 from winnow.filters.web.urls import registered_domain
 from winnow.pipelines.annotate.rows import BatchRows, Excluded, layer_schema, measure
 from winnow.pipelines.assets import AssetFiles
 from winnow.pipelines.binding.operators import configure
+from winnow.pipelines.ingest.files import FILE
+from winnow.pipelines.query.columns import MEDIA
 from winnow.pipelines.query.conditions import nested
 from winnow.schemas.conditions import CLOSED, columns_read
 from winnow.schemas.errors import RecipeError, WinnowError
@@ -23,6 +25,7 @@ from winnow.schemas.identity import canonical_json
 from winnow.schemas.problems import Problems
 from winnow.schemas.recipe.model import OperatorEntry
 from winnow.schemas.recipe.nodes import parse_yaml
+from winnow.schemas.rows.samples import SAMPLES
 from winnow.schemas.thresholds import PREFIX, lookup
 
 _LANGUAGE = "text.language"
@@ -96,6 +99,8 @@ class Preparation:
         if self._by_language:
             columns[f"{_LANGUAGE}.code"] = pa.array([one.language for one in documents], pa.string())
             columns[f"{_LANGUAGE}.score"] = pa.array([1.0] * len(documents))
+        if any(CAPTIONS in operator.reads(config) for operator, config, _ in self._operators):
+            columns |= _as_captions(documents)
         rows = BatchRows(columns)
         for operator, config, kernel in self._operators:
             reads = operator.reads(config)
@@ -133,6 +138,17 @@ class Preparation:
             text=edited(document.text, spans) if spans is not None else None,
             comparable=bool(comparable),
         )
+
+
+def _as_captions(documents: Sequence[Document]) -> dict[str, pa.Array]:
+    """Texts as the captions of a picture each."""
+    reference = {"offset": 0, "length": 1, "container": FILE}
+    media = [[{"mime": "image/jpeg", "ref": {**reference, "path": f"{one.id}.jpg"}}] for one in documents]
+    captions = [[{"text": one.text, "origin": "txt"}] for one in documents]
+    return {
+        CAPTIONS: pa.array(captions, SAMPLES.field("captions").type),
+        MEDIA.name: pa.array(media, SAMPLES.field("media").type),
+    }
 
 
 def _loaded(preset: Preset, name: str) -> tuple[Operator, Any, Kernel]:

@@ -147,7 +147,7 @@ def test_datacomps_basic_filter_keeps_what_its_published_conditions_keep() -> No
     )
 
 
-@pytest.mark.parametrize("preset", ["laion@pre-filter", "obelics@images", "omnicorpus@images", "mm1-like@images"])
+@pytest.mark.parametrize("preset", ["laion@pre-filter", "obelics@images", "omnicorpus@images", "mm1@like"])
 def test_other_published_rules_keep_what_they_say(preset: str) -> None:
     edges = [(20_001, 20_001, 9_000), (20_001, 11_000, 9_000), (70, 69, 9_000), (70, 70, 20_000_001)]
     made = [*pairs(), *(("A red car", edge) for edge in edges)]
@@ -156,7 +156,7 @@ def test_other_published_rules_keep_what_they_say(preset: str) -> None:
         shorter, longer = sorted((width, height))
         if preset == "laion@pre-filter":
             return len(text) >= 5 and size >= 5000
-        if preset == "mm1-like@images":
+        if preset == "mm1@like":
             return shorter >= 70 and longer <= 3 * shorter and 5000 <= size <= 20_000_000
         return shorter >= 150 and longer <= 2 * shorter and (preset == "omnicorpus@images" or longer <= 20_000)
 
@@ -167,7 +167,7 @@ def test_other_published_rules_keep_what_they_say(preset: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "preset", ["datacomp@basic", "laion@pre-filter", "obelics@images", "omnicorpus@images", "mm1-like@images"]
+    "preset", ["datacomp@basic", "laion@pre-filter", "obelics@images", "omnicorpus@images", "mm1@like"]
 )
 def test_pages_are_kept_and_pictures_that_cannot_be_decoded_are_not(preset: str) -> None:
     good = (640, 480, 50_000)
@@ -178,13 +178,13 @@ def test_pages_are_kept_and_pictures_that_cannot_be_decoded_are_not(preset: str)
     ]
     page, broken, one_of_two = reasons(preset, rows, [None, [None], [(20, 10, 90), good]])
     assert page is None
-    assert broken == f"{preset.partition('@')[0].removesuffix('-like')}_undecodable"
+    assert broken == f"{preset.partition('@')[0]}_undecodable"
     assert one_of_two is None
     if preset in ("datacomp@basic", "laion@pre-filter"):
         assert reasons(preset, [([], "a.jpg", None)], [[good]]) == [f"{preset.partition('@')[0]}_no_caption"]
 
 
-@pytest.mark.parametrize(("preset", "reason"), [("obelics@images", "obelics_count"), ("mm1-like@images", "mm1_count")])
+@pytest.mark.parametrize(("preset", "reason"), [("obelics@images", "obelics_count"), ("mm1@like", "mm1_count")])
 def test_documents_of_more_than_thirty_pictures_are_dropped(preset: str, reason: str) -> None:
     good = (640, 480, 50_000)
     assert reasons(preset, [([], "a.jpg", None)] * 2, [[good] * 30, [good] * 31]) == [None, reason]
@@ -193,7 +193,18 @@ def test_documents_of_more_than_thirty_pictures_are_dropped(preset: str, reason:
 def test_pictures_of_a_page_are_dropped_by_words_in_their_address_but_no_page_is() -> None:
     rows: list[Row] = [([], "a", f"https://e.org/{name}") for name in ("img/Logo.png", "cat.jpg", "logo.html")]
     good = (640, 480, 50_000)
-    assert reasons("mm1-like@images", rows, [[good], [good], None]) == ["mm1_address", None, None]
+    assert reasons("mm1@like", rows, [[good], [good], None]) == ["mm1_address", None, None]
+
+
+@pytest.mark.parametrize("noun", ["Кошка.", "Kissa", "고양이", "猫咪", "แมว", "قطة", "Cat", "बिल्ली"])
+def test_a_noun_is_a_caption_in_every_language_where_captions_may_be_short(noun: str) -> None:
+    assert reasons("captions@short", [([noun], "IMG_2043.jpg", None)], [None]) == [None]
+
+
+def test_what_says_nothing_is_no_caption_however_short_captions_may_be() -> None:
+    texts = ("1024 x 768", "", "...", "12:30", "IMG_2043", "ab", "猫", "개")
+    rows: list[Row] = [([text], "IMG_2043.jpg", None) for text in texts]
+    assert None not in reasons("captions@short", rows, [None] * len(rows))
 
 
 @pytest.mark.parametrize("language", CAPTIONS)
