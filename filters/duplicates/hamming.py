@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from winnow.filters.duplicates.bits import count_bits
 from winnow.schemas.kernels import kernel, leaf
 
-__all__ = ["BANDS", "MAX_RADIUS", "Joined", "radius_pairs", "sorted_by_band"]
+__all__ = ["BANDS", "MAX_RADIUS", "Joined", "bits_apart", "radius_pairs", "sorted_by_band"]
 
 BANDS = 16
 MAX_RADIUS = 2 * BANDS - 1  # beyond, two hashes may differ by two bits in every band
@@ -98,7 +98,7 @@ def _join(ordered, order, starts, band, radius, state, first, second, distance):
                     state[0], state[1], state[2] = value, probe, at
                     return count
                 for partner in range(low, other_end):
-                    apart = _apart(ordered[at], ordered[partner], radius)
+                    apart = bits_apart(ordered[at], ordered[partner], radius)
                     if apart <= radius and _first_band(ordered[at], ordered[partner], band):
                         one, two = order[at], order[partner]
                         first[count], second[count] = min(one, two), max(one, two)
@@ -114,7 +114,7 @@ def _join(ordered, order, starts, band, radius, state, first, second, distance):
 
 
 @leaf
-def _apart(one, other, radius):  # type: ignore[no-untyped-def]
+def bits_apart(one, other, radius):  # type: ignore[no-untyped-def]
     """In how many bits two hashes differ; some number above the radius as soon as it is known to be more."""
     apart = np.int64(count_bits(one[0] ^ other[0])) + np.int64(count_bits(one[1] ^ other[1]))
     if apart > radius:

@@ -18,9 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.filters.duplicates.components import Edges, spanning_forest
-from winnow.filters.duplicates.hamming import BANDS, radius_pairs
+from winnow.filters.duplicates.hamming import BANDS, Joined, radius_pairs
 
-__all__ = ["PartitionJoin", "band_values", "join_partition", "partition_count", "send_to_partitions"]
+__all__ = [
+    "PartitionJoin",
+    "band_values",
+    "belongs",
+    "join_partition",
+    "partition_count",
+    "partition_pairs",
+    "send_to_partitions",
+]
 
 _NONE = np.iinfo(np.int64).max
 _DISTANCE = 32  # bits below it are a position
@@ -56,14 +64,11 @@ def send_to_partitions(hashes: NDArray[np.uint64], split: int) -> Iterator[tuple
 
 def join_partition(hashes: NDArray[np.uint64], partition: int, split: int, radius: int) -> PartitionJoin:
     """Join the hashes of one partition, own ones and copies, in any order; ties go to the hash that comes first."""
-    band = partition >> split
-    own = _own(hashes, partition, split)
     nearest = np.full(len(hashes), _NONE)  # the distance, then the position
     forest = (np.zeros(0, np.uint64), np.zeros(0, np.uint64))
-    for joined in radius_pairs(hashes, radius, range(band, band + 1)):
-        mine = own[joined.first] | own[joined.second]  # two copies meet in the partition that they belong to
-        first, second = joined.first[mine], joined.second[mine]
-        distance = joined.distance[mine].astype(np.int64) << _DISTANCE
+    for joined in partition_pairs(hashes, partition, split, radius):
+        first, second = joined.first, joined.second
+        distance = joined.distance.astype(np.int64) << _DISTANCE
         np.minimum.at(nearest, first, distance | second)
         np.minimum.at(nearest, second, distance | first)
         edges = (first.astype(np.uint64), second.astype(np.uint64))
@@ -73,12 +78,21 @@ def join_partition(hashes: NDArray[np.uint64], partition: int, split: int, radiu
     return PartitionJoin(matched, found & ((1 << _DISTANCE) - 1), found >> _DISTANCE, forest)
 
 
+def partition_pairs(hashes: NDArray[np.uint64], partition: int, split: int, radius: int) -> Iterator[Joined]:
+    """Yields the pairs that come out of one partition; equal hashes make a pair each with each."""
+    band, own = partition >> split, belongs(hashes, partition, split)
+    for joined in radius_pairs(hashes, radius, range(band, band + 1)):
+        mine = own[joined.first] | own[joined.second]  # two copies meet in the partition that they belong to
+        yield Joined(joined.first[mine], joined.second[mine], joined.distance[mine])
+
+
 def band_values(hashes: NDArray[np.uint64], partition: int, split: int) -> Positions:
     """The values in the partition's band of the hashes that belong to it."""
-    return _values(hashes, partition >> split)[_own(hashes, partition, split)]
+    return _values(hashes, partition >> split)[belongs(hashes, partition, split)]
 
 
-def _own(hashes: NDArray[np.uint64], partition: int, split: int) -> NDArray[np.bool_]:
+def belongs(hashes: NDArray[np.uint64], partition: int, split: int) -> NDArray[np.bool_]:
+    """Whether each hash belongs to a partition; the others there are copies."""
     found: NDArray[np.bool_] = _parts(hashes, partition >> split, split) == partition & ((1 << split) - 1)
     return found
 

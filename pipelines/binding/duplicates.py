@@ -22,6 +22,7 @@ SIGNATURE_LAYERS: Mapping[Kind, str] = {
     "image_bytes": layout.SAMPLES,  # ingest writes the digest of each item
     "pdq": "image.pdq",
     "embedding": "image.embedding",
+    "vpdq": "video.vpdq",
     "captions": layout.SAMPLES,
 }
 """The signature layer of each kind of duplicates."""
@@ -101,6 +102,8 @@ def signature_entries(recipe: Recipe) -> tuple[tuple[OperatorEntry, str], ...]:
         wanted.append(("pdq", {}))
     if config.embedding is not None and all(entry.layer != SIGNATURE_LAYERS["embedding"] for entry in recipe.annotate):
         wanted.append(("embedding", {}))  # else of the encoder that the recipe names
+    if config.vpdq is not None:
+        wanted.append(("vpdq", {}))
     return tuple(
         (OperatorEntry(SIGNATURE_LAYERS[kind], located(options, config.place)), f"dedupe.{kind}")
         for kind, options in wanted

@@ -1,9 +1,8 @@
 """What is compared: the nodes of a batch, each with a digest, and why other rows and items are not compared.
 
 Nodes of equal digests are equal. Texts and addresses are compared row by row and have a layer of digests. Pictures are
-compared item by item: a picture's digest is that of its bytes, which ingest wrote, or of its PDQ hash or embedding. So
-are captions. What becomes of
-a row some of whose pictures have copies is left to rules.
+compared item by item: a picture's digest is that of its bytes, which ingest wrote, or of its PDQ hash or embedding; a
+video's, of its frames' hashes. So are captions. What becomes of a row some of whose items have copies is left to rules.
 
 A kind is a reader here; kinds that find more than equal digests have a join as well (`joins`).
 """
@@ -19,6 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.filters.duplicates.cosines import rounded
+from winnow.filters.duplicates.frames import distinct_frames
 from winnow.filters.operators import TEXT
 from winnow.filters.text.digest import digests
 from winnow.pipelines.dedupe.nodes import places_of
@@ -32,6 +32,7 @@ from winnow.schemas.rows.duplicates import (
     LOW_QUALITY,
     NO_CAPTION,
     NO_PICTURE,
+    NO_VIDEO,
     NOT_AN_IMAGE,
     NOT_HASHED,
     NOT_MEASURED,
@@ -164,6 +165,7 @@ class _MeasuredItems:
 
     kind: ClassVar[Kind]
     leaves: ClassVar[tuple[str, ...]]
+    empty: ClassVar[str] = NO_PICTURE
 
     def columns(self, search: Search) -> list[Column]:
         return [Column(search.kinds[self.kind], leaf) for leaf in ("status", "items", *self.leaves)]
@@ -183,8 +185,8 @@ class _MeasuredItems:
         layer = search.kinds[self.kind]
         counts, (items, _) = self._counts(search, batch), self._values(search, batch)
         measured = batch[f"{layer}.status"]
-        unmeasured = pc.if_else(pc.equal(measured, "no_input"), NO_PICTURE, measured)
-        rows = pc.if_else(pc.equal(measured, OK), _row_statuses(counts, items), unmeasured)
+        unmeasured = pc.if_else(pc.equal(measured, "no_input"), self.empty, measured)
+        rows = pc.if_else(pc.equal(measured, OK), _row_statuses(counts, items, self.empty), unmeasured)
         listed = batch[f"{layer}.items"].is_valid().to_numpy(zero_copy_only=False)
         return NodeStatuses(rows, np.where(listed, counts, -1), items)
 
@@ -242,6 +244,31 @@ class _Vectors(_MeasuredItems):
         return pa.array(statuses, pa.string()), pa.array(values, pa.large_binary())
 
 
+class _Videos(_MeasuredItems):
+    """Items by the PDQ hashes of their frames, one after another, but for flat frames and those like earlier ones."""
+
+    kind = "vpdq"
+    leaves = ("hash", "quality")
+    empty = NO_VIDEO
+
+    def _measured(self, search: Search, lists: Sequence[pa.Array]) -> tuple[pa.StringArray, pa.Array]:
+        assert search.vpdq is not None
+        hashes, quality = lists
+        statuses: list[str] = []
+        values: list[bytes | None] = []
+        for frames, good in zip(hashes, quality, strict=True):  # a video each: some microseconds, and more for films
+            if not (frames.is_valid and good.is_valid):
+                statuses.append(NOT_MEASURED)
+                values.append(None)
+                continue
+            raw = np.frombuffer(b"".join(frames.as_py()), "<u8").reshape(-1, 4).astype(np.uint64)
+            clear = raw[good.values.to_numpy(zero_copy_only=False) >= search.vpdq.min_quality]
+            kept = clear[distinct_frames(clear, search.vpdq.still_radius)]
+            statuses.append(OK if len(kept) else LOW_QUALITY)
+            values.append(kept.astype("<u8").tobytes() if len(kept) else None)
+        return pa.array(statuses, pa.string()), pa.array(values, pa.large_binary())
+
+
 def require_one_length(lengths: Sequence[int]) -> None:
     """Raise StageError if vectors that are compared have more than one length."""
     if len(lengths) > 1:
@@ -259,6 +286,7 @@ READERS: Final[Mapping[Kind, SignatureReader]] = {
     "image_bytes": _PictureBytes(),
     "pdq": _Hashes(),
     "embedding": _Vectors(),
+    "vpdq": _Videos(),
     "captions": _Captions(),
 }
 

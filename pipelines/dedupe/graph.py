@@ -12,7 +12,7 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.pvalue import PCollection
 
-from winnow.pipelines.dedupe import embedding
+from winnow.pipelines.dedupe import embedding, vpdq
 from winnow.pipelines.dedupe.clusters import (
     MAX_EDGES,
     REQUESTS,
@@ -66,7 +66,10 @@ class SearchGraph:
                 continue
             if kind == embedding.KIND:
                 found |= {step_of("Cells", kind): 1}
-            if kind in JOINS:
+            if kind == vpdq.KIND:
+                found |= {step_of("Frames", kind): shard_groups, step_of("Pairs", kind): self._frame_partitions}
+                found |= {step_of(name, kind): shard_groups for name in ("Videos", "Shares")}
+            elif kind in JOINS:
                 found |= {step_of("Values", kind): shard_groups, step_of("Joined", kind): self._blocks(kind)}
             else:
                 found |= {"Bands": shard_groups, "Candidates": self._band_partitions}
@@ -108,7 +111,10 @@ class SearchGraph:
             return
         if kind == embedding.KIND:
             summaries = (groups, self._cells(start, shards))
-        edges = self._joined(kind, summaries) if kind in JOINS else self._near_texts(summaries)
+        if kind == vpdq.KIND:
+            edges = self._videos(summaries)
+        else:
+            edges = self._joined(kind, summaries) if kind in JOINS else self._near_texts(summaries)
         empty = start | step_of("Empty.matches", kind) >> sending(_empty_blocks, search, "matches", MATCHES)
         forests = steps.exchange(step_of("Matches", kind), (*edges, empty), partial(_send_forest_size, search, kind))
         name = step_of("Forests", kind)
@@ -129,6 +135,18 @@ class SearchGraph:
         search, blocks, steps = self.search, self._blocks(kind), _steps(self.search)
         values = steps.exchange(step_of("Values", kind), summaries, partial(send_values, search, kind, blocks))
         return (steps.exchange(step_of("Joined", kind), values, partial(join_values, search, kind, blocks)),)
+
+    @property
+    def _frame_partitions(self) -> int:
+        return vpdq.frame_partitions(self._nodes(vpdq.KIND))
+
+    def _videos(self, summaries: tuple[Blocks, Blocks]) -> tuple[Blocks, ...]:
+        """Add the steps from groups of equal videos to matches."""
+        search, kind, partitions, steps = self.search, vpdq.KIND, self._frame_partitions, _steps(self.search)
+        frames = steps.exchange(step_of("Frames", kind), summaries, partial(vpdq.send_frames, search, partitions))
+        pairs = steps.exchange(step_of("Pairs", kind), frames, partial(vpdq.find_pairs, search, partitions))
+        videos = steps.exchange(step_of("Videos", kind), pairs, partial(vpdq.send_videos, search))
+        return (steps.exchange(step_of("Shares", kind), videos, partial(vpdq.compare_videos, search)),)
 
     def _near_texts(self, summaries: tuple[Blocks, Blocks]) -> tuple[Blocks, ...]:
         """Add the steps from groups of equal texts to matches."""

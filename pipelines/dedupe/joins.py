@@ -21,31 +21,42 @@ from winnow.pipelines.running.row_arrays import ids_column, uint64_column
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind
 from winnow.schemas.uint128 import Words
 
-__all__ = ["JOINS", "join_values", "send_values"]
+__all__ = ["JOINS", "join_values", "send_values", "values_of_groups"]
 
 
 def send_values(
     search: Search, kind: Kind, blocks: int, shard_group: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[AddressedBlock]:
     """Store the groups of equal nodes of a shard group, and send the value of one node of each group to its blocks."""
-    reader, join = READERS[kind], JOINS[kind]
+    join = JOINS[kind]
 
     def sent() -> Iterator[tuple[pa.RecordBatch, Positions]]:
-        for shard, members in put_members(search, kind, shard_group, batches):
-            left_out = places_other_than_roots(members)
-            for at, batch in read_shard(search, shard, [*reader.columns(search), IDS]):
-                found = reader.compared(search, batch)
-                assert found.values is not None
-                places = places_from(found.places, at)
-                chosen = np.flatnonzero(~np.isin(places, left_out))
-                taken = pa.array(chosen)
-                nodes, values = pa.array(nodes_of(shard, places[chosen])), found.values.take(taken)
-                lines = pa.RecordBatch.from_arrays([nodes, found.ids.take(taken), values], ["node", "id", "value"])
-                for sent in join.send(search, values, blocks, f"{shard:08d}-{at:08d}"):
-                    some = lines.take(pa.array(sent.positions))
-                    yield some if sent.parts is None else some.append_column("part", pa.array(sent.parts)), sent.blocks
+        for origin, lines in values_of_groups(search, kind, shard_group, batches):
+            for sent in join.send(search, lines["value"], blocks, origin):
+                some = lines.take(pa.array(sent.positions))
+                yield some if sent.parts is None else some.append_column("part", pa.array(sent.parts)), sent.blocks
 
     return addressed_blocks(f"{kind}-values-{shard_group}", sent(), blocks)
+
+
+def values_of_groups(
+    search: Search, kind: Kind, shard_group: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Store the groups of equal nodes of a shard group; yield the node, id and value of one node of each group.
+
+    Each batch comes with a name that no other batch of the search has.
+    """
+    reader = READERS[kind]
+    for shard, members in put_members(search, kind, shard_group, batches):
+        left_out = places_other_than_roots(members)
+        for at, batch in read_shard(search, shard, [*reader.columns(search), IDS]):
+            found = reader.compared(search, batch)
+            assert found.values is not None
+            places = places_from(found.places, at)
+            chosen = np.flatnonzero(~np.isin(places, left_out))
+            taken = pa.array(chosen)
+            columns = [pa.array(nodes_of(shard, places[chosen])), found.ids.take(taken), found.values.take(taken)]
+            yield f"{shard:08d}-{at:08d}", pa.RecordBatch.from_arrays(columns, ["node", "id", "value"])
 
 
 def join_values(
@@ -83,7 +94,7 @@ def _lines(
     exactly: bool,
 ) -> pa.RecordBatch:
     one, other = ends
-    measured = [pa.array(similarity), pa.array(np.full(len(one), exactly))]
+    measured = [pa.array(similarity), pa.array(similarity), pa.array(np.full(len(one), exactly))]
     named = [ids.take(pa.array(end)).cast(pa.binary(ID_BYTES)) for end in ends]
     return pa.RecordBatch.from_arrays([pa.array(nodes[one]), pa.array(nodes[other]), *named, *measured], schema=MATCHES)
 

@@ -6,7 +6,6 @@ Pairs that signatures cannot decide, and that no earlier search compared, take t
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import orjson
@@ -20,8 +19,8 @@ from winnow.filters.duplicates.signatures import shingle_sets
 from winnow.filters.duplicates.verification import ABOVE, BELOW, UNCLEAR, Sets, jaccard, judge, matching
 from winnow.pipelines.dedupe.clusters import EDGES
 from winnow.pipelines.dedupe.groups import places_other_than_roots, put_members
-from winnow.pipelines.dedupe.matches import MATCHES
-from winnow.pipelines.dedupe.nodes import nodes_of_rows, rows_of, rows_of_places, shards_of
+from winnow.pipelines.dedupe.matches import Pairs, both_directions, by_second, with_firsts
+from winnow.pipelines.dedupe.nodes import nodes_of_rows, rows_of, rows_of_places, shard_ranges, shards_of
 from winnow.pipelines.dedupe.search import Search, load_texts, read_shard, signature_matrix, signatures_of
 from winnow.pipelines.dedupe.verdicts import (
     SET_LIMIT,
@@ -34,10 +33,9 @@ from winnow.pipelines.dedupe.verdicts import (
     unpacked_pairs,
 )
 from winnow.pipelines.query.columns import Column
-from winnow.pipelines.running.blocks import AddressedBlock
+from winnow.pipelines.running.blocks import AddressedBlock, in_chunks
 from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key
 from winnow.pipelines.running.row_arrays import (
-    distinct_pairs,
     global_rows,
     run_starts,
     single_array,
@@ -54,8 +52,6 @@ UNRESOLVED = "unresolved"
 
 _SIGNATURE_BYTES = 64 << 20  # signatures held at once
 _SHINGLE_BYTES = 64 << 20  # shingles held at once
-
-_SECONDS = pa.large_list(pa.field("item", pa.uint64(), nullable=False))
 
 
 def send_bands(
@@ -102,28 +98,14 @@ def find_candidates(search: Search, partition: int, batches: Iterable[pa.RecordB
 
 def send_signatures(search: Search, shard_group: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
     """Send the signatures of the pairs' first rows, once to each shard group with second rows for them."""
-    held = list(batches)
-    first, second = distinct_pairs(uint64_column(held, "first"), uint64_column(held, "second"))
-    shard_groups = search.listed.group_of(shards_of(second))
-    runs = run_starts(first, shard_groups)
-    bounds = np.append(runs, len(first))
 
-    def blocks() -> Iterator[tuple[pa.RecordBatch, NDArray[np.int64]]]:
-        for shard, begin, end in _shard_ranges(first[runs]):
-            for part, signed in signatures_of(search, shard, rows_of(first[runs[begin:end]])):
-                start, stop = begin + part.start, begin + part.stop
-                ends = bounds[start : stop + 1]
-                seconds = pa.LargeListArray.from_arrays(ends - ends[0], pa.array(second[ends[0] : ends[-1]]))
-                columns = {
-                    "first": pa.array(first[runs[start:stop]]),
-                    "seconds": seconds.cast(_SECONDS),
-                    "id": signed.ids,
-                    "digest": signed.digests,
-                    "signature": _hash_column(signed.values),
-                }
-                yield pa.RecordBatch.from_pydict(columns), shard_groups[runs[start:stop]]
+    def read(shard: int, nodes: Words) -> Iterator[tuple[slice, dict[str, pa.Array]]]:
+        for part, signed in signatures_of(search, shard, rows_of(nodes)):
+            signatures = _hash_column(signed.values)
+            yield part, {"id": signed.ids, "digest": signed.digests, "signature": signatures}
 
-    yield from addressed_blocks(f"signatures-{shard_group}", blocks(), search.listed.groups)
+    blocks = with_firsts(search, batches, read)
+    yield from addressed_blocks(f"signatures-{shard_group}", blocks, search.listed.groups)
 
 
 def verify_by_signature(
@@ -137,21 +119,16 @@ def verify_by_signature(
     hashes, min_similarity = search.near.hashes, search.near.min_similarity
     edges: list[tuple[pa.RecordBatch, NDArray[np.int64]]] = []
     unresolved: list[tuple[pa.RecordBatch, NDArray[np.int64]]] = []
-    for chunk in _in_chunks(batches, _SIGNATURE_BYTES):
-        rows = pa.Table.from_batches(chunk).combine_chunks()
-        seconds = single_array(rows["seconds"])
-        second = seconds.flatten().to_numpy()
-        of = np.repeat(np.arange(len(rows)), np.diff(seconds.offsets.to_numpy()))
-        order = np.argsort(second, kind="stable")
-        second, of = second[order], of[order]
+    for chunk in in_chunks(batches, _SIGNATURE_BYTES):
+        rows, second, of = by_second(chunk)
         firsts = rows["first"].to_numpy()
         ids, digests = single_array(rows["id"]), single_array(rows["digest"])
         signatures = signature_matrix(single_array(rows["signature"]), hashes)
-        for shard, begin, end in _shard_ranges(second):
+        for shard, begin, end in shard_ranges(second):
             known = load_verdicts(search, shard)
             for part, signed in signatures_of(search, shard, rows_of(second[begin:end])):
                 mine = of[begin:end][part]
-                pairs = _Pairs(firsts[mine], second[begin:end][part], ids.take(pa.array(mine)), signed.ids)
+                pairs = Pairs(firsts[mine], second[begin:end][part], ids.take(pa.array(mine)), signed.ids)
                 matches = matching(signatures[mine], signed.values)
                 verdict, similarity = judge(matches, hashes, min_similarity), matches / hashes
                 unclear = np.flatnonzero(verdict == UNCLEAR)
@@ -163,7 +140,9 @@ def verify_by_signature(
                 verdict[known_at] = np.where(similarity[known_at] >= min_similarity, ABOVE, BELOW)
                 exactly = np.zeros(len(verdict), np.bool_)
                 exactly[known_at] = True
-                edges += _both_directions(search, pairs, similarity, exactly, np.flatnonzero(verdict == ABOVE))
+                edges += both_directions(
+                    search, pairs, (similarity, similarity), exactly, np.flatnonzero(verdict == ABOVE)
+                )
                 columns = {**pairs.take(unknown_at).columns(), "texts": packed_pairs(texts[unknown])}
                 unresolved.append(
                     (
@@ -205,7 +184,7 @@ def verify_by_shingles(search: Search, shard_group: int, batches: Iterable[pa.Re
     assert search.near is not None
     edges: list[tuple[pa.RecordBatch, NDArray[np.int64]]] = []
     fresh: dict[int, list[Verdicts]] = {}
-    for chunk in _in_chunks(batches, _SHINGLE_BYTES):
+    for chunk in in_chunks(batches, _SHINGLE_BYTES):
         rows = pa.Table.from_batches(chunk).combine_chunks()
         lists = {name: single_array(rows[name]) for name in ("second", "other", "texts", "shingles")}
         second = lists["second"].flatten().to_numpy()
@@ -218,11 +197,13 @@ def verify_by_shingles(search: Search, shard_group: int, batches: Iterable[pa.Re
         own = (starts - starts[0], lists["shingles"].flatten().to_numpy())
         for part, theirs, sets in _read_shingles(search, second):
             mine = of[part]
-            pairs = _Pairs(firsts[mine], second[part], ids.take(pa.array(mine)), others[part])
+            pairs = Pairs(firsts[mine], second[part], ids.take(pa.array(mine)), others[part])
             common, union = jaccard(own, sets, (mine, theirs), limit=SET_LIMIT)
             similarity = similarity_of(common, union)
             joined = np.flatnonzero(similarity >= search.near.min_similarity)
-            edges += _both_directions(search, pairs, similarity, np.ones(len(similarity), np.bool_), joined)
+            edges += both_directions(
+                search, pairs, (similarity, similarity), np.ones(len(similarity), np.bool_), joined
+            )
             shard = int(shards_of(pairs.second[:1])[0])
             fresh.setdefault(shard, []).append(Verdicts.of(unpacked_pairs(texts[part]), common, union))
     for shard, tables in fresh.items():
@@ -230,29 +211,10 @@ def verify_by_shingles(search: Search, shard_group: int, batches: Iterable[pa.Re
     yield from addressed_blocks(f"compared-{shard_group}", edges, search.listed.groups)
 
 
-@dataclass(frozen=True)
-class _Pairs:
-    """Pairs of rows, with their ids."""
-
-    first: Words
-    second: Words
-    id: pa.FixedSizeBinaryArray  # of the first
-    other: pa.FixedSizeBinaryArray
-
-    def columns(self) -> dict[str, pa.Array]:
-        """Return the columns of a block of pairs."""
-        return {"first": pa.array(self.first), "second": pa.array(self.second), "id": self.id, "other": self.other}
-
-    def take(self, chosen: NDArray[np.int64]) -> "_Pairs":
-        """Return some of the pairs."""
-        taken = pa.array(chosen)
-        return _Pairs(self.first[chosen], self.second[chosen], self.id.take(taken), self.other.take(taken))
-
-
 def _read_shingles(search: Search, numbers: Words) -> Iterator[tuple[slice, NDArray[np.int64], Sets]]:
     """Yield the shingles of sorted rows, part by part: the rows, the number of the set of each row, and the sets."""
     assert search.near is not None
-    for shard, begin, end in _shard_ranges(numbers):
+    for shard, begin, end in shard_ranges(numbers):
         wanted = np.unique(rows_of(numbers[begin:end]))
         texts = load_texts(search, shard, wanted)
         most = 8 * np.minimum(pc.binary_length(texts).to_numpy(), SET_LIMIT)  # bytes that a set may take
@@ -275,48 +237,7 @@ def _repeat_shingles(search: Search, numbers: Words) -> Iterator[tuple[slice, pa
             yield slice(part.start + begin, part.start + end), sets.take(pa.array(of[begin:end]))
 
 
-def _both_directions(
-    search: Search,
-    pairs: _Pairs,
-    similarity: NDArray[np.float64],
-    exactly: NDArray[np.bool_],
-    chosen: NDArray[np.int64],
-) -> list[tuple[pa.RecordBatch, NDArray[np.int64]]]:
-    """Return the chosen pairs in both directions."""
-    some = pairs.take(chosen)
-    measured = [pa.array(similarity[chosen]), pa.array(exactly[chosen])]
-    first, second = pa.array(some.first), pa.array(some.second)
-    one = pa.RecordBatch.from_arrays([first, second, some.id, some.other, *measured], schema=MATCHES)
-    other = pa.RecordBatch.from_arrays([second, first, some.other, some.id, *measured], schema=MATCHES)
-    return [
-        (one, search.listed.group_of(shards_of(some.first))),
-        (other, search.listed.group_of(shards_of(some.second))),
-    ]
-
-
-def _in_chunks(batches: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[list[pa.RecordBatch]]:
-    """Yield batches in chunks of some megabytes, so that a shard is read once per chunk."""
-    held: list[pa.RecordBatch] = []
-    size = 0
-    for batch in batches:
-        held.append(batch)
-        size += batch.nbytes
-        if size >= most_bytes:
-            yield held
-            held, size = [], 0
-    if held:
-        yield held
-
-
 def _hash_column(rows: NDArray[np.uint32]) -> pa.FixedSizeBinaryArray:
     """Return rows of hashes as a column."""
     buffer = pa.py_buffer(np.ascontiguousarray(rows, "<u4"))
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(4 * rows.shape[1]), len(rows), [None, buffer])
-
-
-def _shard_ranges(rows: Words) -> Iterator[tuple[int, int, int]]:
-    """Yield each shard's number, and where its rows begin and end among sorted rows."""
-    numbers = shards_of(rows)
-    bounds = [*run_starts(numbers).tolist(), len(numbers)]
-    for begin, end in itertools.pairwise(bounds):
-        yield int(numbers[begin]), begin, end

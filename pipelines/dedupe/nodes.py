@@ -6,10 +6,13 @@ row that is compared as a whole has the item 0. Like the numbers of shards, node
 Clusters are named by ids, not by nodes: a search over other shards, or in another order, gives the same names.
 """
 
+import itertools
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.pipelines.running.row_arrays import ROW_BITS
+from winnow.pipelines.running.row_arrays import ROW_BITS, run_starts
 from winnow.schemas.errors import StageError
 from winnow.schemas.uint128 import Words
 
@@ -25,6 +28,7 @@ __all__ = [
     "places_of",
     "rows_of",
     "rows_of_places",
+    "shard_ranges",
     "shards_of",
 ]
 
@@ -84,6 +88,13 @@ def rows_of(nodes: Words) -> Numbers:
 def rows_of_places(places: Numbers) -> Numbers:
     """Return the row of each place."""
     return places >> ITEM_BITS
+
+
+def shard_ranges(nodes: Words) -> Iterator[tuple[int, int, int]]:
+    """Yield each shard's number, and where its nodes begin and end among sorted nodes."""
+    numbers = shards_of(nodes)
+    for begin, end in itertools.pairwise([*run_starts(numbers).tolist(), len(numbers)]):
+        yield int(numbers[begin]), begin, end
 
 
 def items_of(places: Numbers) -> Numbers:

@@ -25,6 +25,7 @@ OUTCOMES = pa.schema(
         pa.field("texts", pa.int64(), nullable=False),
         pa.field("matched", pa.binary(ID_BYTES), nullable=False),
         pa.field("similarity", pa.float64(), nullable=False),
+        pa.field("back", pa.float64(), nullable=False),
         pa.field("by", pa.string(), nullable=False),
     ]
 )
@@ -75,8 +76,9 @@ def _equal_outcomes(members: pa.RecordBatch, clusters: pa.Array, sizes: pa.Array
     count = members.num_rows
     places = pa.array(local_places(members["node"].to_numpy()))
     by = pa.array(["equal"] * count, pa.string())
+    same = pa.array(np.ones(count))
     return pa.RecordBatch.from_arrays(
-        [places, clusters, sizes, texts, members["matched"], pa.array(np.ones(count)), by], schema=OUTCOMES
+        [places, clusters, sizes, texts, members["matched"], same, same, by], schema=OUTCOMES
     )
 
 
@@ -98,6 +100,7 @@ def _near_outcomes(clusters: Clusters, members: pa.RecordBatch, matches: pa.Reco
             *clusters.of(nodes[alone]).columns(),
             taken["matched"],
             taken["similarity"],
+            taken["back"],
             pa.array(by.tolist(), pa.string()),
         ],
         schema=OUTCOMES,

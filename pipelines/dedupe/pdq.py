@@ -26,7 +26,7 @@ from winnow.pipelines.running.exchange import partitions_for
 from winnow.schemas.rows.duplicates import HASH_BITS, ID_BYTES
 from winnow.schemas.uint128 import Words
 
-__all__ = ["PdqJoin", "split_bits"]
+__all__ = ["PdqJoin", "hash_words", "split_bits", "split_of"]
 
 _LINE_BYTES = HASH_BYTES + 8 + ID_BYTES
 _MAX_SPLIT = 8
@@ -47,24 +47,24 @@ class PdqJoin:
 
     def send(self, _: Search, values: pa.Array, blocks: int, __: str) -> Iterator[Sent]:
         """Yield positions of hashes, and the partition that each goes to."""
-        return (Sent(*sent) for sent in send_to_partitions(_words(values), _split(blocks)))
+        return (Sent(*sent) for sent in send_to_partitions(hash_words(values), split_of(blocks)))
 
     def join(self, search: Search, values: pa.Array, _: Positions, block: int, blocks: int) -> BlockPairs:
         """Join the hashes of one partition."""
         assert search.pdq is not None
-        hashes, split = _words(values), _split(blocks)
+        hashes, split = hash_words(values), split_of(blocks)
         _count_buckets(search, block, band_values(hashes, block, split))
         found = join_partition(hashes, block, split, search.pdq.radius)
         root, leaf = (ends.astype(np.int64) for ends in found.forest)
         return BlockPairs(found.matched, found.nearest, 1 - found.distance / HASH_BITS, True, (root, leaf))
 
 
-def _split(blocks: int) -> int:
+def split_of(blocks: int) -> int:
     """By how many bits each band is split, if there are so many partitions."""
     return (blocks // BANDS).bit_length() - 1
 
 
-def _words(hashes: pa.FixedSizeBinaryArray) -> Words:
+def hash_words(hashes: pa.FixedSizeBinaryArray) -> Words:
     """Hashes as four words each."""
     raw = np.frombuffer(hashes.buffers()[1], "<u8", 4 * len(hashes), hashes.offset * HASH_BYTES)
     return raw.reshape(-1, 4).astype(np.uint64)

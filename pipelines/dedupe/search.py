@@ -17,7 +17,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.errors import StageError
-from winnow.schemas.recipe.dedupe import CosineConfig, PdqConfig
+from winnow.schemas.recipe.dedupe import CosineConfig, PdqConfig, VpdqConfig
 from winnow.schemas.rows.duplicates import Kind
 
 _BATCH_ROWS = 16_384
@@ -49,6 +49,7 @@ class Search:
     near: NearSettings | None = None  # None if the search is not for near duplicates
     pdq: PdqConfig | None = None  # None if it is not for near duplicates of pictures
     embedding: CosineConfig | None = None  # None if it does not compare embeddings
+    vpdq: VpdqConfig | None = None  # None if it does not compare videos
 
     @property
     def listed(self) -> ShardList[CoveredShard]:

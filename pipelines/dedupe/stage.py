@@ -26,6 +26,7 @@ VERSIONS: Mapping[Kind, int] = {
     "image_bytes": 4,
     "pdq": 4,
     "embedding": 1,
+    "vpdq": 1,
     "captions": 1,
 }
 """The version of everything that decides the values of a kind's layer, given the signatures."""
@@ -56,6 +57,11 @@ def settings_of(recipe: BoundRecipe, kind: Kind) -> dict[str, Json]:
     if kind == "embedding":
         assert config.embedding is not None
         return {"min_similarity": config.embedding.min_similarity}
+    if kind == "vpdq":
+        assert config.vpdq is not None
+        settings = dict(asdict(config.vpdq))
+        del settings["max_cluster"]  # decides no value
+        return settings
     others = {"exact": config.exact, "url": config.url, "image_bytes": config.image_bytes, "captions": config.captions}
     chosen = others[kind]
     assert chosen is not None
@@ -181,13 +187,14 @@ def make_search(
     config = recipe.config.dedupe
     pdq = config.pdq if config is not None and "pdq" in keys else None
     embedding = config.embedding if config is not None and "embedding" in keys else None
-    return Search(store, put_shards(store.objects, shards), scratch, kinds, text, near, pdq, embedding)
+    vpdq = config.vpdq if config is not None and "vpdq" in keys else None
+    return Search(store, put_shards(store.objects, shards), scratch, kinds, text, near, pdq, embedding, vpdq)
 
 
 def estimated_items(state: StoreState, kinds: Iterable[Kind], rows: int) -> dict[Kind, int]:
     """Return about how many items there are, for kinds that compare items; work is divided by it, and nothing else.
 
-    Each item has a hash of at least 32 bytes, which cannot be compressed.
+    Each item has a hash of at least 32 bytes, which cannot be compressed. Of videos, frames are counted.
     """
     found: dict[Kind, int] = {}
     for kind in kinds:
@@ -197,5 +204,7 @@ def estimated_items(state: StoreState, kinds: Iterable[Kind], rows: int) -> dict
             size = state.shards.bytes
         else:
             size = state.layers[SIGNATURE_LAYERS[kind]].bytes
-        found[kind] = min(max(rows, size // _HASH_BYTES), rows * _MOST_ITEMS)
+        found[kind] = max(rows, size // _HASH_BYTES)
+        if kind != "vpdq":
+            found[kind] = min(found[kind], rows * _MOST_ITEMS)
     return found

@@ -101,8 +101,11 @@ def _node_columns(
         "texts": distinct,
         "hashes": distinct,
         "vectors": distinct,
+        "videos": distinct,
         "matched": found["matched"].take(taken),
         "similarity": similarity,
+        "own_share": similarity,
+        "other_share": found["back"].take(taken),
         "distance": pc.round(pc.multiply(pc.subtract(1.0, similarity), HASH_BITS)).cast(pa.int16()),
         "by": found["by"].take(taken),
     }

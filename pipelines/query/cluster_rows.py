@@ -72,4 +72,8 @@ def _completed(columns: Mapping[str, pa.Array], layer: str) -> Mapping[str, pa.A
     if f"{layer}.vectors" in columns:
         missing[f"{layer}.texts"] = columns[f"{layer}.vectors"]
         missing[f"{layer}.by"] = pc.if_else(pc.equal(columns[f"{layer}.similarity"], 1), "equal", "cosine")
+    if f"{layer}.videos" in columns:
+        share = columns[f"{layer}.own_share"]
+        missing[f"{layer}.texts"], missing[f"{layer}.similarity"] = columns[f"{layer}.videos"], share
+        missing[f"{layer}.by"] = pc.if_else(pc.is_valid(share), "frames", pa.scalar(None, pa.string()))
     return {**missing, **columns}

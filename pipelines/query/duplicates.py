@@ -27,11 +27,12 @@ from winnow.schemas.errors import RecipeError, StoreError
 from winnow.schemas.languages.counts import LANGUAGE_LAYER
 from winnow.schemas.records import Generation
 from winnow.schemas.rows.duplicates import (
+    DISTINCT,
     HASH_BITS,
     ID_BYTES,
     KINDS,
     OF_ITEMS,
-    OF_PICTURES,
+    OF_MEDIA,
     OF_ROWS,
     Kind,
     layer_of_kind,
@@ -156,7 +157,7 @@ class Browser:
         if kind not in OF_ITEMS:
             return (_membership(kind, said, None, place.id),)
         if not said["items"]:  # the row's status says why
-            lacking = dict.fromkeys(("cluster", "size", "matched", "hashes", "distance", "vectors", "similarity"))
+            lacking = dict.fromkeys(name for name in said if name not in OF_ROWS)
             return (_membership(kind, {**said, **lacking}, None, place.id),)
         columns = {name: values for name, values in said.items() if name not in OF_ROWS}
         lines = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
@@ -227,13 +228,13 @@ class Browser:
 
     def _members(self, said: Membership, rows: "Sequence[Row]") -> Iterator[Member]:
         facts: dict[tuple[str, int], tuple[str, str | None, list[dict[str, Any]], str | None, int | None]] = {}
-        of_items, of_pictures = said.kind in OF_ITEMS, said.kind in OF_PICTURES
+        of_items, of_media = said.kind in OF_ITEMS, said.kind in OF_MEDIA
         for shard in sorted({row.shard for row in rows}):
             wanted = sorted({row.row for row in rows if row.shard == shard})
-            names = ["id", "url", *(["media"] if of_pictures else [])]
+            names = ["id", "url", *(["media"] if of_media else [])]
             table = read_rows(self.store.objects, self.objects(layout.SAMPLES)[shard].object, wanted, names)
             ids = [one.hex() for one in table["id"].to_pylist()]
-            media = table["media"].to_pylist() if of_pictures else [[]] * len(wanted)
+            media = table["media"].to_pylist() if of_media else [[]] * len(wanted)
             measured = (self._values(shard, wanted, LANGUAGE), self._lengths(shard, wanted))
             for row, *known in zip(wanted, ids, table["url"].to_pylist(), media, *measured, strict=True):
                 facts[shard, row] = (known[0], known[1], known[2], known[3], known[4])
@@ -288,8 +289,8 @@ def _membership(kind: Kind, said: Mapping[str, Any], item: int | None, identity:
         said["status"],
         hexadecimal(said["cluster"]),
         said["size"],
-        said.get("texts", said.get("hashes", said.get("vectors"))),
-        said.get("similarity") if distance is None else 1 - distance / HASH_BITS,
+        said.get("texts") if kind not in DISTINCT else said.get(DISTINCT[kind]),
+        said.get("similarity", said.get("own_share")) if distance is None else 1 - distance / HASH_BITS,
         hexadecimal(said["matched"]),
         _by(said),
         item,
@@ -299,6 +300,8 @@ def _membership(kind: Kind, said: Mapping[str, Any], item: int | None, identity:
 
 def _by(said: Mapping[str, Any]) -> str | None:
     """How a line's similarity was determined."""
+    if said.get("own_share") is not None:
+        return "frames"
     if "vectors" in said and said["similarity"] is not None:
         return "equal" if said["similarity"] == 1 else "cosine"
     distance = said.get("distance")

@@ -15,7 +15,7 @@ from winnow.schemas.recipe import DedupeConfig, GuardConfig
 from winnow.schemas.recipe.dedupe import AcceptedLoss
 from winnow.schemas.rows.duplicates import DISTINCT, OF_PICTURES
 
-_PICTURE_COUNTS = {DISTINCT[kind] for kind in OF_PICTURES if kind in DISTINCT}
+_COUNTED = {DISTINCT[kind]: "pictures" for kind in OF_PICTURES if kind in DISTINCT} | {DISTINCT["vpdq"]: "copies"}
 
 LossOf: TypeAlias = Literal["source", "language", "cluster", "clusters", "addresses"]
 
@@ -68,11 +68,10 @@ def find_alarms(
     alarms = _losses(config, "source", sources, guard.sources)
     alarms += _losses(config, "language", languages, guard.languages)
     for cluster in large:
-        of_what = "pictures" if cluster.of in _PICTURE_COUNTS else "rows"
+        of_what = _COUNTED.get(cluster.of, "rows")
         message = f"the cluster {cluster.id} has {cluster.texts:,} different {cluster.of} in {cluster.rows:,} {of_what}"
         alarms.append(Alarm("cluster", cluster.id, message, cluster.texts))
-    limits = {"near": (config.near, "texts"), "pdq": (config.pdq, "hashes"), "embedding": (config.embedding, "vectors")}
-    limited = {kind: (one.max_cluster, of) for kind, (one, of) in limits.items() if one is not None}
+    limited = {kind: (most, DISTINCT[kind]) for kind, most in config.max_clusters.items()}
     if more := large_count - len(large):
         bounds = " or ".join(f"{most:,} different {of}" for most, of in limited.values())
         message = f"{more:,} more clusters have more than {bounds} each"

@@ -58,14 +58,7 @@ class Choice:
     @property
     def max_cluster(self) -> Mapping[Kind, int]:
         """The number of different texts or hashes above which a near cluster of each kind raises an alarm."""
-        limits: dict[Kind, int] = {}
-        if self.config.near is not None:
-            limits["near"] = self.config.near.max_cluster
-        if self.config.pdq is not None:
-            limits["pdq"] = self.config.pdq.max_cluster
-        if self.config.embedding is not None:
-            limits["embedding"] = self.config.embedding.max_cluster
-        return limits
+        return self.config.max_clusters
 
     @property
     def of_rows(self) -> tuple[Kind, ...]:

@@ -4,6 +4,7 @@ A row is never a Beam element; a batch of rows is (law 7). One Arrow IPC stream 
 """
 
 import struct
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -32,6 +33,20 @@ class AddressedBlock:
                 f"a block needs a partition and a number of at least 0 and a non-empty origin, not "
                 f"partition {self.partition}, number {self.number}, origin {self.origin!r}"
             )
+
+
+def in_chunks(batches: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[list[pa.RecordBatch]]:
+    """Yields batches in chunks of about so many bytes: what is read for them is read once for each chunk."""
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        held.append(batch)
+        size += batch.nbytes
+        if size >= most_bytes:
+            yield held
+            held, size = [], 0
+    if held:
+        yield held
 
 
 def encode_batch(batch: pa.RecordBatch) -> bytes:

@@ -23,6 +23,7 @@ MEANINGS = {
     "image_bytes": "pictures with the same bytes",
     "pdq": "pictures with close PDQ hashes",
     "embedding": "pictures with close embeddings",
+    "vpdq": "videos that share most of their frames",
     "captions": "captions with the same text",
 }
 

@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from rich.console import Console
 
+from winnow.filters.duplicates.frames import ALL_VIDEOS
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.dedupe import clusters
 from winnow.pipelines.dedupe.clusters import StarRound, max_star_rounds, star_partitions, unjoined_edges
@@ -121,6 +122,13 @@ def report_large_buckets(console: Console, search: Search) -> None:
             f"dedupe  {hot.hot_buckets:,} of {hot.buckets:,} values of bands of PDQ hashes are shared by more than "
             f"{search.pdq.max_bucket:,} hashes ({hot.hot_rows:,} in total); all pairs among them are compared, which "
             "takes longer; a higher min_quality leaves out more flat pictures",
+            soft_wrap=True,
+        )
+    if search.vpdq is not None and (hot := count_buckets(search, "vpdq")).hot_buckets:
+        console.print(
+            f"dedupe  {hot.hot_buckets:,} of {hot.buckets:,} frames that several videos have are in more than "
+            f"{ALL_VIDEOS} ({hot.hot_rows:,} in total); by such a frame, a video is compared with {ALL_VIDEOS} of the "
+            "others, and by its other frames with all",
             soft_wrap=True,
         )
     if search.near is not None and (counted := count_buckets(search, "near")).hot_buckets:

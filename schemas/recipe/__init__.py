@@ -13,6 +13,7 @@ from winnow.schemas.recipe.dedupe import (
     GuardConfig,
     NearConfig,
     PdqConfig,
+    VpdqConfig,
 )
 from winnow.schemas.recipe.edits import EditEntry, PlaceholderTexts
 from winnow.schemas.recipe.export import ExportEntry
@@ -104,6 +105,7 @@ __all__ = [
     "TrajectoryConfig",
     "Unit",
     "Variable",
+    "VpdqConfig",
     "build_config",
     "load_recipe",
     "recipe_from_text",

@@ -1,11 +1,13 @@
 """The recipe's `dedupe` section: kinds of duplicates, which row is kept, and alarms."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias
 
 from winnow.schemas.problems import Place, shown, suggestion
 from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Matching, NotEmpty
+from winnow.schemas.rows.duplicates import Kind
 
 NEAR_PRESET = Matching(r"[a-z0-9_-]{1,40}(@[a-z0-9._-]{1,20})?", "a preset's name, such as fineweb")
 PARAMETER = Matching(r"[^\x00-\x20&=#]{1,100}", "the name of a parameter of an address")
@@ -81,6 +83,22 @@ class CosineConfig:
     """Pictures whose embeddings point the same way: crops and edits, and other views of the same thing."""
 
     min_similarity: Annotated[float, Between(0.5, 1.0)] = 0.9  # a cosine; 1 - eps of SemDeDup; howto/dedupe.md
+    max_cluster: Annotated[int, Between(2, 1 << 40)] = 10_000
+
+
+@dataclass(frozen=True)
+class VpdqConfig:
+    """Videos that share most of their frames: copies in other containers, sizes and qualities, trimmed or cut out."""
+
+    radius: Annotated[int, Between(0, 31)] = 31  # bits in which a frame of two videos may differ; vPDQ's threshold
+    min_quality: Annotated[int, Between(0, 100)] = 50  # of frames; vPDQ's threshold
+    min_share: Annotated[float, Between(0.01, 1.0)] = 0.8
+    """Of one of two videos' frames, which the other has: python-threatexchange's QUERY_MATCH."""
+    min_other_share: Annotated[float, Between(0, 1)] = 0.0  # of the other's frames: its INDEX_MATCH
+    min_frames: Annotated[int, Between(1, 1 << 20)] = 3
+    """A video with fewer different frames matches only if `min_share` holds both ways."""
+    still_radius: Annotated[int, Between(0, 31)] = 10
+    """Frames of one video that differ in no more bits than this are one frame, such as those of a title. Our own."""
     max_cluster: Annotated[int, Between(2, 1 << 40)] = 10_000
 
 
@@ -162,16 +180,17 @@ class DedupeConfig:
     image_bytes: ImageBytesConfig | None = None
     pdq: PdqConfig | None = None
     embedding: CosineConfig | None = None
+    vpdq: VpdqConfig | None = None
     captions: RepeatedCaptionsConfig | None = None
     representative: tuple[Annotated[Preference, PreferenceText()], ...] = (Preference("source"), Preference("longest"))
     guard: GuardConfig = GuardConfig()
 
     def __post_init__(self) -> None:
-        kinds = (self.exact, self.url, self.near, self.image_bytes, self.pdq, self.embedding, self.captions)
+        kinds = (self.exact, self.url, self.near, self.image_bytes, self.pdq, self.embedding, self.vpdq, self.captions)
         if all(one is None for one in kinds):
             raise ValueError(
                 "names no kind of duplicates; write exact: {}, url: {} or near: {preset: fineweb}; for pictures "
-                "image_bytes: {}, pdq: {} or embedding: {}; for captions captions: {}"
+                "image_bytes: {}, pdq: {} or embedding: {}; for videos vpdq: {}; for captions captions: {}"
             )
         listed = [str(one) for one in self.representative]
         for number, one in enumerate(listed):
@@ -179,3 +198,14 @@ class DedupeConfig:
                 raise ValueError(f"representative: {one} occurs twice")
             if "id" in listed[:number]:
                 raise ValueError(f"representative: {one} has no effect, as ids are unique")
+
+    @property
+    def max_clusters(self) -> Mapping[Kind, int]:
+        """Of the kinds whose clusters chains can grow, the number of different members above which one is an alarm."""
+        limited: Mapping[Kind, NearConfig | PdqConfig | CosineConfig | VpdqConfig | None] = {
+            "near": self.near,
+            "pdq": self.pdq,
+            "embedding": self.embedding,
+            "vpdq": self.vpdq,
+        }
+        return {kind: one.max_cluster for kind, one in limited.items() if one is not None}

@@ -8,10 +8,10 @@ import pyarrow as pa
 ID_BYTES = 16
 HASH_BITS = 256.0  # of a PDQ hash
 
-Kind: TypeAlias = Literal["exact", "url", "near", "image_bytes", "pdq", "embedding", "captions"]
-KINDS: tuple[Kind, ...] = ("exact", "url", "near", "image_bytes", "pdq", "embedding", "captions")
+Kind: TypeAlias = Literal["exact", "url", "near", "image_bytes", "pdq", "embedding", "vpdq", "captions"]
+KINDS: tuple[Kind, ...] = ("exact", "url", "near", "image_bytes", "pdq", "embedding", "vpdq", "captions")
 
-CHOSEN_IN: tuple[Kind, ...] = ("url", "exact", "near", "image_bytes", "pdq", "embedding")
+CHOSEN_IN: tuple[Kind, ...] = ("url", "exact", "near", "image_bytes", "pdq", "embedding", "vpdq")
 """The order in which representatives are chosen. For an address the better text is kept, so addresses come first; then
 each dropped row has a similar text that is kept. Captions alone choose none: they only say how often one occurs."""
 
@@ -23,6 +23,9 @@ VIRTUAL = "duplicate"
 
 OK, UNMATCHED = "ok", "unmatched"
 """The statuses of a row with duplicates, and of a compared row without any."""
+
+NO_VIDEO = "no_video"
+"""Why a row is not compared by its videos: it has no media."""
 
 NO_CAPTION, NO_TEXT_LEFT = "no_caption", "no_text_left"
 """Why captions are not compared: a row has none; one has no text but white space."""
@@ -89,16 +92,29 @@ EMBEDDING = pa.schema(
 )
 """`dedupe.embedding`: lists, as in `ITEM_GROUPS`."""
 
+VPDQ = pa.schema(
+    [
+        *_ITEM_CLUSTER,
+        pa.field("videos", pa.list_(pa.int64())),  # different videos in the cluster; 1 without duplicates
+        pa.field("own_share", pa.list_(pa.float64())),  # of the video's frames, those that the matched one has
+        pa.field("other_share", pa.list_(pa.float64())),  # of the matched one's frames, those that this has
+    ]
+)
+"""`dedupe.vpdq`: lists, as in `ITEM_GROUPS`."""
+
 OF_ROWS: Final = ("status", "share")
 """The columns of layers of items that say something of the row."""
 
 OF_PICTURES: Final[frozenset[Kind]] = frozenset({"image_bytes", "pdq", "embedding"})
+"""The kinds that compare the pictures among a row's media."""
+
+OF_MEDIA: Final[frozenset[Kind]] = OF_PICTURES | {"vpdq"}
 """The kinds whose items are a row's media."""
 
-OF_ITEMS: Final[frozenset[Kind]] = OF_PICTURES | {"captions"}
+OF_ITEMS: Final[frozenset[Kind]] = OF_MEDIA | {"captions"}
 """The kinds that compare the items of rows; the others compare rows. The items of `captions` are a row's captions."""
 
-DISTINCT: Final[Mapping[Kind, str]] = {"near": "texts", "pdq": "hashes", "embedding": "vectors"}
+DISTINCT: Final[Mapping[Kind, str]] = {"near": "texts", "pdq": "hashes", "embedding": "vectors", "vpdq": "videos"}
 """The column that counts what is different within a cluster, of the kinds whose clusters chains can grow."""
 
 
@@ -117,5 +133,6 @@ _SCHEMAS: Final[Mapping[Kind, pa.Schema]] = {
     "image_bytes": ITEM_GROUPS,
     "pdq": PDQ,
     "embedding": EMBEDDING,
+    "vpdq": VPDQ,
     "captions": ITEM_GROUPS,
 }

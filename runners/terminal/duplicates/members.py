@@ -137,7 +137,7 @@ def _pair(
                 return _compared(place, of.matched, kind, one, excerpts), None
     if not any(one.status == OK and one.kind not in OF_ITEMS for one in memberships):
         if all(one.status != OK or one.kind not in OF_PICTURES for one in memberships):
-            return None, "a sample's captions are shown by: winnow show RECIPE ID"
+            return None, "a sample's captions, and what was measured of its videos, are shown by: winnow show RECIPE ID"
         return None, "pictures are shown side by side in the report: winnow report RECIPE"
     return None, "the matching row was forgotten and is not shown; use --with ID to compare with another row"
 

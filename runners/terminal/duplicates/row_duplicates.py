@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from winnow.pipelines.query.cluster_counts import Membership
 from winnow.pipelines.query.duplicates import Member, Members
@@ -157,4 +157,7 @@ def _joined(words: Words) -> str:
 
 def what_is_compared(kind: Kind) -> str:
     """The nodes of a kind, in the plural."""
-    return "pictures" if kind in OF_PICTURES else "captions" if kind == "captions" else "rows"
+    return "pictures" if kind in OF_PICTURES else _ITEMS.get(kind, "rows")
+
+
+_ITEMS: Final[Mapping[Kind, str]] = {"vpdq": "videos", "captions": "captions"}

@@ -85,7 +85,7 @@ def search_before_clusters(store: Store, shards: int, pairs: list[tuple[int, int
         grouped = sorted(row for row in here if row in copies or row in roots)
         root = [copies.get(row, row) for row in grouped]
         matches = [row_numbers(alike), row_numbers(alike), ids(alike), ids(alike)]
-        same = [pa.array(np.ones(len(alike))), pa.array(np.ones(len(alike), np.bool_))]
+        same = [pa.array(np.ones(len(alike)))] * 2 + [pa.array(np.ones(len(alike), np.bool_))]
         members = [row_numbers(grouped), row_numbers(root), ids(root), ids(root)]
         sizes = pa.array([roots[row] + 1 for row in root], pa.int64())
         for name, columns, schema in (

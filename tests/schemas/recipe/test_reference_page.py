@@ -44,6 +44,7 @@ from winnow.schemas.recipe import (
     TrainingConfig,
     TrajectoryConfig,
     Variable,
+    VpdqConfig,
     recipe_from_text,
 )
 from winnow.schemas.recipe.build import Setting, expected, settings
@@ -62,6 +63,7 @@ TABLES = [
     NearConfig,
     PdqConfig,
     CosineConfig,
+    VpdqConfig,
     CanonicalConfig,
     GuardConfig,
     AcceptedLoss,

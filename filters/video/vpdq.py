@@ -1,0 +1,64 @@
+"""PDQ hashes of a video's frames, one a second: what near-duplicate videos are found by (vPDQ).
+
+The frames, and so the hashes, are those of the video's own time, so a copy with another frame rate has the same ones.
+"""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from winnow.filters.operators import MEDIA_VIDEO, Assets, Operator, Watch, Watcher
+from winnow.filters.video.decode.facts import VideoFacts
+from winnow.filters.video.decode.wanted import Signal
+
+HASHES = Signal("hashes")
+
+WRITES = pa.schema(
+    [
+        pa.field("hash", pa.list_(pa.binary(32))),  # of each frame
+        pa.field("quality", pa.list_(pa.int16())),  # of its hash, from 0 to 100; below 50 it says little
+        pa.field("seconds", pa.list_(pa.float64())),  # when it is shown, since the first frame
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class VpdqConfig:
+    """Nothing to set: hashes of two videos can be compared only if they were made alike."""
+
+
+class FrameHashes:
+    """Collects the hashes of one video."""
+
+    def __init__(self) -> None:
+        self._seen: list[pa.RecordBatch] = []
+
+    def see(self, _: Signal, batch: pa.RecordBatch) -> None:
+        """Add hashes."""
+        self._seen.append(batch)
+
+    def end(self, _: VideoFacts) -> pa.RecordBatch:
+        """The layer's row."""
+        lists = []
+        for field in WRITES:
+            values = pa.concat_arrays(
+                [pa.array([], field.type.value_type), *(batch[field.name] for batch in self._seen)]
+            )
+            lists.append(pa.ListArray.from_arrays([0, len(values)], values).cast(field.type))
+        return pa.RecordBatch.from_arrays(lists, schema=WRITES)
+
+
+def _load(_config: VpdqConfig, _assets: Assets) -> type[Watcher]:
+    return FrameHashes
+
+
+OPERATOR = Operator(
+    name="video.vpdq",
+    version=1,
+    summary="PDQ hash of a frame of each second of a video, and its quality, for near-duplicates",
+    config=VpdqConfig,
+    reads=lambda _: (MEDIA_VIDEO,),
+    writes=lambda _: WRITES,
+    watch=Watch(wants=lambda _: frozenset({HASHES}), load=_load),
+    needs=(),
+)
