@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import BinaryIO, Literal
 
 from rich.console import Console
 from rich.text import Text
@@ -20,10 +21,16 @@ from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.runners.terminal.status_line import StatusLine
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.kernels import all_kernels_key, kernel_folder
+from winnow.schemas.problems import one_line
 
 WARMING_VARIABLE = "WINNOW_WARMING"
 """Set in the processes that compile, and by people who want no compiling ahead."""
 
+Warmed = Literal["already", "done", "partly"]
+"""Whether all kernels were there, all are compiled now, or some could not be compiled ahead."""
+
+_PARTS = ("operators", "stages")
+_ERRORS = "errors.txt"
 _THIS = "winnow.runners.stages.warming"  # also where this file is run as `__main__`
 
 _STAGES = """\
@@ -31,7 +38,9 @@ version: 1
 store: {path: store, seed: 1, shard_rows: 32}
 sources: {texts: {root: texts, files: ["*.jsonl"], class: web, key: id}}
 annotate: [text.language, text.length, {text.gopher: {preset: gopher@datatrove}}, {text.pii: {kinds: [email, ip]}}]
-dedupe: {exact: {}, url: {}, near: {preset: fineweb, min_similarity: 0.75}, representative: [source, longest]}
+dedupe:
+  {exact: {}, url: {}, near: {preset: fineweb, min_similarity: 0.75}, representative: [source, longest],
+   guard: {max_unequal: 1}}
 score:
   mimic: {task: next_byte, buckets: 256, reference: {train_on: "samples.source.record < '5'"}}
 keep: [{preset: gopher@datatrove}]
@@ -79,17 +88,17 @@ ngram 2=2
 """
 
 
-def warm_kernels(*, quiet: bool = False) -> bool:
-    """Compile what is not compiled yet, and say so on stderr; False where all was there, or nothing can be kept.
+def warm_kernels(*, quiet: bool = False) -> Warmed:
+    """Compile what is not compiled yet, and say so on stderr; nothing is done where it cannot be kept.
 
     A failure is no error: what could not be compiled ahead is compiled when it is called.
     """
     folder = kernel_folder()
     if folder is None or os.environ.get(WARMING_VARIABLE):
-        return False
+        return "already"
     mark = folder / f"{all_kernels_key()}.warm"
     if mark.exists():
-        return False
+        return "already"
     console = Console(stderr=True, highlight=False, quiet=quiet)
     before, began = _compiled(folder), time.monotonic()
 
@@ -99,17 +108,22 @@ def warm_kernels(*, quiet: bool = False) -> bool:
 
     console.print(line(), soft_wrap=True)
     with temporary_folder("kernels") as scratch, StatusLine(console, line(), line):
-        processes = [_started(part, Path(scratch) / part) for part in ("operators", "stages")]
+        processes = [_started(part, Path(scratch) / part) for part in _PARTS]
         for process in processes:
             process.wait()
+        reasons = [
+            _last_line(Path(scratch) / part) for part, one in zip(_PARTS, processes, strict=True) if one.returncode
+        ]
     mark.touch()  # also after a failure: trying again in each run would cost more than compiling what is called
-    failed = ["", " (not all: the rest is compiled when it is called)"][any(one.returncode for one in processes)]
     console.print(
-        f"kernels  {_compiled(folder) - before} compiled in {time.monotonic() - began:.0f} s{failed}, kept in {folder}",
+        f"kernels  {_compiled(folder) - before} compiled in {time.monotonic() - began:.0f} s, kept in {folder}",
         markup=False,
         soft_wrap=True,
     )
-    return True
+    for reason in reasons:
+        what = f"kernels  not all could be compiled ahead; the rest is compiled when it is called: {reason}"
+        console.print(what, markup=False, soft_wrap=True)
+    return "partly" if reasons else "done"
 
 
 def _compiled(folder: Path) -> int:
@@ -118,14 +132,25 @@ def _compiled(folder: Path) -> int:
 
 def _started(part: str, folder: Path) -> "subprocess.Popen[bytes]":
     folder.mkdir()
+    with (folder / _ERRORS).open("wb") as errors:
+        return _process(part, folder, errors)
+
+
+def _process(part: str, folder: Path, errors: BinaryIO) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         [sys.executable, "-m", _THIS, part],
         cwd=folder,
         env={**os.environ, WARMING_VARIABLE: "1"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=errors,
     )
+
+
+def _last_line(folder: Path) -> str:
+    """What a process said last before it failed."""
+    lines = (folder / _ERRORS).read_text("utf-8", "replace").splitlines()
+    return one_line(next((line for line in reversed(lines) if line.strip()), "no reason given"))
 
 
 def _write_texts() -> None:
@@ -180,4 +205,4 @@ def main(part: str) -> int:
 if __name__ == "__main__":
     if sys.argv[1:]:
         sys.exit(main(sys.argv[1]))
-    warm_kernels()
+    sys.exit(warm_kernels() == "partly")

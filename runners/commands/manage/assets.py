@@ -36,7 +36,7 @@ def warm_up(console: "Console") -> None:
     """Compile all kernels ahead of the first run."""
     from winnow.runners.stages.warming import warm_kernels
 
-    if not warm_kernels():
+    if warm_kernels() == "already":
         console.print("kernels  already compiled", markup=False)
 
 
