@@ -19,7 +19,7 @@ OPTIONAL = (
     *("wordfreq", "ftfy", "spacy", "jieba", "sudachipy", "sudachidict_core", "kiwipiepy", "pyvi", "pythainlp"),
     *("pyidaungsu-numpy2", "khmer-nltk", "laonlp", "kenlm", "phonenumbers", "python-stdnum"),
     *("onnxruntime", "sentencepiece", "tiktoken", "tokenizers", "torch", "safetensors"),
-    *("pillow", "simplejpeg"),  # each brings its own decoders
+    *("pillow", "simplejpeg", "av"),  # each brings its own decoders
 )
 """Packages that some operators use if installed."""
 

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from winnow.filters.extractors import find_extractor
@@ -49,7 +50,8 @@ class BoundSources:
 
     def context(self, store: Store) -> IngestContext:
         """Return everything that ingest into a store depends on."""
-        return IngestContext(store, self.sources, self.extractors, self.limits, self.known_harm)
+        videos = VideoLimits() if find_spec("av") else None  # not the recipe's, which may change: samples stay
+        return IngestContext(store, self.sources, self.extractors, self.limits, videos, self.known_harm)
 
 
 def bind_sources(recipe: Recipe) -> BoundSources:

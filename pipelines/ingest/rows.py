@@ -267,4 +267,4 @@ def _named(named: NamedFile) -> dict[str, object]:
 
 
 def _medium(mime: str, probe: Probe, reference: dict[str, object]) -> dict[str, object]:
-    return {"mime": mime, "ref": reference, "seconds": None, **asdict(probe)}
+    return {"mime": mime, "ref": reference, **asdict(probe)}

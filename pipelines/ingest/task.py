@@ -114,7 +114,7 @@ class TaskRun:
         self._shards = ShardWriter(context, self._source, self._key, task.name, self._forgotten, rows)
         self._dropped = RangeWriter(context.store, "dropped", DROPPED)
         self._quarantine = RangeWriter(context.store, "quarantine", QUARANTINE)
-        self._named = NamedFiles(self._source.objects)
+        self._named = NamedFiles(self._source.objects, context.videos)
         self._waiting: list[Row] = []
         self._waiting_held = 0
         self._seen = SeenIds()
@@ -221,11 +221,11 @@ class TaskRun:
     def _probe(self, record: Record, path: str, mime: str) -> Probe:
         """Measures a medium; one that was too large to hold is read again if its bytes lie plain in a file."""
         if record.body is not None:
-            return probe_bytes(record.body, mime)
+            return probe_bytes(record.body, mime, self._context.videos)
         if record.container not in (FILE, TAR):
             return Probe()
         with closing(self._source.objects.open(path)) as stream:
-            return probe_file(stream, record.body_bytes, mime, record.span.offset)
+            return probe_file(stream, record.body_bytes, mime, record.span.offset, self._context.videos)
 
     def _settle(self) -> None:
         """Admits the waiting rows, except those whose id appeared before."""

@@ -1,4 +1,5 @@
-"""Measures media while ingest has their bytes in hand: hash, length, and what an image's header says."""
+"""Measures media while ingest has their bytes in hand: hash, length, what an image's header says, what a video's packets
+say."""
 
 import hashlib
 from dataclasses import dataclass
@@ -8,10 +9,13 @@ from winnow.filters.image.decode.containers import Bytes, HeldBytes
 from winnow.filters.image.decode.frames import image_frames
 from winnow.filters.image.decode.headers import image_size
 from winnow.filters.image.decode.orientation import orientation_of
+from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
 from winnow.pipelines.ingest.files import read_range
 from winnow.pipelines.media.file_bytes import FileBytes
+from winnow.pipelines.media.videos.isolation import probe_isolated
 
 _COPY_BYTES = 1 << 20
+_MOST_FRAMES = (1 << 31) - 1  # of the column
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,31 +28,54 @@ class Probe:
     height: int | None = None
     orientation: int | None = None
     frames: int | None = None
+    seconds: float | None = None
 
 
-def probe_bytes(content: bytes, mime: str) -> Probe:
+def probe_bytes(content: bytes, mime: str, videos: VideoLimits | None = None) -> Probe:
     """Measures a medium that is in memory.
 
     Args:
         content: All its bytes.
         mime: Their sniffed type.
+        videos: What a video may cost; None: videos are hashed only.
     """
-    return _probe(HeldBytes(content), hashlib.sha256(content).hexdigest(), mime)
+    return _probe(HeldBytes(content), hashlib.sha256(content).hexdigest(), mime, videos)
 
 
-def probe_file(stream: BinaryIO, size: int, mime: str, start: int = 0) -> Probe:
-    """Measures a file of any size, or a range of one, in little memory; reads it whole, once."""
+def probe_file(stream: BinaryIO, size: int, mime: str, start: int = 0, videos: VideoLimits | None = None) -> Probe:
+    """Measures a file of any size, or a range of one, in little memory; reads it whole, a video twice."""
     state = hashlib.sha256()
     at = 0
     while piece := read_range(stream, start + at, min(_COPY_BYTES, size - at)):
         state.update(piece)
         at += len(piece)
-    return _probe(FileBytes(stream, at, start), state.hexdigest(), mime)
+    return _probe(FileBytes(stream, at, start), state.hexdigest(), mime, videos)
 
 
-def _probe(content: Bytes, sha256: str, mime: str) -> Probe:
+def _probe(content: Bytes, sha256: str, mime: str, videos: VideoLimits | None) -> Probe:
+    if mime.startswith("video/"):
+        return _probe_video(content, sha256, mime, videos)
     found = image_size(content, mime)
     if found is None:
         return Probe(content.size, sha256)
     oriented, frames = orientation_of(content, mime), image_frames(content, mime)
     return Probe(content.size, sha256, found.width, found.height, oriented, frames)
+
+
+def _probe_video(content: Bytes, sha256: str, mime: str, limits: VideoLimits | None) -> Probe:
+    """What is counted in a video; nothing of one that cannot be watched: layers say why."""
+    if limits is None:
+        return Probe(content.size, sha256)
+    try:
+        facts = probe_isolated(content, mime, limits)
+    except UnwatchableError:
+        return Probe(content.size, sha256)
+    return Probe(
+        content.size,
+        sha256,
+        facts.width,
+        facts.height,
+        facts.orientation,
+        min(facts.frames, _MOST_FRAMES),
+        facts.seconds,
+    )

@@ -52,13 +52,11 @@ MEDIA = pa.struct(
         pa.field("bytes", pa.int64()),
         pa.field("mime", pa.string(), nullable=False),  # detected from the bytes, not as declared
         pa.field("ref", MEDIA_REFERENCE, nullable=False),
-        pa.field("width", pa.int32()),  # of an image, as stored: before any rotation that its metadata asks for
+        pa.field("width", pa.int32()),  # as stored: before any rotation that its metadata asks for
         pa.field("height", pa.int32()),
-        pa.field("orientation", pa.int32()),  # of an image, as EXIF numbers it, 1 to 8: 1 is upright
-        pa.field(
-            "frames", pa.int32()
-        ),  # of an image: frames of an animation, or pages; null where they are not counted
-        pa.field("seconds", pa.float64()),
+        pa.field("orientation", pa.int32()),  # as EXIF numbers it, 1 to 8: 1 is upright
+        pa.field("frames", pa.int32()),  # of an animation or a video, or pages; null where they are not counted
+        pa.field("seconds", pa.float64()),  # of a video, counted in its packets
     ]
 )
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from winnow.filters.extractors import Extractor
+from winnow.filters.video.decode.opening import VideoLimits
 from winnow.filters.web.urls import psl_version
 from winnow.pipelines.ingest.records import ReadLimits
 from winnow.pipelines.ingest.rows import SourceRows
@@ -17,7 +18,7 @@ from winnow.pipelines.store.generations import Store
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.rows.extraction import EXTRACTED
 
-INGEST_VERSION = 7
+INGEST_VERSION = 8
 """Increased when the same bytes would give different rows, or the same rows of a task different shards."""
 
 
@@ -87,6 +88,9 @@ class IngestContext:
     sources: Mapping[str, IngestSource]
     extractors: tuple[BoundExtractor, ...]
     limits: ReadLimits
+    videos: VideoLimits | None = None
+    """What counting the packets of a video may cost; None if the package that does it was missing where the run began.
+    Not in the key: a store of texts is not to be read again because that package was installed."""
     known_harm: KnownHarm | None = None  # not in the key: lists change daily, and rows of older ones are forgotten
 
 

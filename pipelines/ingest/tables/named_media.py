@@ -5,6 +5,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 
+from winnow.filters.video.decode.opening import VideoLimits
 from winnow.filters.web.sniff import Sniffed, sniff
 from winnow.pipelines.ingest.files import HEAD_BYTES, read_range
 from winnow.pipelines.ingest.planning.etag import content_etag
@@ -32,8 +33,8 @@ class NamedFile:
 class NamedFiles:
     """Files of a source; remembers some, since rows that name the same one, each with a caption, lie together."""
 
-    def __init__(self, objects: ObjectStore) -> None:
-        self._objects = objects
+    def __init__(self, objects: ObjectStore, videos: VideoLimits | None = None) -> None:
+        self._objects, self._videos = objects, videos
         self._held: dict[str, NamedFile] = {}
 
     def find(self, record: Record) -> dict[str, NamedFile] | Unreadable:
@@ -68,7 +69,8 @@ class NamedFiles:
             kind = sniff(read_range(stream, 0, min(size, HEAD_BYTES)), None, None)
             if kind.modality == "text":
                 return f" is {kind.mime}"
-            return NamedFile(path, size, content_etag(stream, size), kind, probe_file(stream, size, kind.mime))
+            probe = probe_file(stream, size, kind.mime, videos=self._videos)
+            return NamedFile(path, size, content_etag(stream, size), kind, probe)
 
     def _below_root(self, named: str) -> str | None:
         """The path from the root; an absolute one is of this machine, as some writers of data sets leave them."""
