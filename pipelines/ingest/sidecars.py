@@ -1,4 +1,4 @@
-"""What lies beside media says something of them: captions, metadata as JSON, labels; in tars and in folders."""
+"""What lies beside media says something of them: captions, subtitles, metadata as JSON, labels; in tars and folders."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -6,12 +6,15 @@ from typing import Final
 
 from winnow.pipelines.ingest.files import read_range
 from winnow.pipelines.ingest.records import Caption, Record
+from winnow.pipelines.ingest.subtitles import ENDINGS, language_of_name, read_subtitles
 from winnow.pipelines.ingest.tables.columns import ABSENT, ColumnMapping, find, languages_of, moment
 from winnow.pipelines.ingest.tables.jsonl import Fault, parse_row
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.local import LocalStore
 
 SIDECAR_BYTES: Final = 1 << 20
-BESIDE: Final = (".txt", ".json")  # the sidecars of a file in a folder
+TEXTS: Final = frozenset(("txt", "json", *ENDINGS))  # the last parts of names that sidecars have, whatever they hold
+BESIDE: Final = (".txt", ".json", *(f".{ending}" for ending in ENDINGS))  # the sidecars of a file in a folder
 CAPTION: Final = "caption"  # the key of captions in JSON, as img2dataset writes it
 UNREAD: Final = "unread"  # metadata: sidecars that say nothing usable, and why
 
@@ -37,6 +40,12 @@ def take_sidecar(mapping: ColumnMapping, suffix: str, body: bytes, record: Recor
     kind = suffix.lower().rpartition(".")[2]
     if kind == "json":
         return _take_json(mapping, suffix, body, record, captions)
+    if kind in ENDINGS:
+        found = read_subtitles(body)
+        if isinstance(found, str):
+            return found
+        captions.append(Caption(found.text, suffix, language_of_name(suffix) or found.language))
+        return ""
     try:
         text = body.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError as error:
@@ -56,31 +65,58 @@ def distinct(captions: Sequence[Caption]) -> tuple[Caption, ...]:
     return tuple(found.values())
 
 
-def read_beside(objects: ObjectStore, path: str, record: Record, mapping: ColumnMapping) -> None:
-    """Adds to the record of a file what the files beside it say: to `a/b.jpg`, `a/b.txt` and `a/b.json`.
+class SidecarFiles:
+    """The sidecars of media in folders: of `a/b.mp4` the files `a/b.txt`, `a/b.json`, `a/b.srt` and `a/b.de.srt`.
 
-    Raises:
-        OSError: One is there and cannot be read, perhaps temporarily.
+    Args:
+        objects: The source.
+        mapping: The keys of its JSON.
     """
-    stem = path.rpartition(".")[0] if "." in path.rpartition("/")[2] else path
-    captions: list[Caption] = []
-    unread = {}
-    for ending in BESIDE:
-        suffix = ending[1:]
-        try:
-            stream = objects.open(stem + ending)
-        except _NOT_THERE:
-            continue
-        with closing(stream):
-            size = stream.seek(0, 2)
-            large = size > SIDECAR_BYTES
-            body = b"" if large else read_range(stream, 0, size)
-        why = f"{size} bytes" if large else take_sidecar(mapping, suffix, body, record, captions)
-        if why:
-            unread[suffix] = why
-    if unread:
-        record.metadata[UNREAD] = {**unread}
-    record.captions = distinct(captions)
+
+    def __init__(self, objects: ObjectStore, mapping: ColumnMapping) -> None:
+        self._objects, self._mapping = objects, mapping
+        self._folder: str | None = None
+        self._subtitles: dict[str, list[str]] = {}  # of the last folder: their suffixes, by the name before them
+
+    def read(self, path: str, record: Record) -> None:
+        """Adds to the record of a file what the files beside it say.
+
+        Raises:
+            OSError: One is there and cannot be read, perhaps temporarily.
+        """
+        stem = path.rpartition(".")[0] if "." in path.rpartition("/")[2] else path
+        captions: list[Caption] = []
+        unread = {}
+        for suffix in ("txt", "json", *self._subtitles_of(stem)):
+            try:
+                stream = self._objects.open(f"{stem}.{suffix}")
+            except _NOT_THERE:
+                continue
+            with closing(stream):
+                size = stream.seek(0, 2)
+                large = size > SIDECAR_BYTES
+                body = b"" if large else read_range(stream, 0, size)
+            why = f"{size} bytes" if large else take_sidecar(self._mapping, suffix, body, record, captions)
+            if why:
+                unread[suffix] = why
+        if unread:
+            record.metadata[UNREAD] = {**unread}
+        record.captions = distinct(captions)
+
+    def _subtitles_of(self, stem: str) -> list[str]:
+        """The suffixes of the subtitles of a file, each with its language or without, sorted."""
+        if not isinstance(self._objects, LocalStore):  # a request for each file; a listing may go on for ever
+            others = [one.path[len(stem) + 1 :] for one in self._objects.list(f"{stem}.")]
+            return [one for one in others if "/" not in one and one.rpartition(".")[2].lower() in ENDINGS]
+        folder, _, name = stem.rpartition("/")
+        if folder != self._folder:
+            self._folder, self._subtitles = folder, {}
+            names = (path.rpartition("/")[2] for path in self._objects.entries(folder))
+            for found in (name for name in names if name.lower().endswith(BESIDE[2:])):
+                pieces = found.split(".")
+                for at in range(max(1, len(pieces) - 3), len(pieces)):
+                    self._subtitles.setdefault(".".join(pieces[:at]), []).append(".".join(pieces[at:]))
+        return self._subtitles.get(name, [])
 
 
 def _take_json(mapping: ColumnMapping, suffix: str, body: bytes, record: Record, captions: list[Caption]) -> str:

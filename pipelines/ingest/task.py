@@ -17,12 +17,12 @@ from winnow.pipelines.ingest.files import FILE
 from winnow.pipelines.ingest.known_harm import known_harm_of
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.ingest.planning.etag import content_etag
-from winnow.pipelines.ingest.planning.formats import container_reader
+from winnow.pipelines.ingest.planning.formats import MEDIA_FOLDERS, container_reader
 from winnow.pipelines.ingest.planning.identities import SeenIds
 from winnow.pipelines.ingest.records import Covered, Dropped, Event, Record, Unreadable
 from winnow.pipelines.ingest.rows import Row, row_of, sample_batch
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, ShardWriter
-from winnow.pipelines.ingest.sidecars import read_beside
+from winnow.pipelines.ingest.sidecars import SidecarFiles
 from winnow.pipelines.ingest.tables.named_media import NamedFiles
 from winnow.pipelines.media.known_harm import KNOWN_HARM
 from winnow.pipelines.media.probe import Probe, probe_bytes, probe_file
@@ -114,6 +114,7 @@ class TaskRun:
         self._shards = ShardWriter(context, self._source, self._key, task.name, self._forgotten, rows)
         self._dropped = RangeWriter(context.store, "dropped", DROPPED)
         self._quarantine = RangeWriter(context.store, "quarantine", QUARANTINE)
+        self._beside = SidecarFiles(self._source.objects, self._source.columns)
         self._named = NamedFiles(self._source.objects, context.videos)
         self._waiting: list[Row] = []
         self._waiting_held = 0
@@ -207,8 +208,8 @@ class TaskRun:
 
     def _row(self, record: Record, path: str, etag: str) -> Row | Dropped | Unreadable:
         """Converts a record to a row, with the media file that it names, and what lies beside it."""
-        if self._source.format == "image_folder":
-            read_beside(self._source.objects, path, record, self._source.columns)
+        if self._source.format in MEDIA_FOLDERS:
+            self._beside.read(path, record)
         named = self._named.find(record) if record.items else None
         if isinstance(named, Unreadable):
             return named

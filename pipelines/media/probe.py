@@ -1,5 +1,4 @@
-"""Measures media while ingest has their bytes in hand: hash, length, what an image's header says, what a video's packets
-say."""
+"""Measures media while ingest has their bytes in hand: hash, length, an image's header, a video's packets."""
 
 import hashlib
 from dataclasses import dataclass

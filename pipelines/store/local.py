@@ -53,13 +53,13 @@ class LocalStore:
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         """Lists every regular file whose path starts with the prefix, sorted by path; holds one folder's names."""
-        folders = [self._entries(prefix.rpartition("/")[0])]
+        folders = [self.entries(prefix.rpartition("/")[0])]
         while folders:
             path = next(folders[-1], None)
             if path is None:
                 folders.pop()
             elif path.startswith(prefix) and path.endswith("/"):
-                folders.append(self._entries(path[:-1]))
+                folders.append(self.entries(path[:-1]))
             elif path.startswith(prefix) and (found := self._info(path)) is not None:
                 yield found
 
@@ -172,7 +172,7 @@ class LocalStore:
         """Waits until an unfinished object is on the disk, so that it has its bytes before its name."""
         os.fsync(stream.fileno())
 
-    def _entries(self, folder: str) -> Iterator[str]:
+    def entries(self, folder: str) -> Iterator[str]:
         """The paths in a folder, in the order of the files below them; those of folders end in a slash."""
         found = []
         with suppress(FileNotFoundError, NotADirectoryError), os.scandir(self._under(folder)) as entries:

@@ -81,6 +81,8 @@ def propose(found: Found) -> Proposal:
             sources += _of_tables(group, notes)
         elif group.content == "picture":
             sources.append(ProposedSource(group, "image_folder"))
+        elif group.content == "video":
+            sources.append(ProposedSource(group, "video_folder"))
         elif group.content == "text" and _has_others(found, group):
             named = tuple(info.path for info in group.files)
             sources.append(ProposedSource(replace(group, patterns=named), "auto"))

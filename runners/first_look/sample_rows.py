@@ -12,11 +12,11 @@ from winnow.pipelines.ingest.archives.inflate import codec_of
 from winnow.pipelines.ingest.files import read_range
 from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.etag import content_etag
-from winnow.pipelines.ingest.planning.formats import container_reader, kind_of
+from winnow.pipelines.ingest.planning.formats import MEDIA_FOLDERS, container_reader, kind_of
 from winnow.pipelines.ingest.planning.sampling import section, until_enough
 from winnow.pipelines.ingest.records import Dropped, Event, FilePart, Record, Unreadable
 from winnow.pipelines.ingest.rows import Row, row_of
-from winnow.pipelines.ingest.sidecars import read_beside
+from winnow.pipelines.ingest.sidecars import SidecarFiles
 from winnow.pipelines.ingest.tables.arrow import row_batches
 from winnow.pipelines.ingest.tables.named_media import NamedFiles
 from winnow.pipelines.ingest.tables.parquet import row_groups
@@ -119,8 +119,8 @@ def _window(
 
 
 def _row(source: IngestSource, named: NamedFiles, record: Record, path: str, etag: str) -> Row | Dropped | Unreadable:
-    if source.format == "image_folder":
-        read_beside(source.objects, path, record, source.columns)
+    if source.format in MEDIA_FOLDERS:
+        SidecarFiles(source.objects, source.columns).read(path, record)
     files = named.find(record) if record.items else None
     if isinstance(files, Unreadable):
         return files

@@ -25,7 +25,19 @@ from winnow.schemas.rows.extraction import EXTRACTION
 from winnow.schemas.rows.samples import SAMPLES
 
 Format: TypeAlias = Literal[
-    "auto", "warc", "arc", "wet", "jsonl", "csv", "parquet", "arrow", "webdataset", "image_folder", "html", "text"
+    "auto",
+    "warc",
+    "arc",
+    "wet",
+    "jsonl",
+    "csv",
+    "parquet",
+    "arrow",
+    "webdataset",
+    "image_folder",
+    "video_folder",
+    "html",
+    "text",
 ]
 
 SLUG = Matching(r"[a-z0-9_-]{1,40}", "a name of 1 to 40 characters from a-z, 0-9, _ and -")
@@ -144,7 +156,7 @@ class SourceConfig:
     on_schema_mismatch: Literal["error", "quarantine"] = "error"
 
     def __post_init__(self) -> None:
-        if self.format in ("webdataset", "image_folder"):
+        if self.format in ("webdataset", "image_folder", "video_folder"):
             if self.key is not None or self.columns.media is not None:
                 raise ValueError(f"'key' and 'columns.media' are not for {self.format}: the files' names say both")
             return

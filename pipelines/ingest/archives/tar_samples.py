@@ -25,7 +25,7 @@ from winnow.pipelines.ingest.records import (
     Span,
     Unreadable,
 )
-from winnow.pipelines.ingest.sidecars import SIDECAR_BYTES, UNREAD, distinct, take_sidecar
+from winnow.pipelines.ingest.sidecars import SIDECAR_BYTES, TEXTS, UNREAD, distinct, take_sidecar
 from winnow.pipelines.ingest.tables.columns import ColumnMapping, find
 from winnow.schemas.identity import Json
 from winnow.schemas.problems import one_line
@@ -144,7 +144,7 @@ class TarReader:
         kind = member.suffix.lower().rpartition(".")[2]
         if member.unit.size == 0:
             return "empty"
-        if kind not in ("txt", "json") and sniff(member.head, None, None).modality != "text":
+        if kind not in TEXTS and sniff(member.head, None, None).modality != "text":
             return None
         if member.unit.size > SIDECAR_BYTES or member.body is None:
             return None

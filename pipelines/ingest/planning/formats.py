@@ -20,6 +20,8 @@ Kind: TypeAlias = Literal["warc", "arc", "jsonl", "csv", "parquet", "arrow", "ta
 
 TABLES = frozenset({"jsonl", "csv", "parquet", "arrow"})  # kinds whose rows have the columns that a recipe names
 
+MEDIA_FOLDERS = frozenset({"image_folder", "video_folder"})  # formats of media with sidecars beside them
+
 _ENDINGS: tuple[tuple[Kind, str], ...] = (
     ("arc", r"\.arc(\.gz|\.zst)?"),
     ("warc", r"\.(warc|wet|wat)(\.gz|\.zst)?"),  # also *.warc.wet.gz
@@ -39,6 +41,7 @@ _BY_FORMAT: dict[str, Kind] = {
     "arrow": "arrow",
     "webdataset": "tar",
     "image_folder": "file",
+    "video_folder": "file",
     "html": "file",
     "text": "file",
 }
@@ -98,4 +101,4 @@ def container_reader(
         return ArrowReader(columns, checked)
     if kind == "tar":
         return TarReader(columns)
-    return FilesReader(BESIDE if format_name == "image_folder" else ())
+    return FilesReader(BESIDE if format_name in MEDIA_FOLDERS else ())

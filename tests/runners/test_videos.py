@@ -1,0 +1,122 @@
+"""Videos from the command line: wherever they lie, they are counted while ingested and measured by range afterwards."""
+
+import io
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.faults.winnow import assert_clean, ended, run_here, tree_hash
+from tests.filters.video.films import Film
+from tests.runners.test_annotate import table
+
+RECIPE = """
+version: 1
+store: {path: store, seed: 7, shard_rows: 3}
+sources:
+  films: {root: films, files: ["**/*"], class: public, format: video_folder}
+  tars: {root: tars, files: ["*.tar"], class: public}
+  tables: {root: tables, files: ["*.parquet"], class: public, columns: {media: video}}
+annotate: [video.streams]
+keep:
+  - {drop: list_min(video.streams.seconds) < 0.4, reason: short, when_null: drop}
+"""
+
+SRT = b"1\n00:00:00,000 --> 00:00:01,000\nGuten Tag\n"
+VTT = b"WEBVTT\nLanguage: fr\n\n00:00.000 --> 00:01.000\nBonjour\n"
+
+
+def add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = len(content)
+    archive.addfile(member, io.BytesIO(content))
+
+
+@pytest.fixture(scope="module")
+def films() -> dict[str, bytes]:
+    return {
+        "mp4": Film("mp4", "libx264", reordered=2, rotation=90).encoded(),
+        "webm": Film("webm", "libvpx-vp9", frames=5).encoded(),
+        "avi": Film("avi", "mpeg4").encoded(),
+    }
+
+
+@pytest.fixture
+def folder(tmp_path: Path, films: dict[str, bytes]) -> Path:
+    for name in ("films/more", "tars", "tables"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "films/a.mp4").write_bytes(films["mp4"])
+    (tmp_path / "films/a.de.srt").write_bytes(SRT)
+    (tmp_path / "films/a.vtt").write_bytes(VTT)
+    (tmp_path / "films/a.en.srt").write_bytes(b"no cue")
+    (tmp_path / "films/a.json").write_bytes(b'{"caption": "a bird"}')
+    (tmp_path / "films/more/b.webm").write_bytes(films["webm"])
+    (tmp_path / "films/more/cut.mp4").write_bytes(films["mp4"][:1000])
+    with tarfile.open(tmp_path / "tars/0.tar", "w") as archive:
+        add(archive, "000.mp4", films["mp4"])
+        add(archive, "000.json", b'{"caption": "in a tar", "fps": 25}')
+        add(archive, "000.de.srt", SRT)
+        add(archive, "001.avi", films["avi"])
+        add(archive, "001.txt", b"another")
+    (tmp_path / "tables/named.avi").write_bytes(films["avi"])
+    values = pa.array([{"bytes": films["webm"], "path": None}, {"bytes": None, "path": "named.avi"}])
+    pq.write_table(pa.table({"video": values}), tmp_path / "tables/0.parquet")
+    (tmp_path / "recipe.yaml").write_text(RECIPE)
+    return tmp_path
+
+
+def items(folder: Path) -> dict[str, dict[str, Any]]:
+    """The first item of each row, by the file and the key of its row."""
+    rows = table(folder, "samples").to_pylist()
+    return {f"{row['source']['path']} {row['source']['record']}": row for row in rows}
+
+
+def test_they_are_counted_and_measured_wherever_they_lie(folder: Path) -> None:
+    ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
+    rows = items(folder)
+    said = {
+        name: [(one["frames"], one["seconds"], one["orientation"]) for one in row["media"]]
+        for name, row in rows.items()
+    }
+    mp4, webm, avi = (12, 0.48, 8), (5, 0.2, 1), (12, 0.48, 1)
+    assert said == {
+        "a.mp4 file": [mp4],
+        "more/b.webm file": [webm],
+        "more/cut.mp4 file": [(None, None, None)],
+        "0.tar 000": [mp4],
+        "0.tar 001": [avi],
+        "0.parquet 0": [webm],
+        "0.parquet 1": [avi],
+    }
+    captions = [(one["text"], one["origin"], one["language"]) for one in rows["a.mp4 file"]["captions"]]
+    assert captions == [
+        ("a bird", "json:caption", None),
+        ("Guten Tag", "de.srt", "de"),
+        ("Bonjour", "vtt", "fr"),
+    ]
+    assert '"unread":{"en.srt":"no cue with a text"}' in rows["a.mp4 file"]["metadata"]
+    assert ("Guten Tag", "de.srt", "de") in [tuple(one.values()) for one in rows["0.tar 000"]["captions"]]
+    layer = table(folder, "video.streams").to_pylist()
+    measured = {name: (row["items"], row["frames"]) for name, row in zip(rows, layer, strict=True)}
+    assert measured["0.tar 001"] == (["ok"], [12])
+    assert measured["0.parquet 0"] == (["ok"], [5])
+    assert measured["more/cut.mp4 file"] == (["damaged"], [None])
+    assert "3 of 7 samples dropped" in ended(run_here(folder, "plan", "recipe.yaml"))
+    assert_clean(folder)
+    first = tree_hash(folder)
+    assert "generation 2" in ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
+    assert tree_hash(folder) == first
+
+
+def test_one_that_is_gone_or_another_now_is_unavailable(folder: Path, films: dict[str, bytes]) -> None:
+    ended(run_here(folder, "ingest", "recipe.yaml", "--workers", "1"))
+    (folder / "films/a.mp4").unlink()
+    (folder / "films/more/b.webm").write_bytes(films["webm"][::-1])
+    (folder / "tables/named.avi").unlink()
+    ended(run_here(folder, "annotate", "recipe.yaml", "--workers", "1"))
+    found = dict(zip(items(folder), table(folder, "video.streams")["items"].to_pylist(), strict=True))
+    gone = {name for name, statuses in found.items() if statuses == ["unavailable"]}
+    assert gone == {"a.mp4 file", "more/b.webm file", "0.parquet 1"}
