@@ -11,13 +11,13 @@ from rich.console import Console
 
 from winnow.filters.duplicates.cosines import Vectors, rounded
 from winnow.filters.duplicates.listed_vectors import vector_list_bytes
+from winnow.filters.image.decode.batches import batch_of
 from winnow.filters.image.decode.stills import DecodeLimits, UndecodableError, require_decoders, sized
 from winnow.filters.image.embedding import NAME as LAYER
 from winnow.filters.operators import Kernel, find_operator
 from winnow.filters.presets import find_preset
 from winnow.pipelines.assets import AssetFiles
 from winnow.pipelines.media.isolation import decode_isolated
-from winnow.pipelines.media.pictures import batch_of
 from winnow.runners.stages.listed_pictures import (
     Listed,
     check_output,
