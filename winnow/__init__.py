@@ -4,6 +4,7 @@
 
     outcome = winnow.run("recipe.yaml")
     store = winnow.open_store("store")
+    store.sql("SELECT code, count(*) FROM text.language GROUP BY code")
 
 What is named here is loaded when it is first used, so that `import winnow.schemas` brings neither Beam nor torch.
 """
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from winnow.filters.extractors import Extractor
-    from winnow.pipelines.store.location import open_store_at as open_store
+    from winnow.runners.notebook.opened_store import open_store
     from winnow.runners.stages.recipe_run import run
     from winnow.schemas.recipe import Recipe, load_recipe
 
@@ -25,7 +26,7 @@ _HOMES = {
     "Extractor": ("winnow.filters.extractors", "Extractor"),
     "Recipe": ("winnow.schemas.recipe", "Recipe"),
     "load_recipe": ("winnow.schemas.recipe", "load_recipe"),
-    "open_store": ("winnow.pipelines.store.location", "open_store_at"),
+    "open_store": ("winnow.runners.notebook.opened_store", "open_store"),
     "run": ("winnow.runners.stages.recipe_run", "run"),
 }
 

@@ -1,0 +1,89 @@
+"""A store as people open it in Python."""
+
+import html
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+
+import pyarrow as pa
+
+from winnow.pipelines.binding.bound_recipe import bind
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.location import open_store_at
+from winnow.pipelines.store.manifest_rows import ManifestRow
+from winnow.pipelines.store.tables import read_schema
+from winnow.runners.notebook.result import Rows
+from winnow.runners.notebook.sql import sql
+from winnow.runners.notebook.store_tables import StoreTables
+from winnow.schemas.errors import StoreError
+from winnow.schemas.problems import suggestion
+from winnow.schemas.recipe import Recipe, load_recipe
+
+
+@dataclass(frozen=True)
+class OpenedStore(Store):
+    """A store, and the recipe that it is read by: with one, what its rules decide is a table, too."""
+
+    recipe: Recipe | None = None
+
+    @cached_property
+    def tables(self) -> StoreTables:
+        """Its tables, as of the generation that is the latest when they are first read."""
+        return StoreTables(Store(self.objects, self.record), None if self.recipe is None else bind(self.recipe))
+
+    @property
+    def columns(self) -> dict[str, pa.DataType]:
+        """Every column by its dotted name, such as `text.language.code`."""
+        return dict(self.tables.columns)
+
+    def table(self, columns: Sequence[str]) -> Rows:
+        """Columns of samples and layers side by side, such as `["samples.url", "text.language.code"]`.
+
+        Raises:
+            StoreError: A column does not exist; the message names the nearest.
+        """
+        types = [self.tables.type_of(name) for name in columns]
+        schema = pa.schema(list(zip(columns, types, strict=True)))
+        return Rows(schema, lambda: self.tables.read_columns(columns))
+
+    def batches(self, row: ManifestRow, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows of one object, with these of its columns; StoreError for a column that it lacks."""
+        names = read_schema(self.objects, row.object).names
+        for name in columns or ():
+            if name.partition(".")[0] not in names:
+                raise StoreError(f"{self.root}: no column {name!r} in {row.object}{suggestion(name, names)}")
+        return super().batches(row, columns)
+
+    def sql(self, query: str) -> Rows:
+        """The result of one SELECT over `samples`, layers such as `text.language`, and the other `tables`.
+
+        Raises:
+            QueryError: It is not one SELECT, or it names what does not exist.
+        """
+        return sql(self.tables, query)
+
+    def _repr_html_(self) -> str:
+        generation = self.tables.generation
+        lines = "".join(
+            f"<tr><td>{html.escape(table)}</td><td>{html.escape(', '.join(schema.names))}</td></tr>"
+            for table, schema in self.tables.schemas.items()
+        )
+        title = f"{self.root}, generation {generation.number}"
+        return f"<p>{html.escape(title)}</p><table><tr><th>table</th><th>columns</th></tr>{lines}</table>"
+
+
+def open_store(address: str | PathLike[str], recipe: str | Path | Recipe | None = None) -> OpenedStore:
+    """Opens a store: a folder, `s3://BUCKET/PREFIX` or `gs://BUCKET/PREFIX`.
+
+    Args:
+        address: Where the store is.
+        recipe: Reads it as this recipe does; None for the recipe that published its latest generation.
+
+    Raises:
+        StoreError: There is no store.
+    """
+    store = open_store_at(address if isinstance(address, str) else Path(address))
+    loaded = recipe if recipe is None or isinstance(recipe, Recipe) else load_recipe(recipe)
+    return OpenedStore(store.objects, store.record, loaded)

@@ -1,0 +1,165 @@
+"""SQL over the tables of a store: one SELECT, which reads the columns that it names and nothing else.
+
+DuckDB runs it without access to files and the network. A table that a query reads once is streamed into it; one that it
+reads several times is copied first, on disk if it is large.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import duckdb
+import pyarrow as pa
+
+from winnow.pipelines.running.run_folder import temporary_folder
+from winnow.runners.notebook.result import Rows
+from winnow.runners.notebook.store_tables import StoreTables
+from winnow.schemas.conditions import CLOSED
+from winnow.schemas.errors import WinnowError
+from winnow.schemas.problems import suggestion
+
+MEMORY: Final = "2GiB"
+BATCH_ROWS: Final = 16_384
+
+_Tree: TypeAlias = Mapping[str, Any]
+
+
+class QueryError(WinnowError):
+    """A query that cannot be run."""
+
+
+def sql(tables: StoreTables, query: str) -> Rows:
+    """The result of a query; it is run when rows are asked for.
+
+    Raises:
+        QueryError: It is not one SELECT, or names tables or columns that do not exist.
+    """
+    plan = _planned(tables, query)
+    with _engine() as engine:
+        _define(engine, plan, {table: pa.Table.from_batches([], schema) for table, schema in plan.schemas.items()})
+        try:
+            schema = engine.sql(query).to_arrow_table().schema
+        except duckdb.Error as error:
+            raise _query_error(tables, error) from None
+
+    def read() -> Iterator[pa.RecordBatch]:
+        failed: list[WinnowError] = []
+
+        def stream(table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+            try:
+                yield from tables.read(table, columns)
+            except WinnowError as error:
+                failed.append(error)  # DuckDB would make a text of it
+                raise
+
+        with _engine() as running:
+            streams = {
+                table: pa.RecordBatchReader.from_batches(of_table, stream(table, of_table.names))
+                for table, of_table in plan.schemas.items()
+            }
+            try:
+                _define(running, plan, streams)
+                yield from running.sql(query).to_arrow_reader(BATCH_ROWS)
+            except (duckdb.Error, OSError, pa.ArrowException) as error:
+                raise failed[0] if failed else _query_error(tables, error) from None
+
+    return Rows(schema, read)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    schemas: Mapping[str, pa.Schema]  # of the tables that a query reads: the columns that it may name
+    repeated: frozenset[str]  # tables that it reads several times
+
+
+def _planned(tables: StoreTables, query: str) -> _Plan:
+    with duckdb.connect(":memory:", config=CLOSED) as engine:
+        (parsed,) = engine.execute("SELECT json_serialize_sql(?)", [query]).fetchall()[0]
+    tree = json.loads(parsed)
+    if tree["error"]:
+        why = "only SELECT is allowed, as a store is never changed" if tree["error_type"] == "not implemented" else None
+        raise QueryError(f"sql: {why or tree['error_message']}")
+    if len(tree["statements"]) != 1:
+        raise QueryError("sql: expected one SELECT")
+    read: Counter[str] = Counter()
+    every = has_parts = False
+    for node in _nodes(tree):
+        kind = node.get("type")
+        every |= kind in ("STAR", "COLUMNS") or node.get("ref_type") == "NATURAL"
+        has_parts |= kind in ("SUBQUERY", "RECURSIVE_CTE_NODE") or bool(node.get("cte_map", {}).get("map"))
+        if kind == "BASE_TABLE":
+            read[".".join(part for part in (node["schema_name"], node["table_name"]) if part).casefold()] += 1
+    names = {text.casefold() for text in _texts(tree)}  # all that could be a column's name, wherever it stands
+    known = {table.casefold(): table for table in tables.schemas}
+    schemas: dict[str, pa.Schema] = {}
+    repeated = set()
+    for said, count in read.items():
+        if (table := known.get(said)) is None:
+            continue  # part of the query, or unknown
+        fields = [field for field in tables.schemas[table] if every or field.name.casefold() in names]
+        schemas[table] = pa.schema(fields or [tables.schemas[table][0]])
+        if has_parts or count > 1:
+            repeated.add(table)
+    return _Plan(schemas, frozenset(repeated))
+
+
+def _nodes(tree: object) -> Iterator[_Tree]:
+    if isinstance(tree, dict):
+        yield tree
+        for value in tree.values():
+            yield from _nodes(value)
+    elif isinstance(tree, list):
+        for value in tree:
+            yield from _nodes(value)
+
+
+def _texts(tree: object) -> Iterator[str]:
+    if isinstance(tree, str):
+        yield tree
+    elif isinstance(tree, dict | list):
+        for value in tree.values() if isinstance(tree, dict) else tree:
+            yield from _texts(value)
+
+
+@contextmanager
+def _engine() -> Iterator[duckdb.DuckDBPyConnection]:
+    with temporary_folder("sql") as folder:
+        config = CLOSED | {"memory_limit": MEMORY, "temp_directory": folder, "preserve_insertion_order": "true"}
+        with duckdb.connect(":memory:", config=config) as engine:
+            yield engine
+
+
+def _define(engine: duckdb.DuckDBPyConnection, plan: _Plan, data: Mapping[str, object]) -> None:
+    """Makes the tables that a query names: `text.language` can be written with and without quotes."""
+    for number, (table, content) in enumerate(data.items()):
+        held = f"winnow_table_{number}"
+        engine.register(held, content)
+        if table in plan.repeated:
+            engine.execute(f"CREATE TEMP TABLE {held}_copy AS SELECT * FROM {held}")
+            held = f"{held}_copy"
+        engine.execute(f"CREATE TEMP VIEW {_quoted(table)} AS SELECT * FROM {held}")
+        schema, dot, name = table.partition(".")
+        if dot:
+            engine.execute(f"CREATE SCHEMA IF NOT EXISTS {_quoted(schema)}")
+            engine.execute(f"CREATE VIEW {_quoted(schema)}.{_quoted(name)} AS SELECT * FROM {held}")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _query_error(tables: StoreTables, error: Exception) -> QueryError:
+    """One line, with the nearest name where a table or a column is unknown."""
+    first = str(error).splitlines()[0]
+    unknown = re.search(r'Table with name (\S+) does not exist|Referenced column "([^"]+)" not found', first)
+    if unknown is None:
+        return QueryError(f"sql: {first}")
+    if unknown[1]:
+        table = unknown[1].replace('"', "")
+        return QueryError(f"sql: no table {table!r}{suggestion(table, tables.schemas)}")
+    known = {name for schema in tables.schemas.values() for name in schema.names}
+    return QueryError(f"sql: no column {unknown[2]!r}{suggestion(unknown[2], known)}")
