@@ -8,7 +8,7 @@ that a report shows that it was not examined. An operator declares which of its 
 from dataclasses import dataclass
 from functools import lru_cache
 
-VERSION = 1
+VERSION = 2
 """Increased when a subcategory is added, removed or changed."""
 
 
@@ -40,6 +40,7 @@ _NAMES = "text.names"
 _SECRETS = "text.secrets"
 _OPT_OUT = "page.opt_out"
 _ROBOTS = "url.robots"
+_PICTURES = "image.nsfw"
 
 TAXONOMY: tuple[Category, ...] = (
     Category(
@@ -50,6 +51,7 @@ TAXONOMY: tuple[Category, ...] = (
             Subcategory("explicit", "the text is sexually explicit", (_MODEL,)),
             Subcategory("spam", "sexual services, adverts and link farms", (_SPAM,)),
             Subcategory("minors", "sexual content that involves minors", (_MODEL,)),
+            Subcategory("picture", "a picture is pornographic", (_PICTURES,)),
         ),
     ),
     Category(

@@ -85,4 +85,5 @@ OPERATOR = Operator(
     declares=(MODEL,),
     resource="model",
     reasons=(NOT_FINITE,),
+    detects=lambda _: {"score": "sexual.picture"},
 )

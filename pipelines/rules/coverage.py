@@ -134,7 +134,7 @@ class CoverageCounter:
             for one in self._detectors:
                 if one.subcategory == name:
                     values = block[one.column.name]
-                    seen |= values.is_valid().to_numpy(zero_copy_only=False)
+                    seen |= _checked(values)
                     if one.counted:
                         found |= pc.fill_null(pc.greater(values.cast(pa.int64()), 0), False).to_numpy(
                             zero_copy_only=False
@@ -143,6 +143,18 @@ class CoverageCounter:
                 for language, rows in count(kept & rows_of):
                     if rows:
                         counts[language, name] = counts.get((language, name), 0) + rows
+
+
+def _checked(values: pa.Array) -> NDArray[np.bool_]:
+    """The rows that a detector checked: of items, those whose items it has all checked, and that have any."""
+    if not pa.types.is_list(values.type):
+        valid: NDArray[np.bool_] = values.is_valid().to_numpy(zero_copy_only=False)
+        return valid
+    counts = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
+    items = values.flatten().is_valid().to_numpy(zero_copy_only=False)
+    known = np.bincount(np.repeat(np.arange(len(counts)), counts)[items], minlength=len(counts))
+    found: NDArray[np.bool_] = (counts > 0) & (known == counts)
+    return found
 
 
 def merged_languages(parts: Iterable[Sequence[LanguageCoverage]]) -> tuple[LanguageCoverage, ...]:

@@ -109,7 +109,7 @@ def test_the_plan_says_what_is_dropped_and_who_was_not_looked_at(folder: Path) -
     assert english["seen"]["danger.listed_site"] == 6  # two have no address
     assert "personal.name" in safety["unwatched"]
     shown = ended(run_here(folder, "plan", "recipe.yaml"))
-    assert "Safety: detector coverage of the 10 kept samples (taxonomy 1)" in shown
+    assert "Safety: detector coverage of the 10 kept samples (taxonomy 2)" in shown
     assert "Not covered: " in shown
 
 

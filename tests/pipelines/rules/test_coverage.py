@@ -133,3 +133,18 @@ def test_the_order_of_shards_and_rows_does_not_matter() -> None:
     parts = {f"y{number}": shard("s", [row]) for number, row in enumerate(shuffled)}
     other = make_store(MemoryStore("coverage-6"), parts)
     assert covered(*one, [URL, WORDS]) == covered(*other, [URL, WORDS])
+
+
+def test_a_row_of_pictures_is_seen_if_all_of_them_were() -> None:
+    scores = [[0.1], [0.1, None], None, [], [0.2, 0.3], [None]]
+    rows = Shard(
+        "a",
+        len(scores),
+        {
+            "text.language": pa.table({"code": pa.array(["eng_Latn"] * len(scores))}),
+            "image.nsfw": pa.table({"score": pa.array(scores, pa.list_(pa.float32()))}),
+        },
+    )
+    store, generation = make_store(MemoryStore("coverage-pictures"), {"a-0": rows})
+    found = covered(store, generation, [Detector("sexual.picture", Column("image.nsfw", "score"), counted=False)])
+    assert found.languages == (LanguageCoverage("eng_Latn", len(scores), {"sexual.picture": 2}, {}),)
