@@ -7,10 +7,22 @@ every frame. Each gets its own signals: their values depend on the video and the
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-__all__ = ["KINDS", "Kind", "Signal"]
+__all__ = ["KINDS", "Clip", "Kind", "Signal"]
 
 Kind: TypeAlias = Literal["packets", "frames", "vectors", "stills", "hashes", "sound"]
 KINDS: Final[tuple[Kind, ...]] = ("packets", "frames", "vectors", "stills", "hashes", "sound")
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """A part of a video, in ticks of the stream of pictures: the frames that are shown from `start` to before `end`."""
+
+    start: int
+    end: int
+
+    def shows(self, ticks: int) -> bool:
+        """Whether a frame of this time is in the part."""
+        return self.start <= ticks < self.end
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""One pass over a video: packets are counted, and what the wanted signals need is decoded.
+"""One pass over a video, or a part of one: packets are counted, and what the wanted signals need is decoded.
 
 Keyframes are decoded by a decoder of their own, which sees nothing else, so that they come out the same whether or not
 every frame is decoded too. The first frames of the file tell when it begins; times are counted from there.
@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, Protocol, TypeVar
 import pyarrow as pa
 
 from winnow.filters.image.decode.stills import DAMAGED, TOO_LARGE, TOO_MANY_FRAMES, TOO_MANY_PIXELS
+from winnow.filters.video.decode.clip_packets import packets_of_clip
 from winnow.filters.video.decode.clock import Clock
 from winnow.filters.video.decode.collecting import Frames, Hashes, Packets, Stills, Vectors
 from winnow.filters.video.decode.counting import Counting, orientation_of
@@ -27,7 +28,7 @@ from winnow.filters.video.decode.opening import (
 )
 from winnow.filters.video.decode.sound import SoundBlocks
 from winnow.filters.video.decode.vectors import CODECS
-from winnow.filters.video.decode.wanted import Signal
+from winnow.filters.video.decode.wanted import Clip, Signal
 
 if TYPE_CHECKING:
     from av import Packet
@@ -53,6 +54,8 @@ class VideoPass:
         mime: Its sniffed type.
         wanted: The signals, each once.
         limits: What it may cost.
+        clip: The part of it that is watched: everything that is measured is of this part alone, and times count from
+            its start. None for all of it.
         facts: What is known of it when all signals have been given.
     """
 
@@ -60,6 +63,7 @@ class VideoPass:
     mime: str
     wanted: Sequence[Signal]
     limits: VideoLimits
+    clip: Clip | None = None
     facts: VideoFacts = field(init=False)
 
     def signals(self) -> Iterator[tuple[Signal, pa.RecordBatch]]:
@@ -70,12 +74,16 @@ class VideoPass:
         """
         with open_video(self.file, self.mime, self.limits) as video, translated():
             counting = Counting(video)
-            packets = _packets(video, counting)
+            packets = _packets(video)
+            if self.clip is not None:
+                packets = packets_of_clip(video, packets, self.clip)
+            packets = _counted(packets, counting, self.clip)
             ahead = _ahead(video, packets)
             if any(signal.kind == "vectors" for signal in self.wanted):
                 _export_vectors(video.pictures.codec_context)
             first = _first_frame(video, ahead)
-            decoding = _Decoding(video, self.wanted, self.mime, _beginning(video, ahead), orientation_of(first))
+            start = _beginning(video, ahead) if self.clip is None else self.clip.start
+            decoding = _Decoding(video, self.wanted, self.mime, start, orientation_of(first), self.clip)
             for packet in ahead:
                 decoding.add(packet)
             ahead.clear()
@@ -95,8 +103,16 @@ class _Decoder(Protocol[_Frame]):
 class _Decoding:
     """What is decoded of a video, and the rows of its signals."""
 
-    def __init__(self, video: OpenVideo, wanted: Sequence[Signal], mime: str, start: int, orientation: int) -> None:
-        self._video, self._start = video, start
+    def __init__(
+        self,
+        video: OpenVideo,
+        wanted: Sequence[Signal],
+        mime: str,
+        start: int,
+        orientation: int,
+        clip: Clip | None = None,
+    ) -> None:
+        self._video, self._start, self._clip = video, start, clip
         self._pixels = 0
         tick = video.pictures.time_base
         assert tick is not None
@@ -167,6 +183,8 @@ class _Decoding:
         ticks = packet.pts if packet.pts is not None else packet.dts
         if ticks is None:
             ticks = self._packet_clock.ticks(None, packet.duration)
+        if not self._shows(ticks):
+            return
         for packets in self._packets:
             packets.add(packet, ticks, self._packet_clock.seconds(ticks))
 
@@ -175,6 +193,8 @@ class _Decoding:
             self._spend(frame)
             ticks = self._clock.ticks(frame.pts if frame.pts is not None else frame.dts, frame.duration)
             seconds = self._clock.seconds(ticks)
+            if not self._shows(ticks):
+                continue
             for one in self._every:
                 one.add(frame, ticks, seconds)
             for stills in self._stills:
@@ -187,8 +207,13 @@ class _Decoding:
             self._spend(frame)
             time = packet.pts if packet.pts is not None else packet.dts
             ticks = self._key_clock.ticks(time, packet.duration)
+            if not self._shows(ticks):
+                continue
             for stills in self._key_stills:
                 stills.add(frame, ticks, self._key_clock.seconds(ticks), packet.size)
+
+    def _shows(self, ticks: int) -> bool:
+        return self._clip is None or self._clip.shows(ticks)
 
     def _spend(self, frame: "VideoFrame") -> None:
         limits = self._video.limits
@@ -200,8 +225,17 @@ class _Decoding:
             raise UnwatchableError(TOO_MANY_PIXELS, f"more than {limits.max_decoded_pixels:,} in all frames")
 
 
-def _packets(video: OpenVideo, counting: Counting) -> Iterator["Packet[Any]"]:
-    """The packets that hold anything, counted, in the order of the file, within the limits.
+def _counted(packets: "Iterator[Packet[Any]]", counting: Counting, clip: Clip | None) -> "Iterator[Packet[Any]]":
+    """The packets, of which those that are shown are counted."""
+    for packet in packets:
+        time = packet.pts if packet.pts is not None else packet.dts
+        if clip is None or time is None or clip.shows(time) or packet.stream.type != "video":
+            counting.add(packet)
+        yield packet
+
+
+def _packets(video: OpenVideo) -> Iterator["Packet[Any]"]:
+    """The packets that hold anything, in the order of the file, within the limits.
 
     Reading goes on behind damage, as a player does.
     """
@@ -222,7 +256,6 @@ def _packets(video: OpenVideo, counting: Counting) -> Iterator["Packet[Any]"]:
                     raise UnwatchableError(TOO_MANY_FRAMES, f"more than {limits.max_frames:,}")
                 if packet.size > limits.max_packet_bytes:
                     raise UnwatchableError(TOO_LARGE, f"a packet of {packet.size:,} bytes")
-                counting.add(packet)
                 yield packet
         except av.error.InvalidDataError:
             damaged += 1

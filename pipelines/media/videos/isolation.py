@@ -16,7 +16,7 @@ import pyarrow as pa
 from winnow.filters.image.decode.containers import Bytes
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
-from winnow.filters.video.decode.wanted import Signal
+from winnow.filters.video.decode.wanted import Clip, Signal
 from winnow.pipelines.media.child_process import STRIKES, ChildProcess, DiedError
 from winnow.pipelines.media.isolation import CRASHED
 from winnow.pipelines.media.videos import messages, watching_process
@@ -33,7 +33,12 @@ _MOST_READ: Final = 16 << 20  # bytes of one range
 
 
 def watch_isolated(
-    content: Bytes, mime: str, signals: Sequence[Signal], limits: VideoLimits, begin: Callable[[], See]
+    content: Bytes,
+    mime: str,
+    signals: Sequence[Signal],
+    limits: VideoLimits,
+    begin: Callable[[], See],
+    clip: Clip | None = None,
 ) -> VideoFacts:
     """Goes over a video once, with FFmpeg's death as the worst.
 
@@ -43,13 +48,14 @@ def watch_isolated(
         signals: What is wanted of it, each once.
         limits: What it may cost.
         begin: Called before its first signal, and again if everything begins again.
+        clip: The part of it that is watched; all of it if None.
 
     Raises:
         UnwatchableError: It cannot be watched, for one of the reasons of `opening.py` or because it is `CRASHED`.
         StageError: The process cannot be started, or was stopped.
         OSError: The file cannot be read.
     """
-    task = VideoTask(content.size, mime, tuple(signals))
+    task = VideoTask(content.size, mime, tuple(signals), clip)
     for strike in range(STRIKES):
         process = _lent(limits)
         try:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.filters.video.decode.signals import SCHEMAS
-from winnow.filters.video.decode.wanted import Signal
+from winnow.filters.video.decode.wanted import Clip, Signal
 from winnow.schemas.typed_json import read_json
 
 __all__ = [
@@ -57,6 +57,7 @@ class VideoTask:
     size: int  # in bytes
     mime: str
     signals: tuple[Signal, ...]
+    clip: Clip | None = None  # all of it if none
 
     def to_json(self) -> bytes:
         """As it is sent."""

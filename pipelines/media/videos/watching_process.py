@@ -94,7 +94,9 @@ def main() -> NoReturn:
 def _watch(channel: socket.socket, task: VideoTask, limits: VideoLimits) -> None:
     numbers = {one: number for number, one in enumerate(task.signals)}
     try:
-        pass_over = VideoPass(cast(BinaryIO, _AskedFile(channel, task.size)), task.mime, task.signals, limits)
+        pass_over = VideoPass(
+            cast(BinaryIO, _AskedFile(channel, task.size)), task.mime, task.signals, limits, task.clip
+        )
         for wanted, batch in pass_over.signals():
             _send(channel, SIGNAL, numbers[wanted], content=batch.serialize().to_pybytes())
         _send(channel, FACTS, 0, content=write_facts(pass_over.facts))

@@ -1,0 +1,89 @@
+"""A part of a video is watched as a video of its own: its frames, their times, its sound, and what is counted of it."""
+
+import io
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.filters.video.films import Film
+from winnow.filters.video.decode.facts import VideoFacts
+from winnow.filters.video.decode.opening import VideoLimits
+from winnow.filters.video.decode.wanted import Clip, Signal
+from winnow.filters.video.decode.watching import VideoPass
+
+MIMES = {"mp4": "video/mp4", "matroska": "video/webm", "mpegts": "video/mp2t", "avi": "video/x-msvideo"}
+
+
+def watched(
+    film: Film, wanted: tuple[Signal, ...], clip: Clip | None = None
+) -> tuple[dict[Signal, pa.Table], VideoFacts]:
+    """The signals of a film, or of a part of it, and its facts."""
+    passing = VideoPass(io.BytesIO(film.encoded()), MIMES[film.container], wanted, VideoLimits(), clip)
+    batches: dict[Signal, list[pa.RecordBatch]] = {}
+    for signal, batch in passing.signals():
+        batches.setdefault(signal, []).append(batch)
+    return {signal: pa.Table.from_batches(found) for signal, found in batches.items()}, passing.facts
+
+
+FRAMES, PACKETS, SOUND = Signal("frames"), Signal("packets"), Signal("sound")
+VARIABLE = [40 * at + 7 * (at % 3) for at in range(60)]
+FILMS = [
+    Film(container="mp4", codec="mpeg4", frames=60, gop=12),
+    Film(container="mp4", codec="libx264", frames=60, gop=12, reordered=3),
+    Film(container="matroska", codec="libx264", frames=60, gop=24, reordered=2),
+    Film(container="mpegts", codec="mpeg2video", frames=60, gop=12, reordered=2),
+    Film(container="avi", codec="mpeg4", frames=60, gop=12),
+    Film(
+        container="matroska",
+        codec="mpeg4",
+        frames=60,
+        tick=Fraction(1, 1000),
+        times=[at * 40 + 7 * (at % 3) for at in range(60)],
+    ),
+]
+
+
+@pytest.mark.parametrize("film", FILMS, ids=lambda film: f"{film.container}-{film.codec}-{film.tick.denominator}")
+@pytest.mark.parametrize(("first", "last"), [(0, 10), (12, 24), (17, 41), (59, 60)])
+def test_its_frames_are_those_of_the_whole_in_its_time(film: Film, first: int, last: int) -> None:
+    whole, facts = watched(film, (FRAMES,))
+    ticks = whole[FRAMES]["ticks"].to_pylist()
+    end = ticks[last] if last < len(ticks) else facts.start + facts.duration
+    part, of_part = watched(film, (FRAMES, PACKETS), Clip(ticks[first], end))
+    wanted = whole[FRAMES].slice(first, last - first)
+    found = part[FRAMES]
+    assert found["ticks"].to_pylist() == wanted["ticks"].to_pylist()
+    for column in ("key", "mean", "luma", "cb"):
+        assert found[column].to_pylist() == wanted[column].to_pylist()
+    tick = facts.time_base
+    assert found["seconds"].to_pylist() == pytest.approx(
+        [float((one - ticks[first]) * tick) for one in ticks[first:last]]
+    )
+    assert (of_part.frames, of_part.start) == (last - first, ticks[first])
+    assert sorted(part[PACKETS]["ticks"].to_pylist()) == ticks[first:last]
+
+
+def test_its_sound_is_that_of_the_same_time() -> None:
+    film = Film(container="matroska", codec="mpeg4", frames=50, sound=2.0)
+    whole, _ = watched(film, (SOUND,))
+    part, facts = watched(film, (SOUND,), Clip(1000, 1500))
+    rate = part[SOUND]["rate"][0].as_py()
+    seconds = sum(part[SOUND]["samples"].to_pylist()) / rate
+    assert seconds == pytest.approx(0.5, abs=0.05)
+    assert facts.sound is not None
+    assert facts.sound.seconds == pytest.approx(0.5, abs=0.05)
+    assert np.median(part[SOUND]["power"].to_numpy()) == pytest.approx(
+        np.median(whole[SOUND]["power"].to_numpy()), rel=0.05
+    )
+
+
+def test_a_frame_a_second_counts_from_its_start() -> None:
+    film = Film(container="mp4", codec="mpeg4", frames=100, gop=12)
+    hashes: Any = Signal("hashes")
+    _, facts = watched(film, ())
+    second = round(1 / facts.time_base)
+    part, _ = watched(film, (hashes,), Clip(second // 2, second * 5 // 2 + second // 4))
+    assert part[hashes]["seconds"].to_pylist() == pytest.approx([0.0, 1.0, 2.0], abs=0.05)
