@@ -138,18 +138,19 @@ def jpeg_segments(walk: Walk) -> Iterator[Part]:
     """The segments before the first scan, each with its marker as kind."""
     at = 2
     while True:
-        escape, marker = walk.unpack("BB", at)
-        if escape != _FILL or marker in (_END, _SCAN):
+        head = walk.at(at, 4 if at + 4 <= walk.size else 2)  # one look for a marker and its length
+        marker = head[1]
+        if head[0] != _FILL or marker in (_END, _SCAN):
             return
         if marker == _FILL:  # padding
             at += 1
         elif marker in _BARE:
             at += 2
         else:
-            (length,) = walk.unpack(">H", at + 2)
+            length = int.from_bytes(head[2:]) if len(head) == 4 else 0
             if length < 2:
                 return
-            yield Part(bytes((marker,)), at + 4, length - 2)
+            yield Part(head[1:2], at + 4, length - 2)
             at += 2 + length
 
 
