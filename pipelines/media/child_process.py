@@ -4,24 +4,29 @@ It is a module that is given the number of its socket, and sends `READY` when it
 hand says something of what it was doing (a fault, an abort, no memory, too much CPU time).
 """
 
+import atexit
 import os
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, Generic, Protocol, TypeVar
 
 from winnow.pipelines.running.processes import THREAD_LIMITS
 from winnow.schemas.errors import StageError
 
-__all__ = ["READY", "STRIKES", "ChildProcess", "DiedError"]
+__all__ = ["READY", "STRIKES", "ChildProcess", "DiedError", "Lent", "Spares"]
 
 READY: Final = b"."
 STRIKES: Final = 3
 """How many deaths condemn a file."""
+
+SPARES: Final = 2
+"""How many processes are kept while nobody uses them."""
 
 WALL_SECONDS: Final = 1800  # for one answer: a machine that is this slow is broken
 
@@ -138,6 +143,58 @@ class ChildProcess:
                 raise StageError(
                     f"the process that {self._does} could not be started ({error.how}): {said[:300]}"
                 ) from None
+
+
+class Lent(Protocol):
+    """What holds a process, and is used by one at a time."""
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether this process made it, and not the one that it is a fork of."""
+        ...
+
+    def close(self) -> None:
+        """Ends the process."""
+        ...
+
+
+_One = TypeVar("_One", bound=Lent)
+
+
+class Spares(Generic[_One]):
+    """Processes that nobody uses, for whoever asks next: starting one takes as long as decoding a hundred pictures.
+
+    A fork has none of them, and they end with this process.
+    """
+
+    def __init__(self) -> None:
+        self._kept: deque[_One] = deque()
+        os.register_at_fork(after_in_child=self._kept.clear)
+        atexit.register(self._close)
+
+    def take(self, fits: Callable[[_One], bool]) -> _One | None:
+        """One that fits, which nobody else gets until it is given back."""
+        for _ in range(len(self._kept)):
+            try:
+                found = self._kept.pop()
+            except IndexError:  # another thread took it
+                break
+            if found.is_mine and fits(found):
+                return found
+            self._kept.appendleft(found)
+        return None
+
+    def give_back(self, one: _One) -> None:
+        """Keeps one, and ends those that were not used for longest."""
+        if not one.is_mine:
+            return
+        self._kept.append(one)
+        while len(self._kept) > SPARES:
+            self._kept.popleft().close()
+
+    def _close(self) -> None:
+        while self._kept:
+            self._kept.pop().close()
 
 
 def _environment() -> dict[str, str]:

@@ -4,12 +4,10 @@ A picture that kills this process three times is `crashed`. Only a death by the 
 abort, no memory, too much CPU time): one that was stopped from outside is started again without a word of the picture.
 """
 
-import atexit
 import mmap
 import os
 import struct
 import weakref
-from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
@@ -18,7 +16,7 @@ from numpy.typing import NDArray
 
 from winnow.filters.image.decode.stills import TOO_LARGE, DecodeLimits, Still, UndecodableError
 from winnow.pipelines.media import decoding_process
-from winnow.pipelines.media.child_process import READY, STRIKES, ChildProcess, DiedError
+from winnow.pipelines.media.child_process import READY, STRIKES, ChildProcess, DiedError, Spares
 from winnow.pipelines.media.decoding_process import BATCH, BATCH_FILES, Answer, DecodingPlan, Request
 from winnow.schemas.errors import StageError
 
@@ -34,7 +32,6 @@ _File: TypeAlias = tuple[bytes, str, int | None]
 """A file, its type, and to what its picture may be shrunk."""
 
 _KEPT_FILE_BYTES: Final = 8 << 20
-_SPARES: Final = 2  # rooms kept while nobody uses them
 
 
 class Room:
@@ -198,33 +195,15 @@ class _Decoder:
         self._process.receive(len(READY))
 
 
-_spare: deque[_Decoder] = deque()
-os.register_at_fork(after_in_child=_spare.clear)
+_spares: Spares[_Decoder] = Spares()
 
 
 def _lent(plan: DecodingPlan) -> _Decoder:
     """A decoder that nobody uses, and whose memory nothing refers to."""
-    for _ in range(len(_spare)):
-        try:
-            found = _spare.pop()
-        except IndexError:  # another thread took it
-            break
-        if found.plan == plan and found.is_mine:
-            return found
-        _spare.appendleft(found)
-    return _Decoder(plan)
+    return _spares.take(lambda one: one.plan == plan) or _Decoder(plan)
 
 
 def _give_back(decoder: _Decoder) -> None:
-    if not decoder.is_mine:
-        return
-    decoder.release()
-    _spare.append(decoder)
-    while len(_spare) > _SPARES:
-        _spare.popleft().close()
-
-
-@atexit.register
-def _close() -> None:
-    while _spare:
-        _spare.pop().close()
+    if decoder.is_mine:
+        decoder.release()
+        _spares.give_back(decoder)

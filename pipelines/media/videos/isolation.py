@@ -4,9 +4,6 @@ A video that kills this process three times is `crashed`. As the process decodes
 watches; after a death everything begins again, with watchers that have seen nothing.
 """
 
-import atexit
-import os
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
@@ -17,7 +14,7 @@ from winnow.filters.image.decode.containers import Bytes
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
 from winnow.filters.video.decode.wanted import Clip, Signal
-from winnow.pipelines.media.child_process import STRIKES, ChildProcess, DiedError
+from winnow.pipelines.media.child_process import STRIKES, ChildProcess, DiedError, Spares
 from winnow.pipelines.media.isolation import CRASHED
 from winnow.pipelines.media.videos import messages, watching_process
 from winnow.pipelines.media.videos.messages import HEAD, LENGTH, MOST_BYTES, VideoTask
@@ -28,7 +25,6 @@ __all__ = ["See", "probe_isolated", "watch_isolated"]
 See: TypeAlias = Callable[[Signal, pa.RecordBatch], None]
 """Takes the next batch of a signal."""
 
-_SPARES: Final = 2  # processes kept while nobody uses them
 _MOST_READ: Final = 16 << 20  # bytes of one range
 
 
@@ -64,13 +60,13 @@ def watch_isolated(
             if strike + 1 == STRIKES:
                 raise UnwatchableError(CRASHED, f"it killed {STRIKES} processes: {error.how}") from None
         except UnwatchableError:
-            _give_back(process)
+            _spares.give_back(process)
             raise
         except BaseException:  # half of a message may be on its way
-            process.stop()
+            process.close()
             raise
         else:
-            _give_back(process)
+            _spares.give_back(process)
             return found
     raise AssertionError("unreachable")
 
@@ -96,7 +92,7 @@ class _VideoProcess:
     def is_mine(self) -> bool:
         return self._process.is_mine
 
-    def stop(self) -> None:
+    def close(self) -> None:
         self._process.stop()
 
     def watch(self, video: Bytes, task: VideoTask, see: See) -> VideoFacts:
@@ -123,30 +119,9 @@ class _VideoProcess:
                 raise StageError(f"watching a video failed: {content.decode('utf-8', 'replace')}")
 
 
-_spare: deque[_VideoProcess] = deque()
-os.register_at_fork(after_in_child=_spare.clear)
+_spares: Spares[_VideoProcess] = Spares()
 
 
 def _lent(limits: VideoLimits) -> _VideoProcess:
     """A process that nobody uses."""
-    for _ in range(len(_spare)):
-        try:
-            found = _spare.pop()
-        except IndexError:  # another thread took it
-            break
-        if found.limits == limits and found.is_mine:
-            return found
-        _spare.appendleft(found)
-    return _VideoProcess(limits)
-
-
-def _give_back(process: _VideoProcess) -> None:
-    _spare.append(process)
-    while len(_spare) > _SPARES:
-        _spare.popleft().stop()
-
-
-@atexit.register
-def _close() -> None:
-    while _spare:
-        _spare.pop().stop()
+    return _spares.take(lambda one: one.limits == limits) or _VideoProcess(limits)
