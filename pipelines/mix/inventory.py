@@ -46,8 +46,10 @@ SPLIT_BY: tuple[Kind, ...] = ("near", "exact", "url", "embedding", "pdq", "image
 """The kinds of duplicates whose clusters stay on one side of the split, the widest first."""
 
 STATUS, TOKENS, BYTES = (Column(TOKENS_LAYER, leaf) for leaf in ("status", "tokens", "bytes"))
-OF_MEDIA = ("samples", "pixels")
+OF_MEDIA = ("samples", "pixels", "seconds")
 """The units in which media without text can be counted."""
+
+_MOST_SECONDS = 1e9  # of one medium
 
 _ID, _CLASS, _MEDIA = (Column(layout.SAMPLES, leaf) for leaf in ("id", "source_class", "media"))
 
@@ -255,6 +257,8 @@ class _ShardCounter:
             return np.ones(rows, np.int64)
         if unit == "pixels":
             return _pixels(block[_MEDIA.name])
+        if unit == "seconds":
+            return _seconds(block[_MEDIA.name])
         return _numbers(block[(TOKENS if unit == "tokens" else BYTES).name])
 
     def _exclusion_reason(self, block: Mapping[str, pa.Array], units: NDArray[np.int64]) -> NDArray[np.uint8]:
@@ -360,7 +364,19 @@ def _pixels(media: pa.ListArray) -> NDArray[np.int64]:
         pc.fill_null(pc.struct_field(items, name), 0).to_numpy(zero_copy_only=False).astype(np.int64)
         for name in ("width", "height")
     )
-    total = np.concatenate([np.zeros(1, np.int64), np.cumsum(width * height)])
+    return _sums(media, width * height)
+
+
+def _seconds(media: pa.ListArray) -> NDArray[np.int64]:
+    """The whole seconds of all videos of each row, rounded, at least one; 0 where no length is known."""
+    known = pc.fill_null(pc.struct_field(media.flatten(), "seconds"), 0).to_numpy(zero_copy_only=False)
+    total = _sums(media, np.rint(np.clip(known, 0, _MOST_SECONDS) * 1000).astype(np.int64))  # exact, in any order
+    return np.where(total > 0, np.maximum((total + 500) // 1000, 1), 0)
+
+
+def _sums(media: pa.ListArray, of_items: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each row, the sum over its items."""
+    total = np.concatenate([np.zeros(1, np.int64), np.cumsum(of_items)])
     counts = pc.fill_null(pc.list_value_length(media), 0).to_numpy(zero_copy_only=False)
     ends = np.cumsum(counts, dtype=np.int64)
     found: NDArray[np.int64] = total[ends] - total[ends - counts]

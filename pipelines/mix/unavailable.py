@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from winnow.pipelines.binding.mixture import BoundStage
-from winnow.pipelines.mix.inventory import EMPTY, Inventory
+from winnow.pipelines.mix.inventory import EMPTY, OF_MEDIA, Inventory
 from winnow.pipelines.mix.tokens import EDIT_UNMEASURED, LEFT_OUT, NO_TEXT, STATUSES, UNENCODABLE
 from winnow.schemas.mixture import Amount, Stratum
 from winnow.schemas.problems import shown
@@ -65,6 +65,6 @@ def _why(what: str, rows: int, kept: int, left_out: Mapping[str, Amount], stage:
             return f"all {kept:,} samples that the rules keep are held out; see mix.split"
         return f"none of the {kept:,} samples that the rules keep meets {stage.path}.where, or all that do are held out"
     reasons = ", ".join(f"{amount.samples:,} {_WHY[reason]}" for reason, amount in sorted(left_out.items()))
-    media = unit not in ("samples", "pixels") and STATUSES[NO_TEXT] in left_out
+    media = unit not in OF_MEDIA and STATUSES[NO_TEXT] in left_out
     hint = "; to take media without text, write unit: samples" if media else ""
     return f"none of the {kept:,} samples that the rules keep can be counted in {unit}: {reasons}{hint}"

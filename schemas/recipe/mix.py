@@ -12,8 +12,8 @@ from winnow.schemas.problems import Place, shown
 from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Counted, Matching, NotEmpty, SizeInBytes
 from winnow.schemas.recipe.nodes import MapNode, Scalar
 
-Unit: TypeAlias = Literal["tokens", "bytes", "samples", "pixels"]
-"""Of texts, tokens and bytes; of pictures, pixels, as their headers say, of the first frame."""
+Unit: TypeAlias = Literal["tokens", "bytes", "samples", "pixels", "seconds"]
+"""Of texts, tokens and bytes; of pictures, pixels, as their headers say, of the first frame; of videos, seconds."""
 FamiliesBy: TypeAlias = Literal["family", "group", "paper5"]
 
 MAX_EPOCHS = 1_000

@@ -1,5 +1,6 @@
 """Videos from the command line: wherever they lie, they are counted while ingested and measured by range afterwards."""
 
+import hashlib
 import io
 import tarfile
 from pathlib import Path
@@ -23,6 +24,16 @@ sources:
 annotate: [video.streams]
 keep:
   - {drop: list_min(video.streams.seconds) < 0.4, reason: short, when_null: drop}
+"""
+
+EXPORTS = """
+known_harm:
+  films: {path: list.txt}
+mix: {unit: seconds, budget: 3}
+export:
+  - {webdataset: {path: out/tars, media: video, caption: first}}
+  - {folder: {path: out/folder, media: video}}
+  - {parquet: {path: out/tables, media: video}}
 """
 
 SRT = b"1\n00:00:00,000 --> 00:00:01,000\nGuten Tag\n"
@@ -120,3 +131,27 @@ def test_one_that_is_gone_or_another_now_is_unavailable(folder: Path, films: dic
     found = dict(zip(items(folder), table(folder, "video.streams")["items"].to_pylist(), strict=True))
     gone = {name for name, statuses in found.items() if statuses == ["unavailable"]}
     assert gone == {"a.mp4 file", "more/b.webm file", "0.parquet 1"}
+
+
+def test_whole_videos_are_mixed_by_seconds_and_exported_as_they_are(folder: Path, films: dict[str, bytes]) -> None:
+    with (folder / "recipe.yaml").open("a") as recipe:
+        recipe.write(EXPORTS)
+    (folder / "list.txt").write_text(f"video_md5 {hashlib.md5(films['webm'], usedforsecurity=False).hexdigest()}\n")
+    forgotten = Film("mp4", seed=9, frames=30).encoded()
+    (folder / "films/forgotten.mp4").write_bytes(forgotten)
+    ended(run_here(folder, "ingest", "recipe.yaml", "--workers", "1"))
+    assert not {"more/b.webm file", "0.parquet 0"} & items(folder).keys()  # on the list
+    ended(run_here(folder, "forget", "recipe.yaml", "--sha256", hashlib.sha256(forgotten).hexdigest()))
+    ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
+    mixed = ended(run_here(folder, "mix", "recipe.yaml"))
+    assert "3 seconds asked, 3 given" in mixed  # of five videos, 0.48 s each, which count as a second
+    assert_clean(folder)
+    originals = {films["mp4"], films["avi"]}
+    with tarfile.open(folder / "out/tars/train-00000-of-00001.tar") as archive:
+        members = {member.name: member for member in archive if member.name.endswith(".mp4")}
+        exported = [archive.extractfile(member) for member in members.values()]
+        assert [one.read() in originals for one in exported if one is not None] == [True] * 3
+    files = list((folder / "out/folder").rglob("*.mp4"))
+    assert [file.read_bytes() in originals for file in files] == [True] * 3
+    cells = pq.read_table(folder / "out/tables/data/train-00000-of-00001.parquet")["video"].to_pylist()
+    assert [one["bytes"] in originals for one in cells] == [True] * 3

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 _Picture: TypeAlias = Literal["image", "images", "jpg", "png", "webp", "gif"]
-_Other: TypeAlias = Literal["mp4", "mov", "webm", "mp3", "m4a", "flac", "ogg", "wav"]
+_Other: TypeAlias = Literal["video", "mp4", "mov", "webm", "mp3", "m4a", "flac", "ogg", "wav"]
 
 MediaKind: TypeAlias = Literal["none", _Picture, _Other]
 
@@ -60,6 +60,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "png": Kind("png", ("image/png",), "Image"),
         "webp": Kind("webp", ("image/webp",), "Image"),
         "gif": Kind("gif", ("image/gif",), "Image"),
+        "video": Kind("mp4", ("video/",), "Video"),  # likewise: the name only says "video"
         "mp4": Kind("mp4", ("video/mp4", "video/x-m4v"), "Video"),
         "mov": Kind("mov", ("video/quicktime",), "Video"),
         "webm": Kind("webm", ("video/webm",), "Video"),
