@@ -42,7 +42,10 @@ WRITES = pa.schema(
         pa.field("usage_terms", pa.string()),
         pa.field("marked", pa.bool_()),  # as protected; False says public domain
         pa.field("location", pa.bool_()),  # whether the file says where it was taken
-        pa.field("c2pa", pa.bool_()),  # whether it has a manifest, whose signature is not checked
+        pa.field("c2pa", pa.bool_()),  # whether it has a manifest
+        pa.field("signer", pa.string()),  # of the manifest: the subject of its certificate, which anyone can make
+        pa.field("signature", pa.string()),  # its algorithm, such as ES256; it is not checked
+        pa.field("intact", pa.bool_()),  # whether the manifest's hashes are those of the file; null if not told
         pa.field("statements", STATEMENTS),  # the evidence
         pa.field("complete", pa.bool_()),  # whether all metadata were read; not of a cut file, or beyond a limit
     ]
@@ -91,6 +94,9 @@ def _row(facts: Facts, config: RightsConfig) -> dict[str, object]:
         "marked": facts.marked,
         "location": facts.location,
         "c2pa": facts.c2pa,
+        "signer": facts.signer,
+        "signature": facts.signature,
+        "intact": facts.intact,
         "statements": [{"where": one.where, "name": one.name, "value": one.value, "use": one.use} for one in shown],
         "complete": facts.complete,
     }
@@ -103,7 +109,7 @@ def _load(config: RightsConfig, _assets: Assets) -> Kernel:
 
 OPERATOR = Operator(
     name="image.rights",
-    version=1,
+    version=2,  # 2: who signed a manifest, and whether its hashes are right; compressed manifests are read
     summary="what each picture's file says of its maker, licence, origin and use for training",
     config=RightsConfig,
     reads=lambda _: (MEDIA_FILE,),

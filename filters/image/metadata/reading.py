@@ -21,5 +21,5 @@ def facts_of(content: bytes, mime: str, limits: BlockLimits) -> Facts:
     if blocks.exif is not None:
         facts.take(exif_facts(blocks.exif))
     if blocks.c2pa is not None:
-        facts.take(c2pa_facts(blocks.c2pa))
+        facts.take(c2pa_facts(blocks.c2pa, content, limits.max_manifest_bytes))
     return facts

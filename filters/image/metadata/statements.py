@@ -62,12 +62,16 @@ class Facts:
     source_type: str | None = None  # a term of IPTC's vocabulary, such as trainedAlgorithmicMedia
     location: bool = False  # where it was taken
     c2pa: bool = False
+    signer: str | None = None  # of the manifest, as its certificate says, which anyone can make
+    signature: str | None = None  # its algorithm, such as ES256
+    intact: bool | None = None  # whether the hashes of the manifest are those of the file; None if it cannot be told
     complete: bool = True
     statements: list[Statement] = field(default_factory=list)
 
     def take(self, other: "Facts") -> None:
         """Add what another block says; what is known stays."""
-        for name in ("creator", "copyright", "credit", "licence", "usage_terms", "marked", "source_type"):
+        once = ("creator", "copyright", "credit", "licence", "usage_terms", "marked", "source_type")
+        for name in (*once, "signer", "signature", "intact"):
             if getattr(self, name) is None:
                 setattr(self, name, getattr(other, name))
         self.location |= other.location

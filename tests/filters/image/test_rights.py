@@ -5,14 +5,20 @@ import random
 import struct
 import zlib
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import brotli
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from winnow.filters.image.metadata.blocks import BlockLimits, blocks_of
+from winnow.filters.image.metadata.c2pa import c2pa_facts
+from winnow.filters.image.metadata.certificates import subject_of
+from winnow.filters.image.metadata.statements import Facts
 from winnow.filters.image.rights import RightsConfig, rights
 from winnow.filters.operators import FILES
 
@@ -48,6 +54,9 @@ NOTHING_SAID: dict[str, object] = {
     "marked": None,
     "location": False,
     "c2pa": False,
+    "signer": None,
+    "signature": None,
+    "intact": None,
     "statements": [],
     "complete": True,
 }
@@ -209,6 +218,9 @@ def test_manifests_signed_by_the_reference_implementation(mime: str) -> None:
         "generated": True,
         "source_type": "trainedAlgorithmicMedia",
         "c2pa": True,
+        "signer": "Signer",
+        "signature": "ES256",
+        "intact": None if mime == "image/avif" else True,  # AVIF is bound box by box, which is not read
         "statements": [
             {"where": "c2pa", "name": f"cawg.training-mining/cawg.{name}", "value": value, "use": use}
             for name, value, use in (
@@ -219,6 +231,78 @@ def test_manifests_signed_by_the_reference_implementation(mime: str) -> None:
             )
         ],
     }
+
+
+@pytest.mark.parametrize("mime", ["image/jpeg", "image/png", "image/gif"])
+def test_a_picture_that_was_changed_after_it_was_signed_is_not_intact(mime: str) -> None:
+    signed = bytearray((SIGNED / f"c2pa.{MIMES[mime].lower()}").read_bytes())
+    signed[-8] ^= 1
+    assert measured(bytes(signed), mime)["intact"] is False
+
+
+def test_an_assertion_that_was_changed_after_it_was_signed_is_seen_and_still_counts() -> None:
+    signed = (SIGNED / "c2pa.webp").read_bytes()
+    found = measured(signed.replace(b"notAllowed", b"constraine", 1), "image/webp")
+    assert (found["intact"], found["opted_out"]) == (False, True)
+
+
+def compressed(store: bytes, inner: bytes, *, room: int) -> Facts:
+    """The facts of a store whose manifest is replaced by what brotli makes of these bytes."""
+    head = 8 + struct.unpack(">I", store[8:12])[0]
+    label = b"c2cm" + bytes(12) + b"\x03urn:c2pa:1\0"
+    boxes = store[8:head] + box(b"jumb", box(b"jumd", label) + box(b"brob", b"jumb" + brotli.compress(inner)))
+    return c2pa_facts(box(b"jumb", boxes), (SIGNED / "c2pa.webp").read_bytes(), room)
+
+
+def box(kind: bytes, content: bytes) -> bytes:
+    return struct.pack(">I4s", 8 + len(content), kind) + content
+
+
+def test_compressed_manifests_are_read_up_to_a_limit() -> None:
+    file = (SIGNED / "c2pa.webp").read_bytes()
+    store = blocks_of(file, "image/webp", BlockLimits()).c2pa
+    assert store is not None
+    plain = c2pa_facts(store, file, 0)
+    manifest = store[8 + struct.unpack(">I", store[8:12])[0] :]
+    assert compressed(store, manifest, room=1 << 20) == plain  # the whole box, or only what is in it
+    assert compressed(store, manifest[8:], room=1 << 20) == plain
+    for held, room in ((manifest, 1000), (bytes(64 << 20), 16 << 20)):
+        bomb = compressed(store, held, room=room)
+        assert (bomb.complete, bomb.statements, bomb.intact) == (False, [], None)
+    damaged = brotli.compress(manifest)[:-20]
+    broken = box(b"jumb", box(b"jumd", bytes(17)) + box(b"jumb", box(b"brob", b"jumb" + damaged)))
+    assert not c2pa_facts(broken, file, 1 << 20).complete
+
+
+@pytest.mark.parametrize(
+    ("names", "subject"),
+    [
+        ({"COMMON_NAME": "Ana Müller"}, "Ana Müller"),
+        ({"ORGANIZATION_NAME": "News"}, "News"),
+        ({"COUNTRY_NAME": "DE", "ORGANIZATION_NAME": "News", "COMMON_NAME": "猫 " * 16}, "猫 " * 16),
+        ({}, None),
+    ],
+)
+def test_the_subject_of_a_certificate_is_that_for_which_it_was_made(names: dict[str, str], subject: str | None) -> None:
+    pytest.importorskip("cryptography", reason="makes the certificates")
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    def name(of: dict[str, str]) -> x509.Name:
+        return x509.Name([x509.NameAttribute(getattr(x509.NameOID, one), value) for one, value in of.items()])
+
+    key, moment = ec.generate_private_key(ec.SECP256R1()), datetime(2026, 1, 1, tzinfo=UTC)
+    issuer = name({"COMMON_NAME": "Issuer"})
+    building = x509.CertificateBuilder(issuer, name(names), key.public_key(), 77, moment, moment + timedelta(days=1))
+    raw = building.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.DER)
+    assert subject_of(raw) == subject
+    assert {subject_of(raw[:end]) for end in range(0, len(raw), 7)} == {None}
+
+
+@given(st.binary(max_size=200))
+def test_what_is_no_certificate_has_no_subject_and_costs_no_error(raw: bytes) -> None:
+    assert subject_of(raw) is None or raw.startswith(b"\x30")
 
 
 def test_an_assertion_that_cannot_be_read_is_a_refusal() -> None:
