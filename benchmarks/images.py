@@ -3,9 +3,10 @@
     python -m benchmarks.images [--quick] [--json]
 
 Photographs of 640 pixels, the same files for all; each case in a process of its own, one thread, CPU seconds of the
-work alone, since every case decodes or draws its input first. The bare loop is simplejpeg and winnow's own hash, the
-fastest that we know, without limits, statuses or columns; winnow's probe makes three layers. FAISS compares every
-query with all hashes; it is given a tenth of them as queries, and its time is that for all.
+work alone, since every case reads or draws its input first. PDQ is timed right after a picture was decoded, on either
+side. The bare loop is simplejpeg and winnow's own hash, the fastest that we know, at full size, without sharpness,
+limits, statuses, columns or a process of its own; winnow's probe makes three layers, in batches of 32. FAISS compares
+every query with all hashes; it is given a tenth of them as queries, and its time is that for all.
 
 Vectors are compared with all later ones by numpy's products, a tenth of their blocks, and the time is that for all. Of
 the pairs in these blocks, winnow must find 99 of 100; its time has everything, from floats to pairs.
@@ -50,6 +51,17 @@ def best(call, rounds=int(sys.argv[2])):
         call()
         taken.append(spent() - start)
     return sorted(taken)[len(taken) // 2]
+def best_after(first, call, files, rounds=int(sys.argv[2])):
+    taken = []
+    for _ in range(rounds):
+        total = 0.0
+        for file in files:
+            made = first(file)
+            start = time.process_time()
+            call(made)
+            total += time.process_time() - start
+        taken.append(total)
+    return sorted(taken)[len(taken) // 2]
 """
 
 CODE = {
@@ -61,7 +73,8 @@ def small(files):
     for at in range(0, len(files), 32):
         for still in Room(limits).decode_all([(file, "image/jpeg") for file in files[at : at + 32]], 256):
             sized(still, 256)
-small(files[:1])
+        del still  # it holds its room, and the next would need another process
+small(files)
 print(best(lambda: small(files)))
 """,
     "decode, pillow": """
@@ -104,18 +117,18 @@ print(best(lambda: [resized(file) for file in files]))
     "pdq, winnow": """
 import simplejpeg
 from winnow.filters.duplicates.pdq import pdq
-decoded = [simplejpeg.decode_jpeg(file) for file in contents()]
-found = [pdq(one) for one in decoded]
+files = contents()
+found = [pdq(simplejpeg.decode_jpeg(file)) for file in files]
 Path(sys.argv[3]).write_text("".join(f"{one.bits.hex()} {one.quality}\\n" for one in found))
-print(best(lambda: [pdq(one) for one in decoded]))
+print(best_after(simplejpeg.decode_jpeg, pdq, files))
 """,
     "pdq, pdqhash": """
 import pdqhash, simplejpeg
-decoded = [simplejpeg.decode_jpeg(file) for file in contents()]
-found = [pdqhash.compute(one) for one in decoded]
+files = contents()
+found = [pdqhash.compute(simplejpeg.decode_jpeg(file)) for file in files]
 lines = [f"{np.packbits(bits).tobytes().hex()} {int(quality)}\\n" for bits, quality in found]
 Path(sys.argv[3]).write_text("".join(lines))
-print(best(lambda: [pdqhash.compute(one) for one in decoded], 1))
+print(best_after(simplejpeg.decode_jpeg, pdqhash.compute, files, 1))
 """,
     "probe, winnow": """
 from winnow.filters.image.geometry import OPERATOR as GEOMETRY

@@ -56,14 +56,14 @@ def frames_within(image: Bytes, mime: str, most: int) -> bool:
     return frames is None or frames <= most
 
 
-def scans_of(content: bytes, mime: str) -> int:
+def scans_of(image: HeldBytes, mime: str) -> int:
     """How often a decoder of JPEG goes over all pixels, at most: metadata may hold a picture with scans of its own.
 
     A sequential file whose first scan has every component has no other: decoders refuse a second.
     """
     if mime != "image/jpeg":
         return 0
-    walk, frame, end = Walk(HeldBytes(content)), None, 2
+    walk, frame, end = Walk(image), None, 2
     try:
         for part in jpeg_segments(walk):
             frame = part if part.kind[0] in FRAME_MARKERS else frame
@@ -75,7 +75,7 @@ def scans_of(content: bytes, mime: str) -> int:
                 return 1
     except UnreadableError:
         pass
-    return content.count(_SCAN)
+    return image.content.count(_SCAN)
 
 
 def metadata_sizes(image: Bytes, mime: str, most: int) -> MetadataSizes:

@@ -18,6 +18,7 @@ __all__ = [
     "CutError",
     "HeldBytes",
     "Part",
+    "Segments",
     "UnreadableError",
     "Walk",
     "boxes",
@@ -31,6 +32,7 @@ __all__ = [
     "tiff_numbers",
     "tiff_order",
     "tiff_start",
+    "with_segments",
 ]
 
 MOST_LOOKS: Final = 4096  # segments, chunks, boxes or entries; a photograph has some dozens
@@ -59,9 +61,10 @@ class Bytes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HeldBytes:
-    """Bytes in memory."""
+    """Bytes in memory; of JPEG perhaps with its segments, which are then walked through once for all who ask."""
 
     content: bytes
+    segments: "Segments | None" = None
 
     @property
     def size(self) -> int:
@@ -99,18 +102,23 @@ class Walk:
 
     def __init__(self, image: Bytes, most_looks: int = MOST_LOOKS) -> None:
         self._image = image
-        self._left = most_looks
+        self.left = most_looks
         self.size = image.size
+        self.segments = image.segments if isinstance(image, HeldBytes) else None
 
     def at(self, offset: int, count: int) -> bytes:
         """A few bytes: all of them, or the walk ends."""
-        self._left -= 1
-        if self._left < 0:
-            raise UnreadableError
+        self.count(1)
         found = self._image.at(offset, count)
         if len(found) < count:
             raise CutError
         return found
+
+    def count(self, looks: int) -> None:
+        """Count looks, or end the walk."""
+        self.left -= looks
+        if self.left < 0:
+            raise UnreadableError
 
     def unpack(self, layout: str, offset: int) -> tuple[int, ...]:
         """Numbers at a place."""
@@ -118,7 +126,7 @@ class Walk:
 
     def within(self, part: Part) -> "Walk":
         """A walk through the content of a part; its looks are its own."""
-        return Walk(_Range(self._image, part.start, max(min(part.size, self.size - part.start), 0)), self._left)
+        return Walk(_Range(self._image, part.start, max(min(part.size, self.size - part.start), 0)), self.left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +142,45 @@ class _Range:
         return self.whole.at(self.start + offset, max(min(count, self.size - offset), 0))
 
 
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """The segments of a JPEG file before its first scan, and how many looks a walk has left at each, and at its end."""
+
+    parts: tuple[tuple[Part, int], ...]
+    left: int
+    error: UnreadableError | None  # how the walk ended
+
+
+def with_segments(content: bytes) -> HeldBytes:
+    """The bytes of a JPEG file with its segments."""
+    walk, parts, error = Walk(HeldBytes(content)), list[tuple[Part, int]](), None
+    try:
+        parts += ((part, walk.left) for part in jpeg_segments(walk))
+    except UnreadableError as ended:
+        error = ended
+    return HeldBytes(content, Segments(tuple(parts), walk.left, error))
+
+
 def jpeg_segments(walk: Walk) -> Iterator[Part]:
     """The segments before the first scan, each with its marker as kind."""
+    known = walk.segments
+    if known is None:
+        yield from _walked_segments(walk)
+        return
+    left = MOST_LOOKS
+    for part, then in known.parts:
+        walk.count(left - then)
+        left = then
+        yield part
+    if known.error is not None:
+        raise known.error
+    walk.count(left - known.left)
+
+
+def _walked_segments(walk: Walk) -> Iterator[Part]:
     at = 2
     while True:
-        head = walk.at(at, 4 if at + 4 <= walk.size else 2)  # one look for a marker and its length
+        head = walk.at(at, 4 if at + 4 <= walk.size else 2)  # a marker and, of most, a length
         marker = head[1]
         if head[0] != _FILL or marker in (_END, _SCAN):
             return
@@ -147,7 +189,10 @@ def jpeg_segments(walk: Walk) -> Iterator[Part]:
         elif marker in _BARE:
             at += 2
         else:
-            length = int.from_bytes(head[2:]) if len(head) == 4 else 0
+            walk.count(1)
+            if len(head) < 4:
+                raise CutError
+            length = int.from_bytes(head[2:])
             if length < 2:
                 return
             yield Part(head[1:2], at + 4, length - 2)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from winnow.filters.extras import required_package
 from winnow.filters.image.decode.claims import frames_within, is_cut, metadata_sizes, scans_of
-from winnow.filters.image.decode.containers import HeldBytes
+from winnow.filters.image.decode.containers import HeldBytes, with_segments
 from winnow.filters.image.decode.headers import image_size
 from winnow.filters.image.decode.orientation import orientation_of, upright
 
@@ -135,12 +135,12 @@ def decode(
         raise UndecodableError(UNSUPPORTED, mime)
     if len(content) > limits.max_bytes:
         raise UndecodableError(TOO_LARGE, f"{len(content):,} bytes of at most {limits.max_bytes:,}")
-    held = HeldBytes(content)
+    held = with_segments(content) if mime == "image/jpeg" else HeldBytes(content)
     claimed = image_size(held, mime)
     if claimed is None:
         raise UndecodableError(DAMAGED, "its header gives no size")
     _check_pixels(claimed.width, claimed.height, limits)
-    _check_claims(content, mime, limits)
+    _check_claims(held, mime, limits)
     if mime == "image/jpeg":
         pixels, height, width = _jpeg(content, limits, side, room)
         turned = orientation_of(held, mime)
@@ -167,12 +167,11 @@ def _check_pixels(width: int, height: int, limits: DecodeLimits) -> None:
         raise UndecodableError(TOO_MANY_PIXELS, f"{width:,} x {height:,} of at most {limits.max_pixels:,} pixels")
 
 
-def _check_claims(content: bytes, mime: str, limits: DecodeLimits) -> None:
+def _check_claims(held: HeldBytes, mime: str, limits: DecodeLimits) -> None:
     """Refuses what no picture needs, before a decoder holds it."""
-    held = HeldBytes(content)
     if not frames_within(held, mime, limits.max_frames):
         raise UndecodableError(TOO_MANY_FRAMES, f"more than {limits.max_frames:,}")
-    if (scans := scans_of(content, mime)) > limits.max_scans:
+    if (scans := scans_of(held, mime)) > limits.max_scans:
         raise UndecodableError(TOO_MANY_SCANS, f"{scans:,} of at most {limits.max_scans:,}")
     sizes = metadata_sizes(held, mime, limits.max_icc_bytes)
     for kind, size, most in (

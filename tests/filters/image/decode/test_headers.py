@@ -10,7 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.property_sizes import scaled
-from winnow.filters.image.decode.containers import MOST_LOOKS, HeldBytes
+from winnow.filters.image.decode.containers import (
+    MOST_LOOKS,
+    HeldBytes,
+    Part,
+    UnreadableError,
+    Walk,
+    jpeg_segments,
+    with_segments,
+)
 from winnow.filters.image.decode.headers import ImageSize, image_size
 from winnow.filters.web.sniff import sniff
 
@@ -130,3 +138,24 @@ def test_no_size_is_claimed_that_no_image_can_have() -> None:
     at = jpeg.index(b"\xff\xc0")
     assert size_of(jpeg[: at + 5] + b"\0\0" + jpeg[at + 7 :]) is None  # the height is told after the scan
     assert size_of(b"<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/>") is None
+
+
+@pytest.mark.parametrize("segments", [0, 1, 7, 2047, 2048, 2049, 5000])
+@pytest.mark.parametrize(
+    "end", [b"", b"\xff", b"\xff\xd9", b"\xff\xda\0\2", b"\xff\xe1\xff\xff", b"\xff\xe0\0\1", b"?!"]
+)
+def test_segments_that_were_walked_once_are_those_of_the_file_and_cost_as_many_looks(segments: int, end: bytes) -> None:
+    content = b"\xff\xd8\xff\xff\x01" + b"\xff\xe1\0\4ab" * segments + end
+
+    def walked(image: HeldBytes) -> tuple[list[Part], bool]:
+        walk, found = Walk(image), list[Part]()
+        try:
+            for part in jpeg_segments(walk):
+                found.append(part)
+                if len(found) % 3 == 0:
+                    walk.at(part.start, 1)  # as whoever looks into some of them
+        except UnreadableError:
+            return found, True
+        return found, False
+
+    assert walked(with_segments(content)) == walked(HeldBytes(content))
