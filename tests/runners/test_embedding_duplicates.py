@@ -86,6 +86,7 @@ def test_copies_are_clusters_and_nothing_else_is(searched_once: tuple[Path, str]
     cluster = found["0-original.png"]["cluster"]
     listed = [name for name in found if found[name]["cluster"] == cluster]
     assert len(listed) == 4
+    assert f"pictures 4  {cluster}\n" in shown  # where its first picture is
     assert_clean(folder)
 
 

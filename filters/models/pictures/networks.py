@@ -43,7 +43,9 @@ class PictureNetwork:
 
     def __init__(self, operator: str, path: str, framing: Framing, outputs: tuple[str, ...] = ()) -> None:
         if format_of(path, "expected an ONNX file") != "onnx":
-            raise RecipeError(f"{path}: weights in safetensors; expected a network as an ONNX file")
+            raise RecipeError(
+                f"{path}: weights in safetensors; expected a network as an ONNX file, as torch.onnx.export writes it"
+            )
         self._path, self._framing = path, framing
         self._session = open_session(operator, EXTRA, path, read_model(path), varying=framing.fit == "pad")
         self._input = self._checked_input()

@@ -247,7 +247,8 @@ def _sizes(found: Sequence[Overview], *, plain: bool) -> Grid:
 
 def _largest(one: Overview, excerpts: Excerpts) -> Grid:
     headers: tuple[str, ...] = ("cluster", "rows", DISTINCT.get(one.kind, "texts"), "lowest", "sources", "languages")
-    shown = not excerpts.texts_hidden
+    of_pictures = one.kind in OF_PICTURES
+    shown = of_pictures or not excerpts.texts_hidden
     rows = []
     for cluster in one.largest:
         cells: tuple[str, ...] = (
@@ -259,13 +260,14 @@ def _largest(one: Overview, excerpts: Excerpts) -> Grid:
             counted(cluster.languages),
         )
         if shown:
-            text = beginning(excerpts.shown(cluster.examples[0])) if cluster.examples else "(forgotten)"
+            see = excerpts.picture if of_pictures else excerpts.shown
+            text = beginning(see(cluster.examples[0])) if cluster.examples else "(forgotten)"
             cells = (*cells, "(not shown)" if text is None else text)
         rows.append(cells)
     keep = [number for number in range(len(headers)) if any(row[number] for row in rows)]
-    titles = (*(headers[number] for number in keep), *(("excerpt",) if shown else ()))
+    titles = (*(headers[number] for number in keep), *(("picture" if of_pictures else "excerpt",) if shown else ()))
     lines = [(*(row[number] for number in keep), *row[len(headers) :]) for row in rows]
     words = frozenset(
-        number for number, title in enumerate(titles) if title not in ("rows", "texts", "hashes", "lowest")
+        number for number, title in enumerate(titles) if title not in ("rows", "texts", "hashes", "vectors", "lowest")
     )
     return Grid(f"{one.kind}: largest clusters", titles, lines, words, whole=frozenset({0}))

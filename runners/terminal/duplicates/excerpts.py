@@ -5,6 +5,7 @@ Without a recipe the edits are unknown, so texts are shown only if the user asks
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -12,12 +13,15 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.query.columns import Column, column_of
 from winnow.pipelines.query.duplicates import Browser
 from winnow.pipelines.query.find_sample import Place, Sample
+from winnow.pipelines.query.items import item_of_id
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.tables import read_rows
 from winnow.runners.terminal.sample import exported_text, view_with_edits
 from winnow.schemas.records import Generation
 from winnow.schemas.rows.extraction import EXTRACTED
+
+_PICTURE_COLUMNS = (Column(layout.SAMPLES, "id"), Column(layout.SAMPLES, "media"))
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,12 @@ class Excerpts:
         sample = self._sample(place, (*self.browser.text, *extra))
         return exported_text(view_with_edits(self.recipe, sample))
 
+    def picture(self, place: Place) -> str:
+        """Where the picture is that has this id."""
+        (row,) = self._sample(place, _PICTURE_COLUMNS).layers[layout.SAMPLES].to_pylist()
+        item = item_of_id(bytes.fromhex(place.id), row["id"])
+        return reference(row["media"][item]) if 0 <= item < len(row["media"] or ()) else ""
+
     def _sample(self, place: Place, columns: Iterable[Column]) -> Sample:
         """A sample with only these columns, as far as they exist."""
         wanted: dict[str, list[str]] = {}
@@ -76,3 +86,14 @@ class Excerpts:
             if (row := self.browser.objects(layer).get(place.shard.shard)) is not None
         }
         return Sample(place, layers)
+
+
+def reference(facts: Mapping[str, Any]) -> str:
+    """Where an item's bytes are: `shards/a.tar 1,024 1.jpg`."""
+    where = facts.get("ref")
+    if where is None:
+        return ""
+    parts = [str(where["path"])]
+    if where["container"] != "file":
+        parts += [f"at {where['offset']:,}", *([str(where["member"])] if where["member"] else [])]
+    return " ".join(parts)

@@ -23,12 +23,11 @@ from winnow.pipelines.query.items import ROW_DIGITS, item_of_id
 from winnow.pipelines.query.search_tasks import ID_BYTES, wanted_id
 from winnow.runners.report.duplicates import outdated, similar
 from winnow.runners.stages.searching import find_one
-from winnow.runners.terminal.duplicates.excerpts import Excerpts
+from winnow.runners.terminal.duplicates.excerpts import Excerpts, reference
 from winnow.runners.terminal.duplicates.row_duplicates import (
     Pair,
     Resemblance,
     RowDuplicates,
-    reference,
     row_duplicates_json,
     what_is_compared,
 )

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from winnow.pipelines.query.cluster_counts import Membership
 from winnow.pipelines.query.duplicates import Member, Members
 from winnow.pipelines.query.find_sample import Place
+from winnow.runners.terminal.duplicates.excerpts import reference
 from winnow.runners.terminal.duplicates.text_difference import Difference, Words
 from winnow.runners.terminal.rules import DuplicateDrops
 from winnow.schemas.identity import Json
@@ -114,17 +115,6 @@ def _member_json(one: Member, dropped: DuplicateDrops) -> dict[str, Json]:
 def _facts_json(one: Member) -> dict[str, Json]:
     names = ("mime", "bytes", "width", "height", "sha256")
     return {**{name: one.facts.get(name) for name in names}, "reference": reference(one.facts)}
-
-
-def reference(facts: Mapping[str, Any]) -> str:
-    """Where an item's bytes are: `shards/a.tar 1,024 1.jpg`."""
-    where = facts.get("ref")
-    if where is None:
-        return ""
-    parts = [str(where["path"])]
-    if where["container"] != "file":
-        parts += [f"at {where['offset']:,}", *([str(where["member"])] if where["member"] else [])]
-    return " ".join(parts)
 
 
 def _pair_json(pair: Pair) -> dict[str, Json]:
