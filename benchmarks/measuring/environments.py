@@ -85,6 +85,7 @@ ENVIRONMENTS = {
                 ("ftfy", "regex", "xxhash", "numpy", "tqdm", "pyarrow"),
             ),
         ),
+        Environment("scenedetect", "scenedetect", (("scenedetect-headless==0.7.2", "av==18.1.0"),)),
         Environment(
             "images",
             "pdqhash",  # built by pip: it needs a C++ compiler

@@ -8,7 +8,9 @@ last one ends.
 from collections.abc import Mapping
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from winnow.filters.operators import IMAGES
 from winnow.filters.video.decode.wanted import Kind
@@ -22,6 +24,7 @@ __all__ = [
     "PATCH_COLUMNS",
     "PATCH_ROWS",
     "SCHEMAS",
+    "small_planes",
 ]
 
 LUMA_COLUMNS: Final = 64
@@ -76,7 +79,7 @@ SCHEMAS: Final[Mapping[Kind, pa.Schema]] = {
             pa.field("down", pa.float32(), nullable=False),
             pa.field(
                 "patches", pa.list_(pa.float32(), PATCH_ROWS * PATCH_COLUMNS), nullable=False
-            ),  # mean speed of each
+            ),  # the speed of each; NaN where it is not predicted
         ]
     ),
     "stills": pa.schema([*_TIME, *IMAGES]),  # as `IMAGES`; `bytes` is that of the packet, `frames` is null
@@ -99,3 +102,10 @@ SCHEMAS: Final[Mapping[Kind, pa.Schema]] = {
     ),
 }
 """The columns of each kind."""
+
+
+def small_planes(column: pa.FixedSizeBinaryArray, rows: int, columns: int) -> NDArray[np.uint8]:
+    """The small planes of frames, as rows of cells each, without a copy."""
+    size = rows * columns
+    held = np.frombuffer(column.buffers()[1], np.uint8)
+    return held[column.offset * size : (column.offset + len(column)) * size].reshape(len(column), rows, columns)

@@ -27,7 +27,7 @@ _B_FRAME: Final = 3  # AVPictureType
 
 @dataclass(frozen=True, slots=True)
 class Motion:
-    """Of one frame; speeds are in widths of the picture a second."""
+    """Of one frame; speeds are in widths of the picture a second, NaN for patches that no block covers."""
 
     covered: float
     speed: float
@@ -80,14 +80,16 @@ def _fold(source, w, h, at_x, at_y, motion_x, motion_y, unit, width, height, sca
         speed += size * fast
         right += size * across
         down += size * along
-        row = min(max(at_y[block] * patches.shape[0] // height, 0), patches.shape[0] - 1)
-        column = min(max(at_x[block] * patches.shape[1] // width, 0), patches.shape[1] - 1)
-        areas[row, column] += size
-        patches[row, column] += size * fast
+        rows, columns = patches.shape
+        top, bottom = at_y[block] - h[block] // 2, at_y[block] + h[block] // 2 - 1
+        left, right_end = at_x[block] - w[block] // 2, at_x[block] + w[block] // 2 - 1
+        for row in range(max(top * rows // height, 0), min(bottom * rows // height, rows - 1) + 1):
+            for column in range(max(left * columns // width, 0), min(right_end * columns // width, columns - 1) + 1):
+                areas[row, column] += size
+                patches[row, column] += size * fast
     if area > 0:
         found[0] = min(area / (float(width) * height), 1.0)
         found[1], found[2], found[3] = speed / area, right / area, down / area
         for row in range(patches.shape[0]):
             for column in range(patches.shape[1]):
-                if areas[row, column] > 0:
-                    patches[row, column] /= areas[row, column]
+                patches[row, column] = patches[row, column] / areas[row, column] if areas[row, column] else np.nan

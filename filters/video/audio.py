@@ -1,0 +1,115 @@
+"""The sound of a video: whether there is any, how loud it is, and how much of it is silence.
+
+Loudness is the integrated loudness of ITU-R BS.1770-4 with its two gates, as FFmpeg's `ebur128` measures it: blocks of
+400 ms, one every 100 ms; those below -70 LUFS do not count, nor those more than 10 LU below the mean of the others.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from winnow.filters.operators import MEDIA_VIDEO, Assets, Operator, Watch, Watcher
+from winnow.filters.video.decode.facts import VideoFacts
+from winnow.filters.video.decode.wanted import Signal
+from winnow.schemas.recipe.checks import Between
+
+WRITES: Final = pa.schema(
+    [
+        pa.field("present", pa.bool_()),  # whether there is a stream of sound of which anything can be decoded
+        pa.field("seconds", pa.float64()),  # of sound
+        pa.field("loudness", pa.float64()),  # integrated, LUFS; null if all is below -70
+        pa.field("silent", pa.float64()),  # share of the video's time without sound, or with less than `silence`
+        pa.field("longest_silence", pa.float64()),  # seconds within the sound
+        pa.field("peak", pa.float64()),  # dB of full scale, of samples; null for digital silence
+    ]
+)
+
+SOUND: Final = Signal("sound")
+_ABSOLUTE_GATE: Final = -70.0  # BS.1770
+_RELATIVE_GATE: Final = -10.0
+_GATING_BLOCKS: Final = 4  # of 100 ms: 400 ms with an overlap of three quarters
+_OFFSET: Final = -0.691
+
+
+@dataclass(frozen=True, slots=True)
+class AudioConfig:
+    """What counts as silence."""
+
+    silence: Annotated[float, Between(-120, 0)] = -60.0  # dB of full scale; FFmpeg's silencedetect: noise
+
+
+class AudioWatcher:
+    """Keeps three numbers for each tenth of a second."""
+
+    def __init__(self, config: AudioConfig) -> None:
+        self._config = config
+        self._blocks: list[NDArray[np.float64]] = []
+
+    def see(self, signal: Signal, batch: pa.RecordBatch) -> None:
+        """Takes the next blocks."""
+        assert signal == SOUND
+        length = batch.column("samples").to_numpy() / batch.column("rate").to_numpy()
+        names = ("weighted", "power", "peak")
+        self._blocks.append(np.stack([length, *(batch.column(name).to_numpy() for name in names)], axis=1))
+
+    def end(self, facts: VideoFacts) -> pa.RecordBatch:
+        """The measures."""
+        if not self._blocks:
+            none = {"present": False, "seconds": 0.0, "silent": 1.0, "longest_silence": 0.0}
+            return pa.RecordBatch.from_pylist([none], schema=WRITES)
+        lengths, weighted, power, peaks = np.concatenate(self._blocks).T
+        silent = power <= 10 ** (self._config.silence / 10)
+        heard = float(lengths[~silent].sum())
+        lasting = max(facts.seconds, float(lengths.sum()), 1e-9)
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], silent, [False]]).astype(np.int8)))
+        sums = np.concatenate([[0.0], np.cumsum(lengths)])
+        peak = float(peaks.max())
+        row: dict[str, object] = {
+            "present": True,
+            "seconds": float(lengths.sum()),
+            "loudness": loudness(weighted, lengths),
+            "silent": min(max(1 - heard / lasting, 0.0), 1.0),
+            "longest_silence": float((sums[edges[1::2]] - sums[edges[::2]]).max(initial=0)),
+            "peak": 20 * np.log10(peak) if peak > 0 else None,
+        }
+        return pa.RecordBatch.from_pylist([row], schema=WRITES)
+
+
+def loudness(weighted: NDArray[np.float64], lengths: NDArray[np.float64]) -> float | None:
+    """Integrated loudness in LUFS; None if everything is below the absolute gate.
+
+    Args:
+        weighted: K-weighted power of blocks of 100 ms, channels added up.
+        lengths: Their seconds, which may differ at the end.
+    """
+    if len(weighted) < _GATING_BLOCKS:
+        return None
+    shape = np.ones(_GATING_BLOCKS)
+    spans = np.convolve(lengths, shape, "valid")
+    powers = np.convolve(weighted * lengths, shape, "valid") / spans
+    powers = powers[np.isclose(spans, spans.max(), rtol=0.01)]  # a last one that is shorter is none
+    loud = powers[powers > 10 ** ((_ABSOLUTE_GATE - _OFFSET) / 10)]
+    if not len(loud):
+        return None
+    kept = loud[loud > loud.mean() * 10 ** (_RELATIVE_GATE / 10)]
+    return float(_OFFSET + 10 * np.log10(kept.mean()))
+
+
+def _load(config: AudioConfig, _assets: Assets) -> Callable[[], Watcher]:
+    return lambda: AudioWatcher(config)
+
+
+OPERATOR = Operator(
+    name="video.audio",
+    version=1,
+    summary="presence, loudness, silence and peak of each video's sound",
+    config=AudioConfig,
+    reads=lambda _: (MEDIA_VIDEO,),
+    writes=lambda _: WRITES,
+    watch=Watch(wants=lambda _: frozenset({SOUND}), load=_load),
+    needs=(),
+)

@@ -1,0 +1,77 @@
+"""Sharpness, contrast, entropy and exposure of a video's keyframes, each measured as `image.quality` does."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from winnow.filters.image.quality import WRITES as QUALITY
+from winnow.filters.image.quality import QualityConfig, quality
+from winnow.filters.operators import MEDIA_VIDEO, Assets, Operator, Watch, Watcher
+from winnow.filters.video.decode.facts import VideoFacts
+from winnow.filters.video.decode.wanted import Signal
+from winnow.schemas.recipe.checks import Between
+
+_WORST: Final = {"sharpness": "min", "contrast": "min", "entropy": "min", "dark": "max", "bright": "max"}
+
+WRITES: Final = pa.schema(
+    [
+        pa.field("keyframes", pa.int32()),  # that were measured
+        *(pa.field(form.name, pa.float64()) for form in QUALITY),  # means
+        *(pa.field(f"worst_{name}", pa.float64()) for name in _WORST),  # the least, of dark and bright the most
+        pa.field("seconds", pa.list_(pa.float64())),  # of each keyframe
+        pa.field("sharpness_by_keyframe", pa.list_(pa.float64())),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ClarityConfig:
+    """At which size keyframes are measured."""
+
+    side: Annotated[int, Between(64, 4096)] = 640
+    """Their longer side is shrunk to this, so that videos of any size compare; ours."""
+
+
+class ClarityWatcher:
+    """Keeps a few numbers for each keyframe."""
+
+    def __init__(self) -> None:
+        self._found: list[pa.RecordBatch] = []
+        self._seconds: list[float] = []
+
+    def see(self, _signal: Signal, batch: pa.RecordBatch) -> None:
+        """Takes the next keyframes."""
+        self._found.append(quality(batch, QualityConfig()))
+        self._seconds += batch.column("seconds").to_pylist()
+
+    def end(self, _facts: VideoFacts) -> pa.RecordBatch:
+        """Their means, the worst of them, and the sharpness of each."""
+        found = pa.Table.from_batches(self._found, schema=QUALITY)
+        row: dict[str, object] = {"keyframes": found.num_rows}
+        row |= {name: pc.mean(found[name]).as_py() for name in QUALITY.names}
+        row |= {f"worst_{name}": getattr(pc, worst)(found[name]).as_py() for name, worst in _WORST.items()}
+        row |= {"seconds": self._seconds, "sharpness_by_keyframe": found["sharpness"].to_pylist()}
+        return pa.RecordBatch.from_pylist([row], schema=WRITES)
+
+
+def _wants(config: ClarityConfig) -> frozenset[Signal]:
+    return frozenset({Signal("stills", side=config.side)})
+
+
+def _load(_config: ClarityConfig, _assets: Assets) -> Callable[[], Watcher]:
+    return ClarityWatcher
+
+
+OPERATOR = Operator(
+    name="video.clarity",
+    version=1,
+    summary="sharpness, contrast, entropy and exposure of each video's keyframes",
+    config=ClarityConfig,
+    reads=lambda _: (MEDIA_VIDEO,),
+    writes=lambda _: WRITES,
+    watch=Watch(wants=_wants, load=_load),
+    needs=(),
+)
