@@ -17,7 +17,7 @@ import numpy as np
 import orjson
 import psutil
 import pyarrow as pa
-import simplejpeg
+import simplejpeg  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from benchmarks.inputs.photographs import cached_photographs
