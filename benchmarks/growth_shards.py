@@ -1,13 +1,15 @@
 """Stores of more and more tiny shards: what each command's bookkeeping costs a shard.
 
-    python -m benchmarks.growth_shards [--quick] [--json] [--callers] [--minutes M]
+    python -m benchmarks.growth_shards [--quick] [--json] [--callers] [--minutes M] [--sizes N,N…] [--places disk,s3]
+        [--commands TEXT,TEXT…]
 
 Stores of 1,000, 4,000 and 16,000 shards of four rows each (`benchmarks.inputs.tiny_shards`), on a disk and behind an
 S3 server on loopback. Each command runs once, in a process of its own in which its requests are counted
 (`benchmarks.measuring.counted`); what it writes is written to a copy. Workers' requests are those that reached the
 server and were not the driver's. Wanted, a shard: at most 3 requests of the driver's for a stage that writes, and at
 most 0.1 for a command that reads, or has nothing to do. `audit` reads every file, so its limit is files.
-`--quick` has 250 and 1,000 shards, and fewer commands on S3.
+Memory is the peak without the pages of files that are mapped, such as libraries: how many of these a process has
+depends on what the machine has read before. `--quick` has 250 and 1,000 shards, and fewer commands on S3.
 
 Slopes are between the smallest and the largest store. `--callers` adds where most requests come from. A store whose
 commands would end after `--minutes` is left out, by what the one before it took; the two smallest always run.
@@ -108,13 +110,14 @@ def growth(
     """Runs the cases of each place, on stores of these sizes, as far as they end within some time."""
     ends = time.monotonic() + seconds
     began, before = time.monotonic(), 0
+    places = [(place, cases) for place, cases in (("disk", on_disk), ("s3", on_s3)) if cases]
     for number, shards in enumerate(sizes):
         took = time.monotonic() - began
         if number >= ALWAYS and (more := took * shards / before) > ends - time.monotonic():
             print(f"{shards:,} shards are left out: they would take about {more / 60:.0f} minutes; see --minutes")
             return
         began, before = time.monotonic(), shards
-        for place, chosen in (("disk", on_disk), ("s3", on_s3)):
+        for place, chosen in places:
             with _store(shards, place) as store:
                 for case in chosen:
                     yield store.run(case)
@@ -186,14 +189,16 @@ def _store(shards: int, place: str) -> Iterator[_Copied]:
 def main() -> int:
     """Measure and print."""
     options = _arguments().parse_args()
-    sizes = QUICK_SIZES if options.quick else SIZES
-    on_s3 = [case for case in CASES if case.quick_on_s3 or not options.quick]
+    sizes = options.sizes or (QUICK_SIZES if options.quick else SIZES)
+    cases = [case for case in CASES if any(text in case.name for text in options.commands)]
+    on_disk = cases if "disk" in options.places else []
+    on_s3 = [case for case in cases if case.quick_on_s3 or not options.quick] if "s3" in options.places else []
     print(
         f"{'command':<26}{'on':<6}{'shards':>8}{'requests':>10}{'a shard':>9}{'workers':>9}{'CPU s':>8}"
         f"{'workers':>9}{'wall s':>8}{'peak GiB':>10}"
     )
     runs = []
-    for run in growth(sizes, CASES, on_s3, 60 * options.minutes):
+    for run in growth(sizes, on_disk, on_s3, 60 * options.minutes):
         runs.append(run)
         _print(run)
         if options.callers:
@@ -240,7 +245,18 @@ def _arguments() -> argparse.ArgumentParser:
         metavar="M",
         help="leave out stores that take longer (default: %(default)s)",
     )
+    parser.add_argument("--sizes", type=_sizes, metavar="N,N…", help="so many shards, in ascending order")
+    parser.add_argument("--places", type=_texts, default=["disk", "s3"], metavar="disk,s3", help="only there")
+    parser.add_argument("--commands", type=_texts, default=[""], metavar="TEXT,TEXT…", help="only those so named")
     return parser
+
+
+def _texts(written: str) -> list[str]:
+    return written.split(",")
+
+
+def _sizes(written: str) -> list[int]:
+    return sorted(map(int, _texts(written)))
 
 
 if __name__ == "__main__":

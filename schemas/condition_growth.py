@@ -133,7 +133,8 @@ def _of_function(name: str, sizes: list[Size], arguments: list[_Tree]) -> Size:
             return sizes[0] * (1 + again) + Size(0.0, added)
         if len(arguments) == 3:  # the first match alone
             return sizes[0] * (1 + again) + Size(0.0, added)
-        return sizes[0] * (1 + again + added)  # a match may be empty, and then there is one beside each character
+        # A match may be empty, and then there is one before each character, and one at the end.
+        return sizes[0] * (1 + again + added) + Size(0.0, added)
     if name in _CUTS and len(sizes) > _CUTS[name]:
         most = _constant(arguments[_CUTS[name]])
         if most is not None and most.isdigit():

@@ -20,7 +20,7 @@ from typing import Any
 
 import orjson
 
-from benchmarks.measuring.reporting import peak_resident
+from benchmarks.measuring.reporting import mapped_files, peak_resident
 from winnow.pipelines.store.buckets.s3 import PAGE, S3Bucket
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.local import LocalStore
@@ -130,7 +130,7 @@ def main() -> int:
     own = resource.getrusage(resource.RUSAGE_SELF)
     took = Counted(
         own.ru_utime + own.ru_stime,
-        peak_resident(os.getpid()),
+        peak_resident(os.getpid()) - mapped_files(os.getpid()),
         dict(counts.requests),
         dict(counts.callers.most_common(20)),
     )

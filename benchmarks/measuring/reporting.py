@@ -346,11 +346,20 @@ class _ProcessTree:
 
 def peak_resident(pid: int) -> int:
     """The kernel's own record of a process's peak; 0 where there is none."""
+    return _memory_status(pid, "VmHWM")
+
+
+def mapped_files(pid: int) -> int:
+    """The bytes of a process that are pages of files, such as libraries; 0 where that is not known."""
+    return _memory_status(pid, "RssFile")
+
+
+def _memory_status(pid: int, name: str) -> int:
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return 0
-    return next((int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmHWM:")), 0)
+    return next((int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith(f"{name}:")), 0)
 
 
 def _processor() -> str:

@@ -18,6 +18,7 @@ from winnow.pipelines.mix.splitting import WHERE, amount_without_stage, split
 from winnow.pipelines.mix.stage_plans import PlannedStage, plan_stages
 from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.rules.summary import RulesSummary
+from winnow.pipelines.running.job_tasks import HERE, Jobs
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import load_hiding
@@ -83,6 +84,7 @@ def make_plan(
     laws: Laws,
     sample: Fraction,
     folder: Path,
+    jobs: Jobs = HERE,
 ) -> NewPlan:
     """Plan a recipe's mixture, without changing the store.
 
@@ -93,9 +95,10 @@ def make_plan(
         laws: The scaling laws that the stages name.
         sample: The share of the mixture to draw.
         folder: An empty folder for temporary files.
+        jobs: Where rows are decided.
     """
     bound, layer = recipe.mixture, recipe.tokens
-    inventory = take_inventory(recipe, bound, pinned, generation.number, Scratch(folder))
+    inventory = take_inventory(recipe, bound, pinned, generation.number, Scratch(folder), jobs)
     notes = split(inventory, bound.config.split)
     validation = plan_validation(inventory, bound, notes)
     stages = tuple(plan_stages(inventory, bound, laws.laws, sample))

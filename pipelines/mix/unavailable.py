@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from winnow.pipelines.binding.mixture import BoundStage
-from winnow.pipelines.mix.inventory import EMPTY, OF_MEDIA, Inventory
+from winnow.pipelines.mix.candidates import EMPTY, OF_MEDIA
+from winnow.pipelines.mix.inventory import Inventory
 from winnow.pipelines.mix.tokens import EDIT_UNMEASURED, LEFT_OUT, NO_TEXT, STATUSES, UNENCODABLE
 from winnow.schemas.mixture import Amount, Stratum
 from winnow.schemas.problems import shown

@@ -1,6 +1,6 @@
 """Reads all layers of one sample, and what rules decide on it: in each layer, only the row group that has it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,11 +8,10 @@ import pyarrow as pa
 
 from winnow.pipelines.binding.rules import RuleProgram
 from winnow.pipelines.query.columns import Column, leaf_of
-from winnow.pipelines.rules.deciding import choose_representatives
 from winnow.pipelines.rules.decisions import WORD
 from winnow.pipelines.rules.evaluation import Evaluator, NullConditionError
 from winnow.pipelines.rules.pinning import PinnedProgram
-from winnow.pipelines.rules.representatives import NO_DUPLICATES
+from winnow.pipelines.rules.representatives import NO_DUPLICATES, Duplicates
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.manifest_rows import ManifestRow
@@ -70,15 +69,19 @@ def read_sample(store: Store, generation: Generation, place: Place) -> Sample:
     return Sample(place, layers)
 
 
-def verdict(pinned: PinnedProgram, sample: Sample) -> Verdict:
-    """The rules' decision on a sample with the layers that they read.
+def verdict(pinned: PinnedProgram, sample: Sample, choose: Callable[[], Duplicates]) -> Verdict:
+    """The rules' decision on a sample.
 
-    Whether another row is kept in its place depends on all duplicates: all rows are read if it has any.
+    Args:
+        pinned: The rules.
+        sample: The sample, with the layers that they read.
+        choose: Chooses the representatives of all duplicates. Called if the sample has any, as whether another row is
+            kept in its place depends on them.
     """
     program = pinned.program
     columns = {column.name: sample.column(column) for column in program.columns}
     if program.duplicate_columns:
-        duplicates = choose_representatives(pinned) if _has_duplicates(program, sample) else NO_DUPLICATES
+        duplicates = choose() if _has_duplicates(program, sample) else NO_DUPLICATES
         marks = duplicates.of(sample.place.shard.shard, sample.place.shard.rows)
         columns |= {
             name: pa.array([bool(name in marks and marks[name][sample.place.row])])

@@ -3,17 +3,17 @@
 With duplicates there are two passes: one finds the rows that may represent their cluster, the other decides.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from winnow.pipelines.rules.coverage import CoverageCounter, Detector, LanguageCoverage, merged_languages
 from winnow.pipelines.rules.deciding import candidates_of_shard, decide_shard, dropped_samples
-from winnow.pipelines.rules.decisions import DecisionCounts
+from winnow.pipelines.rules.decisions import DecisionCounts, ShardDecisions
 from winnow.pipelines.rules.evaluation import Evaluator, Undecided, UndecidedError
 from winnow.pipelines.rules.kept_decisions import Asked, KeptDecisions, OutcomeCounts
 from winnow.pipelines.rules.map_shards import map_shards
@@ -45,11 +45,13 @@ from winnow.pipelines.store.hiding.scans import NOTHING
 if TYPE_CHECKING:
     from winnow.pipelines.running.job_steps import JobSteps
 
+Result = TypeVar("Result")
+
 _CANDIDATES, _REPLACED, _DROPPED = "candidates", "replaced", "dropped"
 
 
 @dataclass(frozen=True, slots=True)
-class _Undecidable:
+class Undecidable:
     """The first shard on which rules cannot be decided."""
 
     shard: int
@@ -60,7 +62,7 @@ class _Undecidable:
 class _Found:
     """The candidates of a range of shards, apart from their table."""
 
-    undecided: _Undecidable | None = None
+    undecided: Undecidable | None = None
     large: tuple[LargeCluster, ...] = ()
     large_count: int = 0
     accepted: Mapping[str, int] = field(default_factory=dict)
@@ -70,7 +72,7 @@ class _Found:
 class _Decided:
     """What rules decide on a range of shards."""
 
-    undecided: _Undecidable | None
+    undecided: Undecidable | None
     outcomes: OutcomeCounts
     coverage: tuple[LanguageCoverage, ...]
     overlaps: tuple[ScoreOverlap, ...]
@@ -101,15 +103,15 @@ class DecisionTasks:
         numbers, listed = self._shards(group)
         first = replace(self.pinned.only_eligible, shards=listed)
 
-        def find_in_shard(shard: ShardObjects, evaluator: Evaluator) -> Candidates | _Undecidable:
+        def find_in_shard(shard: ShardObjects, evaluator: Evaluator) -> Candidates | Undecidable:
             try:
                 return candidates_of_shard(first, choice, numbers[shard.shard], shard, evaluator)
             except UndecidedError as error:
-                return _Undecidable(numbers[shard.shard], error.undecided)
+                return Undecidable(numbers[shard.shard], error.undecided)
 
         found: list[Candidates] = []
         for one in map_shards(first, find_in_shard):
-            if isinstance(one, _Undecidable):
+            if isinstance(one, Undecidable):
                 return _Found(one)
             found.append(one)
         merged = Candidates.merged(found)
@@ -122,19 +124,25 @@ class DecisionTasks:
         return _Found(None, merged.large, merged.large_count, merged.accepted)
 
     def choose(self, jobs: Jobs) -> "tuple[Duplicates, Undecided | None]":
-        """Find the candidates, choose representatives among them, and tell the tasks which rows they replace."""
+        """Find the candidates, and choose representatives among them."""
         choice = self.pinned.program.choice
         if choice is None:
             return NO_DUPLICATES, None
         parts = list(over_groups(self.steps, jobs, "Candidates", self.shards, self.find, _Found))
-        if (undecided := _first(one.undecided for one in parts)) is not None:
+        if (undecided := first_undecided(one.undecided for one in parts)) is not None:
             return NO_DUPLICATES, undecided
         with RepresentativeChooser(choice) as chooser:
             for group, one in enumerate(parts):
                 items = {kind: self._candidates(f"{_CANDIDATES}-{kind}", group) for kind in choice.of_items}
                 rows = self._candidates(_CANDIDATES, group)
                 chooser.add(Candidates(rows, items, one.large, one.large_count, one.accepted))
-            chosen = chooser.chosen([one.shard for one in self.shards.all])
+            return chooser.chosen([one.shard for one in self.shards.all]), None
+
+    def prepare(self, jobs: Jobs) -> "tuple[Duplicates, Undecided | None]":
+        """Choose representatives, and tell the tasks that decide which rows they replace."""
+        chosen, why = self.choose(jobs)
+        if self.pinned.program.choice is None or why is not None:
+            return chosen, why
         for group in range(self.shards.groups):
             numbers = self.shards.in_group(group)
             bounds = np.array([numbers.start, numbers.stop], np.uint64) << np.uint64(ROW_BITS)
@@ -171,10 +179,10 @@ class DecisionTasks:
 
     def decided(self, asked: Asked, jobs: Jobs) -> KeptDecisions:
         """Decide all rows; without representatives, only measure how far they are from thresholds."""
-        chosen, why = self.choose(jobs)
+        chosen, why = self.prepare(jobs)
         work = partial(self.decide, rules=why is None)
         parts = list(over_groups(self.steps, jobs, "Decisions", self.shards, work, _Decided))
-        why = why or _first(one.undecided for one in parts)
+        why = why or first_undecided(one.undecided for one in parts)
         decided = parts if why is None else []
         overlaps = merged_overlaps(one.overlaps for one in parts)
         return KeptDecisions(
@@ -189,23 +197,36 @@ class DecisionTasks:
             thresholds=self._merged_sides([one.thresholds for one in parts]),
         )
 
-    def list_dropped(self, group: int) -> _Listed:
-        """Decide the rows of a range of shards, and store which of each shard are dropped, and why."""
+    def map_decided(
+        self, group: int, work: Callable[[int, ShardObjects, ShardDecisions, Duplicates], Result]
+    ) -> Iterator[Result]:
+        """Decide the rows of a range of shards; yield the results of `work` for each shard and its number, in order.
+
+        Representatives must be prepared.
+        """
         numbers, listed = self._shards(group)
         duplicates = self._duplicates(group, numbers)
 
-        def list_one(shard: ShardObjects, evaluator: Evaluator) -> int:
+        def work_on(shard: ShardObjects, evaluator: Evaluator) -> Result:
             decisions = decide_shard(self.pinned, shard, evaluator, duplicates)
+            return work(numbers[shard.shard], shard, decisions, duplicates)
+
+        return map_shards(replace(self.pinned, shards=listed), work_on)
+
+    def list_dropped(self, group: int) -> _Listed:
+        """Decide the rows of a range of shards, and store which of each shard are dropped, and why."""
+
+        def list_one(number: int, shard: ShardObjects, decisions: ShardDecisions, duplicates: Duplicates) -> int:
             table = dropped_samples(self.pinned, shard, decisions, duplicates)
             for rows in table.combine_chunks().to_batches():
-                put_part(self.steps.objects, self.steps.scratch, _DROPPED, numbers[shard.shard], rows)
+                put_part(self.steps.objects, self.steps.scratch, _DROPPED, number, rows)
             return len(table)
 
-        return _Listed(sum(map_shards(replace(self.pinned, shards=listed), list_one)))
+        return _Listed(sum(self.map_decided(group, list_one)))
 
     def dropped(self, jobs: Jobs) -> Iterator[pa.RecordBatch]:
         """Decide all rows; yield those that are dropped, in order. No rule may be undecided."""
-        self.choose(jobs)
+        self.prepare(jobs)
         if any(one.rows for one in over_groups(self.steps, jobs, "Dropped", self.shards, self.list_dropped, _Listed)):
             yield from existing_parts(self.steps.objects, self.steps.scratch, _DROPPED)
 
@@ -225,7 +246,7 @@ class DecisionTasks:
         try:
             decisions = decide_shard(self.pinned, shard, evaluator, duplicates)
         except UndecidedError as error:
-            return replace(measured, undecided=_Undecidable(measured.number, error.undecided))
+            return replace(measured, undecided=Undecidable(measured.number, error.undecided))
         coverage: tuple[LanguageCoverage, ...] = ()
         if self.detectors is not None:
             counter = CoverageCounter(self.pinned.store.objects, self.detectors, self.pinned.languages)
@@ -263,22 +284,29 @@ class _OfShard:
     overlaps: tuple[ScoreOverlap, ...]
     counts: DecisionCounts = field(default_factory=DecisionCounts.empty)
     coverage: tuple[LanguageCoverage, ...] = ()
-    undecided: _Undecidable | None = None
+    undecided: Undecidable | None = None
 
 
 def decision_tasks(asked: Asked, steps: "JobSteps") -> DecisionTasks:
     """Return the tasks over all shards, listed in the passes' folder."""
     pinned = asked.pinned.with_layers(asked.generation, asked.layers)
+    return replace(pinned_tasks(pinned, asked.layers, steps), detectors=asked.detectors, scores=asked.scores)
+
+
+def pinned_tasks(pinned: PinnedProgram, layers: Iterable[str], steps: "JobSteps") -> DecisionTasks:
+    """Return tasks that decide rows, and may read these layers, which are pinned."""
+    names = tuple(layers)
     shards = (
-        ListedShard(one.shard, one.source, one.rows, {layer: one.objects[layer] for layer in asked.layers})
+        ListedShard(one.shard, one.source, one.rows, {layer: one.objects[layer] for layer in names})
         for one in pinned.shards
     )
     listed = group_shards(
         steps, ListedShard, shards, {one.shard: one.hidden for one in pinned.shards if len(one.hidden)}
     )
-    return DecisionTasks(replace(pinned, shards=()), asked.detectors, asked.scores, listed, steps)
+    return DecisionTasks(replace(pinned, shards=()), None, (), listed, steps)
 
 
-def _first(undecided: Iterable[_Undecidable | None]) -> Undecided | None:
+def first_undecided(undecided: Iterable[Undecidable | None]) -> Undecided | None:
+    """Return why rules cannot be decided on the first shard where they cannot; None if they can."""
     found = [one for one in undecided if one is not None]
     return min(found, key=lambda one: one.shard).why if found else None

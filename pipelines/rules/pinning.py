@@ -98,6 +98,12 @@ class PinnedProgram:
         return any(one.name in _WIDE or _WIDE_LEAF.fullmatch(one.name) for one in self.program.columns)
 
     @property
+    def layers(self) -> tuple[str, ...]:
+        """The layers of its shards."""
+        assert isinstance(self.shards, PinnedShards)  # all of them, not those of a task
+        return tuple(self.shards.layers)
+
+    @property
     def only_eligible(self) -> "PinnedProgram":
         """The rules of `eligible` alone, for the pass before duplicates are known, which counts nothing."""
         return replace(self, program=self.program.only_eligible(), languages=())

@@ -167,8 +167,9 @@ def read_table(store: ObjectStore, path: str, columns: list[str] | None = None) 
 def read_list(store: ObjectStore, path: str) -> Iterator[pa.RecordBatch]:
     """Yields the rows of a list, which is small as it is stored; it is read in one request."""
     with _small(store, path) as parquet:
-        yield from parquet.iter_batches(batch_size=LISTED_ROWS, use_threads=False)
-    pa.default_memory_pool().release_unused()  # reading takes several times what is kept of the rows
+        for batch in parquet.iter_batches(batch_size=LISTED_ROWS, use_threads=False):
+            yield batch
+            pa.default_memory_pool().release_unused()  # reading takes several times what is kept of the rows
 
 
 @contextmanager

@@ -45,7 +45,7 @@ class TaskCommits(Sequence[TaskCommit]):
     def of_batches(cls, batches: Iterable[pa.RecordBatch]) -> Self:
         """The commits of a stored manifest, which is ordered."""
         kept = (_kept(batch.slice(at, _AT_ONCE)) for batch in batches for at in range(0, len(batch), _AT_ONCE))
-        return cls(pa.Table.from_batches(kept, _KEPT).combine_chunks())
+        return cls(pa.Table.from_batches(kept, _KEPT))
 
     @classmethod
     def of(cls, commits: Iterable[TaskCommit]) -> "TaskCommits":
@@ -60,7 +60,7 @@ class TaskCommits(Sequence[TaskCommit]):
         some = [part for part in parts if len(part)]
         if len(some) == 1:
             return some[0]
-        return cls(pa.concat_tables([_KEPT.empty_table(), *(part._kept for part in some)]).combine_chunks())._ordered()
+        return cls(pa.concat_tables([_KEPT.empty_table(), *(part._kept for part in some)]))._ordered()
 
     def _ordered(self) -> "TaskCommits":
         order = pc.sort_indices(self._kept, [("task", "ascending"), ("key", "ascending")]).to_numpy().astype(np.int64)

@@ -27,6 +27,7 @@ from winnow.pipelines.mix.plans import (
 from winnow.pipelines.mix.tokens import TokensContext, load_tokens, missing_layers, pending_counts
 from winnow.pipelines.mix.transforms import CountTokens
 from winnow.pipelines.query.generation import require_latest_for
+from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.running.row_layers import load_layers
 from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.pipelines.store.command_lease import one_command, writing
@@ -37,6 +38,7 @@ from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.recording import record_rows
 from winnow.runners.law.files import read_law
+from winnow.runners.stages.command_jobs import command_jobs
 from winnow.runners.stages.publishing import Outcome, publish
 from winnow.runners.stages.stage_run import CompletedTasks, StageRun
 from winnow.runners.stages.store_stages import current_state
@@ -99,7 +101,9 @@ def _mix(recipe: BoundRecipe, engine: Engine, console: Console, sample: Fraction
     if existing is not None:
         return Mixed(store, generation, existing, False)
     with temporary_folder("mix") as folder, writing(store.objects):
-        planned = _plan(recipe, store, generation, laws, sample, Path(folder))
+        planned = _plan(
+            recipe, store, generation, laws, sample, Path(folder), command_jobs(store, "mix", engine, console)
+        )
         require_lease(store.objects)
         return Mixed(store, generation, put_plan(store, planned), True)
 
@@ -110,7 +114,8 @@ def plan_only(recipe: BoundRecipe, engine: Engine, console: Console, sample: Fra
     laws = read_laws(recipe)
     with _disk_errors_located(recipe), temporary_folder("mix") as folder:
         outcome = measure_tokens(recipe, engine, console)
-        return _plan(recipe, outcome.store, outcome.generation, laws, sample, Path(folder)).plan
+        jobs = command_jobs(outcome.store, "mix", engine, console)
+        return _plan(recipe, outcome.store, outcome.generation, laws, sample, Path(folder), jobs).plan
 
 
 @contextmanager
@@ -188,11 +193,11 @@ def _foreign_families(stage: BoundStage, law: ScalingLaw) -> list[Problem]:
 
 
 def _plan(
-    recipe: BoundRecipe, store: Store, generation: Generation, laws: Laws, sample: Fraction, folder: Path
+    recipe: BoundRecipe, store: Store, generation: Generation, laws: Laws, sample: Fraction, folder: Path, jobs: Jobs
 ) -> NewPlan:
     pinned = pinned_rules(recipe, store, generation, more=layers_read(recipe))
     assert pinned is not None  # a mixture always reads layers
-    planned = make_plan(recipe, pinned, generation, laws, sample, folder)
+    planned = make_plan(recipe, pinned, generation, laws, sample, folder, jobs)
     require_accepted(recipe, planned.rules)
     return planned
 

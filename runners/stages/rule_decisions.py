@@ -1,7 +1,8 @@
 """What a recipe's rules decide on its store: read from the record that is kept, or decided in tasks and then kept."""
 
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import pyarrow.parquet as pq
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.rules.coverage import SafetyCoverage, coverage_of, detectors_of
 from winnow.pipelines.rules.deciding import DROPPED_SAMPLES
 from winnow.pipelines.rules.decision_tasks import decision_tasks
@@ -20,11 +22,21 @@ from winnow.pipelines.rules.score_overlaps import ScoreOverlap
 from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
 from winnow.pipelines.store.generations import Store
 from winnow.runners.stages.command_jobs import command_jobs
-from winnow.runners.terminal.rules import pinned_if_measured, require_writable
+from winnow.runners.terminal.rules import pinned_if_measured, pinned_rules, require_writable
+from winnow.schemas.errors import RecipeError
 from winnow.schemas.records import Generation
 
 if TYPE_CHECKING:
     from winnow.runners.engines.engine import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateDrops:
+    """Which of some rows the plan drops as duplicates."""
+
+    reasons: Mapping[str, str] | None  # by id of each dropped row; None if that cannot be decided
+    undecided: str | None = None  # why it cannot be decided
+    stays: Mapping[str, str] = field(default_factory=dict)  # the row kept instead, by id of the dropped row
 
 
 @dataclass(frozen=True)
@@ -141,6 +153,46 @@ def decisions_if_any(
         return None
     pinned = pin_no_rules(store, generation)
     return replace(rule_decisions(recipe, generation, pinned, engine, console), rules=False)
+
+
+def representatives(pinned: PinnedProgram, generation: Generation) -> Duplicates:
+    """Choose the representatives of duplicates. Tasks read the rows of a large store.
+
+    Raises:
+        UndecidedError: A rule of `eligible` cannot be decided for a row.
+    """
+    jobs = command_jobs(pinned.store, "rules")
+    with jobs.folder("rules") as steps:
+        chosen, why = decision_tasks(Asked(pinned, generation, None, ()), steps).choose(jobs)
+    if why is not None:
+        raise why.error(pinned.program)
+    return chosen
+
+
+def duplicate_drops(
+    recipe: BoundRecipe | None, store: Store, generation: Generation, places: Iterable[Place]
+) -> DuplicateDrops:
+    """Which rows the plan drops as duplicates; other rules may drop more of them."""
+    if recipe is None:
+        return DuplicateDrops(None, "that needs the recipe; give it instead of the store")
+    try:
+        pinned = pinned_rules(recipe, store, generation)
+        if pinned is None or pinned.program.choice is None:
+            return DuplicateDrops({})
+        duplicates = representatives(pinned, generation)
+    except RecipeError as error:
+        first, *others = str(error).splitlines()
+        return DuplicateDrops(None, f"{first} (and {len(others)} more; see winnow plan)" if others else first)
+    reasons = {one.rule.drop: one.rule.reason for one in pinned.program.rules if one.phase == "dedupe"}
+    found: dict[str, str] = {}
+    stays: dict[str, str] = {}
+    for place in places:
+        marks = duplicates.of(place.shard.shard, place.shard.rows)
+        lost = next((name for name, rows in marks.items() if rows[place.row]), None)
+        if lost is not None:
+            found[place.id] = reasons[lost]
+            stays[place.id] = duplicates.replacement_ids(place.shard.shard, place.shard.rows)[place.row].as_py().hex()
+    return DuplicateDrops(found, stays=stays)
 
 
 def _asked(recipe: BoundRecipe, generation: Generation, pinned: PinnedProgram) -> Asked:

@@ -1,7 +1,6 @@
 """The effect of a recipe's rules on its store, on the terminal and in a file."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -9,9 +8,7 @@ from rich.console import Console
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.dedupe.stage import generation_keys
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
-from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.rules import guards
-from winnow.pipelines.rules.deciding import choose_representatives
 from winnow.pipelines.rules.decisions import Tally
 from winnow.pipelines.rules.pinning import PinnedProgram, expected_keys, pin
 from winnow.pipelines.rules.summary import GroupEffect, RulesSummary
@@ -25,15 +22,6 @@ from winnow.schemas.tombstones import FORGOTTEN
 
 SHOWN_GROUPS = 30
 SHOWN_LOSSES = 12
-
-
-@dataclass(frozen=True, slots=True)
-class DuplicateDrops:
-    """Which of some rows the plan drops as duplicates."""
-
-    reasons: Mapping[str, str] | None  # by id of each dropped row; None if that cannot be decided
-    undecided: str | None = None  # why it cannot be decided
-    stays: Mapping[str, str] = field(default_factory=dict)  # the row kept instead, by id of the dropped row
 
 
 def require_writable(option: str, file: Path) -> None:
@@ -70,32 +58,6 @@ def pinned_if_measured(recipe: BoundRecipe | None, store: Store, generation: Gen
         return None if recipe is None else pinned_rules(recipe, store, generation)
     except RecipeError:  # `winnow plan` reports what is missing
         return None
-
-
-def duplicate_drops(
-    recipe: BoundRecipe | None, store: Store, generation: Generation, places: Iterable[Place]
-) -> DuplicateDrops:
-    """Which rows the plan drops as duplicates; other rules may drop more of them."""
-    if recipe is None:
-        return DuplicateDrops(None, "that needs the recipe; give it instead of the store")
-    try:
-        pinned = pinned_rules(recipe, store, generation)
-        if pinned is None or pinned.program.choice is None:
-            return DuplicateDrops({})
-        duplicates = choose_representatives(pinned)
-    except RecipeError as error:
-        first, *others = str(error).splitlines()
-        return DuplicateDrops(None, f"{first} (and {len(others)} more; see winnow plan)" if others else first)
-    reasons = {one.rule.drop: one.rule.reason for one in pinned.program.rules if one.phase == "dedupe"}
-    found: dict[str, str] = {}
-    stays: dict[str, str] = {}
-    for place in places:
-        marks = duplicates.of(place.shard.shard, place.shard.rows)
-        lost = next((name for name, rows in marks.items() if rows[place.row]), None)
-        if lost is not None:
-            found[place.id] = reasons[lost]
-            stays[place.id] = duplicates.replacement_ids(place.shard.shard, place.shard.rows)[place.row].as_py().hex()
-    return DuplicateDrops(found, stays=stays)
 
 
 def print_effects(summary: RulesSummary, console: Console) -> None:

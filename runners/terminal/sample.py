@@ -25,6 +25,7 @@ from winnow.pipelines.query.search_tasks import Wanted, wanted_id
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
+from winnow.runners.stages.rule_decisions import representatives
 from winnow.runners.stages.searching import find_one
 from winnow.runners.terminal.escaping import visible
 from winnow.runners.terminal.item_facts import caption_lines, measure, media_lines
@@ -107,7 +108,7 @@ def view_sample(recipe: BoundRecipe, store: Store, generation: Generation, sampl
     decision, undecided = None, None
     try:
         pinned = pinned_rules(recipe, store, generation)
-        decision = None if pinned is None else verdict(pinned, sample)
+        decision = None if pinned is None else verdict(pinned, sample, partial(representatives, pinned, generation))
     except RecipeError as error:
         undecided = str(error).splitlines()[0]
     return view_with_edits(recipe, sample, decision, undecided)

@@ -85,6 +85,7 @@ def wrapped(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 @settings(max_examples=scaled(150), deadline=None)
 @given(st.recursive(TEXTS, wrapped, max_leaves=12), st.text("ab", max_size=40), st.text("ab", max_size=40))
 @example("concat_ws('ab', t, t, t)", "", "")
+@example("regexp_replace(t, '', 'a', 'g')", "", "")
 def test_no_value_is_longer_than_its_bound(expression: str, text: str, other: str) -> None:
     with duckdb.connect() as engine:
         (answer,) = engine.execute("SELECT json_serialize_sql(?::VARCHAR)", [f"SELECT {expression}"]).fetchall()

@@ -22,6 +22,7 @@ from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.query.items import ROW_DIGITS, item_of_id
 from winnow.pipelines.query.search_tasks import ID_BYTES, wanted_id
 from winnow.runners.report.duplicates import outdated, similar
+from winnow.runners.stages.rule_decisions import duplicate_drops
 from winnow.runners.stages.searching import find_one
 from winnow.runners.terminal.duplicates.excerpts import Excerpts, reference
 from winnow.runners.terminal.duplicates.row_duplicates import (
@@ -35,7 +36,6 @@ from winnow.runners.terminal.duplicates.side_by_side import Fold, Pieces, side_b
 from winnow.runners.terminal.duplicates.text_difference import Difference, difference
 from winnow.runners.terminal.escaping import cells, shortened, visible
 from winnow.runners.terminal.quantities import grouped
-from winnow.runners.terminal.rules import duplicate_drops
 from winnow.runners.terminal.tables import Grid, encodable, is_plain, print_grid, print_line
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.problems import shown

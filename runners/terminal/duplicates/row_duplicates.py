@@ -7,9 +7,9 @@ from typing import Final
 from winnow.pipelines.query.cluster_counts import Membership
 from winnow.pipelines.query.duplicates import Member, Members
 from winnow.pipelines.query.find_sample import Place
+from winnow.runners.stages.rule_decisions import DuplicateDrops
 from winnow.runners.terminal.duplicates.excerpts import reference
 from winnow.runners.terminal.duplicates.text_difference import Difference, Words
-from winnow.runners.terminal.rules import DuplicateDrops
 from winnow.schemas.identity import Json
 from winnow.schemas.rows.duplicates import OF_ITEMS, OF_PICTURES, Kind
 
