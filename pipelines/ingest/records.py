@@ -126,6 +126,7 @@ DROP_REASONS = {
     "not_content": "a request, metadata, warcinfo or other record that holds no captured content",
     "revisit": "a capture that only points at an earlier one with the same payload",
     "http_status": "a response whose status the source does not accept",
+    "described": "a row of a table beside media that describes one of them, which is a sample of its own",
     "empty": "a record without payload, or a blank line",
     "padding": "bytes between records that the format allows",
 }

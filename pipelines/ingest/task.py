@@ -13,6 +13,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from winnow.pipelines.ingest.archives.tar import TAR
+from winnow.pipelines.ingest.caption_tables import CaptionTables, is_caption_table, row_of_table
 from winnow.pipelines.ingest.files import FILE
 from winnow.pipelines.ingest.known_harm import known_harm_of
 from winnow.pipelines.ingest.planning.context import IngestContext
@@ -115,6 +116,7 @@ class TaskRun:
         self._dropped = RangeWriter(context.store, "dropped", DROPPED)
         self._quarantine = RangeWriter(context.store, "quarantine", QUARANTINE)
         self._beside = SidecarFiles(self._source.objects, self._source.columns)
+        self._tables = CaptionTables(self._source.objects, self._source.columns, context.limits)
         self._named = NamedFiles(self._source.objects, context.videos)
         self._waiting: list[Row] = []
         self._waiting_held = 0
@@ -209,7 +211,10 @@ class TaskRun:
     def _row(self, record: Record, path: str, etag: str) -> Row | Dropped | Unreadable:
         """Converts a record to a row, with the media file that it names, and what lies beside it."""
         if self._source.format in MEDIA_FOLDERS:
+            if is_caption_table(path):
+                return row_of_table(self._source.objects, path, record)
             self._beside.read(path, record)
+            self._tables.add(path, record)
         named = self._named.find(record) if record.items else None
         if isinstance(named, Unreadable):
             return named

@@ -157,8 +157,10 @@ class SourceConfig:
 
     def __post_init__(self) -> None:
         if self.format in ("webdataset", "image_folder", "video_folder"):
-            if self.key is not None or self.columns.media is not None:
-                raise ValueError(f"'key' and 'columns.media' are not for {self.format}: the files' names say both")
+            if self.key is not None:
+                raise ValueError(f"'key' is not for {self.format}: the files' names are the keys")
+            if self.columns.media is not None and self.format == "webdataset":
+                raise ValueError("'columns.media' is not for webdataset: all members that are not text are media")
             return
         if self.format not in _RECORDS_WITH_KEYS:
             for setting, given in (("key", self.key is not None), ("columns", self.columns != ColumnNames())):

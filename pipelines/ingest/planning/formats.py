@@ -7,6 +7,7 @@ from winnow.pipelines.ingest.archives.arc import read_arc
 from winnow.pipelines.ingest.archives.referrers import TiedReader
 from winnow.pipelines.ingest.archives.tar_samples import TarReader
 from winnow.pipelines.ingest.archives.warc import read_warc
+from winnow.pipelines.ingest.caption_tables import caption_table_reader, is_caption_table
 from winnow.pipelines.ingest.files import FilesReader
 from winnow.pipelines.ingest.records import Reader
 from winnow.pipelines.ingest.sidecars import BESIDE
@@ -101,4 +102,6 @@ def container_reader(
         return ArrowReader(columns, checked)
     if kind == "tar":
         return TarReader(columns)
+    if format_name in MEDIA_FOLDERS and is_caption_table(path):
+        return caption_table_reader(path, columns)
     return FilesReader(BESIDE if format_name in MEDIA_FOLDERS else ())

@@ -1,0 +1,119 @@
+"""Tables of captions in folders of media: `metadata.csv`, `.tsv` and `.jsonl`, as in Hugging Face's `imagefolder`.
+
+A medium has the captions of all rows that name it, in tables of its folder and of those above, the nearest first. Of a
+table that is itself a file of the source each row is accounted for: it describes a file that is there, or names none.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from winnow.pipelines.ingest.records import Caption, Dropped, FilePart, Reader, ReadLimits, Record, Unreadable
+from winnow.pipelines.ingest.sidecars import CAPTION, distinct
+from winnow.pipelines.ingest.tables.columns import ColumnMapping
+from winnow.pipelines.ingest.tables.csv_rows import CsvReader
+from winnow.pipelines.ingest.tables.jsonl import JsonlReader
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.schemas.errors import SourceError
+
+NAMES: Final = ("metadata.csv", "metadata.tsv", "metadata.jsonl")
+TABLE_BYTES: Final = 16 << 20  # a task holds what it says
+FILE_NAME: Final = "file_name"  # the column, unless the recipe names one
+DESCRIBED: Final = "described"
+
+_HELD: Final = 8  # folders
+_NOT_THERE: Final = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
+
+
+Rows: TypeAlias = Mapping[str, list[Record]]
+Tables: TypeAlias = Mapping[str, Rows]
+
+
+def is_caption_table(path: str) -> bool:
+    """Whether a file in a folder of media is a table of captions, by its name."""
+    return path.rpartition("/")[2] in NAMES
+
+
+def caption_table_reader(path: str, mapping: ColumnMapping) -> Reader:
+    """The reader of such a table; captions are in the column `text`, unless the recipe names one."""
+    names = replace(mapping, key=None, media=mapping.media or FILE_NAME, captions=mapping.captions or mapping.text)
+    return JsonlReader(names) if path.endswith(".jsonl") else CsvReader(names)
+
+
+def row_of_table(objects: ObjectStore, path: str, record: Record) -> Dropped | Unreadable:
+    """What becomes of a row of the table at a path: the file that it names is a sample of its own."""
+    folder = path[: path.rfind("/") + 1]
+    names = [item.names or "" for item in record.items]
+    if not names:
+        return Unreadable(record.span, "missing_media", "the row names no file")
+    for name in names:
+        if not name.startswith(folder) or name.startswith("/"):
+            return Unreadable(record.span, "missing_media", f"{name}: not in or below the table's folder"[:200])
+        if not objects.exists(name):
+            return Unreadable(record.span, "missing_media", f"{name}: not there"[:200])
+    return Dropped(record.span, DESCRIBED)
+
+
+class CaptionTables:
+    """What the tables in a source's folders say; some are remembered, since files of a folder lie together."""
+
+    def __init__(self, objects: ObjectStore, mapping: ColumnMapping, limits: ReadLimits) -> None:
+        self._objects, self._mapping, self._limits = objects, mapping, limits
+        self._held: OrderedDict[str, Tables] = OrderedDict()
+
+    def add(self, path: str, record: Record) -> None:
+        """Adds to the record of a medium what the tables in its folder and above say of it.
+
+        Raises:
+            SourceError: A table is too large.
+            OSError: One is there and cannot be read, perhaps temporarily.
+        """
+        captions, folder = [*record.captions], path
+        while folder:
+            folder = folder.rpartition("/")[0]
+            for name, rows in self._tables(folder).items():
+                said = rows.get(path, [])
+                captions += [replace(one, origin=name) for row in said for one in _captions(row)]
+                if said and said[0].metadata:
+                    record.metadata.setdefault(name, said[0].metadata)
+        record.captions = distinct(captions)
+
+    def _tables(self, folder: str) -> Tables:
+        """The tables of a folder."""
+        if folder not in self._held:
+            self._held[folder] = {name: rows for name in NAMES if (rows := self._rows(folder, name)) is not None}
+            if len(self._held) > _HELD:
+                self._held.popitem(last=False)
+        self._held.move_to_end(folder)
+        return self._held[folder]
+
+    def _rows(self, folder: str, name: str) -> Rows | None:
+        """The rows of a table by the files that they name; None if it is not there."""
+        path = f"{folder}/{name}" if folder else name
+        try:
+            stream = self._objects.open(path)
+        except _NOT_THERE:
+            return None
+        with closing(stream):
+            size = stream.seek(0, 2)
+            if size > TABLE_BYTES:
+                raise SourceError(
+                    f"{self._objects.root}/{path}: {size} bytes; captions beside pictures are read from tables of at "
+                    f"most {TABLE_BYTES}: name it in 'files' of a source of its own, with "
+                    "'columns: {media: file_name, captions: text}'"
+                )
+            rows: dict[str, list[Record]] = {}
+            read = caption_table_reader(path, self._mapping)
+            for event in read(stream, FilePart(path, size, 0, size), self._limits):
+                if isinstance(event, Record):
+                    for item in event.items:
+                        rows.setdefault(item.names or "", []).append(event)
+            return rows
+
+
+def _captions(row: Record) -> tuple[Caption, ...]:
+    """The captions of a row; those of a table without the column `text` are often called `caption`."""
+    said = row.metadata.get(CAPTION)
+    return row.captions or ((Caption(said),) if isinstance(said, str) and said else ())
