@@ -186,8 +186,8 @@ def _check_file(
             wrong = _check_lines(spans, count_jsonl(stream, limits), size)
         elif kind == "csv":
             wrong = check_csv(stream, path, spans, size)
-        elif kind in ("parquet", "arrow"):
-            rows = count_parquet(stream) if kind == "parquet" else count_arrow(stream)
+        elif kind in ("parquet", "arrow", "clips"):
+            rows = count_arrow(stream) if kind == "arrow" else count_parquet(stream)
             wrong = _check_rows(spans, rows, size)
         elif kind == "tar":
             wrong = check_tar(stream, spans, size)

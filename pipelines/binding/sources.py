@@ -9,6 +9,7 @@ from pathlib import Path
 from winnow.filters.extractors import find_extractor
 from winnow.filters.image.decode.stills import DecodeLimits, require_decoders
 from winnow.filters.video.decode.opening import VideoLimits
+from winnow.pipelines.ingest.clips import film_store
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext, IngestSource
 from winnow.pipelines.ingest.records import ReadLimits
 from winnow.pipelines.ingest.rows import SourceRows
@@ -18,8 +19,8 @@ from winnow.pipelines.query.columns import leaves
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.location import open_location
 from winnow.schemas.errors import RecipeError, SourceError
-from winnow.schemas.problems import recipe_error
-from winnow.schemas.recipe import ExtractorEntry, Recipe, SourceConfig, build_config
+from winnow.schemas.problems import recipe_error, suggestion
+from winnow.schemas.recipe import ExtractorEntry, Recipe, SourceConfig, build_config, load_recipe
 from winnow.schemas.records import StoreRecord
 from winnow.schemas.rows.samples import SAMPLES
 from winnow.schemas.rules import check_where
@@ -123,8 +124,57 @@ def bind_known_harm(recipe: Recipe) -> KnownHarm | None:
     return harm
 
 
+def bind_media(recipe: Recipe, source: SourceConfig) -> IngestSource:
+    """Where the media of a source's rows are: of clips, the source of the whole videos."""
+    if source.clips is None:
+        return bind_source(recipe, source)
+    films = film_recipe(recipe, source)
+    return bind_media(films, film_source(films, source))
+
+
+def media_root(recipe: Recipe, source: SourceConfig) -> str:
+    """The root of the media of a source's rows."""
+    if source.clips is None:
+        return recipe.located(source.root)
+    films = film_recipe(recipe, source)
+    return media_root(films, film_source(films, source))
+
+
+def film_recipe(recipe: Recipe, source: SourceConfig) -> Recipe:
+    """The recipe of the store whose videos a source of clips cuts."""
+    try:
+        return load_recipe(recipe.located(source.root))
+    except RecipeError as error:
+        raise RecipeError(
+            f"source {source.name!r}: 'root' of clips is the recipe of the whole videos: {error}"
+        ) from None
+
+
+def film_source(films: Recipe, source: SourceConfig) -> SourceConfig:
+    """The source of whole videos that a source of clips names."""
+    try:
+        return films.source(source.files[0])
+    except KeyError:
+        names = [one.name for one in films.sources]
+        raise RecipeError(
+            f"source {source.name!r}: 'files' names {source.files[0]!r}, which {films.file} does not have"
+            f"{suggestion(source.files[0], names)}"
+        ) from None
+
+
+def _bind_clips(recipe: Recipe, source: SourceConfig) -> IngestSource:
+    """Bind a source of clips; SourceError if the store of the whole videos lacks what it needs."""
+    assert source.clips is not None
+    films = film_recipe(recipe, source)
+    found = film_store(films.located(films.store.path), film_source(films, source).name, source.clips)
+    rows = SourceRows(source.name, source.source_class, source.licence, ())
+    return IngestSource(rows, found.listed, source.format, ColumnMapping(), clips=found)
+
+
 def bind_source(recipe: Recipe, source: SourceConfig) -> IngestSource:
     """Bind one source; SourceError if its root is missing or is a file."""
+    if source.clips is not None:
+        return _bind_clips(recipe, source)
     address = recipe.located(source.root)
     if "://" not in address:
         root = Path(address)

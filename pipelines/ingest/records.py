@@ -81,6 +81,7 @@ class Record:
     referrers: tuple[str, ...] = ()  # addresses at which records beside it say that its own was found
     hops: str | None = None  # the kinds of links that led there from a seed, such as LE
     metadata: dict[str, Json] = field(default_factory=dict)
+    clip: dict[str, Json] | None = None  # the medium of a row that is a part of a video of another store
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +130,7 @@ DROP_REASONS = {
     "described": "a row of a table beside media that describes one of them, which is a sample of its own",
     "empty": "a record without payload, or a blank line",
     "padding": "bytes between records that the format allows",
+    "no_clips": "a row of another store without a video, or whose video has no shot that is long enough",
 }
 
 QUARANTINE_REASONS = {

@@ -125,6 +125,9 @@ def row_of(
             media.append(_named(file) if file else _reference(one, path, etag, kind.mime, probe or Probe()))
         main = next((kind for kind in kinds if kind.modality in VISIBLE_OR_AUDIBLE), kinds[0])
         mime, modality = main.mime, main.modality
+    elif record.clip is not None:
+        mime, modality = record.declared_mime, "video"
+        media.append(dict(record.clip))
     elif text is not None:
         mime = mime or "text/plain"
     else:

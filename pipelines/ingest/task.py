@@ -20,7 +20,7 @@ from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.ingest.planning.etag import content_etag
 from winnow.pipelines.ingest.planning.formats import MEDIA_FOLDERS, container_reader
 from winnow.pipelines.ingest.planning.identities import SeenIds
-from winnow.pipelines.ingest.records import Covered, Dropped, Event, Record, Unreadable
+from winnow.pipelines.ingest.records import Covered, Dropped, Event, Reader, Record, Unreadable
 from winnow.pipelines.ingest.rows import Row, row_of, sample_batch
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, ShardWriter
 from winnow.pipelines.ingest.sidecars import SidecarFiles
@@ -170,7 +170,10 @@ class TaskRun:
                 raise SourceError(f"{place}: has {size} bytes, had {part.size} when listed; run again with --replace")
             etag = content_etag(stream, size)
             checked = self._source.on_schema_mismatch == "error"
-            reader = container_reader(self._source.format, path, self._source.columns, checked=checked, tied=True)
+            if self._source.clips is not None:
+                reader: Reader = self._source.clips.read
+            else:
+                reader = container_reader(self._source.format, path, self._source.columns, checked=checked, tied=True)
             first, last = -1, -1
             self._seen = SeenIds()  # ids include the path, so files cannot share one
             for event in reader(stream, part, self._context.limits):

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.filters.image.decode.containers import Bytes, HeldBytes
-from winnow.pipelines.binding.sources import bind_source, read_limits
+from winnow.pipelines.binding.sources import bind_media, media_root, read_limits
 from winnow.pipelines.ingest.archives.tar import TAR
 from winnow.pipelines.ingest.files import FILE, FilesReader, read_range
 from winnow.pipelines.ingest.planning.context import IngestSource
@@ -60,11 +60,11 @@ def media_sources(recipe: Recipe) -> MediaSources:
 
     def bound(name: str) -> IngestSource | None:
         try:
-            return bind_source(recipe, recipe.source(name))
+            return bind_media(recipe, recipe.source(name))
         except SourceError:
             return None
 
-    roots = {source.name: recipe.located(source.root) for source in recipe.sources}
+    roots = {source.name: media_root(recipe, source) for source in recipe.sources}
     return MediaSources({name: bound(name) for name in roots}, read_limits(recipe), roots)
 
 

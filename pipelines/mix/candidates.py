@@ -28,7 +28,7 @@ from winnow.schemas.errors import RecipeError
 from winnow.schemas.mixture import Amount
 from winnow.schemas.recipe import Unit
 from winnow.schemas.rows.draws import NO_BAND
-from winnow.schemas.rows.duplicates import OF_ITEMS, Kind, layer_of_kind
+from winnow.schemas.rows.duplicates import ID_BYTES, OF_ITEMS, Kind, layer_of_kind
 from winnow.schemas.uint128 import Words, words_of
 from winnow.scoring.mixture.cuts import ordered_key
 from winnow.scoring.mixture.orders import Key, draw_order, key_of
@@ -77,6 +77,7 @@ class CandidateFinder:
     bound: BoundMix
     pinned: PinnedProgram
     kinds: tuple[Kind, ...]
+    has_clips: bool = False  # whether rows are parts of videos: those of one video are on one side of the split
     reasons: tuple[str, ...] = (*STATUSES, EMPTY)  # the first one means no reason
 
     @property
@@ -84,7 +85,7 @@ class CandidateFinder:
         """The columns that are read."""
         clusters = [Column(layer_of_kind(kind), leaf) for kind in self.kinds for leaf in ("cluster", "size")]
         own = [_ID, _CLASS, STATUS, TOKENS, BYTES, *clusters, *self.pinned.languages, *self.bound.columns]
-        return list(dict.fromkeys([*own, *([_MEDIA] if self.bound.config.unit in OF_MEDIA else [])]))
+        return list(dict.fromkeys([*own, *([_MEDIA] if self.has_clips or self.bound.config.unit in OF_MEDIA else [])]))
 
     def find(self, shard: ShardObjects, kept: NDArray[np.bool_]) -> ShardCandidates:
         """Return the candidates among the rows that the rules keep.
@@ -210,6 +211,9 @@ class CandidateFinder:
         key, alone = key_of(seed, "split"), self.pinned.program.choice is not None
         place = draw_order(words, key)
         shared, by_items = np.zeros(len(place), np.bool_), np.zeros(len(place), np.bool_)
+        if self.has_clips:
+            rows, films = _films(block[_MEDIA.name])
+            place[rows], shared[rows], by_items[rows] = draw_order(films, key), True, True
         for kind in reversed(self.kinds):
             for rows, theirs in self._clusters(block, kind, key):
                 before = by_items if alone and kind not in OF_ITEMS else shared
@@ -246,6 +250,15 @@ class CandidateFinder:
             may = _selected(stage, block, rows)
             found |= may.astype(np.uint32) << np.uint32(number)
         return found
+
+
+def _films(media: pa.ListArray) -> tuple[_Rows, tuple[Words, Words]]:
+    """Return the rows that are parts of videos, and the id of the whole video of each."""
+    some = pc.greater(pc.list_value_length(media), 0)
+    of = pc.struct_field(pc.list_element(media.filter(some), 0), ["clip", "of"])
+    known = of.is_valid().to_numpy(zero_copy_only=False)
+    ids = pa.array([bytes.fromhex(one) for one in of.drop_null().to_pylist()], pa.binary(ID_BYTES))
+    return np.flatnonzero(some.to_numpy(zero_copy_only=False))[known], words_of(ids)
 
 
 def _selected(stage: BoundStage, block: Mapping[str, pa.Array], rows: int) -> NDArray[np.bool_]:

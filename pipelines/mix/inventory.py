@@ -169,9 +169,10 @@ def take_inventory(
         RecipeError: The rules, or the conditions of a stage, cannot be decided for a row.
     """
     kinds = tuple(kind for kind in SPLIT_BY if kind in recipe.kinds)
+    has_clips = any(source.clips is not None for source in recipe.config.sources)
     with jobs.folder("mix") as steps:
         decisions = pinned_tasks(pinned, pinned.layers, steps)
-        tasks = _InventoryTasks(decisions, CandidateFinder(bound, decisions.pinned, kinds))
+        tasks = _InventoryTasks(decisions, CandidateFinder(bound, decisions.pinned, kinds, has_clips))
         duplicates, why = decisions.prepare(jobs)
         if why is not None:
             raise why.error(pinned.program)

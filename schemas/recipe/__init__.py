@@ -30,6 +30,7 @@ from winnow.schemas.recipe.mix import (
     Unit,
 )
 from winnow.schemas.recipe.model import (
+    ClipsConfig,
     ColumnNames,
     ExtractorEntry,
     Format,
@@ -64,6 +65,7 @@ __all__ = [
     "BandLevel",
     "Between",
     "CanonicalConfig",
+    "ClipsConfig",
     "ColumnNames",
     "CosineConfig",
     "DedupeConfig",

@@ -38,6 +38,7 @@ Format: TypeAlias = Literal[
     "video_folder",
     "html",
     "text",
+    "clips",
 ]
 
 SLUG = Matching(r"[a-z0-9_-]{1,40}", "a name of 1 to 40 characters from a-z, 0-9, _ and -")
@@ -141,6 +142,19 @@ class ColumnNames:
 
 
 @dataclass(frozen=True)
+class ClipsConfig:
+    """Which parts of the videos of another store are samples here."""
+
+    shots: Annotated[str, OPERATOR] = field(default="video.shots", metadata={"key": "from"})
+    min_seconds: Annotated[float, Between(0.0, 86_400.0)] = 2.0  # Panda-70M, NeMo: shorter ones are left out
+    max_seconds: Annotated[float, Between(0.1, 86_400.0)] = 60.0  # cosmos-curate: longer ones are cut
+
+    def __post_init__(self) -> None:
+        if self.min_seconds > self.max_seconds:
+            raise ValueError(f"min_seconds is {self.min_seconds:g}, more than max_seconds: {self.max_seconds:g}")
+
+
+@dataclass(frozen=True)
 class SourceConfig:
     """One source: files of one origin, class and licence."""
 
@@ -154,8 +168,13 @@ class SourceConfig:
     columns: ColumnNames = ColumnNames()
     accept_status: Annotated[tuple[Annotated[int, Between(100, 599)], ...], NotEmpty()] = (200, 203)
     on_schema_mismatch: Literal["error", "quarantine"] = "error"
+    clips: ClipsConfig | None = None
 
     def __post_init__(self) -> None:
+        if (self.format == "clips") != (self.clips is not None):
+            raise ValueError("'clips' and 'format: clips' belong together: write clips: {} for the defaults")
+        if self.clips is not None and (len(self.files) > 1 or not re.fullmatch(SLUG.pattern, self.files[0])):
+            raise ValueError("'files' of clips names one source of the recipe that 'root' names, such as [films]")
         if self.format in ("webdataset", "image_folder", "video_folder"):
             if self.key is not None:
                 raise ValueError(f"'key' is not for {self.format}: the files' names are the keys")

@@ -46,6 +46,17 @@ MEDIA_REFERENCE = pa.struct(
     ]
 )
 
+CLIP = pa.struct(
+    [
+        pa.field("of", pa.string(), nullable=False),  # the id of the sample with the whole video, in hexadecimal digits
+        pa.field("start", pa.int64(), nullable=False),  # ticks: frames are shown from here
+        pa.field("end", pa.int64(), nullable=False),  # to before here
+        pa.field("numerator", pa.int64(), nullable=False),  # a tick takes numerator / denominator seconds
+        pa.field("denominator", pa.int64(), nullable=False),
+    ]
+)
+"""A part of a video. Everything else that its medium says, but for its frames and seconds, is of the whole file."""
+
 MEDIA = pa.struct(
     [
         pa.field("sha256", pa.string()),  # null, as all that follows, for a record that ingest did not hold
@@ -57,6 +68,7 @@ MEDIA = pa.struct(
         pa.field("orientation", pa.int32()),  # as EXIF numbers it, 1 to 8: 1 is upright
         pa.field("frames", pa.int32()),  # of an animation or a video, or pages; null where they are not counted
         pa.field("seconds", pa.float64()),  # of a video, counted in its packets
+        pa.field("clip", CLIP),  # null: the whole medium
     ]
 )
 

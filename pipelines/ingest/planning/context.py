@@ -9,6 +9,7 @@ import pyarrow as pa
 from winnow.filters.extractors import Extractor
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.filters.web.urls import psl_version
+from winnow.pipelines.ingest.clips import FilmStore
 from winnow.pipelines.ingest.records import ReadLimits
 from winnow.pipelines.ingest.rows import SourceRows
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
@@ -57,11 +58,14 @@ class IngestSource:
     format: str
     columns: ColumnMapping
     on_schema_mismatch: Literal["error", "quarantine"] = "error"  # not in the key: what is read has the same rows
+    clips: FilmStore | None = None  # whose videos' parts are the samples
 
     def key(self, limits: ReadLimits) -> str:
         """The key of this source's samples: covers whatever changes its rows, but neither its root nor its patterns."""
+        said: dict[str, Json] = {} if self.clips is None else {"clips": self.clips.key}
         return fingerprint_of(
-            {
+            said
+            | {
                 "stage": "ingest",
                 "version": INGEST_VERSION,
                 "source": asdict(self.rows),

@@ -17,7 +17,7 @@ from winnow.pipelines.ingest.tables.csv_rows import CsvReader
 from winnow.pipelines.ingest.tables.jsonl import JsonlReader
 from winnow.pipelines.ingest.tables.parquet import ParquetReader
 
-Kind: TypeAlias = Literal["warc", "arc", "jsonl", "csv", "parquet", "arrow", "tar", "file"]
+Kind: TypeAlias = Literal["warc", "arc", "jsonl", "csv", "parquet", "arrow", "tar", "file", "clips"]
 
 TABLES = frozenset({"jsonl", "csv", "parquet", "arrow"})  # kinds whose rows have the columns that a recipe names
 
@@ -45,6 +45,7 @@ _BY_FORMAT: dict[str, Kind] = {
     "video_folder": "file",
     "html": "file",
     "text": "file",
+    "clips": "clips",
 }
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
+from winnow.pipelines.ingest.clips import ALL_LISTED
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext
 from winnow.pipelines.ingest.planning.identities import duplicates_among
 from winnow.pipelines.ingest.planning.shapes import NewFiles, check_shapes, look_at_shapes, nowhere
@@ -57,10 +58,11 @@ def plan_sources(context: IngestContext, patterns: Patterns) -> list[SourcePlan]
     """Compares every source with what was ingested. Uses listings, and samples of many new files; writes nothing."""
     plans = []
     for name, source in context.sources.items():
-        listing = list_source(name, source.objects, patterns[name])
+        wanted = patterns[name] if source.clips is None else ALL_LISTED
+        listing = list_source(name, source.objects, wanted)
         key = source.key(context.limits)
         committed = committed_tasks(context.store.objects, key)
-        intake = plan_intake(context.store, listing, patterns[name], Dealer(source, context.store.record), committed)
+        intake = plan_intake(context.store, listing, wanted, Dealer(source, context.store.record), committed)
         plans.append(SourcePlan(name, listing, intake, key))
     return plans
 

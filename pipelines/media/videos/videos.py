@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from winnow.filters.operators import Watcher
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
-from winnow.filters.video.decode.wanted import Signal
+from winnow.filters.video.decode.wanted import Clip, Signal
 from winnow.pipelines.media.isolation import CRASHED
 from winnow.pipelines.media.pictures import OK
 from winnow.pipelines.media.references import MediaSources, Unavailable
@@ -109,7 +109,9 @@ class Videos:
                     watcher.see(signal, batch)
 
         try:
-            facts = watch_isolated(content, medium["mime"], signals, self._source.limits, begin)
+            part = medium.get("clip")
+            clip = None if part is None else Clip(part["start"], part["end"])
+            facts = watch_isolated(content, medium["mime"], signals, self._source.limits, begin, clip)
         except UnwatchableError as error:
             self.statuses[item] = error.reason
             if error.reason == CRASHED and self._crashed is not None and medium["sha256"] is not None:

@@ -1,0 +1,201 @@
+"""Parts of videos as samples: a source whose files are the shards of another store, the one of the whole videos.
+
+A row of that store becomes a row for each of its clips, or is dropped; so the rows of its Parquet files are tiled as
+those of any table. No bytes are moved: a clip's medium is the video's, with the ticks between which it is shown. Its
+id depends on the source, the shard and the id of the whole video's sample, and the ticks.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, BinaryIO, Self
+
+from winnow.pipelines.ingest.records import Caption, Dropped, Event, FilePart, ReadLimits, Record, Span
+from winnow.pipelines.query.columns import Column, read_aligned
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
+from winnow.pipelines.store.generations import open_store
+from winnow.pipelines.store.hiding.scans import load_hiding
+from winnow.pipelines.store.location import open_location
+from winnow.schemas.errors import SourceError, WinnowError
+from winnow.schemas.identity import Json, fingerprint_of
+from winnow.schemas.recipe.model import ClipsConfig
+
+__all__ = ["ALL_LISTED", "FilmStore", "cut", "film_store"]
+
+ALL_LISTED = ("**",)
+"""The pattern of the files of such a source: all that are listed."""
+
+_SAMPLES = ("id", "url", "media", "captions", "metadata")
+_SHOTS = ("status", "begins", "ends", "numerator", "denominator")
+_BATCH_ROWS = 1024
+
+
+@dataclass(frozen=True)
+class ListedObjects:
+    """The samples of some shards of a store, each listed as `SHARD.parquet` whatever its object is called."""
+
+    objects: ObjectStore
+    infos: tuple[ObjectInfo, ...]
+    named: Mapping[str, str]  # of each listed path, the object
+
+    @property
+    def root(self) -> str:
+        """That of the store."""
+        return self.objects.root
+
+    @property
+    def owner(self) -> str:
+        """That of the store."""
+        return self.objects.owner
+
+    def owned_by(self, _owner: str) -> Self:
+        """Its objects belong to their own store."""
+        return self
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        """The listed objects."""
+        return (info for info in self.infos if info.path.startswith(prefix))
+
+    def open(self, path: str) -> BinaryIO:
+        """Open an object."""
+        return self.objects.open(self.named[path])
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        """Read a range of an object."""
+        return self.objects.read(self.named[path], offset, length)
+
+    def exists(self, path: str) -> bool:
+        """Whether there is such an object."""
+        return path in self.named and self.objects.exists(self.named[path])
+
+    def size(self, path: str) -> int:
+        """Its size in bytes."""
+        return self.objects.size(self.named[path])
+
+    def put(self, path: str, _content: bytes | Path) -> None:
+        """Nothing is written here."""
+        raise self._read_only(path)
+
+    def put_if_absent(self, path: str, _content: bytes) -> bool:
+        """Nothing is written here."""
+        raise self._read_only(path)
+
+    def delete(self, path: str) -> None:
+        """Nothing is deleted here."""
+        raise self._read_only(path)
+
+    def scratch(self) -> Path:
+        """That of the store."""
+        return self.objects.scratch()
+
+    def clear_unfinished(self, *, elsewhere: bool = True) -> int:
+        """Nothing is cleared here."""
+        del elsewhere
+        return 0
+
+    def _read_only(self, path: str) -> SourceError:
+        return SourceError(f"{self.root}/{path}: the store of the whole videos is only read")
+
+
+@dataclass(frozen=True)
+class FilmStore:
+    """The shards of whole videos, with their shots. Picklable."""
+
+    listed: ListedObjects  # the samples of each shard
+    shots: Mapping[str, str]  # of each listed path, the object with its shots
+    config: ClipsConfig
+    key: str  # of everything that clips depend on, but for the rows of the shards
+
+    def read(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
+        """Yields the clips of a shard in order of its rows; a `Reader`, which finds the objects by the part's path."""
+        del stream, limits  # rows of one's own store, read with its own checks
+        objects = self.listed.objects
+        layer = self.config.shots
+        columns = [Column(layout.SAMPLES, name) for name in _SAMPLES] + [Column(layer, name) for name in _SHOTS]
+        samples = self.listed.named[part.path]
+        hidden = load_hiding(objects).of(objects, samples).rows
+        row = 0
+        there = {layout.SAMPLES: samples, layer: self.shots[part.path]}
+        for batch in read_aligned(objects, there, columns, _BATCH_ROWS, hidden):
+            for values in zip(*(batch[column.name].to_pylist() for column in columns), strict=True):
+                said = dict(zip((column.name for column in columns), values, strict=True))
+                yield from self._clips(said, row)
+                row += 1
+
+    def _clips(self, said: Mapping[str, Any], row: int) -> Iterator[Event]:
+        """The clips of all videos of a row."""
+        number = 0
+        shots = [said[f"{self.config.shots}.{name}"] for name in _SHOTS[1:]]
+        lists = zip(said["samples.media"], *shots, strict=True) if all(one is not None for one in shots) else ()
+        for item, (medium, begins, ends, numerator, denominator) in enumerate(lists):
+            if begins is None or ends is None or not numerator or not denominator:
+                continue
+            tick = Fraction(numerator, denominator)
+            for begin, end in zip(begins, ends, strict=True):
+                for start, stop in cut(begin, end, tick, self.config):
+                    part = {"of": said["samples.id"].hex(), "start": start, "end": stop}
+                    part |= {"numerator": numerator, "denominator": denominator}
+                    yield self._record(said, medium, part, Span(row, 1, "rows", number), item, stop - start, tick)
+                    number += 1
+        if not number:
+            yield Dropped(Span(row, 1, "rows"), "no_clips")
+
+    def _record(
+        self,
+        said: Mapping[str, Any],
+        medium: Mapping[str, Any],
+        part: dict[str, Json],
+        span: Span,
+        item: int,
+        ticks: int,
+        tick: Fraction,
+    ) -> Record:
+        clip = {**medium, "frames": None, "seconds": float(ticks * tick), "clip": part}
+        captions = tuple(Caption(one["text"], one["origin"], one["language"]) for one in said["samples.captions"])
+        return Record(
+            span,
+            f"{part['of']}.{item}.{part['start']}-{part['end']}",
+            "clips",
+            url=said["samples.url"],
+            declared_mime=medium["mime"],
+            captions=captions,
+            clip=clip,
+        )
+
+
+def cut(begin: int, end: int, tick: Fraction, config: ClipsConfig) -> Iterator[tuple[int, int]]:
+    """Yields the clips of a shot, in ticks: all of it, or pieces of `max_seconds`; the last may be shorter."""
+    longest = max(1, int(config.max_seconds / tick))
+    for start in range(begin, end, longest):
+        stop = min(start + longest, end)
+        if (stop - start) * tick >= Fraction(str(config.min_seconds)):
+            yield start, stop
+
+
+def film_store(address: str, source: str, config: ClipsConfig) -> FilmStore:
+    """The whole videos of one source of a store, as its latest generation has them.
+
+    Raises:
+        SourceError: There is no such store, or it lacks the source or the shots.
+    """
+    try:
+        store = open_store(open_location(address))
+        generation = store.require_latest()
+    except WinnowError as error:
+        raise SourceError(f"clips: the store of the whole videos: {error}") from None
+    if config.shots not in generation.layers:
+        raise SourceError(f"clips: {address} has no layer {config.shots}; measure it there first: winnow annotate")
+    samples = {row.shard: row for row in store.manifest(generation, layout.SAMPLES) if row.source == source}
+    shots = {row.shard: row for row in store.manifest(generation, config.shots) if row.source == source}
+    if not samples:
+        raise SourceError(f"clips: {address} has no samples of the source {source!r}")
+    if lacking := sorted(samples.keys() - shots.keys()):
+        raise SourceError(f"clips: {address}: {config.shots} lacks the shard {lacking[0]}; run winnow annotate there")
+    named = {f"{shard}.parquet": row.object for shard, row in sorted(samples.items())}
+    infos = tuple(ObjectInfo(path, store.objects.size(one), one) for path, one in named.items())
+    keys = sorted({row.key for row in shots.values()})
+    found: dict[str, Json] = {"config": asdict(config), "shots": list(keys)}
+    shots_of = {f"{shard}.parquet": shots[shard].object for shard in samples}
+    return FilmStore(ListedObjects(store.objects, infos, named), shots_of, config, fingerprint_of(found))
