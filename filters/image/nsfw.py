@@ -16,6 +16,7 @@ from winnow.filters.image.decode.batches import pixels_of
 from winnow.filters.models.pictures.framing import Framing
 from winnow.filters.models.pictures.networks import NOT_FINITE, PictureNetwork
 from winnow.filters.models.pictures.nsfwjs import CLASSES, FRAMING, MODEL
+from winnow.filters.models.pictures.open_nsfw import MODEL as OPEN_NSFW
 from winnow.filters.operators import MEDIA_IMAGE, STATUS, Assets, Kernel, Operator
 from winnow.schemas.errors import RecipeError
 
@@ -82,7 +83,7 @@ OPERATOR = Operator(
     needs=(),
     side=lambda config: config.framing.decoded_side,
     assets=lambda config: (config.model,),
-    declares=(MODEL,),
+    declares=(MODEL, OPEN_NSFW),
     resource="model",
     reasons=(NOT_FINITE,),
     detects=lambda _: {"score": "sexual.picture"},

@@ -8,9 +8,12 @@ import pytest
 from tests.filters.image.networks import loaded, photograph
 from tests.filters.image.test_quality import batch, noise
 from winnow.filters.models.onnx.writing import OnnxGraph
+from winnow.filters.models.pictures.framing import Framing
 from winnow.filters.models.pictures.networks import PictureNetwork
 from winnow.filters.models.pictures.nsfwjs import CLASSES, FRAMING, MODEL
+from winnow.filters.models.pictures.open_nsfw import FRAMING as OPEN_NSFW
 from winnow.filters.operators import Assets, find_operator
+from winnow.filters.presets import find_preset
 from winnow.pipelines.assets import AssetError, AssetFiles, lookup
 from winnow.schemas.errors import RecipeError
 
@@ -37,6 +40,23 @@ def test_benign_photographs_are_neutral_and_classes_sum_to_one() -> None:
         assert row["score"] == pytest.approx(row["hentai"] + row["porn"], abs=1e-4)
     assert found[0]["score"] < 0.05
     assert max(CLASSES, key=found[0].__getitem__) == "neutral"
+
+
+def test_the_second_classifier_says_what_its_own_code_says_of_the_same_picture() -> None:
+    """Its own: squeezed to 256 pixels without a margin of 16, levels of blue, green and red less their means."""
+    settings = dict(find_preset("nsfw@yahoo").operators["image.nsfw"])
+    framing = Framing(**{**settings.pop("framing"), "mean": OPEN_NSFW.mean, "deviation": OPEN_NSFW.deviation})  # type: ignore[dict-item, arg-type]
+    kernel = loaded("image.nsfw", **{**settings, "classes": ("sfw", "nsfw"), "unsafe": ("nsfw",), "framing": framing})
+    image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")
+    runtime = pytest.importorskip("onnxruntime", reason="needs the extra `image-models`")
+    session = runtime.InferenceSession(lookup("open-nsfw"))
+    for picture in (photograph("astronaut"), photograph("astronaut")[:200], noise(90, 120)):
+        small = image.fromarray(picture).resize((256, 256), image.Resampling.BILINEAR).crop((16, 16, 240, 240))
+        given = np.asarray(small, np.float32)[:, :, ::-1] - np.array([104, 117, 123], np.float32)
+        (theirs,) = session.run(None, {session.get_inputs()[0].name: np.ascontiguousarray(given)[None]})
+        (ours,) = kernel(batch(picture)).to_pylist()
+        assert ours["sfw"] + ours["nsfw"] == pytest.approx(1, abs=1e-3)
+        assert ours["score"] == pytest.approx(float(theirs[0, 1]), abs=0.05)
 
 
 def test_a_picture_has_the_same_scores_whatever_is_beside_it() -> None:

@@ -335,6 +335,7 @@ def test_assets_come_in_the_order_of_the_operators_that_declare_them_and_no_name
         "sscd.distilled",
         "centerface",
         "nsfwjs.inception-v3",
+        "open-nsfw",
         "pp-ocrv6-det",
         "toxicity.en",
         "wordlists.core",
