@@ -11,8 +11,9 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from winnow.filters.image.decode.containers import Bytes
 from winnow.pipelines.media.known_harm import HarmListFile, KnownHarm
-from winnow.pipelines.media.references import MediaFinder, MediaSources, Unavailable
+from winnow.pipelines.media.references import MediaSources, Unavailable
 from winnow.pipelines.media.required_media import RequiredMedia
 from winnow.pipelines.running.job_tasks import OPENING_BYTES, Jobs, Silent, TaskFolder, TaskKind
 from winnow.pipelines.running.tasks import TaskLine
@@ -89,18 +90,20 @@ class MediaComparison:
         found.matches = dict(sorted(counts.items()))
         return found
 
-    def _list_of(self, finder: MediaFinder, medium: dict[str, Any], found: CompareFound) -> str | None:
+    def _list_of(self, finder: RequiredMedia, medium: dict[str, Any], found: CompareFound) -> str | None:
         """The name of the list that has a medium."""
 
-        def content() -> bytes | None:
-            held = finder.find(medium)
+        def content() -> Bytes | None:
+            held = finder.open(medium)
             if isinstance(held, Unavailable):
                 found.unread += 1
                 return None
-            raw: bytes = held["bytes"]
-            return raw
+            return held
 
-        match = self.harm.match(medium["mime"] or "", medium["sha256"], content)
+        try:
+            match = self.harm.match(medium["mime"] or "", medium["sha256"], content)
+        except OSError as error:
+            raise finder.out_of_reach(medium["ref"]["path"], error) from error
         return None if match is None else match.name
 
 

@@ -1,13 +1,16 @@
 """Compares the media of a new row with lists of known harm, by the bytes that were read for it."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import Any
 
+from winnow.filters.image.decode.containers import Bytes, HeldBytes
 from winnow.filters.known_harm.matching import HarmMatch
-from winnow.pipelines.ingest.files import read_range
+from winnow.pipelines.ingest.archives.tar import TAR
+from winnow.pipelines.ingest.files import FILE
 from winnow.pipelines.ingest.records import Record
 from winnow.pipelines.ingest.rows import Row
+from winnow.pipelines.media.file_bytes import FileBytes
 from winnow.pipelines.media.known_harm import KnownHarm
 from winnow.pipelines.store.facade import ObjectStore
 
@@ -15,27 +18,29 @@ __all__ = ["known_harm_of"]
 
 
 def known_harm_of(harm: KnownHarm, row: Row, record: Record, objects: ObjectStore) -> HarmMatch | None:
-    """The first medium of a row that a list names. One too large to hold is compared by its SHA-256 alone.
+    """The first medium of a row that a list names. One too large to hold, in an archive, is compared by SHA-256 alone.
 
     Args:
         harm: The lists.
         row: The row.
         record: What it was made from.
-        objects: The source, for media that are files of their own.
+        objects: The source, for media that are read again: files of their own, and large ones.
     """
     media: Sequence[Mapping[str, Any]] = row.media
     for item, medium in zip(record.items or (record,), media, strict=False):  # a text has no medium
+        with ExitStack() as opened:
 
-        def content(item: Record = item, medium: Mapping[str, Any] = medium) -> bytes | None:
-            if item.names is None:
-                return item.body
-            size = medium["bytes"] or 0
-            if size > harm.limits.max_bytes:
-                return None
-            with closing(objects.open(medium["ref"]["path"])) as stream:
-                return read_range(stream, 0, size)
+            def content(
+                item: Record = item, reference: Mapping[str, Any] = medium["ref"], opened: ExitStack = opened
+            ) -> Bytes | None:
+                if item.body is not None:
+                    return HeldBytes(item.body)
+                if reference["container"] not in (FILE, TAR):
+                    return None
+                stream = opened.enter_context(closing(objects.open(reference["path"])))
+                return FileBytes(stream, reference["length"], reference["offset"])
 
-        found = harm.match(medium["mime"], medium["sha256"], content)
-        if found is not None:
-            return found
+            found = harm.match(medium["mime"], medium["sha256"], content)
+            if found is not None:
+                return found
     return None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TextIO
 
 from winnow.filters.duplicates.pdq import pdq
+from winnow.filters.image.decode.containers import Bytes
 from winnow.filters.image.decode.stills import DecodeLimits, UndecodableError
 from winnow.filters.known_harm.lists import HarmList, HashKind, read_hashes
 from winnow.filters.known_harm.matching import HarmMatch, HarmMatcher, Nearness
@@ -67,30 +68,38 @@ class KnownHarm:
         """The kinds of hashes that are compared."""
         return _matcher(self.lists).kinds
 
-    def match(self, mime: str, sha256: str | None, content: Callable[[], bytes | None]) -> HarmMatch | None:
+    def match(self, mime: str, sha256: str | None, content: Callable[[], Bytes | None]) -> HarmMatch | None:
         """The first list that names a medium.
 
         Args:
             mime: Its sniffed type.
             sha256: In hexadecimal digits, if it is known.
-            content: Gives its bytes, if they can be held.
+            content: Gives its bytes, if they can be had; a large medium's are read piece by piece.
         """
         matcher = _matcher(self.lists)
         if sha256 is not None and (found := matcher.by_digest("sha256", bytes.fromhex(sha256))) is not None:
             return found
         if not matcher.kinds - {"sha256"} or (held := content()) is None:
             return None
-        if "md5" in matcher.kinds:
-            digest = hashlib.md5(held, usedforsecurity=False).digest()
-            if (found := matcher.by_digest("md5", digest)) is not None:
-                return found
-        if "pdq" not in matcher.kinds or not mime.startswith("image/"):
+        if "md5" in matcher.kinds and (found := matcher.by_digest("md5", _md5(held))) is not None:
+            return found
+        if "pdq" not in matcher.kinds or not mime.startswith("image/") or held.size > self.limits.max_bytes:
             return None
         try:
-            hashed = pdq(decode_isolated(held, mime, self.limits).pixels)
+            hashed = pdq(decode_isolated(held.at(0, held.size), mime, self.limits).pixels)
         except UndecodableError:
             return None
         return matcher.by_pdq(hashed.bits, hashed.quality)
+
+
+_PIECE = 1 << 20
+
+
+def _md5(content: Bytes) -> bytes:
+    state = hashlib.md5(usedforsecurity=False)
+    for at in range(0, content.size, _PIECE):
+        state.update(content.at(at, _PIECE))
+    return state.digest()
 
 
 _MOST_LINE = 4096
