@@ -179,6 +179,8 @@ def translated() -> Iterator[None]:
 
     try:
         yield
+    except av.error.MemoryError as error:  # FFmpeg asked for what the file claims, more than it may have
+        raise UnwatchableError(TOO_LARGE, f"it claims more than fits into memory: {_said(error)}") from None
     except MemoryError:  # the machine's fault, not the file's
         raise
     except (av.error.DecoderNotFoundError, av.error.PatchWelcomeError) as error:

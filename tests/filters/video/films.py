@@ -19,7 +19,7 @@ class Film:
 
     Attributes:
         container: FFmpeg's name of the format: mp4, mov, webm, matroska, mpegts, mpeg, avi, flv, ogg, asf.
-        codec: FFmpeg's name of the encoder.
+        codec: FFmpeg's name of the encoder; on a busy machine libx264 gives other bytes at times.
         frames: How many.
         times: The tick of each frame; None for one after another.
         tick: Seconds a tick.
