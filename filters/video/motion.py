@@ -173,18 +173,17 @@ def _match(before, after, shape, patches):  # type: ignore[no-untyped-def]
             if texture < 64 * _LEAST_TEXTURE:
                 continue
             best_y = best_x = 0
-            least = 1e9
-            for down in range(-_REACH, _REACH + 1):
-                for right in range(-_REACH, _REACH + 1):
-                    apart = np.int32(0)
-                    for y in range(8):
-                        for x in range(8):
-                            one = np.int32(before[top + y, left + x])
-                            other = np.int32(after[top + y + down, left + x + right])
-                            apart = np.int32(apart + np.int32(abs(np.int32(one - other))))
-                    here = float(apart) + 4.0 * (abs(down) + abs(right))  # of equals, the nearest
-                    if here < least:
-                        least, best_y, best_x = here, down, right
+            least = _apart(before, after, top, left, 0, 0)
+            for step in (4, 2, 1):  # the nearest of a coarse grid first, then around it
+                if least < 64:
+                    break
+                middle_y, middle_x = best_y, best_x
+                for down in range(middle_y - step, middle_y + step + 1, step):
+                    for right in range(middle_x - step, middle_x + step + 1, step):
+                        if max(abs(down), abs(right)) <= _REACH and (down != middle_y or right != middle_x):
+                            here = _apart(before, after, top, left, down, right)
+                            if here < least:
+                                least, best_y, best_x = here, down, right
             if least > 64 * _MOST_RESIDUAL:
                 continue
             y_by, x_by = _within_cell(before, after, top, left, best_y, best_x)
@@ -197,6 +196,17 @@ def _match(before, after, shape, patches):  # type: ignore[no-untyped-def]
     if covered == 0:
         return 0, 0.0, 0.0
     return covered, rightward / covered, downward / covered
+
+
+@arithmetic
+def _apart(before, after, top, left, down, right):  # type: ignore[no-untyped-def]
+    """How much a block differs from where it may have moved to; of equals, the nearest counts."""
+    found = np.int32(4 * (abs(down) + abs(right)))
+    for y in range(8):
+        for x in range(8):
+            one, other = np.int32(before[top + y, left + x]), np.int32(after[top + y + down, left + x + right])
+            found = np.int32(found + np.int32(abs(np.int32(one - other))))
+    return found
 
 
 @arithmetic

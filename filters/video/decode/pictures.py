@@ -73,17 +73,21 @@ def _factors(planes: Planes) -> NDArray[np.int32]:
 def _rgb(luma, cb, cr, chroma_width, shift, factors, pixels):  # type: ignore[no-untyped-def]
     height, width, _ = pixels.shape
     black, of_luma, red_cr, green_cb, green_cr, blue_cb = factors
-    coloured = len(cb) > 0
+    adds = np.zeros((3, width), np.int32)  # what chroma adds to each colour of a line
+    last = -1
     for y in range(height):
         line, out = luma[y], pixels[y]
         row = y * len(cb) // height
-        for x in range(width):
-            level = ((np.int64(line[x]) >> shift) - black) * of_luma + 32768
-            blueness = redness = np.int64(0)
-            if coloured:
+        if len(cb) and row != last:
+            last = row
+            for x in range(width):
                 at = x if chroma_width == width else x >> 1 if 2 * chroma_width >= width else x * chroma_width // width
-                blueness = (np.int64(cb[row, at]) >> shift) - 128
-                redness = (np.int64(cr[row, at]) >> shift) - 128
-            out[x, 0] = min(max((level + red_cr * redness) >> 16, 0), 255)
-            out[x, 1] = min(max((level + green_cb * blueness + green_cr * redness) >> 16, 0), 255)
-            out[x, 2] = min(max((level + blue_cb * blueness) >> 16, 0), 255)
+                blueness = np.int32((np.int32(cb[row, at]) >> shift) - 128)
+                redness = np.int32((np.int32(cr[row, at]) >> shift) - 128)
+                adds[0, x] = red_cr * redness
+                adds[1, x] = green_cb * blueness + green_cr * redness
+                adds[2, x] = blue_cb * blueness
+        for x in range(width):
+            level = np.int32(np.int32((np.int32(line[x]) >> shift) - black) * of_luma + 32768)
+            for colour in range(3):
+                out[x, colour] = min(max(np.int32(level + adds[colour, x]) >> 16, 0), 255)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LumaLines", "Planes", "planes_of", "shrink_chroma", "shrink_luma"]
 
-_READ_LINES: Final = 240  # of luma, at least, where there are as many
+_READ_LINES: Final = 120  # of luma, at least, where there are as many
 _MAX_STEP: Final = 4
 
 _DARK: Final = 0.1  # of the range above black; FFmpeg's blackdetect: pixel_black_th

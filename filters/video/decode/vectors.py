@@ -6,6 +6,7 @@ Encoders that refer further back, or to other B frames, make motion look up to t
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -56,7 +57,8 @@ class Anchors:
         _fold(
             vectors["source"], vectors["w"], vectors["h"], vectors["dst_x"], vectors["dst_y"],
             vectors["motion_x"], vectors["motion_y"], vectors["motion_scale"],
-            frame.width, frame.height, 1.0 / (frame.width * (seconds - last)), found, patches,
+            frame.width, frame.height, *_patches_of(frame.width, frame.height), 1.0 / (frame.width * (seconds - last)),
+            found, patches,
         )  # fmt: skip
         if not found[0]:
             return None
@@ -64,8 +66,16 @@ class Anchors:
         return Motion(covered, speed, right, down, patches)
 
 
+@lru_cache(maxsize=4)
+def _patches_of(width: int, height: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The column and the row of patches that each column and line of pixels is in."""
+    columns = np.arange(width) * PATCH_COLUMNS // width
+    rows = np.arange(height) * PATCH_ROWS // height
+    return columns.astype(np.int32), rows.astype(np.int32)
+
+
 @arithmetic
-def _fold(source, w, h, at_x, at_y, motion_x, motion_y, unit, width, height, scale, found, patches):  # type: ignore[no-untyped-def]
+def _fold(source, w, h, at_x, at_y, motion_x, motion_y, unit, width, height, columns, rows, scale, found, patches):  # type: ignore[no-untyped-def]
     areas = np.zeros(patches.shape, np.float32)
     area = speed = right = down = 0.0
     for block in range(len(source)):
@@ -80,11 +90,12 @@ def _fold(source, w, h, at_x, at_y, motion_x, motion_y, unit, width, height, sca
         speed += size * fast
         right += size * across
         down += size * along
-        rows, columns = patches.shape
-        top, bottom = at_y[block] - h[block] // 2, at_y[block] + h[block] // 2 - 1
-        left, right_end = at_x[block] - w[block] // 2, at_x[block] + w[block] // 2 - 1
-        for row in range(max(top * rows // height, 0), min(bottom * rows // height, rows - 1) + 1):
-            for column in range(max(left * columns // width, 0), min(right_end * columns // width, columns - 1) + 1):
+        top, bottom = max(at_y[block] - h[block] // 2, 0), min(at_y[block] + h[block] // 2, height) - 1
+        left, last = max(at_x[block] - w[block] // 2, 0), min(at_x[block] + w[block] // 2, width) - 1
+        if top > bottom or left > last:
+            continue
+        for row in range(rows[top], rows[bottom] + 1):
+            for column in range(columns[left], columns[last] + 1):
                 areas[row, column] += size
                 patches[row, column] += size * fast
     if area > 0:

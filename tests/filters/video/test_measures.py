@@ -61,7 +61,7 @@ def test_a_pan_has_its_speed(by: str, codec: str, step: float) -> None:
     assert row["speed"] == pytest.approx(speed, rel=near)
     assert row["pan"] == pytest.approx(speed, rel=near)
     if by == "planes":  # encoders code what comes into the picture in other ways
-        assert row["least_patch"] == pytest.approx(speed, rel=0.2)
+        assert row["least_patch"] == pytest.approx(speed, rel=0.35)
 
 
 def test_b_frames_do_not_make_a_pan_faster() -> None:
