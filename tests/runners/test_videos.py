@@ -2,16 +2,18 @@
 
 import hashlib
 import io
+import struct
 import tarfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from tests.faults.winnow import assert_clean, ended, run_here, tree_hash
-from tests.filters.video.films import Film
+from tests.filters.video.films import Film, av
 from tests.runners.test_annotate import table
 
 RECIPE = """
@@ -155,3 +157,84 @@ def test_whole_videos_are_mixed_by_seconds_and_exported_as_they_are(folder: Path
     assert [file.read_bytes() in originals for file in files] == [True] * 3
     cells = pq.read_table(folder / "out/tables/data/train-00000-of-00001.parquet")["video"].to_pylist()
     assert [one["bytes"] in originals for one in cells] == [True] * 3
+
+
+HOSTILE = """
+version: 1
+store: {path: store, seed: 7, shard_rows: 4}
+sources:
+  films: {root: hostile, files: ["*"], class: public, format: video_folder}
+limits: {max_video_frames: 500}
+annotate: [video.streams]
+"""
+
+
+def declared_hours(content: bytes) -> bytes:
+    """The same Matroska file, whose header declares ten hours."""
+    at = content.index(b"\x44\x89\x88") + 3  # its Duration, a double
+    return content[:at] + struct.pack(">d", 36_000_000) + content[at + 8 :]
+
+
+def many_streams(count: int) -> bytes:
+    """A Matroska file of so many streams of sound, and one of pictures."""
+    out = io.BytesIO()
+    with av.open(out, "w", format="matroska") as container:
+        film = container.add_stream("mpeg4", rate=25)
+        film.width, film.height, film.pix_fmt = 64, 48, "yuv420p"
+        for _ in range(count):
+            container.add_stream("pcm_s16le", rate=8000)
+        frame = av.VideoFrame.from_ndarray(Film().picture(0), "yuv420p")
+        container.mux(film.encode(frame))
+        container.mux(film.encode(None))
+    return out.getvalue()
+
+
+def resized(first: Film, second: Film) -> bytes:
+    """A transport stream whose pictures change their size in the middle."""
+    return first.encoded() + second.encoded()
+
+
+def only_sound() -> bytes:
+    out = io.BytesIO()
+    with av.open(out, "w", format="mp4") as container:
+        sound = container.add_stream("aac", rate=48000)
+        frame = av.AudioFrame.from_ndarray(np.zeros((2, 1024), np.float32), "fltp", "stereo")
+        frame.sample_rate, frame.pts = 48000, 0
+        container.mux(sound.encode(frame))
+        container.mux(sound.encode(None))
+    return out.getvalue()
+
+
+def test_hostile_videos_each_have_a_reason_or_their_facts(tmp_path: Path) -> None:
+    good = Film("mp4", "mpeg4", gop=3).encoded()
+    stream = Film("mpegts", "mpeg2video")
+    corrupt = bytearray(stream.encoded())
+    for at in range(2000, len(corrupt), 1500):
+        corrupt[at : at + 50] = bytes(50)
+    codec = Film("matroska", "ffv1").encoded().replace(b"V_FFV1", b"V_NOPE")
+    files = {
+        "a good.mp4": (good, "ok"),
+        "b only sound.mp4": (only_sound(), "no_video"),
+        "c without an index.mp4": (good[: good.index(b"moov") + 60], "no_video"),
+        "d ten hours.mkv": (declared_hours(Film("matroska", "ffv1").encoded()), "ok"),
+        "e many frames.mkv": (Film("matroska", "ffv1", frames=600, side=16).encoded(), "too_many_frames"),
+        "f resized.ts": (resized(stream, Film("mpegts", "mpeg2video", side=128)), "ok"),
+        "g corrupt.ts": (bytes(corrupt), "ok"),
+        "h no decoder.mkv": (codec, "unsupported"),
+        "i many streams.mkv": (many_streams(100), "too_many_streams"),
+        "j playlist.mp4": (b"#EXTM3U\n#EXTINF:1,\nfile:///etc/hostname\n", "not_a_video"),
+        "k cut.mp4": (good[:100], "damaged"),
+    }
+    (tmp_path / "hostile").mkdir()
+    for name, (content, _) in files.items():
+        (tmp_path / "hostile" / name).write_bytes(content)
+    (tmp_path / "hostile/a good.srt").write_bytes(b"1\n00:00:00,000 --> 99:99:99,999\n" + b"<" * 100_000 + b"\n\0\xff")
+    (tmp_path / "recipe.yaml").write_text(HOSTILE)
+    ended(run_here(tmp_path, "run", "recipe.yaml", "--workers", "2"))
+    layer = dict(zip(items(tmp_path), table(tmp_path, "video.streams").to_pylist(), strict=True))
+    found = {name: None if row["items"] is None else row["items"][0] for name, row in layer.items()}
+    assert found == {f"{name} file": why for name, (_, why) in files.items()}
+    long = layer["d ten hours.mkv file"]
+    assert (long["seconds"][0], long["declared_seconds"][0]) == (0.48, 36_000)
+    assert layer["f resized.ts file"]["frames"][0] == 24
+    assert_clean(tmp_path)
