@@ -10,13 +10,14 @@ import pytest
 from tests.filters.video.films import Film, av
 
 PROGRAM = """
-import resource, sys
+import os, re, sys
+from pathlib import Path
+import psutil
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.filters.video.decode.wanted import Signal
 from winnow.pipelines.media.file_bytes import FileBytes
 from winnow.pipelines.media.probe import probe_file
 from winnow.pipelines.media.videos.isolation import watch_isolated
-from winnow.pipelines.media.videos.isolation import _close
 
 path, size = sys.argv[1], int(sys.argv[2])
 with open(path, "rb") as stream:
@@ -26,9 +27,9 @@ with open(path, "rb") as stream:
         return lambda signal, batch: seen.append(batch.num_rows)
     wanted = (Signal("stills", side=32), Signal("packets"))
     watch_isolated(FileBytes(stream, size), "video/matroska", wanted, VideoLimits(), begin)
-_close()
-here, child = (resource.getrusage(who).ru_maxrss >> 10 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-print(probe.frames, round(probe.seconds), sum(seen), here, child)
+(child,) = psutil.Process().children()
+most = [re.search(r"VmHWM:\\s+(\\d+)", Path(f"/proc/{pid}/status").read_text())[1] for pid in (os.getpid(), child.pid)]
+print(probe.frames, round(probe.seconds), sum(seen), *(int(one) >> 10 for one in most))
 """
 
 
