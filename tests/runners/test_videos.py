@@ -124,6 +124,14 @@ def test_they_are_counted_and_measured_wherever_they_lie(folder: Path) -> None:
     assert tree_hash(folder) == first
 
 
+@pytest.mark.large
+def test_two_workers_give_the_same_values_as_one(folder: Path) -> None:
+    (folder / "other.yaml").write_text(RECIPE.replace("path: store", "path: other"))
+    ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
+    ended(run_here(folder, "run", "other.yaml", "--workers", "2"))
+    assert tree_hash(folder) == tree_hash(folder, "other")
+
+
 def test_one_that_is_gone_or_another_now_is_unavailable(folder: Path, films: dict[str, bytes]) -> None:
     ended(run_here(folder, "ingest", "recipe.yaml", "--workers", "1"))
     (folder / "films/a.mp4").unlink()
@@ -230,7 +238,7 @@ def test_hostile_videos_each_have_a_reason_or_their_facts(tmp_path: Path) -> Non
         (tmp_path / "hostile" / name).write_bytes(content)
     (tmp_path / "hostile/a good.srt").write_bytes(b"1\n00:00:00,000 --> 99:99:99,999\n" + b"<" * 100_000 + b"\n\0\xff")
     (tmp_path / "recipe.yaml").write_text(HOSTILE)
-    ended(run_here(tmp_path, "run", "recipe.yaml", "--workers", "2"))
+    ended(run_here(tmp_path, "run", "recipe.yaml", "--workers", "1"))
     layer = dict(zip(items(tmp_path), table(tmp_path, "video.streams").to_pylist(), strict=True))
     found = {name: None if row["items"] is None else row["items"][0] for name, row in layer.items()}
     assert found == {f"{name} file": why for name, (_, why) in files.items()}
