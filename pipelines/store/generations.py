@@ -19,7 +19,7 @@ from winnow.pipelines.store.integrity.sealed import (
     unsealed,
 )
 from winnow.pipelines.store.manifest_rows import ManifestRow, ManifestRows
-from winnow.pipelines.store.manifests import read_manifest, read_tasks
+from winnow.pipelines.store.manifests import each_task, read_manifest, read_tasks
 from winnow.pipelines.store.tables import read_batches
 from winnow.pipelines.store.task_commits import TaskCommits
 from winnow.schemas.errors import StoreError
@@ -29,6 +29,7 @@ from winnow.schemas.records import (
     GenerationRecord,
     LayerEntry,
     StoreRecord,
+    TaskCommit,
     tree_hash,
 )
 
@@ -107,6 +108,10 @@ class Store:
     def tasks(self, generation: Generation) -> TaskCommits:
         """The ingest tasks that made a generation's rows."""
         return read_tasks(self.objects, generation.tasks).read_by(generation.layers[layout.SAMPLES].keys)
+
+    def each_task(self, generation: Generation) -> Iterator[TaskCommit]:
+        """The same, one after another: they are not held."""
+        return each_task(self.objects, generation.tasks, generation.layers[layout.SAMPLES].keys)
 
     def batches(self, row: ManifestRow, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The rows of one object; forgotten rows are read as the neutral rows that a purge makes of them."""

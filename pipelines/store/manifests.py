@@ -3,7 +3,7 @@
 They are named by their content, so a manifest that did not change is neither written nor read again.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
@@ -97,3 +97,9 @@ def put_tasks(objects: ObjectStore, tasks: TaskCommits) -> str:
 def read_tasks(objects: ObjectStore, path: str) -> TaskCommits:
     """The commits that a manifest of tasks lists."""
     return TaskCommits.of_batches(read_list(objects, path))
+
+
+def each_task(objects: ObjectStore, path: str, keys: Mapping[str, str]) -> Iterator[TaskCommit]:
+    """The same, one after another, of the tasks that have the key of their source."""
+    parts = (TaskCommits.of_batches([batch]) for batch in read_list(objects, path))
+    return (task for part in parts for task in part.read_by(keys))

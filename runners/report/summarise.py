@@ -3,10 +3,12 @@
 Reads records, never rows; only of shards in which forgotten rows wait for their purge are the rows counted again.
 """
 
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Self
+
+import numpy as np
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
@@ -18,7 +20,6 @@ from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.score.overview import ScoreOverview
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.hash_set import HashSet
 from winnow.pipelines.store.tables import read_batches
 from winnow.runners.report import DuplicatesFound, ExampleRange, ExampleRow, Examples
 from winnow.schemas.records import Generation, TaskCommit
@@ -36,12 +37,13 @@ _OF_RANGE = ("reason", "source", "path", "offset", "length", "unit", "detail")
 
 def summarise(store: Store, generation: Generation, recipe: BoundRecipe | None = None) -> StoreSummary:
     """The whole summary of one generation; a source without a row is of the class and licence that the recipe says."""
-    tasks = store.tasks(generation)
     hidden = hidden_rows(store, generation)
     modalities: dict[str, Mapping[str, int]] = {}
     layers = tuple(_layer(store, generation, name, hidden, modalities) for name in sorted(generation.layers))
     declared = {} if recipe is None else {one.name: (one.source_class, one.licence) for one in recipe.config.sources}
-    ingested = {source: _Ingested.of(tasks.read_by({source: key})) for source, key in tasks.key_of_source.items()}
+    ingested: dict[str, _Ingested] = {}
+    for task in store.each_task(generation):
+        ingested.setdefault(task.source, _Ingested()).add(task)
     sources = tuple(
         _source(
             name,
@@ -49,7 +51,7 @@ def summarise(store: Store, generation: Generation, recipe: BoundRecipe | None =
             _class_and_licence(store, found) or declared.get(name, ("", "")),
             dict(modalities.get(name, {})),
         )
-        for name, found in ingested.items()
+        for name, found in sorted(ingested.items())
     )
     ingest = StageSummary(
         name="ingest",
@@ -94,7 +96,7 @@ def _ranges(store: Store, generation: Generation) -> Iterator[ExampleRange]:
     """The first ranges that were quarantined for each reason; tasks that have no more to show are not read."""
     shown: Counter[str] = Counter()
     forgotten = ForgottenRanges.of(store, store.generation_record(generation.number))
-    for task in store.tasks(generation):
+    for task in store.each_task(generation):
         there = task.quarantined_by_reason.items()
         needed = sum(min(count, OF_A_REASON - shown[reason]) for reason, count in there)
         batches = forgotten.read(task) if needed else ()
@@ -161,23 +163,21 @@ class _Ingested:
     """What the tasks of a source say together."""
 
     first: str | None = None  # the first samples object
-    files: int = 0
     shards: int = 0
     bytes: int = 0
     records: int = 0
     kept: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     quarantined: Counter[str] = field(default_factory=Counter)
+    _paths: "array[int]" = field(default_factory=lambda: array("q"))  # a hash of the path of each file that was read
 
-    @classmethod
-    def of(cls, tasks: Iterable[TaskCommit]) -> Self:
-        """Adds up the tasks in one pass; holds none of them."""
-        found = cls()
-        found.files = len(HashSet(path for task in tasks for path in found._add(task)))  # a file may have several tasks
-        return found
+    @property
+    def files(self) -> int:
+        """The number of files; a file may have several tasks."""
+        return len(np.unique(np.frombuffer(self._paths, np.int64))) if self._paths else 0
 
-    def _add(self, task: TaskCommit) -> Iterator[str]:
-        """Adds a task; yields the paths of its files."""
+    def add(self, task: TaskCommit) -> None:
+        """Adds a task."""
         if self.first is None and task.shards:
             self.first = task.shards[0].object.path
         self.shards += len(task.shards)
@@ -186,7 +186,7 @@ class _Ingested:
         self.kept += task.kept
         self.dropped.update(task.dropped_by_reason)
         self.quarantined.update(task.quarantined_by_reason)
-        return (part.path for part in task.inputs)
+        self._paths.extend(hash(part.path) for part in task.inputs)
 
 
 def _source(
