@@ -1,5 +1,6 @@
 """Runs a whole recipe: the store, and the mixture and exports if the recipe has them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from winnow.runners.stages.mixing import Mixed, mix, read_laws
 from winnow.runners.stages.publishing import Outcome
 from winnow.runners.stages.scoring import score
 from winnow.runners.stages.store_stages import run_all
-from winnow.schemas.errors import RecipeError
+from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.recipe import Recipe, load_recipe
 
 
@@ -29,8 +30,33 @@ class RecipeRun:
 
 
 @one_command()
-def run_recipe(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bool = False) -> RecipeRun:
-    """Run all stages of a recipe. Errors in the recipe are reported before the first stage."""
+def run_recipe(
+    recipe: BoundRecipe,
+    engine: Engine,
+    console: Console,
+    *,
+    replace: bool = False,
+    failed: Callable[[], None] | None = None,
+) -> RecipeRun:
+    """Run all stages of a recipe. Errors in the recipe are reported before the first stage.
+
+    Args:
+        recipe: The recipe.
+        engine: Where pipelines run.
+        console: Where progress is shown.
+        replace: Ingest changed source files again, replacing their old records, and replace exports of other plans.
+        failed: Is called when a stage fails, before its error is raised: what the stages before it did is published.
+    """
+    _check(recipe, engine)
+    try:
+        return _run_stages(recipe, engine, console, replace=replace)
+    except WinnowError:
+        if failed is not None:
+            failed()
+        raise
+
+
+def _check(recipe: BoundRecipe, engine: Engine) -> None:
     config = recipe.config
     recipe.require_rules()
     places = [config.store.path, *(source.root for source in config.sources), *(entry.path for entry in config.export)]
@@ -43,6 +69,10 @@ def run_recipe(recipe: BoundRecipe, engine: Engine, console: Console, *, replace
         require_exports(recipe)
     if config.score:
         check_scores(recipe.scores)
+
+
+def _run_stages(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bool) -> RecipeRun:
+    config = recipe.config
     outcome = run_all(recipe, engine, console, replace=replace)
     if config.score:
         scored = score(recipe, engine, console)

@@ -4,6 +4,7 @@ from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.location import open_store_at
 from winnow.runners.engines.engine import Engine
 from winnow.runners.report.writing import write_report
 from winnow.runners.stages.exports import print_exports
@@ -11,6 +12,23 @@ from winnow.runners.stages.recipe_run import RecipeRun
 from winnow.runners.terminal.mixture_tables import print_plan_line
 from winnow.runners.terminal.rules import print_effects
 from winnow.runners.terminal.store_tables import print_summary
+from winnow.runners.terminal.tables import print_line
+from winnow.schemas.errors import WinnowError
+
+
+def print_unfinished_run(recipe: BoundRecipe, engine: Engine, console: Console) -> None:
+    """Write the report of what is there when a stage has failed, and print what rules do: most likely it says why."""
+    try:
+        store = open_store_at(recipe.store_address)
+        if store.latest_record() is None:
+            return
+        _, rules = write_report(store, None, recipe, engine, console)
+    except WinnowError as error:  # the same may have stopped the stage, whose error follows
+        print_line(console, f"report  none: {str(error).splitlines()[0]}")
+        return
+    if rules is not None:
+        print_effects(rules, console)
+    console.print(f"report  {store.root}/{layout.REPORT}", soft_wrap=True)
 
 
 def print_run_summary(recipe: BoundRecipe, whole: RecipeRun, engine: Engine, console: Console) -> None:

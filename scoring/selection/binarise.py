@@ -18,6 +18,7 @@ from winnow.scoring.selection.clusters import Cluster, Gaussians, two_gaussians,
 from winnow.scoring.selection.histograms import ScoreHistogram
 from winnow.scoring.selection.in_batch import LEAST_BATCH, above_uniform, batches_of, members
 from winnow.scoring.selection.ranks import TIES, Floats, Ids, Integers, count_of, hashed
+from winnow.scoring.selection.share_interval import share_odds
 
 RuleName: TypeAlias = Literal["threshold", "kmeans", "gmm", "top"]
 Note: TypeAlias = Literal["", "unscored", "constant", "one_component", "not_converged"]
@@ -65,7 +66,7 @@ class Step:
     highest_dropped: float | None
     clusters: tuple[Cluster, Cluster] | None = None  # the lower and the upper; for kmeans and gmm
     note: Note = ""
-    share_error: float | None = None  # gmm: the standard error of the log odds of the upper cluster's share
+    share_odds: tuple[float, float] | None = None  # gmm: bounds of the log odds of the upper cluster's share
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class Cut:
     clusters: tuple[Cluster, Cluster] | None = None
     lowest: float | None = None  # the lowest score that is kept; None if none is
     tie: int | None = None  # top: of rows with that score, those with smaller hashes are kept; None: all
-    share_error: float | None = None  # gmm: the standard error of the log odds of the upper cluster's share
+    share_odds: tuple[float, float] | None = None  # gmm: bounds of the log odds of the upper cluster's share
 
     @property
     def votes(self) -> bool:
@@ -174,8 +175,8 @@ def fit_cut(scores: ScoreHistogram, rule: BinariseRule) -> tuple[Cut, Gaussians 
     if mixture is None:
         return Cut("one_component"), None
     note: Note = "" if mixture.converged else "not_converged"
-    error = mixture.share_error(values, counts)
-    return Cut(note, mixture.clusters(), _lowest_likely(mixture, scores), share_error=error), mixture
+    bounds = share_odds(mixture, values, counts)
+    return Cut(note, mixture.clusters(), _lowest_likely(mixture, scores), share_odds=bounds), mixture
 
 
 def _lowest_likely(mixture: Gaussians, scores: ScoreHistogram) -> float | None:
@@ -235,5 +236,5 @@ def step_of(scores: Floats, votes: NDArray[np.int8], cut: Cut) -> Step:
         float(dropped.max()) + 0.0 if len(dropped) else None,
         cut.clusters,
         cut.note,
-        cut.share_error,
+        cut.share_odds,
     )

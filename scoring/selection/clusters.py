@@ -18,7 +18,6 @@ sampling error."""
 VARIANCE_FLOOR: Final = 1e-6  # of the variance of all rows; keeps the density of repeated scores finite
 _TOLERANCE: Final = 1e-10  # of the mean log likelihood, per iteration
 _MAX_ITERATIONS: Final = 5000
-_SINGULAR: Final = 1e-10  # relative to the information's largest eigenvalue, with scaled parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ class Gaussians:
             monotone: Never let the probability decrease as the score increases. Otherwise a wide lower Gaussian is
                 more likely than the upper one for the highest scores.
         """
-        x = (np.ldexp(values, -self.exponent) - self.least) / self.span
+        x = self.scaled(values)
         low, high = (1 / one.deviation**2 for one in (self.lower, self.upper))
         bend, slope = (low - high) / 2, self.upper.mean * high - self.lower.mean * low
         if monotone and bend != 0:
@@ -68,31 +67,10 @@ class Gaussians:
         odds += math.log(self.upper.share / self.lower.share * self.lower.deviation / self.upper.deviation)
         return _logistic(odds)
 
-    def share_error(self, values: Floats, counts: Integers) -> float | None:
-        """The standard error of the log odds of the upper share; None if the values do not determine it.
-
-        From the observed information about all five parameters (the sum of outer products of the values' scores). So
-        it includes how uncertain both clusters, and with them the cut, are.
-
-        Args:
-            values: The fitted values, in their original scale.
-            counts: The count of each value.
-        """
-        x = (np.ldexp(values, -self.exponent) - self.least) / self.span
-        apart = [(x - one.mean) / one.deviation for one in (self.lower, self.upper)]
-        upper = self.posterior(values, monotone=False)
-        scores = [upper - self.upper.share]
-        for away, belongs in zip(apart, (1 - upper, upper), strict=True):
-            scores += [belongs * away, belongs * (away**2 - 1)]
-        columns = np.stack(scores)
-        information = np.einsum("ap,bp->ab", columns * counts, columns)  # without BLAS, which depends on its threads
-        scale = np.sqrt(np.diag(information))
-        if not (scale > 0).all():
-            return None
-        information /= scale[:, np.newaxis] * scale
-        if np.linalg.eigvalsh(information)[0] < _SINGULAR:
-            return None
-        return math.sqrt(float(np.linalg.inv(information)[0, 0])) / float(scale[0])
+    def scaled(self, values: Floats) -> Floats:
+        """Values in the scale of the Gaussians, given in their own."""
+        found: Floats = (np.ldexp(values, -self.exponent) - self.least) / self.span
+        return found
 
     def _value(self, x: float) -> float:
         return float(np.ldexp(x, self.exponent))
@@ -141,10 +119,7 @@ def two_gaussians(values: Floats, counts: Integers, blocks: int = BLOCKS) -> Gau
     floor = VARIANCE_FLOOR * float((weight * (x - middle) ** 2).sum()) / rows
     upper = (np.arange(len(x)) >= cut).astype(np.float64)
     state = _maximised(x, np.zeros(len(x)), weight, upper, floor)
-    if len(x) > blocks:
-        x, within, weight = _joined(x, weight, blocks)
-    else:
-        within = np.zeros(len(x))
+    x, within, weight = joined(x, weight, blocks)
     before, iteration, converged = -math.inf, 0, False
     while state is not None and iteration < _MAX_ITERATIONS and not converged:
         likelihood, upper = _expected(x, within, weight, state)
@@ -165,8 +140,10 @@ def _unit(values: Floats) -> tuple[Floats, float, float, int]:
     return (scaled - least) / span, least, span, exponent
 
 
-def _joined(x: Floats, weight: Floats, blocks: int) -> tuple[Floats, Floats, Floats]:
-    """Join neighbours into blocks; returns their means, variances and row counts."""
+def joined(x: Floats, weight: Floats, blocks: int) -> tuple[Floats, Floats, Floats]:
+    """Join neighbours into so many blocks if there are more; returns their means, variances and row counts."""
+    if len(x) <= blocks:
+        return x, np.zeros(len(x)), weight
     before = np.cumsum(weight) - weight
     number = (before * (blocks / float(weight.sum()))).astype(np.int64)
     first = np.flatnonzero(np.append(True, number[1:] != number[:-1]))

@@ -2,11 +2,11 @@
 
 The paper's estimate is the share of rows that the filter keeps. Where good and bad scores overlap, it is biased: more
 good rows are dropped than bad ones kept, or the reverse. So for two Gaussians the estimate is the share of the upper
-one, which the overlap does not bias, and the interval is by the delta method on its log odds, from the information
-about all parameters of the fit: it covers what resampling rows and fitting again would show. Of several checkpoints it
-takes the mean, with an error as if all made the same one, as those of one training nearly do; so majority and label
-model have the same. If the clusters overlap so much that this says little, or the rule has no model of good and bad
-rows, there is only what is kept, without an interval.
+one, which the overlap does not bias, and the interval is by the profile of the likelihood, over all that the means and
+deviations may be: so the cut is not taken as given. Of several checkpoints it takes the means of estimates and bounds,
+as if all made the same error, as those of one training nearly do; so majority and label model have the same. If
+the clusters overlap so much that this says little, or the rule has no model of good and bad rows, there is only what is
+kept, without an interval.
 
 All of this assumes that good and bad scores are two Gaussians, and nothing of it knows whether high scores are good.
 """
@@ -28,9 +28,8 @@ overlap too much or because the rule has none."""
 
 KEEP_AT: Final = 0.5
 """The keep probability from which a row is retained."""
-_Z: Final = 1.959963984540054  # 95 %, two-sided
-MOST_ERROR: Final = 0.5
-"""The largest standard error of the log odds with an interval: around one half that is from 27 % to 73 %."""
+WIDEST: Final = 3.0
+"""The widest interval of the log odds that is given: around one half that is from 18 % to 82 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +65,16 @@ def estimate_quality(fit: PatternFit, steps: Sequence[Step]) -> Quality:
     if not rows:
         return NO_QUALITY
     kept = kept_share(fit)
-    fitted = [(one.clusters[1].share, one.share_error) for one in steps if one.clusters is not None]
-    errors = [error for _, error in fitted if error is not None]
-    if not errors or len(errors) < len(fitted):
+    fitted = [(one.clusters[1].share, one.share_odds) for one in steps if one.clusters is not None]
+    bounds = [odds for _, odds in fitted if odds is not None]
+    if not bounds or len(bounds) < len(fitted):
         return Quality(kept, 0.0, 1.0, rows, "kept", kept)
-    error = math.fsum(errors) / len(errors)
-    if error > MOST_ERROR:
+    low, high = (math.fsum(ends) / len(bounds) for ends in zip(*bounds, strict=True))
+    if high - low > WIDEST:
         return Quality(kept, 0.0, 1.0, rows, "overlap", kept)
     middle = math.fsum(math.log(share / (1 - share)) for share, _ in fitted) / len(fitted)
-    share, low, high = (1 / (1 + math.exp(-(middle + sign * _Z * error))) for sign in (0, -1, 1))
-    return Quality(share, low, high, rows, "clusters", kept)
+    share, least, most = (1 / (1 + math.exp(-odds)) for odds in (middle, min(low, middle), max(high, middle)))
+    return Quality(share, least, most, rows, "clusters", kept)
 
 
 def kept_share(fit: PatternFit) -> float:

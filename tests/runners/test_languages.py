@@ -99,6 +99,21 @@ def test_what_a_recipe_loses_is_printed_by_plan_run_and_report(
     assert not any(line.startswith("LOSS") for line in printed(capsys, "plan", accepted))
 
 
+def test_a_run_that_fails_reports_what_is_there(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nothing = folder / "nothing.yaml"
+    everything = "keep: [{preset: gopher@datatrove}, {drop: samples.id IS NOT NULL, reason: all, when_null: keep}]\n"
+    nothing.write_text(ENGLISH_ALONE.replace("keep: [{preset: gopher@datatrove}]\n", everything))
+    page = folder / "store" / "report.html"
+    page.unlink(missing_ok=True)
+    assert main(["run", str(nothing), "--workers", "1"]) == 1
+    said = capsys.readouterr()
+    assert "the rules keep none of the 71 samples; see winnow plan" in said.err
+    lines = said.out.splitlines()
+    assert {line for line in lines if line.startswith("LOSS")} >= set(LOSSES)
+    assert lines[-1] == f"report  {folder}/store/report.html"
+    assert "all drops 100 % of English (23)" in page.read_text("utf-8")
+
+
 def test_the_default_keeps_every_language(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recipe = folder / "default.yaml"
     lines = printed(capsys, "run", recipe, "--workers", "1")

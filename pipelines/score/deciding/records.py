@@ -40,7 +40,7 @@ class DecidedGroup:
         """The result of the rule at each checkpoint."""
         columns = (self.scored, self.voted, self.kept, self.lowest_kept, self.highest_dropped)
         return tuple(
-            Step(scored, voted, kept, lowest, highest, cut.clusters, cut.note, cut.share_error)
+            Step(scored, voted, kept, lowest, highest, cut.clusters, cut.note, cut.share_odds)
             for cut, scored, voted, kept, lowest, highest in zip(self.cuts, *columns, strict=True)
         )
 

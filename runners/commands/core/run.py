@@ -23,10 +23,15 @@ def add(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the recipe, and print where the results are."""
     from winnow.runners.stages.recipe_run import run_recipe
-    from winnow.runners.terminal.run_summary import print_run_summary
+    from winnow.runners.terminal.run_summary import print_run_summary, print_unfinished_run
 
     console = open_console()
     recipe = bound_recipe(options.recipe)
     engine = open_engine(options)
-    print_run_summary(recipe, run_recipe(recipe, engine, console, replace=options.replace), engine, console)
+
+    def failed() -> None:
+        print_unfinished_run(recipe, engine, console)
+
+    whole = run_recipe(recipe, engine, console, replace=options.replace, failed=failed)
+    print_run_summary(recipe, whole, engine, console)
     return 0
