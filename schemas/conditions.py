@@ -8,6 +8,7 @@ randomness, no settings, no files).
 import functools
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
@@ -278,7 +279,9 @@ def _parsed(statement: str, condition: str, before: int) -> _Tree:
         or len(node["select_list"]) != 1
         or node["select_list"][0].get("alias")
     ):
-        raise ConditionError("not one expression; a condition has no FROM, WHERE, AS or ','")
+        comma = re.search(r"(?<![\w.'\"])(\d+),(\d+)(?![\w'\"])", condition)
+        hint = f"; a number has a point, as in {comma[1]}.{comma[2]}" if comma is not None else ""
+        raise ConditionError(f"not one expression; a condition has no FROM, WHERE, AS or ','{hint}")
     return cast(_Tree, node["select_list"][0])
 
 

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 import pyarrow as pa
 
 from winnow.schemas.conditions import ConditionError, columns_read, type_complaint
-from winnow.schemas.problems import Place, Problem, shown, suggestion
+from winnow.schemas.problems import Place, Problem, nearest, shown, suggestion
 from winnow.schemas.recipe.model import Rule
 
 __all__ = ["ColumnInfo", "Phase", "Rule", "check_rules", "check_where"]
@@ -67,6 +67,13 @@ def check_where(
     return columns, [Problem(place, where, complaint) for complaint in complaints]
 
 
+def _meant(column: str, known: Mapping[str, ColumnInfo]) -> str:
+    """What an unknown column could be: a misspelt one, or a text without its quotes."""
+    if "." in column or nearest(column, known) is not None:
+        return suggestion(column, known)
+    return f" (if it is a text, it needs single quotes: '{column}')" if column.isascii() else suggestion(column, known)
+
+
 def _columns(condition: str, known: Mapping[str, ColumnInfo], phase: Phase) -> tuple[tuple[str, ...], list[str]]:
     try:
         columns = columns_read(condition)
@@ -75,7 +82,7 @@ def _columns(condition: str, known: Mapping[str, ColumnInfo], phase: Phase) -> t
     complaints = []
     for column in columns:
         if column not in known:
-            complaints.append(f"unknown column {shown(column)}{suggestion(column, known)}")
+            complaints.append(f"unknown column {shown(column)}{_meant(column, known)}")
         elif phase != "keep" and known[column].phase == "keep":
             complaints.append(f"{column} is computed after `eligible` is decided; move the rule to `keep`")
     if not columns:

@@ -279,6 +279,7 @@ class _StagePlanner:
             None if law is None else laws[law],
             self._bound.config.unit,
             explain_missing(self._inventory, self._stage, strata, self._bound.config.unit),
+            strict=self._bound.config.strict,
         )
 
     def _draw_limit(self, by_exposure: Numbers, targets: Numbers) -> DrawLimit:

@@ -20,6 +20,7 @@ SLICED = ("ingest", "annotate", "score")
 
 
 _TIME = re.compile(r"[0-9]+[a-z]?")
+_UNKNOWN = re.compile(r"argument COMMAND: invalid choice: '(.*)' \(choose from (.*)\)")
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -47,6 +48,10 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exit with a one-line message, without argparse's usage text."""
+        unknown = _UNKNOWN.fullmatch(message)
+        if unknown is not None:
+            known = re.findall(r"'([^']*)'", unknown[2])
+            message = f"no command {unknown[1]!r}{suggestion(unknown[1], known)}"
         self.exit(2, f"winnow: {message}; see '{self.prog} --help'\n")
 
     def refuse(self, command: str, rest: list[str]) -> NoReturn:

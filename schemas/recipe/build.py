@@ -19,6 +19,7 @@ import functools
 import re
 import types
 from dataclasses import MISSING, dataclass
+from decimal import Decimal
 from typing import Annotated, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from winnow.schemas.problems import Place, Problems, nearest, shown, suggestion
@@ -30,6 +31,10 @@ T = TypeVar("T")
 _UNITS = {"": 1, "b": 1}
 _UNITS |= {f"{letter}b": 1000**power for power, letter in enumerate("kmgt", 1)}
 _UNITS |= {f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", 1)}
+
+
+_SHORT = re.compile(r"([0-9][0-9_]{0,14}(?:\.[0-9]{1,6})?)\s?([kmbtKMBT])")
+_POWERS = {"k": 3, "m": 6, "b": 9, "t": 12}  # as people write thousands, millions, billions and trillions
 
 
 class _Failed:
@@ -118,7 +123,8 @@ def _dataclass(kind: type, node: MapNode, where: str, problems: Problems, filled
         for entry in rest:
             meant = nearest(entry.key, known)
             misspelt.add(meant if meant not in written else nearest(entry.key, known.keys() - written))
-            hint = suggestion(entry.key, known)
+            is_rest = entry.key.isdecimal() and isinstance(entry.node, Scalar) and entry.node.value is None
+            hint = "; a number has a point, as in 0.5" if is_rest else suggestion(entry.key, known)
             problems.add(entry.place, where, f"unknown key {shown(entry.key)}{hint}")
     if (place_field := _of_type(kind, Place)) is not None:
         values[place_field] = node.place
@@ -155,6 +161,9 @@ def build_value(annotation: object, node: Node, where: str, problems: Problems) 
         value = None
     elif parsed is not None:
         value = _parsed(parsed, node, where, problems)
+    elif any(isinstance(mark, Counted) for mark in marks) and (said := _ambiguous(node)) is not None:
+        problems.add(node.place, where, said)
+        return _FAILED
     elif any(isinstance(mark, Counted) for mark in marks) and (count := _counted(node)) is not None:
         value = count
     else:
@@ -182,9 +191,10 @@ def _unwrap(annotation: object) -> tuple[object, tuple[object, ...]]:
 def _unchecked(base: object, node: Node, where: str, problems: Problems) -> object:
     origin, arguments = get_origin(base), get_args(base)
     if origin in (Union, types.UnionType) and type(None) in arguments:
-        if isinstance(node, Scalar) and node.value is None:
-            return None
         inner = [argument for argument in arguments if argument is not type(None)]
+        counted = any(isinstance(mark, Counted) for argument in inner for mark in _unwrap(argument)[1])
+        if isinstance(node, Scalar) and (node.value is None or (counted and node.value == "all")):
+            return None
         if len(inner) != 1:
             raise TypeError(f"{where}: a config's unions are X | None")
         return build_value(inner[0], node, where, problems)
@@ -240,6 +250,18 @@ def _scalar(base: object, node: Scalar, where: str) -> object:
     if get_origin(base) in (tuple, Union, types.UnionType) or dataclasses.is_dataclass(base):
         return _FAILED
     raise TypeError(f"{where}: a config cannot hold {base}")
+
+
+def _ambiguous(node: Node) -> str | None:
+    """What to write instead of `2B`, which may be two bytes or two billion."""
+    text = node.value if isinstance(node, Scalar) else None
+    found = _SHORT.fullmatch(text) if isinstance(text, str) else None
+    if found is None:
+        return None
+    number, exponent = found[1].replace("_", ""), _POWERS[found[2].lower()]
+    count = int(Decimal(number).scaleb(exponent))
+    size = f"{number} {found[2].upper().replace('B', 'G')}B"
+    return f"{shown(text)} may be a count or bytes: write {count:_} or {number}e{exponent}, or for bytes {size}"
 
 
 def _counted(node: Node) -> int | None:

@@ -172,6 +172,7 @@ class MixConfig:
     unit: Unit = "samples"
     tokenizer: Annotated[str, _FILE] | None = None
     budget: Annotated[int, Between(1, 1 << 60), Counted()] | None = None
+    strict: bool = False
     max_epochs: Annotated[float, Between(0.001, MAX_EPOCHS)] = 4.0
     where: Annotated[str, NotEmpty()] | None = None
     classes: Shares | None = None

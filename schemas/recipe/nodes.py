@@ -165,6 +165,8 @@ def _readable(error: yaml.MarkedYAMLError) -> str:
     if problem.endswith("that cannot start any token"):
         character = problem.removeprefix("found character ").split(" that")[0]
         return f"not valid YAML: a value cannot start with {character}; quote it"
+    if "while scanning an alias" in (error.context or ""):
+        return 'not valid YAML: a * at the beginning of a value; quote patterns, such as "*.jsonl"'
     context = f"{error.context}, " if error.context else ""
     return f"not valid YAML: {' '.join((context + problem).split())}"[:200]
 

@@ -42,6 +42,8 @@ def allocate(
     law: ScalingLaw | None,
     unit: Unit,
     absent: Absent = NOT_SAID,
+    *,
+    strict: bool = True,
 ) -> Allocation:
     """The requested and the allocated units of each cell.
 
@@ -56,9 +58,10 @@ def allocate(
         law: The law named at the level of families.
         unit: The name of the unit.
         absent: Why a share's name may have no cell.
+        strict: Whether a budget above what there is is an error; else what there is is given, with a note.
 
     Raises:
-        RecipeError: A share names something that does not exist, the budget does not fit, or the law knows no family.
+        RecipeError: A share names something that does not exist, nothing is left to give, or the law knows no family.
     """
     if len({cell.stratum for cell in cells}) != len(cells):
         raise ValueError("a stratum occurs twice")
@@ -80,6 +83,9 @@ def allocate(
         budget = min(root.worth, root.capacity)
         if budget < root.worth:
             notes.append(f"without a budget it is what caps on epochs leave: {budget:,} of {root.worth:,} {unit}")
+    if budget > root.capacity and root.capacity and not strict:
+        notes.append(_less(budget, root, max_epochs, stage, unit))
+        budget = root.capacity
     if budget > root.capacity:
         raise _too_large(budget, root, max_epochs, stage, unit, lambda epochs: build_tree(epochs)[0].capacity)
     by_law: ByLaw | None = None
@@ -148,6 +154,15 @@ def _names(root: Node, depth: int) -> list[str]:
     for _ in range(depth + 1):
         nodes = [child for node in nodes for child in node.children]
     return sorted({node.name for node in nodes})
+
+
+def _less(budget: int, root: Node, max_epochs: float, stage: StageConfig, unit: Unit) -> str:
+    """The note for a budget that is too large, of which as much is given as there is."""
+    limit = f"unimax {min(found):g}" if (found := _unimax(stage)) else f"max_epochs {max_epochs:g}"
+    return (
+        f"the budget of {budget:,} {unit} is more than there is: {root.capacity:,} are given, of {root.units:,} that "
+        f"may be used, by {limit}; mix.strict: true makes this an error"
+    )
 
 
 def _too_large(

@@ -136,7 +136,11 @@ def test_a_good_rule_has_no_complaints() -> None:
     [
         ("text.languge.score < 1", "keep", "unknown column 'text.languge.score' (did you mean 'text.language.score'?)"),
         ("Samples.Modality = 'x'", None, "unknown column 'Samples.Modality' (did you mean 'samples.modality'?)"),
-        ("current_date > 1", None, "unknown column 'current_date' (known: dedupe.near.size, samples.modality, sa"),
+        (
+            "current_date > 1",
+            None,
+            "unknown column 'current_date' (if it is a text, it needs single quotes: 'current_date')",
+        ),
         ("text.language.score < 1", None, "text.language.score can be null; set when_null: keep, drop or e"),
         ("dedupe.near.size > 1", None, "dedupe.near.size is computed after `eligible` is decided; move the rule to"),
         ("1 = 1", None, "reads no column, so it treats all rows the same"),

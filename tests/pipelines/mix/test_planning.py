@@ -97,7 +97,7 @@ def test_stages_continue_where_earlier_ones_ended_and_share_one_epoch_cap() -> N
     assert copies == Counter({(identity, copy): 1 for identity in {i for i, _ in copies} for copy in (0, 1)})
     assert [output.given.samples for output in plan.outputs] == [120, 50, 30]
     with pytest.raises(RecipeError, match="max_epochs"):
-        mixing(many(100), "{max_epochs: 2, stages: {core: {budget: 150}, more: {budget: 60}}}").draw()
+        mixing(many(100), "{max_epochs: 2, strict: true, stages: {core: {budget: 150}, more: {budget: 60}}}").draw()
 
 
 def test_a_later_stage_takes_unused_samples_first() -> None:
@@ -260,7 +260,7 @@ def test_a_text_in_an_unknown_language_is_unclassified() -> None:
         ("{where: text.lenght.characters > 10}", r"unknown column"),
         ("{where: CAST(text.language.code AS INTEGER) > 10}", r"mix\.where: condition .*'deu_Latn' to INT32"),
         ("{stages: {a: {where: CAST(text.language.code AS INTEGER) > 10}}}", r"mix\.stages\.a\.where: condition"),
-        ("{budget: 1_000, max_epochs: 2}", r"max_epochs"),
+        ("{budget: 1_000, max_epochs: 2, strict: true}", r"max_epochs"),
         ("{where: text.length.characters > 100_000}", r"no sample may be taken"),
         ("{languages: {weights: {xyzzy: 1.0}}}", r"is not a language"),
         ("{unit: tokens}", r"tokenizer"),

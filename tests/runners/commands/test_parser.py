@@ -30,7 +30,7 @@ from winnow.runners.commands.main import main
         ("run r.yaml --wait 30m s.yaml", "winnow run: unexpected argument 's.yaml'"),
         ("run --wait", "the following arguments are required: RECIPE; see 'winnow run --help'"),
         ("stats r.yaml --wait", "winnow stats has no flag --wait"),
-        ("anotate r.yaml", "argument COMMAND: invalid choice: 'anotate'"),
+        ("anotate r.yaml", "no command 'anotate' (did you mean 'annotate'?)"),
     ],
 )
 def test_what_is_typed_wrongly_is_one_line(typed: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -143,6 +143,17 @@ def test_a_budget_that_does_not_fit_is_said_with_what_would(
     assert str(refused.value) == said
 
 
+def test_a_budget_above_what_there_is_gives_what_there_is_unless_it_is_strict() -> None:
+    found = allocate(sources({"crawl": 1000}), stage(), 4001, 4.0, None, "tokens", strict=False)
+    assert sum(found.target) == 4000
+    assert found.notes == (
+        "the budget of 4,001 tokens is more than there is: 4,000 are given, of 1,000 that may be used, "
+        "by max_epochs 4; mix.strict: true makes this an error",
+    )
+    with pytest.raises(RecipeError, match="leave the stage out"):  # nothing is left to give
+        allocate([cell("", 1000, exposed=4000)], stage(), 10, 4.0, None, "tokens", strict=False)
+
+
 def test_the_epochs_that_would_do_do() -> None:
     cells = [cell(f"///{name}", 1) for name in ("a", "b", "c")]
     with pytest.raises(RecipeError, match=r"raise max_epochs to (\d+\.?\d*)") as refused:
