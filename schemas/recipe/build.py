@@ -255,8 +255,7 @@ def _scalar(base: object, node: Scalar, where: str) -> object:
 def _ambiguous(node: Node) -> str | None:
     """What to write instead of `2B`, which may be two bytes or two billion."""
     text = node.value if isinstance(node, Scalar) else None
-    found = _SHORT.fullmatch(text) if isinstance(text, str) else None
-    if found is None:
+    if not isinstance(text, str) or (found := _SHORT.fullmatch(text)) is None:
         return None
     number, exponent = found[1].replace("_", ""), _POWERS[found[2].lower()]
     count = int(Decimal(number).scaleb(exponent))
