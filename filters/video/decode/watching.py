@@ -5,20 +5,18 @@ every frame is decoded too. The first frames of the file tell when it begins; ti
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from winnow.filters.image.decode.stills import DAMAGED, TOO_LARGE, TOO_MANY_FRAMES, TOO_MANY_PIXELS
+from winnow.filters.image.decode.stills import DAMAGED, TOO_MANY_PIXELS
 from winnow.filters.video.decode.clip_packets import packets_of_clip
 from winnow.filters.video.decode.clock import Clock
 from winnow.filters.video.decode.collecting import Frames, Hashes, Packets, Stills, Vectors
 from winnow.filters.video.decode.counting import Counting, orientation_of
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.opening import (
-    TOO_MANY_PACKETS,
     OpenVideo,
     UnwatchableError,
     VideoLimits,
@@ -26,6 +24,7 @@ from winnow.filters.video.decode.opening import (
     restrain,
     translated,
 )
+from winnow.filters.video.decode.reading import decoded, packets_within_limits
 from winnow.filters.video.decode.sound import SoundBlocks
 from winnow.filters.video.decode.vectors import CODECS
 from winnow.filters.video.decode.wanted import Clip, Signal
@@ -37,9 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["VideoPass"]
 
-_Frame = TypeVar("_Frame")
-
-_MOST_DAMAGED_READS: Final = 100
 _AHEAD_PACKETS: Final = 32  # of pictures, from which the first frame is told: no codec reorders more
 _MOST_AHEAD: Final = 4096  # packets that are held while there is no keyframe to begin with
 _MOST_AHEAD_BYTES: Final = 64 << 20
@@ -74,7 +70,7 @@ class VideoPass:
         """
         with open_video(self.file, self.mime, self.limits) as video, translated():
             counting = Counting(video)
-            packets = _packets(video)
+            packets = packets_within_limits(video)
             if self.clip is not None:
                 packets = packets_of_clip(video, packets, self.clip)
             packets = _counted(packets, counting, self.clip)
@@ -94,10 +90,6 @@ class VideoPass:
             decoding.end()
             yield from decoding.batches(end=True)
             self.facts = counting.facts(first)
-
-
-class _Decoder(Protocol[_Frame]):
-    def decode(self, packet: "Packet[Any] | None") -> list[_Frame]: ...
 
 
 class _Decoding:
@@ -157,17 +149,17 @@ class _Decoding:
             if self._key_decoder is not None and packet.is_keyframe and not packet.is_discard:
                 self._add_keyframe(self._key_decoder, packet)
             if self._decoder is not None:
-                self._add_frames(_decoded(self._decoder, packet), packet.size)
+                self._add_frames(decoded(self._decoder, packet), packet.size)
         elif self._sound is not None and packet.stream is self._video.sound:
-            for frame in _decoded(self._video.sound.codec_context, packet):
+            for frame in decoded(self._video.sound.codec_context, packet):
                 self._sound.add(frame)
 
     def end(self) -> None:
         """Gives what decoders still hold."""
         if self._decoder is not None:
-            self._add_frames(_decoded(self._decoder, None), 0)
+            self._add_frames(decoded(self._decoder, None), 0)
         if self._sound is not None and self._video.sound is not None:
-            for frame in _decoded(self._video.sound.codec_context, None):
+            for frame in decoded(self._video.sound.codec_context, None):
                 self._sound.add(frame)
 
     def batches(self, *, end: bool = False) -> Iterator[tuple[Signal, pa.RecordBatch]]:
@@ -201,7 +193,7 @@ class _Decoding:
                 stills.add(frame, ticks, seconds, size)
 
     def _add_keyframe(self, decoder: "VideoCodecContext", packet: "Packet[Any]") -> None:
-        frames = _decoded(decoder, packet) or _decoded(decoder, None)
+        frames = decoded(decoder, packet) or decoded(decoder, None)
         decoder.flush_buffers()
         for frame in frames[:1]:
             self._spend(frame)
@@ -234,36 +226,6 @@ def _counted(packets: "Iterator[Packet[Any]]", counting: Counting, clip: Clip | 
         yield packet
 
 
-def _packets(video: OpenVideo) -> Iterator["Packet[Any]"]:
-    """The packets that hold anything, in the order of the file, within the limits.
-
-    Reading goes on behind damage, as a player does.
-    """
-    import av.error
-
-    limits = video.limits
-    count = frames = damaged = 0
-    while True:
-        try:
-            for packet in video.container.demux():
-                if not packet.size:
-                    continue
-                count += 1
-                frames += packet.stream_index == video.pictures.index
-                if count > limits.max_packets:
-                    raise UnwatchableError(TOO_MANY_PACKETS, f"more than {limits.max_packets:,}")
-                if frames > limits.max_frames:
-                    raise UnwatchableError(TOO_MANY_FRAMES, f"more than {limits.max_frames:,}")
-                if packet.size > limits.max_packet_bytes:
-                    raise UnwatchableError(TOO_LARGE, f"a packet of {packet.size:,} bytes")
-                yield packet
-        except av.error.InvalidDataError:
-            damaged += 1
-            if damaged < _MOST_DAMAGED_READS:
-                continue
-        return
-
-
 def _ahead(video: OpenVideo, packets: "Iterator[Packet[Any]]") -> "list[Packet[Any]]":
     """The first packets: enough of them to know when the video begins, and to see a first frame."""
     found: list[Packet[Any]] = []
@@ -294,12 +256,12 @@ def _first_frame(video: OpenVideo, ahead: "Sequence[Packet[Any]]") -> "VideoFram
     try:
         for packet in pictures:
             if packet.is_keyframe:
-                found = _decoded(decoder, packet) or _decoded(decoder, None)
+                found = decoded(decoder, packet) or decoded(decoder, None)
                 decoder.flush_buffers()
                 if found:
                     return found[0]
         for each in (*pictures, None):
-            found = _decoded(decoder, each)
+            found = decoded(decoder, each)
             if found:
                 return found[0]
     finally:
@@ -326,12 +288,3 @@ def _another_decoder(video: OpenVideo) -> "VideoCodecContext":
     found.codec_tag = first.codec_tag
     restrain(found, video.limits)
     return found  # type: ignore[no-any-return]
-
-
-def _decoded(decoder: "_Decoder[_Frame]", packet: "Packet[Any] | None") -> "list[_Frame]":
-    """The frames that a packet gives; none of one that is damaged, as players go on behind it."""
-    import av.error
-
-    with suppress(EOFError, av.error.InvalidDataError, av.error.PatchWelcomeError, av.error.ExternalError):
-        return decoder.decode(packet)
-    return []

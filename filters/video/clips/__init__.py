@@ -1,0 +1,1 @@
+"""Parts of videos as files of their own."""

@@ -1,0 +1,139 @@
+"""A clip is the frames of its part in their time, as packets where they can be copied; the same bytes every time."""
+
+import hashlib
+import io
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.filters.video.films import Film
+from winnow.filters.video.clips.cutting import CutClip, cut
+from winnow.filters.video.clips.options import MIMES, ClipFile
+from winnow.filters.video.decode.facts import VideoFacts
+from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
+from winnow.filters.video.decode.wanted import Clip, Signal
+from winnow.filters.video.decode.watching import VideoPass
+
+SOURCES = {"mp4": "video/mp4", "matroska": "video/webm", "mpegts": "video/mp2t", "avi": "video/x-msvideo"}
+FRAMES, SOUND = Signal("frames"), Signal("sound")
+
+X264 = Film(container="mp4", codec="libx264", frames=60, gop=12, reordered=2, sound=2.4, options={"sc_threshold": "0"})
+OPEN_GOP = Film(
+    container="matroska", codec="libx264", frames=60, gop=12, reordered=2, options={"x264-params": "open-gop=1"}
+)
+MPEG4 = Film(container="mp4", codec="mpeg4", frames=60, gop=12)
+TS = Film(container="mpegts", codec="mpeg2video", frames=60, gop=12, reordered=2)
+VARIABLE = Film(
+    container="matroska",
+    codec="mpeg4",
+    frames=60,
+    tick=Fraction(1, 1000),
+    times=[at * 40 + 7 * (at % 3) for at in range(60)],
+)
+
+
+def seen(content: bytes, mime: str, signal: Signal = FRAMES) -> tuple[pa.Table, VideoFacts]:
+    """One signal of a file, and its facts."""
+    passing = VideoPass(io.BytesIO(content), mime, (signal,), VideoLimits())
+    batches = [batch for _, batch in passing.signals()]
+    return pa.Table.from_batches(batches), passing.facts
+
+
+def clipped(content: bytes, mime: str, clip: Clip, options: ClipFile) -> tuple[bytes, CutClip]:
+    """A clip's file."""
+    out = io.BytesIO()
+    facts = cut(io.BytesIO(content), mime, clip, options, VideoLimits(), out)
+    return out.getvalue(), facts
+
+
+def clip_of(film: Film, content: bytes, first: int, last: int) -> tuple[Clip, pa.Table, VideoFacts]:
+    """The clip with these frames, and those frames as the film has them."""
+    whole, facts = seen(content, SOURCES[film.container])
+    ticks = whole["ticks"].to_pylist()
+    end = ticks[last] if last < len(ticks) else facts.start + facts.duration
+    return Clip(ticks[first], end), whole.slice(first, last - first), facts
+
+
+@pytest.mark.parametrize("film", [X264, OPEN_GOP, MPEG4, TS, VARIABLE], ids=["x264", "open", "mpeg4", "ts", "variable"])
+@pytest.mark.parametrize("made", ["mp4", "mkv"])
+@pytest.mark.parametrize(("first", "last"), [(0, 60), (12, 24), (17, 41)])
+def test_a_clip_shows_the_frames_of_its_part_at_their_times(film: Film, made: str, first: int, last: int) -> None:
+    content = film.encoded()
+    clip, wanted, facts = clip_of(film, content, first, last)
+    raw, said = clipped(content, SOURCES[film.container], clip, ClipFile(format=made))  # type: ignore[arg-type]
+    found, of_clip = seen(raw, MIMES[made])
+    asked = float((clip.end - clip.start) * facts.time_base)
+    assert (said.frames, said.seconds) == (len(wanted), of_clip.seconds)
+    longest = float(facts.longest_frame * facts.time_base)  # FFmpeg does not read the last duration of VP9 in MP4
+    assert said.seconds == pytest.approx(asked, abs=0.002 if said.copied or made == "mkv" else longest)
+    start = wanted["seconds"][0].as_py()
+    times = [one - start for one in wanted["seconds"].to_pylist()]
+    assert found["seconds"].to_pylist() == pytest.approx(times, abs=0.002)
+    if said.copied:
+        assert found["luma"].to_pylist() == wanted["luma"].to_pylist()
+    else:
+        assert np.abs(np.array(found["mean"]) - np.array(wanted["mean"])).max() < 3
+
+
+@pytest.mark.parametrize(
+    ("film", "made", "part", "is_copied"),
+    [
+        (X264, "mp4", (12, 24), True),
+        (X264, "mkv", (12, 24), True),
+        (X264, "webm", (12, 24), False),  # it takes no H.264
+        (X264, "mp4", (13, 24), False),  # no keyframe there
+        (OPEN_GOP, "mp4", (24, 36), False),  # frames before the start follow its keyframe
+        (TS, "mkv", (0, 60), False),  # from a container that is not copied from
+        (MPEG4, "mp4", (12, 31), True),  # without reordering the end may be anywhere
+    ],
+)
+def test_packets_are_copied_where_nothing_is_lost_by_it(
+    film: Film, made: str, part: tuple[int, int], is_copied: bool
+) -> None:
+    content = film.encoded()
+    clip, _, _ = clip_of(film, content, *part)
+    _, said = clipped(content, SOURCES[film.container], clip, ClipFile(format=made))  # type: ignore[arg-type]
+    assert said.copied == is_copied
+
+
+@pytest.mark.parametrize("options", [ClipFile(), ClipFile("webm", "never"), ClipFile("mkv", "never", "av1", 40)])
+def test_the_same_clip_has_the_same_bytes(options: ClipFile) -> None:
+    content = X264.encoded()
+    clip, _, _ = clip_of(X264, content, 12, 24)
+    first, second = (hashlib.sha256(clipped(content, "video/mp4", clip, options)[0]).digest() for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize("made", ["mp4", "webm"])
+def test_sound_is_that_of_the_same_time_or_dropped(made: str) -> None:
+    content = X264.encoded()
+    clip, wanted, _ = clip_of(X264, content, 12, 36)
+    raw, _ = clipped(content, "video/mp4", clip, ClipFile(format=made))  # type: ignore[arg-type]
+    _, facts = seen(raw, MIMES[made], SOUND)
+    assert facts.sound is not None
+    assert facts.sound.codec == "opus"
+    assert facts.sound.seconds == pytest.approx(len(wanted) / 25, abs=0.04)
+    assert abs(facts.sound.starts_after) <= 0.04
+    raw, _ = clipped(content, "video/mp4", clip, ClipFile(format=made, sound=False))  # type: ignore[arg-type]
+    assert seen(raw, MIMES[made])[1].audio_streams == 0
+
+
+def test_a_turned_video_stays_turned() -> None:
+    film = Film(container="mp4", codec="mpeg4", frames=20, gop=10, rotation=90)
+    content = film.encoded()
+    clip, _, facts = clip_of(film, content, 10, 20)
+    for options in (ClipFile(), ClipFile(copy="never")):
+        assert clipped(content, "video/mp4", clip, options)[1].orientation == facts.orientation != 1
+
+
+@pytest.mark.parametrize("size", [0, 100, 3000])
+def test_a_damaged_file_says_why(size: int) -> None:
+    with pytest.raises(UnwatchableError, match=r"damaged|no_video"):
+        clipped(MPEG4.encoded()[:size], "video/mp4", Clip(0, 12800), ClipFile())
+
+
+def test_a_part_without_frames_is_none() -> None:
+    with pytest.raises(UnwatchableError, match="none of its frames"):
+        clipped(MPEG4.encoded(), "video/mp4", Clip(10**9, 10**9 + 5), ClipFile())
