@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.filters.image.changes.options import PictureChanges
+from winnow.filters.video.clips.options import ClipFile
 from winnow.pipelines.binding.captions import chosen_captions
 from winnow.pipelines.binding.edits import Edits
 from winnow.pipelines.export.media.fetching import Asked, Fetched, fetch_media, marked, sums_of_items
@@ -180,7 +181,8 @@ def _fetched(
         yield slice(None), None
         return
     changes = PictureChanges.from_json(way.pictures)
-    asked = Asked(read.source, read.media, changes, read.faces, read.crashed)
+    clips = ClipFile.from_json(way.clips) if way.clips else ClipFile()
+    asked = Asked(read.source, read.media, changes, read.faces, read.crashed, clips)
     for fetched in fetch_media(shipment.media, asked, which, MAX_BLOCK_BYTES):
         yield fetched.rows, fetched
 

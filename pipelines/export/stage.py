@@ -59,7 +59,8 @@ class BoundExport:
     def way(self) -> Way:
         """How its rows travel."""
         wants_media = isinstance(self.config, MediaOptions) and self.config.wants_media
-        return Way(self.shard_bytes, wants_media, self._changes.to_json())
+        clips = self.config.clip_file if wants_media else None
+        return Way(self.shard_bytes, wants_media, self._changes.to_json(), "" if clips is None else clips.to_json())
 
     @property
     def layers(self) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from winnow.pipelines.export.media.fetching import Lacking, lacking_of, sums_of_
 from winnow.pipelines.export.media.spool import HELD, MediaSpool
 from winnow.pipelines.export.places.manifest import LeftOut, ShardCommit, file_records
 from winnow.pipelines.export.planning.shipment import Destination, Place, Shipment
-from winnow.pipelines.media.references import MediaSources
+from winnow.pipelines.media.pictures import PictureSource
 from winnow.schemas.errors import ExportError, StageError
 from winnow.schemas.rows.draws import MIXED
 from winnow.schemas.uint128 import words_of
@@ -50,7 +50,7 @@ class WriteShards:
     def _write(self, place: Place, pending: Sequence[Destination], batches: Iterator[pa.RecordBatch]) -> None:
         details, media = self._shipment.details, self._shipment.media
         with pending[0].work.writing() as folder, closing(MediaSpool(folder)) as spool:
-            rows = OrderedRows(place.shard.stem(), batches, spool, None if media is None else media.media)
+            rows = OrderedRows(place.shard.stem(), batches, spool, media)
             if rows.count != place.samples:
                 raise StageError(
                     f"export: received {rows.count:,} samples for {place.shard.stem()}, expected "
@@ -85,7 +85,7 @@ class OrderedRows:
     """The rows of one shard in export order."""
 
     def __init__(
-        self, shard: str, batches: Iterator[pa.RecordBatch], spool: MediaSpool, sources: MediaSources | None = None
+        self, shard: str, batches: Iterator[pa.RecordBatch], spool: MediaSpool, sources: PictureSource | None = None
     ) -> None:
         """Raises ExportError if two rows are the same copy of the same sample.
 
@@ -102,7 +102,9 @@ class OrderedRows:
         self._lacking: dict[int, Lacking] = lacking_of(self._columns["modality"], self._columns["metadata"])
         if sources is not None:
             held = self._columns["media"]
-            self._columns["media"], more = spool.copy_large(sources, held, self._columns["source"])
+            self._columns["media"], more = spool.copy_large(
+                sources.media, held, self._columns["source"], sources.videos
+            )
             self._lacking |= more
 
     @property

@@ -6,7 +6,7 @@ Decoded pictures, and files, are held up to a number of bytes; beyond that they 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from winnow.filters.image.decode.batches import batch_of
 from winnow.filters.image.decode.stills import TOO_LARGE, DecodeLimits, Still, UndecodableError, scale_of, sized
 from winnow.filters.operators import FILES, NO_PIXELS
+from winnow.filters.video.decode.opening import VideoLimits
 from winnow.pipelines.media.decoding_process import BATCH_FILES
 from winnow.pipelines.media.isolation import CRASHED, HELD_BYTES, Room
 from winnow.pipelines.media.references import MediaFinder, MediaSources, Unavailable
@@ -39,6 +40,7 @@ class PictureSource:
     media: MediaSources
     limits: DecodeLimits
     held_bytes: int = HELD_BYTES  # of decoded pixels; a larger picture is held alone
+    videos: VideoLimits = field(default_factory=VideoLimits)  # what cutting a video may cost
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from winnow.filters.extras import required_package
 from winnow.filters.image.decode.batches import pixels_of
 from winnow.filters.image.decode.shrink import fitted, shrink
-from winnow.pipelines.binding.sources import decode_limits
+from winnow.pipelines.binding.sources import decode_limits, video_limits
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.media.pictures import OK, Pictures, PictureSource
 from winnow.pipelines.media.references import UNREADABLE, MediaFinder, Unavailable, media_sources
@@ -85,7 +85,7 @@ class Thumbnail:
 
 def picture_source(recipe: Recipe) -> PictureSource:
     """Where a recipe's pictures are read, under its limits."""
-    return PictureSource(media_sources(recipe), decode_limits(recipe))
+    return PictureSource(media_sources(recipe), decode_limits(recipe), videos=video_limits(recipe))
 
 
 class _ShownMedia(MediaFinder):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
+from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -21,12 +22,13 @@ from winnow.filters.video.decode.opening import OpenVideo, UnwatchableError, Vid
 from winnow.filters.video.decode.reading import packets_within_limits
 from winnow.filters.video.decode.wanted import Clip
 from winnow.filters.video.decode.watching import VideoPass
+from winnow.schemas.identity import Json
 
 if TYPE_CHECKING:
     from av import Packet
     from av.container import OutputContainer
 
-__all__ = ["CUTTER", "CutClip", "cut"]
+__all__ = ["CUTTER", "CutClip", "cut", "cutting_identity"]
 
 CUTTER: Final = 1
 """Goes up whenever a clip is cut to other bytes by the same FFmpeg."""
@@ -76,6 +78,15 @@ def cut(file: IO[bytes], mime: str, clip: Clip, options: ClipFile, limits: Video
     if facts is None or facts.frames != frames:
         raise UnwatchableError(DAMAGED, f"{0 if facts is None else facts.frames:,} of {frames:,} frames were written")
     return facts
+
+
+def cutting_identity(options: ClipFile) -> Json:
+    """What the bytes of clips depend on besides the video: every option, and what cuts."""
+    try:
+        package: str | None = version("av")
+    except PackageNotFoundError:  # whole videos are exported without it
+        package = None
+    return {"options": options.described(), "version": CUTTER, "av": package}
 
 
 def _planned(file: IO[bytes], mime: str, clip: Clip, options: ClipFile, limits: VideoLimits) -> CopiedTimes | None:

@@ -103,7 +103,7 @@ class EncodedPictures:
         from av.codec.context import Flags
 
         source, codec = self._video.pictures, self._options.codec
-        stream = self._container.add_stream(
+        stream: Any = self._container.add_stream(
             _ENCODERS[codec],
             rate=source.average_rate or _DEFAULT_RATE,
             options={**_OPTIONS[codec], "crf": str(self._options.quality), "threads": "1"},

@@ -86,7 +86,7 @@ class EncodedSound:
 
     def _resampled(self, frame: Any) -> Iterator["Packet[Any]"]:
         for one in self._resampler.resample(frame):
-            values = one.to_ndarray().reshape(one.samples, -1)
+            values = one.to_ndarray().astype(np.float32, copy=False).reshape(one.samples, -1)
             at = self._at or 0
             self._at = at + len(values)
             if at > self._given and min(at, self._samples) > self._given:

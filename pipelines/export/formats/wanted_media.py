@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from winnow.filters.image.changes.change import require_changers, resolved
 from winnow.filters.image.changes.options import PictureChanges
+from winnow.filters.video.clips.cutting import cutting_identity
+from winnow.filters.video.clips.options import ClipFile
 from winnow.pipelines.export.formats.columns import identity_of
 from winnow.schemas.identity import Json
 
@@ -83,10 +85,15 @@ class MediaOptions:
     caption: Literal["first", "longest", "shortest", "none"] | None = None
     caption_languages: tuple[str, ...] = ()  # captions in the earliest of these are preferred, as their source has it
     pictures: PictureChanges | None = None  # what is done to each picture; nothing: the files' own bytes
+    clips: ClipFile | None = None  # how parts of videos are written; whole videos keep their bytes
 
     def __post_init__(self) -> None:
         if self.pictures is not None and (self.media == "none" or KINDS[self.media].feature != "Image"):
             raise ValueError(f"'pictures' changes pictures, but media is {self.media}: write media: image")
+        if self.clips is not None and (self.kind is None or self.kind.feature != "Video"):
+            raise ValueError(f"'clips' writes parts of videos, but media is {self.media}: write media: video")
+        if self.clips is not None and self.media not in ("video", self.clips.format):
+            raise ValueError(f"clips are written as {self.clips.format}, but media is {self.media}: write media: video")
 
     @property
     def wants_media(self) -> bool:
@@ -97,6 +104,13 @@ class MediaOptions:
     def changes(self) -> PictureChanges:
         """What is done to pictures."""
         return self.pictures or PictureChanges()
+
+    @property
+    def clip_file(self) -> ClipFile | None:
+        """How parts of videos are written; None where no videos are."""
+        if self.kind is None or self.kind.feature != "Video":
+            return None
+        return self.clips or ClipFile(format="webm" if self.media == "webm" else "mp4")
 
     @property
     def kind(self) -> Kind | None:
@@ -113,6 +127,8 @@ class MediaOptions:
         """The suffix of a medium's name."""
         if self.kind is None:
             return ""
+        if self.clips is not None:
+            return self.clips.format
         return self.changes.encoding.format if self.changes.encodes else self.kind.suffix
 
     @property
@@ -136,6 +152,8 @@ class MediaOptions:
             found |= {"caption": self.caption_rule, "caption_languages": list(self.caption_languages)}
         if self.wants_media:
             found |= {"media": self.media, "pictures": resolved(self.changes)}
+        if (clips := self.clip_file) is not None:
+            found |= {"clips": cutting_identity(clips)}
         return found
 
     def wanted(self, *, same_number: bool = False) -> "WantedMedia | None":

@@ -2,7 +2,7 @@
 
 A sample whose media cannot be had as asked is left out and counted with a reason; it never fails an export. A medium
 that is larger than a block, keeps its bytes and lies plain in its file stays a reference: the task that writes its
-shard copies it from there.
+shard copies it from there. So does a clip, which that task cuts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from winnow.filters.image.changes.change import UnchangeableError
 from winnow.filters.image.changes.options import PictureChanges
 from winnow.filters.image.changes.pixels import Box
+from winnow.filters.video.clips.options import ClipFile
 from winnow.pipelines.export.media.changing import ToChange, change_pictures
 from winnow.pipelines.export.places.manifest import FACES_UNMEASURED, MEDIA_GONE, MEDIA_UNCHANGEABLE
 from winnow.pipelines.media.decoding_process import BATCH_FILES
@@ -77,6 +78,7 @@ class Asked:
         faces: The boxes that `image.faces` found in each item of each row, where faces are to be blurred; null where it
             has no value.
         crashed: The pictures that are not to be decoded again, and where more of them are noted.
+        clips: How parts of videos are written.
     """
 
     source: str
@@ -84,6 +86,7 @@ class Asked:
     changes: PictureChanges = field(default_factory=PictureChanges)
     faces: pa.Array | None = None
     crashed: CrashedPictures | None = None
+    clips: ClipFile = field(default_factory=ClipFile)
 
     def boxes(self, row: int, item: int) -> list[Box] | None:
         """The faces of an item; None where they were not measured."""
@@ -193,6 +196,9 @@ def _change_waiting(waiting: Sequence[_Item | _Changing], sources: PictureSource
 
 def _medium(finder: MediaFinder, asked: Asked, row: int, item: int, one: Mapping[str, Any]) -> _Item | _Changing:
     path = one["ref"]["path"]
+    if one.get("clip") is not None:  # cut by the task that writes its shard
+        part = {"start": one["clip"]["start"], "end": one["clip"]["end"], "file": asked.clips.described()}
+        return mixed_medium(one) | {"sha256": one["sha256"], "ref": canonical_json({**one["ref"], "clip": part})}
     is_picture = one["mime"].startswith("image/") and asked.changes.changes_bytes
     if not is_picture and one["ref"]["length"] > LARGE_BYTES and lies_plain(one["ref"]):
         return mixed_medium(one) | {"sha256": one["sha256"], "ref": canonical_json(one["ref"])}

@@ -4,6 +4,7 @@ Small media lie behind one another in one file; they are read back with the batc
 stayed a reference is copied to a file of its own, checked against its hash, and never held in memory.
 """
 
+import hashlib
 import itertools
 import os
 from contextlib import closing
@@ -17,7 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from winnow.filters.video.clips.cutting import CutClip
+from winnow.filters.video.decode.opening import VideoLimits
 from winnow.pipelines.export.formats.tar import buffer_of, sizes_of
+from winnow.pipelines.export.media.clips import write_clip
 from winnow.pipelines.export.media.fetching import Lacking
 from winnow.pipelines.export.places.manifest import MEDIA_GONE
 from winnow.pipelines.media.references import MediaFinder, MediaSources
@@ -70,14 +74,15 @@ class MediaSpool:
         return _listed(media, held, HELD)
 
     def copy_large(
-        self, sources: MediaSources, held: pa.ListArray, of_rows: pa.Array
+        self, sources: MediaSources, held: pa.ListArray, of_rows: pa.Array, limits: VideoLimits
     ) -> tuple[pa.ListArray, dict[int, Lacking]]:
-        """Copies the media that stayed references, file by file.
+        """Copies the media that stayed references, file by file, and cuts clips.
 
         Args:
             sources: Where they are read.
             held: The media of every row.
             of_rows: The source of every row.
+            limits: What reading a video may cost.
 
         Returns:
             The media with their files; the rows that lack one, and why.
@@ -91,7 +96,11 @@ class MediaSpool:
         found = [
             _Large(
                 of_rows[int(rows[item])].as_py(),
-                {"sha256": items[item]["sha256"].as_py(), "ref": orjson.loads(references[item].as_py())},
+                {
+                    "sha256": items[item]["sha256"].as_py(),
+                    "mime": items[item]["mime"].as_py(),
+                    "ref": orjson.loads(references[item].as_py()),
+                },
                 int(rows[item]),
                 item,
             )
@@ -100,20 +109,34 @@ class MediaSpool:
         files: list[str | None] = [None] * len(items)
         lacking: dict[int, Lacking] = {}
         copied: dict[tuple[object, ...], str] = {}
+        cut: dict[str, dict[str, Any]] = {}  # what is known of clips, by file
         for source, some in itertools.groupby(sorted(found, key=_Large.place), lambda one: one.source):
             with closing(MediaFinder(sources, source)) as finder:
                 for one in some:
                     if one.place() not in copied:  # else another copy of the sample has it
                         target = self._folder / f"large-{len(copied)}"
-                        with target.open("wb") as file:
-                            gone = finder.copy_to(one.medium, file)
-                        if gone is not None:
-                            lacking[one.row] = Lacking(MEDIA_GONE, gone.file, gone.reason)
+                        written: CutClip | Lacking | None
+                        with target.open("w+b") as file:
+                            if "clip" in one.medium["ref"]:
+                                written = write_clip(finder, one.medium, limits, file)
+                            else:
+                                gone = finder.copy_to(one.medium, file)
+                                written = None if gone is None else Lacking(MEDIA_GONE, gone.file, gone.reason)
+                        if isinstance(written, Lacking):
+                            lacking[one.row] = written
+                            target.unlink()
                             continue
+                        if written is not None:
+                            cut[str(target)] = _known(written, target)
                         copied[one.place()] = str(target)
                     files[one.item] = copied[one.place()]
         columns = [pc.struct_field(items, field.name) for field in held.type.value_type]
         columns[held.type.value_type.get_field_index("file")] = pa.array(files, pa.string())
+        for name in ("mime", "sha256", "width", "height") if cut else ():
+            place = held.type.value_type.get_field_index(name)
+            said = columns[place].to_pylist()
+            known = [cut[file][name] if file in cut else own for file, own in zip(files, said, strict=True)]
+            columns[place] = pa.array(known, columns[place].type)
         made = pa.StructArray.from_arrays(columns, fields=list(held.type.value_type))
         return _listed(held, made, HELD), lacking
 
@@ -153,10 +176,18 @@ class _Large:
     row: int
     item: int
 
-    def place(self) -> tuple[str, str, int, int]:
+    def place(self) -> tuple[str, str, int, int, int, int]:
         """Where it is: equal for copies of a sample."""
         reference = self.medium["ref"]
-        return self.source, reference["path"], reference["offset"], reference["length"]
+        part = reference.get("clip", {"start": 0, "end": 0})
+        return self.source, reference["path"], reference["offset"], reference["length"], part["start"], part["end"]
+
+
+def _known(clip: CutClip, file: Path) -> dict[str, Any]:
+    """What is known of a clip's file, as its medium has it."""
+    with file.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    return {"mime": clip.mime, "sha256": digest, "width": clip.width, "height": clip.height}
 
 
 def _listed(like: pa.ListArray, items: pa.StructArray, kind: pa.DataType) -> pa.ListArray:

@@ -34,7 +34,10 @@ MAX_SHARDS = 99_999  # per output: file names have five digits and include the t
 BINS = 1 << 20
 _SHIFT = np.uint64(64 - 20)
 _COLUMNS = ["output", "row", "id", "first", "copies", "bytes"]
-_REFERRED = [f"media.list.element.{leaf}" for leaf in ("bytes", "mime", "ref.length", "width", "height")]
+_REFERRED = [
+    f"media.list.element.{leaf}" for leaf in ("bytes", "mime", "ref.length", "width", "height", "seconds", "clip.start")
+]
+_CLIP_BYTES_A_SECOND = 500_000  # 4 Mbit/s: 720p to 1080p on the web
 
 Counts = NDArray[np.int64]
 
@@ -65,6 +68,7 @@ class Way(NamedTuple):
     cap: int  # bytes of the largest allowed shard
     media: bool = False  # whether the bytes of media are included
     pictures: str = ""  # what is done to pictures: `PictureChanges.to_json`
+    clips: str = ""  # how parts of videos are written: `ClipFile.to_json`; empty where no videos are
 
 
 @dataclass(frozen=True)
@@ -156,10 +160,21 @@ def _referred(objects: ObjectStore, shard: DrawnShard, changes: Sequence[str]) -
         pictures = np.asarray(pc.starts_with(pc.struct_field(items, "mime"), "image/"), np.bool_)
         ends = np.cumsum(pc.list_value_length(media).to_numpy(zero_copy_only=False), dtype=np.int64)
         for one, change in read.items():
-            sizes = np.where(pictures, estimated_bytes(change, lengths, sides[0], sides[1]), lengths)
+            sizes = _estimated_clips(items, lengths)
+            sizes = np.where(pictures, estimated_bytes(change, lengths, sides[0], sides[1]), sizes)
             total = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
             counts[one].append(np.diff(total[ends], prepend=0))
     return {one: np.concatenate(found) for one, found in counts.items()}
+
+
+def _estimated_clips(items: pa.StructArray, lengths: Counts) -> Counts:
+    """The lengths, but of clips about what they will have: at most their video."""
+    if items.type.get_field_index("clip") < 0:  # of a store from before there were clips
+        return lengths
+    is_clip = np.asarray(pc.struct_field(items, "clip").is_valid(), np.bool_)
+    seconds = pc.fill_null(pc.struct_field(items, "seconds"), 0.0).to_numpy(zero_copy_only=False)
+    estimate = np.minimum(lengths, (seconds * _CLIP_BYTES_A_SECOND).astype(np.int64) + 1)
+    return np.where(is_clip, estimate, lengths)
 
 
 @dataclass

@@ -4,13 +4,15 @@ A video that kills this process three times is `crashed`. As the process decodes
 watches; after a death everything begins again, with watchers that have seen nothing.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from typing import BinaryIO, Final, TypeAlias, TypeVar
 
 import msgspec
 import pyarrow as pa
 
 from winnow.filters.image.decode.containers import Bytes
+from winnow.filters.video.clips.cutting import CutClip
+from winnow.filters.video.clips.options import ClipFile
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
 from winnow.filters.video.decode.wanted import Clip, Signal
@@ -20,7 +22,9 @@ from winnow.pipelines.media.videos import messages, watching_process
 from winnow.pipelines.media.videos.messages import HEAD, LENGTH, MOST_BYTES, VideoTask
 from winnow.schemas.errors import StageError
 
-__all__ = ["See", "probe_isolated", "watch_isolated"]
+__all__ = ["See", "cut_isolated", "probe_isolated", "watch_isolated"]
+
+_Found = TypeVar("_Found")
 
 See: TypeAlias = Callable[[Signal, pa.RecordBatch], None]
 """Takes the next batch of a signal."""
@@ -52,10 +56,43 @@ def watch_isolated(
         OSError: The file cannot be read.
     """
     task = VideoTask(content.size, mime, tuple(signals), clip)
+    return _attempted(limits, lambda process: process.watch(content, task, begin()))
+
+
+def probe_isolated(content: Bytes, mime: str, limits: VideoLimits) -> VideoFacts:
+    """The facts of a video, from its packets and its first frame; raises as `watch_isolated` does."""
+    return watch_isolated(content, mime, (), limits, lambda: _ignore)
+
+
+def cut_isolated(
+    content: Bytes, mime: str, clip: Clip, options: ClipFile, limits: VideoLimits, out: BinaryIO
+) -> CutClip:
+    """Writes a part of a video as a file; raises as `watch_isolated` does, and then what was written is worthless.
+
+    Args:
+        content: The video's bytes, of which ranges are read.
+        mime: Its sniffed type.
+        clip: The part.
+        options: How it is written.
+        limits: What reading it may cost.
+        out: An empty file; it can seek.
+    """
+    task = VideoTask(content.size, mime, (), clip, options)
+
+    def attempt(process: "_VideoProcess") -> CutClip:
+        out.seek(0)
+        out.truncate()
+        return process.cut(content, task, out)
+
+    return _attempted(limits, attempt)
+
+
+def _attempted(limits: VideoLimits, attempt: "Callable[[_VideoProcess], _Found]") -> "_Found":
+    """What an attempt gives, made again if it kills its process."""
     for strike in range(STRIKES):
         process = _lent(limits)
         try:
-            found = process.watch(content, task, begin())
+            found = attempt(process)
         except DiedError as error:
             if strike + 1 == STRIKES:
                 raise UnwatchableError(CRASHED, f"it killed {STRIKES} processes: {error.how}") from None
@@ -69,11 +106,6 @@ def watch_isolated(
             _spares.give_back(process)
             return found
     raise AssertionError("unreachable")
-
-
-def probe_isolated(content: Bytes, mime: str, limits: VideoLimits) -> VideoFacts:
-    """The facts of a video, from its packets and its first frame; raises as `watch_isolated` does."""
-    return watch_isolated(content, mime, (), limits, lambda: _ignore)
 
 
 def _ignore(_signal: Signal, _batch: pa.RecordBatch) -> None:
@@ -96,6 +128,24 @@ class _VideoProcess:
         self._process.stop()
 
     def watch(self, video: Bytes, task: VideoTask, see: See) -> VideoFacts:
+        for what, number, content in self._answers(video, task):
+            if what == messages.SIGNAL:
+                signal = task.signals[number]
+                see(signal, messages.read_batch(content, signal))
+            elif what == messages.FACTS:
+                return messages.read_facts(content)
+        raise AssertionError("unreachable")
+
+    def cut(self, video: Bytes, task: VideoTask, out: BinaryIO) -> CutClip:
+        for what, _, content in self._answers(video, task):
+            if what == messages.PIECE:
+                out.write(content)
+            elif what == messages.CLIP:
+                return messages.read_clip(content)
+        raise AssertionError("unreachable")
+
+    def _answers(self, video: Bytes, task: VideoTask) -> Iterator[tuple[bytes, int, bytes]]:
+        """What the process sends for a task, while it is given the bytes that it reads."""
         raw = task.to_json()
         self._process.send(LENGTH.pack(len(raw)), raw)
         while True:
@@ -107,16 +157,12 @@ class _VideoProcess:
             if not 0 <= second <= MOST_BYTES:
                 raise StageError(f"the process that watches videos sent a message of {second:,} bytes")
             content = self._process.receive(second)
-            if what == messages.SIGNAL:
-                signal = task.signals[first]
-                see(signal, messages.read_batch(content, signal))
-            elif what == messages.FACTS:
-                return messages.read_facts(content)
-            elif what == messages.REFUSED:
+            if what == messages.REFUSED:
                 reason, _, detail = content.decode("utf-8", "replace").partition("\n")
                 raise UnwatchableError(reason, detail)
-            else:
+            if what == messages.FAILED:
                 raise StageError(f"watching a video failed: {content.decode('utf-8', 'replace')}")
+            yield what, first, content
 
 
 _spares: Spares[_VideoProcess] = Spares()

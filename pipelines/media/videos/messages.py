@@ -13,6 +13,8 @@ from typing import Any, Final
 import msgspec
 import pyarrow as pa
 
+from winnow.filters.video.clips.cutting import CutClip
+from winnow.filters.video.clips.options import ClipFile
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.filters.video.decode.signals import SCHEMAS
@@ -20,18 +22,22 @@ from winnow.filters.video.decode.wanted import Clip, Signal
 from winnow.schemas.typed_json import read_json
 
 __all__ = [
+    "CLIP",
     "FACTS",
     "FAILED",
     "HEAD",
     "LENGTH",
     "MOST_BYTES",
+    "PIECE",
     "READ",
     "REFUSED",
     "SIGNAL",
     "VideoTask",
     "read_batch",
+    "read_clip",
     "read_facts",
     "read_limits",
+    "write_clip",
     "write_facts",
 ]
 
@@ -42,8 +48,10 @@ LENGTH: Final = struct.Struct("<q")
 """What stands before each message of the asking process."""
 
 READ: Final = b"R"  # wants a range: where it begins, and its length
+PIECE: Final = b"P"  # the next bytes of a clip's file, whose length stands in the second number, as for all below
+CLIP: Final = b"C"  # what is known of the clip's file, behind its last piece
 SIGNAL: Final = b"S"  # the number of the signal, and the length of the batch that follows
-FACTS: Final = b"F"  # the length of what follows stands in the second number, as for all below
+FACTS: Final = b"F"
 REFUSED: Final = b"U"  # the reason and the detail, on two lines
 FAILED: Final = b"E"  # what went wrong there: a defect of ours
 
@@ -58,6 +66,7 @@ class VideoTask:
     mime: str
     signals: tuple[Signal, ...]
     clip: Clip | None = None  # all of it if none
+    file: ClipFile | None = None  # as which the clip is written, if it is
 
     def to_json(self) -> bytes:
         """As it is sent."""
@@ -82,6 +91,16 @@ def write_facts(facts: VideoFacts) -> bytes:
 def read_facts(raw: bytes) -> VideoFacts:
     """Facts that `write_facts` wrote."""
     return msgspec.json.decode(raw, type=VideoFacts, dec_hook=_fraction)
+
+
+def write_clip(found: CutClip) -> bytes:
+    """What is known of a clip's file, as JSON."""
+    return msgspec.json.encode(asdict(found))
+
+
+def read_clip(raw: bytes) -> CutClip:
+    """What `write_clip` wrote."""
+    return read_json(CutClip, raw)
 
 
 def read_batch(raw: bytes, signal: Signal) -> pa.RecordBatch:

@@ -1,8 +1,8 @@
 """The process that opens and decodes videos, so that a crash or a hang of FFmpeg costs one video, not the worker.
 
-It asks for the bytes that it reads, and sends signals and facts (`messages.py`). It is held to an address space, and to
-some CPU time between two messages, by the kernel, both of which kill it. It ends when its socket does, opens no file
-but the one that it is given, and writes nothing.
+It asks for the bytes that it reads, and sends signals and facts, or the file of a clip (`messages.py`). It is held to
+an address space, and to some CPU time between two messages, by the kernel, both of which kill it. It ends when its
+socket does, opens no file but the one that it is given, and writes none but a nameless one, for a clip.
 """
 
 import io
@@ -11,22 +11,29 @@ import resource
 import signal
 import socket
 import sys
+import tempfile
 from typing import BinaryIO, Final, NoReturn, cast
 
 from winnow.filters.extras import required_package
+from winnow.filters.video.clips.cutting import cut
+from winnow.filters.video.clips.options import ClipFile
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
+from winnow.filters.video.decode.wanted import Clip
 from winnow.filters.video.decode.watching import VideoPass
 from winnow.pipelines.media.child_process import READY
 from winnow.pipelines.media.videos.messages import (
+    CLIP,
     FACTS,
     FAILED,
     HEAD,
     LENGTH,
+    PIECE,
     READ,
     REFUSED,
     SIGNAL,
     VideoTask,
     read_limits,
+    write_clip,
     write_facts,
 )
 
@@ -37,6 +44,7 @@ CPU_SECONDS: Final = 600
 
 BYTES_PER_PIXEL: Final = 160  # of the address space: some twenty pictures that wait to be shown, or that others need
 SPARE_BYTES: Final = 3 << 30  # of the address space, for programs and their heaps
+_PIECE_BYTES: Final = 1 << 20
 _NO_MEMORY: Final = 3  # exit status
 
 
@@ -94,6 +102,9 @@ def main() -> NoReturn:
 def _watch(channel: socket.socket, task: VideoTask, limits: VideoLimits) -> None:
     numbers = {one: number for number, one in enumerate(task.signals)}
     try:
+        if task.file is not None and task.clip is not None:
+            _cut(channel, task, task.clip, task.file, limits)
+            return
         pass_over = VideoPass(
             cast(BinaryIO, _AskedFile(channel, task.size)), task.mime, task.signals, limits, task.clip
         )
@@ -108,6 +119,15 @@ def _watch(channel: socket.socket, task: VideoTask, limits: VideoLimits) -> None
         os._exit(0)  # nobody listens any more
     except Exception as error:  # noqa: BLE001  # a defect of ours, which the asking process raises
         _send(channel, FAILED, 0, content=f"{type(error).__name__}: {error}".encode("utf-8", "replace")[:2000])
+
+
+def _cut(channel: socket.socket, task: VideoTask, clip: Clip, options: ClipFile, limits: VideoLimits) -> None:
+    with tempfile.TemporaryFile() as out:
+        found = cut(cast(BinaryIO, _AskedFile(channel, task.size)), task.mime, clip, options, limits, out)
+        out.seek(0)
+        while piece := out.read(_PIECE_BYTES):
+            _send(channel, PIECE, 0, content=piece)
+    _send(channel, CLIP, 0, content=write_clip(found))
 
 
 def _send(channel: socket.socket, what: bytes, first: int, second: int = 0, content: bytes = b"") -> None:
