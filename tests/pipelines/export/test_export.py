@@ -190,6 +190,7 @@ def test_what_a_sample_refers_to_is_in_its_metadata(tmp_path: Path) -> None:
         "orientation": 6,
         "frames": 1,
         "seconds": None,
+        "clip": None,
     }
     rows = Rows([None], [Given(0)], media=[medium])
     store, draw = make_draw(LocalStore(tmp_path / "store"), {"a": rows})
