@@ -163,8 +163,10 @@ class LocalStore:
                 stream.write(content)
                 stream.flush()
                 self._settle(stream)
-        except OSError:
+        except OSError as error:
             unfinished.unlink(missing_ok=True)
+            if error.filename is None:  # writing names no file, such as where the disk is full
+                raise OSError(error.errno, error.strerror, str(self.folder)) from error
             raise
         return unfinished
 
