@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.filters.operators import CAPTIONS, TEXT, Kernel, Watcher
-from winnow.pipelines.annotate.item_rows import measure_items, watch_items
+from winnow.filters.operators import TEXT, Kernel, Watcher
+from winnow.pipelines.annotate.item_rows import watch_items
 from winnow.pipelines.annotate.meeting import Meeting
-from winnow.pipelines.annotate.rows import BatchRows, Excluded, measure
-from winnow.pipelines.binding.captions import chosen_captions
+from winnow.pipelines.annotate.one_layer import layer_of_batch
+from winnow.pipelines.annotate.rows import BatchRows, Excluded
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.media.pictures import Pictures, PictureSource, decoded_bytes
 from winnow.pipelines.media.videos.videos import Videos, VideoSource
@@ -92,7 +92,8 @@ def annotate_shard(context: AnnotationContext, loaded: LoadedOperators, task: Ro
                     excluded = [_excluded(one, rows, part) for one in together]
                     layers = watch_items(together, loaded.makers, videos, rows, excluded)
                 else:
-                    layers = {bound.layer: _measured(bound, kernels[bound.layer], rows, part, pictures)}
+                    shut_out = _excluded(bound, rows, part)
+                    layers = {bound.layer: layer_of_batch(bound, kernels[bound.layer], rows, shut_out, pictures)}
                 for name, layer in layers.items():
                     rows.add({f"{name}.{column}": layer.column(column) for column in layer.schema.names})
                 found |= layers
@@ -115,20 +116,6 @@ def _excluded(bound: BoundOperator, rows: BatchRows, part: Part) -> Excluded:
         read = {name: rows[name] for name in columns_read(bound.where)}
         chosen = selected_rows(bound.where, read, rows.count)
     return Excluded(chosen, part.left_out, part.forgotten)
-
-
-def _measured(
-    bound: BoundOperator, kernel: Kernel, rows: BatchRows, part: Part, pictures: Pictures | None
-) -> pa.RecordBatch:
-    excluded = _excluded(bound, rows, part)
-    if bound.reads_pictures or bound.reads_files:
-        assert pictures is not None
-        looked_at = pictures.files() if bound.reads_files else pictures.decoded(bound.operator.side(bound.config))
-        return measure_items(bound.operator, kernel, bound.schema, looked_at, rows, excluded)
-    names = bound.operator.reads(bound.config)
-    if CAPTIONS in names and CAPTIONS not in rows:  # not before: other operators of the pass may write them
-        rows.add({CAPTIONS: chosen_captions([rows[name] for name in bound.captions])})
-    return measure(bound.operator, kernel, bound.schema, names, rows, excluded, bound.max_text_bytes)
 
 
 def _pictures(

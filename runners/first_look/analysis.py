@@ -8,13 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.operators import CAPTIONS, TEXT
-from winnow.pipelines.annotate.item_rows import measure_items
-from winnow.pipelines.annotate.rows import BatchRows, Excluded, measure
+from winnow.filters.operators import TEXT, Kernel
+from winnow.pipelines.annotate.one_layer import layer_of_batch
+from winnow.pipelines.annotate.rows import BatchRows, Excluded
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
-from winnow.pipelines.binding.captions import chosen_captions
-from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.binding.sources import decode_limits
+from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.sampling import sample_densities
 from winnow.pipelines.ingest.rows import page_batch, sample_batch
 from winnow.pipelines.ingest.shards import extract
@@ -30,6 +29,8 @@ from winnow.runners.first_look.proposal import Proposal, ProposedSource
 from winnow.runners.first_look.recipe_text import measuring_recipe_text
 from winnow.runners.first_look.sample_rows import SampledRows, sample_rows
 from winnow.schemas.recipe import recipe_from_text
+
+_EVERY_ROW = Excluded(None, None)
 
 MOST_ROWS = 2_000
 """Rows that are measured, of all sources together."""
@@ -112,8 +113,7 @@ def _look_at_medium(sources: Sequence[ProposedSource], most_rows: int) -> _Mediu
         for source in sources:
             read = recipe.sources.sources[source.name]
             sampled = sample_rows(read, source.group.files, most_rows)
-            densities = sample_densities(read, source.group.files)
-            about = sum(file.size * densities.of(read.format, file.path).rows for file in source.group.files)
+            about = _rows_about(source, read)
             characters, pictures = None, 0
             if sampled.rows:
                 columns = _columns(recipe, source.name, sampled, kernels)
@@ -122,14 +122,23 @@ def _look_at_medium(sources: Sequence[ProposedSource], most_rows: int) -> _Mediu
                 languages = languages_of(columns, program.languages, rows)
                 counts.append(count_block(source.name, languages, np.zeros(rows, np.int64), fired, null))
                 characters, pictures = _median(columns), _pictures(columns)
-            looks.append(SourceLook(source, round(about), sampled, characters, pictures))
+            looks.append(SourceLook(source, about, sampled, characters, pictures))
     merged = DecisionCounts.merged(counts)
     losses = find_losses(program.rules, merged, program.loss_alarms)
     return _MediumLook(tuple(looks), merged, program.reasons, losses)
 
 
+def _rows_about(source: ProposedSource, read: IngestSource) -> int:
+    """How many rows all files have, about: a file each, or by samples of them."""
+    files = source.group.files
+    if source.group.content in ("text", "page", "picture", "video"):
+        return len(files)
+    densities = sample_densities(read, files)
+    return round(sum(file.size * densities.of(read.format, file.path).rows for file in files))
+
+
 def _columns(
-    recipe: BoundRecipe, source: str, sampled: SampledRows, kernels: Mapping[str, object]
+    recipe: BoundRecipe, source: str, sampled: SampledRows, kernels: Mapping[str, Kernel]
 ) -> dict[str, pa.Array]:
     """Every column of the recipe for the sampled rows."""
     bound_source = recipe.sources.sources[source]
@@ -140,27 +149,16 @@ def _columns(
         columns |= _leaves(extractor.layer, extract(extractor, samples, pages))
     if recipe.config.text:
         columns[TEXT] = text_of(recipe.config.text, columns)
-    columns[CAPTIONS] = chosen_captions([columns[column.name] for column in recipe.captions])
     rows = BatchRows(columns)
     pictures = Pictures(
         PictureSource(media_sources(recipe.config), decode_limits(recipe.config)), source, columns[MEDIA.name]
     )
     for bound in recipe.operators:
-        layer = _measured(bound, kernels[bound.layer], rows, pictures)
+        layer = layer_of_batch(bound, kernels[bound.layer], rows, _EVERY_ROW, pictures)
         own = dict(_leaves(bound.layer, layer))
         rows.add(own)
         columns |= own
     return columns
-
-
-def _measured(bound: BoundOperator, kernel: object, rows: BatchRows, pictures: Pictures) -> pa.RecordBatch:
-    assert callable(kernel)
-    everything = Excluded(None, None)
-    if bound.reads_pictures:
-        looked_at = pictures.decoded(bound.operator.side(bound.config))
-        return measure_items(bound.operator, kernel, bound.schema, looked_at, rows, everything)
-    names = bound.operator.reads(bound.config)
-    return measure(bound.operator, kernel, bound.schema, names, rows, everything, bound.max_text_bytes)
 
 
 def _leaves(layer: str, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:

@@ -13,7 +13,7 @@ from winnow.runners.first_look.found_files import Found, Group, patterns_of
 from winnow.runners.first_look.guesses import TableGuess, guess_columns
 from winnow.schemas.errors import SourceError
 
-Medium: TypeAlias = Literal["texts", "pictures"]
+Medium: TypeAlias = Literal["texts", "pictures", "videos"]
 
 MOST_TABLES = 64
 """Tables of one group whose columns are looked at; the others are taken to be like them."""
@@ -46,6 +46,8 @@ class ProposedSource:
     def medium(self) -> Medium:
         """What its rows are, as far as names and columns tell: samples of different media need recipes of their own."""
         names_pictures = self.columns is not None and self.columns.media is not None
+        if self.group.content == "video":
+            return "videos"
         return "pictures" if self.group.content in ("picture", "tar") or names_pictures else "texts"
 
     @property
@@ -95,8 +97,13 @@ def propose(found: Found) -> Proposal:
 
 def lacks(proposal: Proposal) -> str | None:
     """The packages that the proposal needs and this environment lacks, as what `pip install` takes."""
-    needs_pictures = "pictures" in proposal.by_medium
-    return "winnow[image]" if needs_pictures and not find_spec("simplejpeg") else None
+    media = proposal.by_medium
+    needed = {
+        "image": "pictures" in media and not find_spec("simplejpeg"),
+        "video": "videos" in media and not find_spec("av"),
+    }
+    extras = [extra for extra, missing in needed.items() if missing]
+    return f"winnow[{','.join(extras)}]" if extras else None
 
 
 def _has_others(found: Found, group: Group) -> bool:

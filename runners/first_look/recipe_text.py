@@ -2,13 +2,14 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 import orjson
 
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
-from winnow.runners.first_look.proposal import ProposedSource
+from winnow.runners.first_look.proposal import Medium, ProposedSource
 from winnow.runners.terminal.quantities import byte_size
 
 _PLAIN = re.compile(r"[A-Za-z_/.][\w/.-]*")
@@ -80,7 +81,7 @@ def _columns(columns: ColumnMapping) -> Iterator[str]:
 
 
 def _measures(sources: Sequence[ProposedSource], *, rows_only: bool = False) -> Iterator[str]:
-    pictures = sources[0].medium == "pictures"
+    medium = sources[0].medium
     archives = any(one.group.content == "archive" for one in sources)
     if any(one.has_pages for one in sources):
         yield "# Main text of web pages; the first extractor that finds any counts."
@@ -89,41 +90,73 @@ def _measures(sources: Sequence[ProposedSource], *, rows_only: bool = False) -> 
         yield ""
     yield "# What is measured. `winnow operators` lists all that there is."
     yield "annotate:"
-    if pictures:
-        yield from ("  - image.geometry", "  - image.quality")
-        yield from () if rows_only else ("  - image.pdq  # what copies of a picture have in common",)
-        yield from ("  - caption.length", "  - caption.language", "  - caption.overlap")
-    else:
-        yield from ("  - text.language", "  - text.length", "  - text.fineweb", "  - text.fineweb2")
-        yield from ("  - page.opt_out  # what headers and pages say against training and mining",) if archives else ()
+    yield from (f"  - {one}" for one in _ROWS[medium])
+    yield from ("  - page.opt_out  # what headers and pages say against training and mining",) if archives else ()
+    yield from () if rows_only else (f"  - {one}" for one in _SLOWER[medium])
     yield ""
     if not rows_only:
-        alike = "image_bytes: {}, pdq: {}" if pictures else "exact: {}, near: {preset: fineweb, min_similarity: 0.75}"
         yield "# Of samples that are alike, one stays. Nothing is deleted: `winnow plan` shows what would be dropped."
-        yield f"dedupe: {{{alike}}}"
+        yield f"dedupe: {{{_ALIKE[medium]}}}"
         yield ""
     yield "# What is dropped, each with its reason. After a change, `winnow plan` shows its effect at once."
-    yield "keep:"
-    if pictures:
-        yield "  - {drop: list_min(image.quality.contrast) IS NULL, reason: undecodable, when_null: keep}"
-        yield "  - {drop: list_min(image.geometry.shorter) < 64, reason: small, when_null: keep}"
-        yield "  - preset: captions"
+    if medium == "videos" and rows_only:  # its rules read what takes every frame
+        yield "keep: []"
     else:
-        yield "  - preset: multilingual  # FineWeb's thresholds for English, FineWeb-2's for every other language"
+        yield "keep:"
+        yield from (f"  - {one}" for one in _RULES[medium])
         yield from ("  - preset: opt_out",) if archives else ()
     yield ""
 
 
+_ROWS: Final[Mapping[Medium, Sequence[str]]] = {
+    "texts": ("text.language", "text.length", "text.fineweb", "text.fineweb2"),
+    "pictures": ("image.geometry", "image.quality", "caption.length", "caption.language", "caption.overlap"),
+    "videos": ("caption.length", "caption.language"),
+}
+"""What is measured row by row, also by a first look."""
+
+_SLOWER: Final[Mapping[Medium, Sequence[str]]] = {
+    "texts": (),
+    "pictures": ("image.pdq  # what copies of a picture have in common",),
+    "videos": (
+        "video.streams  # sizes, rates, exact seconds",
+        "video.shots",
+        "video.static  # black and frozen parts",
+        "video.motion",
+        "video.clarity",
+    ),
+}
+_ALIKE: Final[Mapping[Medium, str]] = {
+    "texts": "exact: {}, near: {preset: fineweb, min_similarity: 0.75}",
+    "pictures": "image_bytes: {}, pdq: {}",
+    "videos": "vpdq: {}",
+}
+_RULES: Final[Mapping[Medium, Sequence[str]]] = {
+    "texts": ("preset: multilingual  # FineWeb's thresholds for English, FineWeb-2's for every other language",),
+    "pictures": (
+        "{drop: samples.modality = 'image' AND list_min(image.quality.contrast) IS NULL, reason: undecodable, "
+        "when_null: keep}",
+        "{drop: list_min(image.geometry.shorter) < 64, reason: small, when_null: keep}",
+        "preset: captions",
+    ),
+    "videos": ("preset: video@winnow  # mostly black, frozen, unmoved, blurred or tiny",),
+}
+_MIX: Final[Mapping[Medium, str]] = {
+    "texts": "{unit: tokens, tokenizer: bytes, split: {validation: 0.01}}",
+    "pictures": "{unit: samples}",
+    "videos": "{unit: seconds}",
+}
+
+
 def _outputs(sources: Sequence[ProposedSource], here: str) -> Iterator[str]:
     yield "# The mixture: all that is kept, once. `budget`, `sources` and `languages` set how much of what is given."
-    if sources[0].medium == "pictures":
-        mix, export = "{unit: samples}", f"webdataset: {{path: {_quoted(f'{here}/webdataset')}, media: image}}"
-    else:
-        mix = "{unit: tokens, tokenizer: bytes, split: {validation: 0.01}}"
-        export = f"parquet: {{path: {_quoted(f'{here}/parquet')}}}"
-    yield f"mix: {mix}"
+    yield f"mix: {_MIX[sources[0].medium]}"
     yield ""
-    yield f"export: [{{{export}}}]"
+    if sources[0].medium == "texts":
+        yield f"export: [{{parquet: {{path: {_quoted(f'{here}/parquet')}}}}}]"
+    else:
+        media = "image" if sources[0].medium == "pictures" else "video"
+        yield f"export: [{{webdataset: {{path: {_quoted(f'{here}/webdataset')}, media: {media}}}}}]"
 
 
 def _data_folder(sources: Sequence[ProposedSource], folder: Path) -> str:

@@ -147,3 +147,23 @@ def test_hostile_files_are_notes(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert {one["name"].rpartition("-")[2] for one in found["sources"]} >= {"tables", "archives", "pictures"}
     assert any("cut.parquet: left out" in note for note in found["notes"])
     assert any("deep.jsonl: left out" in note for note in found["notes"])
+
+
+def test_videos_have_a_recipe_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], lid_model: None
+) -> None:
+    pytest.importorskip("av", reason="needs the extra `video`")
+    from tests.filters.video.films import Film
+
+    monkeypatch.chdir(tmp_path)
+    Path("films").mkdir()
+    Path("films/one.mp4").write_bytes(Film(frames=30, side=320).encoded())
+    Path("films/one.en.srt").write_text("1\n00:00:00,000 --> 00:00:01,000\nA boat leaves the harbour at seven.\n")
+    Path("films/cut.mp4").write_bytes(Film(frames=30, side=320, seed=8).encoded()[:900])
+    (look,) = json.loads(printed(capsys, "look", "films", "--json"))["sources"]
+    assert (look["content"], look["rows_about"]) == ("video", 2)
+    printed(capsys, "init", "films")
+    printed(capsys, "run", "recipe.yaml", "--workers", "1")
+    kept = json.loads(printed(capsys, "plan", "recipe.yaml", "--json"))["rules"]
+    assert sum(one["rows"]["rows"] for one in kept["groups"]) == 2
+    printed(capsys, "audit", "recipe.yaml")

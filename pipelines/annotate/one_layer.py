@@ -1,0 +1,32 @@
+"""Runs one operator on one batch, with whatever it reads: columns, captions, pictures or their files."""
+
+import pyarrow as pa
+
+from winnow.filters.operators import CAPTIONS, Kernel
+from winnow.pipelines.annotate.item_rows import measure_items
+from winnow.pipelines.annotate.rows import BatchRows, Excluded, measure
+from winnow.pipelines.binding.captions import chosen_captions
+from winnow.pipelines.binding.operators import BoundOperator
+from winnow.pipelines.media.pictures import Pictures
+
+
+def layer_of_batch(
+    bound: BoundOperator, kernel: Kernel, rows: BatchRows, excluded: Excluded, pictures: Pictures | None
+) -> pa.RecordBatch:
+    """Return an operator's layer for a batch.
+
+    Args:
+        bound: The operator, which watches no videos.
+        kernel: Its loaded kernel.
+        rows: The batch, with all that it reads; the recipe's captions are added when they are first asked for.
+        excluded: The rows that are not measured.
+        pictures: The items of the batch, for an operator that looks at pictures.
+    """
+    if bound.reads_pictures or bound.reads_files:
+        assert pictures is not None
+        looked_at = pictures.files() if bound.reads_files else pictures.decoded(bound.operator.side(bound.config))
+        return measure_items(bound.operator, kernel, bound.schema, looked_at, rows, excluded)
+    names = bound.operator.reads(bound.config)
+    if CAPTIONS in names and CAPTIONS not in rows:  # not before: other operators of the pass may write them
+        rows.add({CAPTIONS: chosen_captions([rows[name] for name in bound.captions])})
+    return measure(bound.operator, kernel, bound.schema, names, rows, excluded, bound.max_text_bytes)
