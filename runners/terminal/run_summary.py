@@ -4,6 +4,7 @@ from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import NoStoreError
 from winnow.pipelines.store.location import open_store_at
 from winnow.runners.engines.engine import Engine
 from winnow.runners.report.writing import write_report
@@ -23,6 +24,8 @@ def print_unfinished_run(recipe: BoundRecipe, engine: Engine, console: Console) 
         if store.latest_record() is None:
             return
         _, rules = write_report(store, None, recipe, engine, console)
+    except NoStoreError:  # the stage that makes one has not begun
+        return
     except WinnowError as error:  # the same may have stopped the stage, whose error follows
         print_line(console, f"report  none: {str(error).splitlines()[0]}")
         return

@@ -16,9 +16,8 @@ from winnow.scoring.selection.ranks import Floats, Integers
 
 BLOCKS: Final = 512
 """The most blocks of about equal numbers of rows that are read."""
-DROP: Final = 4.7 / 2
-"""How far the log likelihood falls within the interval. By the asymptotic distribution that would be 97 %: where
-clusters overlap, samples of some thousand rows cover less than that promises (see the tests)."""
+DROP: Final = 3.841458820694124 / 2
+"""How far the log likelihood falls within the interval: 95 % by its asymptotic distribution."""
 FARTHEST: Final = 6.0  # log odds: a share of 0.25 %
 UNBOUNDED: Final = 40.0
 

@@ -4,6 +4,7 @@
 it, or does just what it does with the whole store. What is exported is what the whole store exports, or nothing.
 """
 
+import hashlib
 import os
 import shutil
 from collections.abc import Callable
@@ -416,6 +417,7 @@ def test_a_command_that_reads_a_damaged_file_names_it_or_does_the_same_without_i
 @pytest.mark.parametrize("words", ["stats", "audit", "plan", "run", "export", "gc", "forget --list"])
 def test_a_store_from_before_checksums_is_refused_in_one_line(tmp_path: Path, words: str) -> None:
     write_recipe(tmp_path)
+    (tmp_path / "harm.txt").write_text(hashlib.sha256(b"nothing").hexdigest())
     for name in ("crawl", "lines"):
         (tmp_path / name).mkdir()
     record = store_record(load_recipe(tmp_path / "recipe.yaml"))
