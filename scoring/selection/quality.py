@@ -4,9 +4,9 @@ The paper's estimate is the share of rows that the filter keeps. Where good and 
 good rows are dropped than bad ones kept, or the reverse. So for two Gaussians the estimate is the share of the upper
 one, which the overlap does not bias, and the interval is by the profile of the likelihood, over all that the means and
 deviations may be: so the cut is not taken as given. Of several checkpoints it takes the means of estimates and bounds,
-as if all made the same error, as those of one training nearly do; so majority and label model have the same. If
-the clusters overlap so much that this says little, or the rule has no model of good and bad rows, there is only what is
-kept, without an interval.
+as if their errors were correlated by .9, as those of one training nearly are; so majority and label model have the
+same. If the clusters overlap so much that this says little, or the rule has no model of good and bad rows, there is
+only what is kept, without an interval.
 
 All of this assumes that good and bad scores are two Gaussians, and nothing of it knows whether high scores are good.
 """
@@ -28,6 +28,8 @@ overlap too much or because the rule has none."""
 
 KEEP_AT: Final = 0.5
 """The keep probability from which a row is retained."""
+ALIKE: Final = 0.9
+"""The correlation that errors of two checkpoints of one training are taken to have."""
 WIDEST: Final = 3.0
 """The widest interval of the log odds that is given: around one half that is from 18 % to 82 %."""
 
@@ -69,10 +71,11 @@ def estimate_quality(fit: PatternFit, steps: Sequence[Step]) -> Quality:
     bounds = [odds for _, odds in fitted if odds is not None]
     if not bounds or len(bounds) < len(fitted):
         return Quality(kept, 0.0, 1.0, rows, "kept", kept)
-    low, high = (math.fsum(ends) / len(bounds) for ends in zip(*bounds, strict=True))
+    middle = math.fsum(math.log(share / (1 - share)) for share, _ in fitted) / len(fitted)
+    less = math.sqrt((1 + (len(bounds) - 1) * ALIKE) / len(bounds))  # a mean errs less than each of its parts
+    low, high = (middle + (math.fsum(ends) / len(bounds) - middle) * less for ends in zip(*bounds, strict=True))
     if high - low > WIDEST:
         return Quality(kept, 0.0, 1.0, rows, "overlap", kept)
-    middle = math.fsum(math.log(share / (1 - share)) for share, _ in fitted) / len(fitted)
     share, least, most = (1 / (1 + math.exp(-odds)) for odds in (middle, min(low, middle), max(high, middle)))
     return Quality(share, least, most, rows, "clusters", kept)
 
