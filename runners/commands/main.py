@@ -26,6 +26,8 @@ COMMANDS = {name: room for room, names in ROOMS.items() for name in names}
 
 INTERRUPTED = 130
 
+_NO_MEMORY = ("can't start new thread", "failed to map segment", "annot allocate memory")
+
 _PROCESSES = (
     ("winnow.runners.engines.workers.fork_server", "FORK_SERVER"),
     ("winnow.runners.engines.java.job_servers", "JOB_SERVERS"),
@@ -75,8 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for line in str(error).splitlines():
             print(f"winnow: {visible(line)}", file=sys.stderr)  # it may quote a crawl
         return 1
-    except MemoryError:
-        if options.debug:
+    except (MemoryError, RuntimeError, ImportError) as error:
+        if options.debug or not _lacks_memory(error):
             raise
         print(
             "winnow: out of memory; give the process more, use fewer --workers, or lower limits.batch_bytes and "
@@ -94,6 +96,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("winnow: interrupted; committed work is kept, run the same command again to continue", file=sys.stderr)
         return INTERRUPTED
+
+
+def _lacks_memory(error: Exception) -> bool:
+    """Whether an error says that there is no memory, also for a thread or for a library that is loaded late."""
+    return isinstance(error, MemoryError) or any(sign in str(error) for sign in _NO_MEMORY)
 
 
 def _require_utf8(arguments: Sequence[str]) -> None:

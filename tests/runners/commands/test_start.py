@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from winnow.runners.commands.main import main
+
 HEAVY = ("apache_beam", "duckdb", "numba", "numpy", "pyarrow", "torch")
 RECIPE = "version: 1\nstore: {path: store}\nsources: {pages: {root: pages, files: ['*.txt'], class: web}}\n"
 CODE = """
@@ -50,3 +52,32 @@ def test_what_runs_no_pipeline_loads_no_beam(tmp_path: Path) -> None:
     of_recipe = [[name, "recipe.yaml", *more] for name, *more in (["plan"], ["stats"], ["report"], ["gc"])]
     alone = [["operators"], ["assets"], ["engines"], ["curve", "fineweb"], ["law", "published"]]
     assert loaded(*of_recipe, *alone, cwd=folder, watched=beam) == "0 []"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        RuntimeError("can't start new thread"),
+        ImportError("cygrpc.so: failed to map segment from shared object"),
+    ],
+)
+def test_a_lack_of_memory_is_one_line_however_it_shows(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def lacking(_: object) -> int:
+        raise error
+
+    monkeypatch.setattr("winnow.runners.commands.manage.operators.run", lacking)
+    assert main(["operators"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("winnow: out of memory; give the process more")
+
+
+def test_other_errors_are_not_taken_for_a_lack_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def faulty(_: object) -> int:
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr("winnow.runners.commands.manage.operators.run", faulty)
+    with pytest.raises(RuntimeError, match="a fault"):
+        main(["operators"])
