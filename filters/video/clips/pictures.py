@@ -39,7 +39,7 @@ class CopiedPictures:
     """Gives packets the times of a plan."""
 
     def __init__(self, video: OpenVideo, container: "OutputContainer", clip: Clip, times: CopiedTimes) -> None:
-        self.stream = container.add_stream_from_template(video.pictures)
+        self.stream = container.add_stream_from_template(video.pictures, opaque=True)  # by id: few decoders encode
         self._times = iter(zip(times.shown, times.decoded, strict=True))
         self._last = max(times.shown)
         self._end = clip.end - clip.start

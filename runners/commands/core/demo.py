@@ -1,4 +1,4 @@
-"""`winnow demo`: generate the bundled crawl and pictures in a folder, and run a recipe on each."""
+"""`winnow demo`: generate the bundled crawl, pictures and videos in a folder, and run a recipe on each."""
 
 import argparse
 from collections.abc import Iterator
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
 RECIPE, LAW = "demo.yaml", "demo-law.json"
 PICTURES, PICTURE_RECIPE = "pictures", "demo-pictures.yaml"
+FILMS, FILM_RECIPE, CLIP_RECIPE = "films", "demo-films.yaml", "demo-clips.yaml"
 MARK = ".winnow-demo"  # marks a folder as the demo's own, so that it never writes to another
 
 
 def add(commands: "Commands") -> None:
     """Add the command and its arguments."""
     parser = commands.add_parser(
-        "demo", help="run all stages on the bundled crawl and pictures, and write a report of each"
+        "demo", help="run all stages on the bundled crawl, pictures and videos, and write a report of each"
     )
     parser.add_argument(
         "--into", default="demo-output", metavar="FOLDER", help="folder to work in (default: %(default)s)"
@@ -46,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def run_demo(folder: Path, engine: "Engine", console: "Console") -> "Iterator[tuple[BoundRecipe, RecipeRun]]":
-    """Run a recipe on a few hundred pages, and one on a few dozen pictures. A second run finds all work done."""
+    """Run recipes on a few hundred pages, a few dozen pictures and three videos. A second run finds all work done."""
     from winnow.runners.demo import make_crawl
     from winnow.runners.stages.recipe_run import run_recipe
 
@@ -64,6 +65,10 @@ def run_demo(folder: Path, engine: "Engine", console: "Console") -> "Iterator[tu
     if _draw_pictures(folder, console):
         pictures = bound_recipe(folder / PICTURE_RECIPE)
         yield pictures, run_recipe(pictures, engine, console)
+    if _make_films(folder, console):
+        for name in (FILM_RECIPE, CLIP_RECIPE):
+            videos = bound_recipe(folder / name)
+            yield videos, run_recipe(videos, engine, console)
 
 
 def _draw_pictures(folder: Path, console: "Console") -> bool:
@@ -80,6 +85,23 @@ def _draw_pictures(folder: Path, console: "Console") -> bool:
         make_photos(folder / PICTURES)
         _copy_recipes(folder, PICTURE_RECIPE)
         console.print(f"pictures  {folder / PICTURES} (drawn locally)", soft_wrap=True)
+    return True
+
+
+def _make_films(folder: Path, console: "Console") -> bool:
+    """Make the videos; False, with a line that says what to install, where nothing can encode and decode them."""
+    from winnow.filters.extras import required_package
+    from winnow.runners.demo.films import make_films
+
+    try:
+        required_package("making and watching videos", "av", "video")
+    except RecipeError as error:
+        console.print(f"videos  left out: {error}", markup=False, soft_wrap=True)
+        return False
+    if not (folder / CLIP_RECIPE).exists():
+        make_films(folder / FILMS)
+        _copy_recipes(folder, FILM_RECIPE, CLIP_RECIPE)
+        console.print(f"videos  {folder / FILMS} (encoded locally)", soft_wrap=True)
     return True
 
 

@@ -24,6 +24,7 @@ OPEN_GOP = Film(
     container="matroska", codec="libx264", frames=60, gop=12, reordered=2, options={"x264-params": "open-gop=1"}
 )
 MPEG4 = Film(container="mp4", codec="mpeg4", frames=60, gop=12)
+AV1 = Film(container="mp4", codec="libsvtav1", frames=40, gop=20, options={"preset": "12", "svtav1-params": "lp=1"})
 TS = Film(container="mpegts", codec="mpeg2video", frames=60, gop=12, reordered=2)
 VARIABLE = Film(
     container="matroska",
@@ -86,6 +87,7 @@ def test_a_clip_shows_the_frames_of_its_part_at_their_times(film: Film, made: st
         (X264, "mp4", (13, 24), False),  # no keyframe there
         (OPEN_GOP, "mp4", (24, 36), False),  # frames before the start follow its keyframe
         (TS, "mkv", (0, 60), False),  # from a container that is not copied from
+        (AV1, "webm", (0, 40), True),
         (MPEG4, "mp4", (12, 31), True),  # without reordering the end may be anywhere
     ],
 )
