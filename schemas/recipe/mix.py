@@ -147,6 +147,12 @@ class SplitConfig:
 
     validation: Annotated[float, Between(0, 0.5)] = 0.0
     min_samples: Annotated[int, Between(0, 1 << 30)] = 0  # per language, but at most half of its samples
+    max_share: Annotated[float, Between(0.001, 0.5)] = 0.05  # of a language, unless `validation` is more
+
+    @property
+    def largest_share(self) -> float:
+        """The most of a language that is held out for the sake of `validation`."""
+        return max(self.max_share, self.validation)
 
 
 @dataclass(frozen=True)

@@ -88,3 +88,60 @@ def test_a_language_that_holds_out_too_few_samples_is_named() -> None:
     held = {one.stratum.language: one.given.samples for one in plan.output("validation").strata}
     assert held == {"deu_Latn": 4}
     assert "fewer than 3 samples are held out of fra_Latn" in " ".join(plan.output("validation").notes)
+
+
+def test_a_small_share_of_few_samples_is_capped_in_every_language() -> None:
+    german = [Text("web", "deu_Latn", 10 + number) for number in range(200)]
+    korean = [Text("web", "kor_Hang", 10, cluster=1) for _ in range(16)] + [Text("web", "kor_Hang", 20)]
+    plan, _ = mixing([*german, *korean], "{split: {validation: 0.001}}").draw()
+    held = {one.stratum.language: one.given.samples for one in plan.output("validation").strata}
+    assert held == {"deu_Latn": 1}
+    notes = " ".join(plan.output("validation").notes)
+    assert "nothing is held out of kor_Hang: one sample or one cluster is more than 5 % of it" in notes
+
+
+def test_clusters_above_the_cap_are_named_with_a_sample_and_their_share() -> None:
+    korean = [Text("web", "kor_Hang", 10, cluster=1) for _ in range(30)]
+    german = [Text("web", "deu_Latn", 10, cluster=2 + number // 2) for number in range(200)]
+    plan, drawn = mixing([*german, *korean], "{unit: samples, split: {validation: 0.45, max_share: 0.01}}").draw()
+    (note,) = [one for one in plan.output("validation").notes if "clusters" in one and "sample " in one]
+    ids = {i.hex() for i, _ in drawn["train"]}
+    named = note.partition("that of sample ")[2]
+    assert named[:32] in ids
+    assert named[32:] == " (30 samples, 100 % of kor_Hang)"
+
+
+def test_more_than_the_cap_for_the_sake_of_min_samples_is_named() -> None:
+    texts = [Text("web", "deu_Latn", 10) for _ in range(1000)] + [Text("web", "fra_Latn", 10) for _ in range(12)]
+    plan, _ = mixing(texts, "{split: {validation: 0.001, min_samples: 2}}").draw()
+    held = {one.stratum.language: one.given.samples for one in plan.output("validation").strata}
+    assert held == {"deu_Latn": 2, "fra_Latn": 2}
+    assert plan.output("validation").notes == ("min_samples takes more than 5 % of a language: fra_Latn 16.7 %",)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 2), st.integers(1, 60)), min_size=1, max_size=90),
+    st.sampled_from(["0.001", "0.02", "0.05", "0.3"]),
+    st.sampled_from([0.001, 0.05, 0.2]),
+)
+def test_no_language_holds_out_more_than_the_cap_and_no_cluster_is_cut(
+    rows: list[tuple[int, int, int]], share: str, cap: float
+) -> None:
+    names = [*LANGUAGES, "kor_Hang"]
+    texts = [
+        Text("web", names[language], size, cluster=cluster if cluster < 12 else None)
+        for cluster, language, size in rows
+    ]
+    mix = f"{{unit: tokens, tokenizer: bytes, split: {{validation: {share}, max_share: {cap}}}}}"
+    _, drawn = mixing(texts, mix, name="capped").draw()
+    held = {i for i, _ in drawn["validation"]}
+    of = {identity(f"web-{number // 50:04d}", "web", number % 50): text for number, text in enumerate(texts)}
+    most = max(float(share), cap)
+    for name in names:
+        mine = [(one, text) for one, text in of.items() if text.language == name]
+        out = [text for one, text in mine if one in held]
+        assert len(out) <= most * len(mine) + 1e-9
+        assert sum(text.tokens or 0 for text in out) <= most * sum(text.tokens or 0 for _, text in mine) + 1e-6
+    sides = [{of[one].cluster for one, _ in drawn[name]} - {None} for name in ("train", "validation")]
+    assert not sides[0] & sides[1]
