@@ -14,6 +14,9 @@ from winnow.schemas.recipe.mix import Unit
 SCHEMA = 1
 VALIDATION = "validation"
 
+OF_LAW = "law: "
+"""What notes on the scaling law begin with; there may be one for each family."""
+
 MIXTURES = "mix."
 """The prefix of layers that are measured for a mixture."""
 

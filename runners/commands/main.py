@@ -10,13 +10,14 @@ from types import ModuleType
 from typing import NoReturn
 
 from winnow.pipelines.running.run_folder import temporary_files_of_a_command
-from winnow.runners.commands.parser import PIPELINES, CommandParser
+from winnow.runners.commands.parser import PIPELINES, CommandParser, group_commands
+from winnow.runners.terminal.log_file import command_output, say_error
 from winnow.schemas.errors import WinnowError
 
 ROOMS = {
     "core": ("demo", "init", "run", "ingest", "annotate", "dedupe", "score", "reference", "mix", "export"),
     "inspect": ("look", "plan", "audit", "stats", "report", "card", "show", "duplicates"),
-    "manage": ("forget", "gc", "robots", "pdq", "vectors", "operators", "assets", "engines"),
+    "manage": ("forget", "gc", "robots", "pdq", "vectors", "operators", "assets", "engines", "completion"),
     "research": ("curve", "law", "train_quality"),
 }
 """The folders of commands, in the order of the help."""
@@ -58,10 +59,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the process's exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     own, beam = _split(given)
-    options, rest = _parser(own).parse_known_args(own)
+    options, rest = command_parser(own).parse_known_args(own)
     if rest:
         options.parser.refuse(options.command, rest)
     logging.basicConfig(level=logging.WARNING if options.debug else logging.CRITICAL)  # hides what libraries log
+    shown = vars(options)
+    try:
+        with command_output(quiet=shown.get("quiet", False), log_file=shown.get("log_file")):
+            return _answer(own, beam, options)
+    except WinnowError as error:  # the log file cannot be written, or --debug
+        if options.debug:
+            raise
+        say_error(f"winnow: {error}")
+        return 1
+
+
+def _answer(own: Sequence[str], beam: Sequence[str], options: argparse.Namespace) -> int:
+    """Run the command; an error is one line."""
     try:
         _require_utf8(own)
         command: Callable[[argparse.Namespace], int] = _module(options.command.replace("-", "_")).run
@@ -75,15 +89,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from winnow.runners.terminal.escaping import visible
 
         for line in str(error).splitlines():
-            print(f"winnow: {visible(line)}", file=sys.stderr)  # it may quote a crawl
+            say_error(f"winnow: {visible(line)}")  # it may quote a crawl
         return 1
     except (MemoryError, RuntimeError, ImportError) as error:
         if options.debug or not _lacks_memory(error):
             raise
-        print(
+        say_error(
             "winnow: out of memory; give the process more, use fewer --workers, or lower limits.batch_bytes and "
-            "limits.max_text_bytes in the recipe",
-            file=sys.stderr,
+            "limits.max_text_bytes in the recipe"
         )
         return 1
     except BrokenPipeError:  # the reader of our output closed it, as `head` does
@@ -91,10 +104,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         if options.debug:
             raise
-        print(f"winnow: {error.filename or 'system'}: {error.strerror or error}", file=sys.stderr)
+        say_error(f"winnow: {error.filename or 'system'}: {error.strerror or error}")
         return 1
     except KeyboardInterrupt:
-        print("winnow: interrupted; committed work is kept, run the same command again to continue", file=sys.stderr)
+        say_error("winnow: interrupted; committed work is kept, run the same command again to continue")
         return INTERRUPTED
 
 
@@ -126,7 +139,7 @@ def _run(command: Callable[[argparse.Namespace], int], options: argparse.Namespa
 
 
 def _say(line: str) -> None:
-    print(f"winnow: {line}", file=sys.stderr, flush=True)
+    say_error(f"winnow: {line}")
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
@@ -136,19 +149,17 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
     return arguments[:at], arguments[at + 1 :]
 
 
-def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+def command_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     """With the command that is asked for, or with all of them if the first argument is none."""
-    parser: argparse.ArgumentParser = CommandParser(
-        prog="winnow",
-        description="Turns a crawl into a training mixture.",
-        epilog="Flags after '--' go to Beam. See 'winnow COMMAND --help' for a command's arguments.",
-    )
+    parser: argparse.ArgumentParser = CommandParser(prog="winnow", description="Turns a crawl into a training mixture.")
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     asked = arguments[0].replace("-", "_") if arguments else ""
     for name in (asked,) if asked in COMMANDS else COMMANDS:
         _module(name).add(commands)
+    if asked not in COMMANDS:
+        group_commands(parser, commands, ROOMS)
     return parser
 
 

@@ -1,6 +1,7 @@
 """Opens what commands need: the terminal, the engine, and the store of a recipe."""
 
 import argparse
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,11 +16,22 @@ if TYPE_CHECKING:
     from winnow.runners.engines.engine import Engine
 
 
-def open_console() -> "Console":
-    """The terminal, without rich's highlighting of numbers and names."""
-    from rich.console import Console
+def open_console(*, quiet: bool = False, stderr: bool = False) -> "Console":
+    """The terminal; a quiet one prints nothing."""
+    from winnow.runners.terminal.console import TerminalConsole
 
-    return Console(highlight=False)
+    return TerminalConsole(quiet=quiet, stderr=stderr)
+
+
+def begin(command: str, what: str, *, quiet: bool = False) -> "Console":
+    """The terminal, with a first line at once: only then is loaded what takes seconds, such as Beam."""
+    from winnow.runners.terminal.progress.status_line import waiting
+
+    console = open_console(quiet=quiet)
+    console.print(f"{command:<7} {what}", markup=False, soft_wrap=True)
+    with waiting(console, command, "loading Beam and the operators"):
+        import_module("winnow.runners.stages.recipe_run")
+    return console
 
 
 def open_engine(options: argparse.Namespace) -> "Engine":
@@ -34,9 +46,7 @@ def open_jobs(options: argparse.Namespace, store: "Store", stage: str, *, quiet:
     """Where the jobs of a command run that is no stage of a recipe; `quiet` shows no progress."""
     from winnow.runners.stages.command_jobs import command_jobs
 
-    console = open_console()
-    console.quiet = quiet
-    return command_jobs(store, stage, open_engine(options), console)
+    return command_jobs(store, stage, open_engine(options), open_console(quiet=quiet))
 
 
 def bound_recipe(file: str | Path) -> "BoundRecipe":

@@ -3,6 +3,8 @@
 import argparse
 import re
 import sys
+import textwrap
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from winnow.schemas.problems import suggestion
@@ -20,7 +22,7 @@ SLICED = ("ingest", "annotate", "score")
 
 
 _TIME = re.compile(r"[0-9]+[a-z]?")
-_UNKNOWN = re.compile(r"argument COMMAND: invalid choice: '(.*)' \(choose from (.*)\)")
+_HELP_CELLS = 14  # of the names of commands in the help
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -46,12 +48,18 @@ class CommandParser(argparse.ArgumentParser):
         ]
         return super().parse_known_args(given, namespace)
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse an unknown command in our own words: argparse's differ between versions of Python."""
+        if action.choices is None or value in action.choices:
+            return
+        known = list(action.choices)
+        if isinstance(action, argparse._SubParsersAction):
+            self.error(f"no command {value!r}{suggestion(value, known)}")
+        choices = ", ".join(map(repr, known))
+        raise argparse.ArgumentError(action, f"invalid choice: {value!r} (choose from {choices})")
+
     def error(self, message: str) -> NoReturn:
         """Exit with a one-line message, without argparse's usage text."""
-        unknown = _UNKNOWN.fullmatch(message)
-        if unknown is not None:
-            known = re.findall(r"'([^']*)'", unknown[2])
-            message = f"no command {unknown[1]!r}{suggestion(unknown[1], known)}"
         self.exit(2, f"winnow: {message}; see '{self.prog} --help'\n")
 
     def refuse(self, command: str, rest: list[str]) -> NoReturn:
@@ -63,6 +71,24 @@ class CommandParser(argparse.ArgumentParser):
             self.error(f"winnow {command} does not take --tasks; only {', '.join(SLICED)} do")
         more = "; write Beam's flags after '--'" if command in PIPELINES else ""
         self.error(f"{self.prog} has no flag {flag}{suggestion(flag, self.flags)}{more}")
+
+
+def group_commands(parser: argparse.ArgumentParser, commands: "Commands", rooms: Mapping[str, Sequence[str]]) -> None:
+    """Let the help of a parser list the commands in groups."""
+    summaries = {choice.dest: choice.help or "" for choice in commands._choices_actions}
+    lines = [parser.description or "", ""]
+    for room, names in rooms.items():
+        lines.append(f"{room}:")
+        for name in (one.replace("_", "-") for one in names):
+            first, *rest = textwrap.wrap(summaries[name], 80 - _HELP_CELLS - 2)
+            lines.append(f"  {name:<{_HELP_CELLS}}{first}")
+            lines += [f"  {'':<{_HELP_CELLS}}{line}" for line in rest]
+        lines.append("")
+    lines.append("Flags after '--' go to Beam. See 'winnow COMMAND --help' for a command's arguments.")
+    commands.help = argparse.SUPPRESS  # the list without groups
+    parser.usage = "winnow [-h] [--version] [--debug] COMMAND ..."
+    parser.description = "\n".join(lines)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
 
 
 def recipe_argument(parser: argparse.ArgumentParser, text: str = "a recipe file") -> None:
@@ -108,3 +134,12 @@ def runner_arguments(parser: argparse.ArgumentParser) -> None:
         help="local (default), portable, spark, flink, dataflow or prism; see docs/howto/engines.md",
     )
     parser.add_argument("--workers", default="0", metavar="N", help="worker processes (default: one per core)")
+    output_arguments(parser)
+
+
+def output_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add `--quiet` and `--log-file`."""
+    parser.add_argument("--quiet", action="store_true", help="print errors only")
+    parser.add_argument(
+        "--log-file", metavar="FILE", help="add what is printed, and what libraries warn of, to this file, with times"
+    )

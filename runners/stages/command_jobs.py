@@ -9,6 +9,7 @@ from rich.console import Console
 
 from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.store.generations import Store
+from winnow.runners.terminal.console import TerminalConsole
 
 if TYPE_CHECKING:
     from winnow.runners.engines.engine import Engine
@@ -27,5 +28,5 @@ def command_jobs(store: Store, name: str, engine: "Engine | None" = None, consol
     from winnow.runners.stages.engine_jobs import EngineJobs
     from winnow.runners.stages.stage_run import StageRun
 
-    shown = console or Console(stderr=True, highlight=False)
+    shown = console or TerminalConsole(stderr=True)
     return EngineJobs(StageRun(shown, engine or Engine(), store), name)

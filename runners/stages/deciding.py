@@ -24,7 +24,7 @@ from winnow.pipelines.store.lease import require_lease
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.report.scores import NOTES, WITHOUT_INTERVAL
 from winnow.runners.stages.stage_run import StageRun
-from winnow.runners.terminal.job_progress import JobProgress
+from winnow.runners.terminal.progress.job import JobProgress
 from winnow.schemas.errors import StageError
 from winnow.scoring.selection import Quality
 

@@ -31,7 +31,8 @@ from winnow.pipelines.store.lease import require_lease
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.estimating.recording import record_search
 from winnow.runners.stages.stage_run import Clock, StageRun
-from winnow.runners.terminal.job_progress import JobProgress
+from winnow.runners.terminal.progress.job import JobProgress
+from winnow.runners.terminal.progress.stage import inputs_of
 from winnow.schemas.errors import StageError
 from winnow.schemas.rows.duplicates import DISTINCT, Kind, layer_of_kind
 
@@ -63,6 +64,7 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
         WriteDuplicates(search, missing),
         state.held.begin(lacking),
         state.held,
+        inputs_of(row for row in state.shards if row.shard in lacking),
     )
     for kind, key in missing.items():
         rows_made = existing_layer(state, layer_of_kind(kind), key)

@@ -11,7 +11,7 @@ from winnow.pipelines.running.job_tasks import HERE
 from winnow.pipelines.running.linear_jobs import Job
 from winnow.pipelines.store import layout
 from winnow.runners.stages.stage_run import StageRun
-from winnow.runners.terminal.job_progress import JobProgress
+from winnow.runners.terminal.progress.job import JobProgress
 from winnow.schemas.errors import WinnowError
 
 HERE_BYTES = 64 << 20  # read in about the time that a pipeline takes to start

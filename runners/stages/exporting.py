@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from rich.text import Text
-
 from winnow.pipelines.binding.captions import SAMPLE_CAPTIONS
 from winnow.pipelines.binding.edits import BoundEdit, with_keys
 from winnow.pipelines.export.graph import make_graph
@@ -34,7 +32,8 @@ from winnow.pipelines.running.step_beats import steps_done
 from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.stages.full_disk import full_disk
 from winnow.runners.stages.stage_run import StageRun
-from winnow.runners.terminal.status_line import StatusLine
+from winnow.runners.terminal.progress.status import Status
+from winnow.runners.terminal.progress.status_line import StatusLine
 from winnow.schemas.errors import ExportError, StageError
 
 LOSSES = 3  # consecutive deaths of workers without a new shard
@@ -160,7 +159,7 @@ def _write(work: _Work, cuttings: Mapping[Way, Cutting], exports: Sequence[Unfin
     """Run the pipeline until all shards of all exports are written."""
     run, losses = work.run, 0
     progress = _Progress(work.draw, cuttings, exports)
-    with StatusLine(run.console, progress.line(), progress.line):
+    with StatusLine(run.console, progress.status(), progress.status):
         while True:
             for one in exports:
                 one.refresh()
@@ -184,7 +183,7 @@ def _write(work: _Work, cuttings: Mapping[Way, Cutting], exports: Sequence[Unfin
                 if os.strerror(errno.ENOSPC) not in str(error):
                     raise
                 raise full_disk(cuttings, exports, str(error)) from None
-    run.console.print(progress.line(), soft_wrap=True)
+    run.console.print(progress.last_line(), soft_wrap=True, markup=False)
 
 
 class _Progress:
@@ -202,14 +201,17 @@ class _Progress:
         """The number of written shards of all exports."""
         return sum(one.place.work.count() for one in self._exports)
 
-    def line(self) -> Text:
-        """The status line."""
-        seconds = time.monotonic() - self._started
+    def status(self) -> Status:
+        """How much is read and written; one is as long as the other."""
         written = self.written()
-        parts = [f"{'export':<16}", f"{written:,}/{self._total:,} shards"]
-        if written == self._total:
-            parts += [f"{self._samples:,} samples", f"{seconds:.1f} s"]
-        else:
-            read = min(self._shards, steps_done(self._scratch, BEATS)[READ])
-            parts += [f"{read:,}/{self._shards:,} shards of the store read", f"{seconds:.0f} s"]
-        return Text("  ".join(parts))
+        read = min(self._shards, steps_done(self._scratch, BEATS)[READ])
+        share = (written / self._total + read / max(self._shards, 1)) / 2 if self._total else 1.0
+        facts = (f"{written:,}/{self._total:,} shards", f"{read:,}/{self._shards:,} shards of the store read")
+        return Status("export", facts, min(share, 0.99))
+
+    def last_line(self) -> str:
+        """What is printed when all shards are written."""
+        seconds = time.monotonic() - self._started
+        return Status("export", (f"{self._total:,}/{self._total:,} shards", f"{self._samples:,} samples")).line(
+            f"{seconds:.1f} s"
+        )

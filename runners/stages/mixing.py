@@ -43,6 +43,7 @@ from winnow.runners.stages.publishing import Outcome, publish
 from winnow.runners.stages.stage_run import CompletedTasks, StageRun
 from winnow.runners.stages.store_stages import current_state
 from winnow.runners.terminal.mixture_tables import print_notes
+from winnow.runners.terminal.progress.stage import inputs_of
 from winnow.runners.terminal.rules import pinned_rules, require_accepted
 from winnow.schemas.errors import RecipeError, StageError, StoreError, WinnowError
 from winnow.schemas.identity import content_name
@@ -88,7 +89,7 @@ def mix(
     with _disk_errors_located(recipe):
         mixed = _mix(recipe, engine, console, sample)
     if show_notes:
-        print_notes(mixed.record.plan, console)
+        print_notes(mixed.record.plan, console, recipe.file)
     return mixed
 
 
@@ -242,6 +243,7 @@ def count_texts(run: StageRun, recipe: BoundRecipe, layer: TokensLayer, state: S
             CountTokens(TokensContext(run.store, layer.bound, layer.columns)),
             state.held.begin(pending.missing),
             state.held,
+            inputs_of(pending.samples),
         )
     if not load_tokens(recipe, state):
         raise StageError(f"{TOKENS_LAYER}: shards ended without a commit; run again")

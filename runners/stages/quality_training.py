@@ -17,6 +17,7 @@ from winnow.pipelines.query.training_texts import Losses, Text, names_files, tex
 from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
+from winnow.runners.terminal.console import TerminalConsole
 from winnow.runners.terminal.quantities import grouped
 from winnow.runners.terminal.tables import Grid, print_grid
 from winnow.schemas.errors import RecipeError, WinnowError
@@ -39,7 +40,7 @@ def train_quality(options: argparse.Namespace) -> int:
         )
     recipe = load_recipe(options.recipe) if options.recipe else None
     store = open_store(open_location(recipe.located(recipe.store.path))) if recipe else None
-    console = Console(highlight=False)
+    console = TerminalConsole()
     losses = Losses()
     with (
         temporary_folder("train") as scratch,

@@ -16,6 +16,7 @@ from winnow.runners.stages.mixing import Mixed, mix, read_laws
 from winnow.runners.stages.publishing import Outcome
 from winnow.runners.stages.scoring import score
 from winnow.runners.stages.store_stages import run_all
+from winnow.runners.terminal.console import TerminalConsole
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.recipe import Recipe, load_recipe
 
@@ -103,4 +104,4 @@ def run(
         The store and its generation; `new` says whether anything changed.
     """
     bound = bind(recipe if isinstance(recipe, Recipe) else load_recipe(recipe))
-    return run_recipe(bound, Engine(runner, workers), Console(highlight=False, quiet=quiet), replace=replace).outcome
+    return run_recipe(bound, Engine(runner, workers), TerminalConsole(quiet=quiet), replace=replace).outcome

@@ -36,6 +36,7 @@ from winnow.runners.stages.publishing import Outcome, publish
 from winnow.runners.stages.slices import Slice, SliceDone, require_no_purge, sliced
 from winnow.runners.stages.stage_run import CompletedTasks, StageRun
 from winnow.runners.stages.store_stages import current_state
+from winnow.runners.terminal.progress.stage import inputs_of
 from winnow.schemas.errors import ScoreError, StageError, StoreError
 from winnow.schemas.records import StoredWeights, WeightKeys
 
@@ -193,6 +194,7 @@ def _trace(
             TraceRows(context),
             state.held.begin(pending.missing),
             state.held,
+            inputs_of(pending.samples),
             hints=bound.entry.hints,
         )
     if not load_trace(shards, layer):

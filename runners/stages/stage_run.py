@@ -19,7 +19,7 @@ from winnow.pipelines.store.held import Held
 from winnow.runners.engines.engine import Engine
 from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.stages.warming import warm_kernels
-from winnow.runners.terminal.progress import StageProgress, prefix_of
+from winnow.runners.terminal.progress.stage import StageProgress, TaskInput, prefix_of
 
 TRIES = 3  # of a job whose worker died
 LOSSES = 4  # consecutive deaths without a new commit or a skipped row; a row is skipped after three
@@ -75,7 +75,7 @@ class StageRun:
         worker: beam.DoFn,
         awaited: Mapping[str, str],
         held: Held,
-        sizes: Mapping[str, int] | None = None,
+        inputs: Mapping[str, TaskInput] | None = None,
         hints: Mapping[str, str] | None = None,
     ) -> "CompletedTasks":
         """Run tasks until all are committed; tasks whose worker died are run again.
@@ -86,7 +86,7 @@ class StageRun:
             worker: Runs one task.
             awaited: The path of each task's commit.
             held: Takes over what was committed.
-            sizes: The input bytes of each task, if known.
+            inputs: The input of each task by its name, if known.
             hints: Beam's resource hints for the workers.
 
         Returns:
@@ -102,7 +102,7 @@ class StageRun:
                 done = self._committed(awaited)
                 path = put_task_list(objects, where, (task for name, task in elements() if name not in done))
                 try:
-                    with StageProgress(self.console, objects, stage, awaited, sizes or {}, held.note):
+                    with StageProgress(self.console, objects, stage, awaited, inputs or {}, held.note):
                         self.engine.run(
                             partial(_build, stage, RunTasks(objects, path, worker, hints)), marks, stage=stage
                         )

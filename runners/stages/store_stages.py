@@ -56,6 +56,8 @@ from winnow.runners.stages.meetings import met
 from winnow.runners.stages.publishing import Outcome, publish
 from winnow.runners.stages.stage_run import CompletedTasks, StageRun
 from winnow.runners.stages.warming import warm_kernels
+from winnow.runners.terminal.progress.stage import TaskInput, inputs_of
+from winnow.runners.terminal.progress.status_line import waiting
 from winnow.runners.terminal.quantities import grouped
 from winnow.schemas.errors import StageError, StoreError
 
@@ -124,7 +126,8 @@ def ready_operators(recipe: BoundRecipe, console: Console) -> tuple[BoundOperato
     """The recipe's operators, each run once on a sample, so that problems are reported before hours of work."""
     operators = recipe.operators
     warm_kernels(quiet=console.quiet)
-    check_operators(operators)
+    with waiting(console, "check", f"loading {len(operators)} operators"):
+        check_operators(operators)
     for remark in operator_remarks(operators):
         console.print(f"note    {remark}", markup=False, soft_wrap=True)
     return operators
@@ -167,7 +170,7 @@ def read_tasks(run: StageRun, context: IngestContext, held: Held, plans: Sequenc
         RunIngest(context),
         {task.name: layout.task_commit(plan.key, task.name) for plan, task in pending},
         held,
-        {task.name: task.bytes for _, task in pending},
+        {task.name: TaskInput(plan.name, bytes=task.bytes) for plan, task in pending},
     )
     missing = [task.name for plan in plans for task in pending_tasks(context, held, plan)]
     if missing:
@@ -243,6 +246,7 @@ def _measure(run: StageRun, recipe: BoundRecipe, state: StoreState, one_pass: Pa
                 RunAnnotation(replace(context, meetings=meetings)),
                 state.held.begin(pending.missing),
                 state.held,
+                inputs_of(pending.samples),
             )
     if uncommitted := load_layers(state, one_pass.operators):
         raise StageError(f"annotate: shards ended without a commit of {', '.join(uncommitted)}; run again")

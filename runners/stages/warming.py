@@ -14,11 +14,10 @@ import time
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from rich.console import Console
-from rich.text import Text
-
 from winnow.pipelines.running.run_folder import temporary_folder
-from winnow.runners.terminal.status_line import StatusLine
+from winnow.runners.terminal.console import TerminalConsole, is_drawn_on
+from winnow.runners.terminal.progress.status import Status
+from winnow.runners.terminal.progress.status_line import StatusLine
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.kernels import all_kernels_key, kernel_folder
 from winnow.schemas.problems import one_line
@@ -99,15 +98,16 @@ def warm_kernels(*, quiet: bool = False) -> Warmed:
     mark = folder / f"{all_kernels_key()}.warm"
     if mark.exists():
         return "already"
-    console = Console(stderr=True, highlight=False, quiet=quiet)
+    console = TerminalConsole(stderr=True, quiet=quiet)
     before, began = _compiled(folder), time.monotonic()
 
-    def line() -> Text:
+    def status() -> Status:
         done = _compiled(folder) - before
-        return Text(f"kernels  compiling for this machine, once: {done} done, {time.monotonic() - began:.0f} s")
+        return Status("kernels", (f"compiling for this machine, once: {done} done",))
 
-    console.print(line(), soft_wrap=True)
-    with temporary_folder("kernels") as scratch, StatusLine(console, line(), line):
+    if not is_drawn_on(console):
+        console.print(status().line(), soft_wrap=True)
+    with temporary_folder("kernels") as scratch, StatusLine(console, status(), status):
         processes = [_started(part, Path(scratch) / part) for part in _PARTS]
         for process in processes:
             process.wait()

@@ -1,24 +1,26 @@
 """Tables of a mixture plan: what is available, requested, drawn and repeated, by output and stratum."""
 
+import shlex
 from collections.abc import Sequence
 
 from rich.console import Console
 
 from winnow.runners.terminal.quantities import grouped, share
 from winnow.runners.terminal.tables import Grid, print_grid
-from winnow.schemas.mixture import Amount, MixturePlan, PlannedOutput, PlannedStratum, Stratum
+from winnow.schemas.mixture import OF_LAW, Amount, MixturePlan, PlannedOutput, PlannedStratum, Stratum
 
 SHOWN_STRATA = 40
+LAW_CHARACTERS = 120
 
 _HEADERS = ("class", "source", "family", "language", "band")
 _NUMBERS = ("available", "asked", "given", "share", "epochs", "samples", "repeated")
 
 
-def print_mixture(plan: MixturePlan, console: Console) -> None:
+def print_mixture(plan: MixturePlan, console: Console, recipe: str, *, all_notes: bool = False) -> None:
     """Print a plan's tables and notes."""
     for output in plan.outputs:
         print_grid(console, _output(plan, output))
-        _print_notes(output, console)
+        _print_notes(output, console, recipe, all_notes)
     if plan.left_out:
         print_grid(console, _left_out(plan))
     for note in plan.notes:
@@ -26,16 +28,23 @@ def print_mixture(plan: MixturePlan, console: Console) -> None:
     print_plan_line(plan, console)
 
 
-def print_notes(plan: MixturePlan, console: Console) -> None:
-    """Print a plan's notes."""
+def print_notes(plan: MixturePlan, console: Console, recipe: str) -> None:
+    """Print a plan's notes; those on the law are one line."""
     for output in plan.outputs:
-        _print_notes(output, console)
+        _print_notes(output, console, recipe, False)
     for note in plan.notes:
         console.print(f"note    {note}", markup=False, soft_wrap=True)
 
 
-def _print_notes(output: PlannedOutput, console: Console) -> None:
-    for note in output.notes:
+def _print_notes(output: PlannedOutput, console: Console, recipe: str, all_notes: bool) -> None:
+    of_law = [note for note in output.notes if note.startswith(OF_LAW)]
+    brief = not all_notes and (len(of_law) > 1 or len("".join(of_law)) > LAW_CHARACTERS)
+    notes = [note for note in output.notes if note not in of_law] if brief else list(output.notes)
+    if brief:
+        first = of_law[0] if len(of_law[0]) <= LAW_CHARACTERS else f"{of_law[0][:LAW_CHARACTERS]}…"
+        more = f"; {len(of_law) - 1} more" if of_law[1:] else ""
+        notes.append(f"{first}{more}; all of it: winnow mix {shlex.quote(recipe)} --notes")
+    for note in notes:
         console.print(f"note    {output.name}: {note}", markup=False, soft_wrap=True)
 
 

@@ -1,4 +1,4 @@
-"""`winnow plan`: the resolved recipe, the tasks, an estimate, and what the rules decide.
+"""`winnow plan`: the tasks, an estimate, what the rules decide, and the resolved recipe if asked for.
 
 Tasks and the estimate come from file listings; the rules' decisions come from the columns that they name.
 """
@@ -68,6 +68,7 @@ def show_plan(
     console: Console,
     *,
     as_json: bool = False,
+    resolved: bool = False,
     decisions: str | None = None,
     rates: str | None = None,
     workers: int = 1,
@@ -78,6 +79,7 @@ def show_plan(
         recipe: The recipe to plan.
         console: Where to print.
         as_json: Print one JSON object instead of tables.
+        resolved: Print first the recipe with every default and preset.
         decisions: A Parquet file to write, with one row per dropped sample.
         rates: A file of rates that override the built-in ones.
         workers: The number of workers to estimate the time for.
@@ -104,6 +106,8 @@ def show_plan(
         notes += language_remarks(recipe.config)
     left = estimate(recipe, _store_before(plan), operators, scores, known)
     if not as_json:
+        if resolved:
+            console.print(escape(plan.resolved), soft_wrap=True)
         _print_plan(plan, scores, notes, _estimate(plan, left, known), console)
         print_estimate(left, known, workers, console)
     rules, coverage = _rules(recipe, plan, decisions)
@@ -211,8 +215,7 @@ def _json(
 def _print_plan(
     plan: RecipePlan, scores: Sequence[PlannedScore], notes: list[str], left: str, console: Console
 ) -> None:
-    console.print(escape(plan.resolved), end="", soft_wrap=True)
-    console.print(f"\nstore   {plan.store.root} ({plan.state})", soft_wrap=True, markup=False)
+    console.print(f"store   {plan.store.root} ({plan.state})", soft_wrap=True, markup=False)
     for source, pending in plan.sources:
         _print_source(console, source, pending)
     layers = {} if plan.generation is None else plan.generation.layers

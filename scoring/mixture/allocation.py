@@ -13,6 +13,7 @@ from typing import Final
 
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.law import ScalingLaw
+from winnow.schemas.mixture import OF_LAW
 from winnow.schemas.recipe.mix import MAX_EPOCHS, FamilyLevel, StageConfig, Unit
 from winnow.scoring.mixture.by_law import ByLaw, fallback, foreign_families, no_common_families, probes
 from winnow.scoring.mixture.cells import NOT_SAID, Absent, Cell, Node, cell_tree, leaves, listed
@@ -214,10 +215,10 @@ def _of_law(
         got = listed([f"{name} {units:,}" for name, units in sorted(unfitted.items())], 12)
         strange = foreign_families(by_law.law, by_law.config)
         more = f"; {strange}" if strange else probes(by_law.law, by_law.config, sorted(unfitted), recipe)
-        notes.append(f"no fitted exponent, shares by {by_law.config.unfitted} instead, in {unit}: {got}{more}")
+        notes.append(f"{OF_LAW}no fitted exponent, shares by {by_law.config.unfitted} instead, in {unit}: {got}{more}")
     if unit != "tokens":
-        notes.append(f"the law counts D in tokens, this mixture in {unit}: D is assumed to be {by_law.budget:,}")
-    return notes + [f"law: {line}" for line in by_law.warnings]
+        notes.append(f"{OF_LAW}it counts D in tokens, this mixture in {unit}: D is assumed to be {by_law.budget:,}")
+    return notes + [f"{OF_LAW}{line}" for line in by_law.warnings]
 
 
 def _moved_notes(cells: Sequence[Cell], asked: Sequence[int], target: Sequence[int], unit: Unit) -> list[str]:

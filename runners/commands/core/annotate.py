@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import bound_recipe, open_console, open_engine
+from winnow.runners.commands.opening import begin, bound_recipe, open_engine
 from winnow.runners.commands.parser import engine_arguments, recipe_argument, slice_argument
 from winnow.schemas.errors import WinnowError
 
@@ -21,6 +21,7 @@ def add(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Measure every shard, or a slice of them."""
+    console = begin("annotate", options.recipe)
     from winnow.runners.report.summarise import summarise
     from winnow.runners.stages.rule_decisions import decisions_if_any
     from winnow.runners.stages.slices import annotate_slice, parse_slice
@@ -28,7 +29,6 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.terminal.store_tables import print_layers
     from winnow.runners.terminal.tables import print_line
 
-    console = open_console()
     recipe = bound_recipe(options.recipe)
     if not recipe.config.annotate:
         raise WinnowError(

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import bound_recipe, open_console, open_engine
+from winnow.runners.commands.opening import begin, bound_recipe, open_engine
 from winnow.runners.commands.parser import engine_arguments, recipe_argument
 from winnow.schemas.errors import WinnowError
 
@@ -20,12 +20,12 @@ def add(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Search the whole store for duplicates."""
+    console = begin("dedupe", options.recipe)
     from winnow.runners.report.summarise import summarise
     from winnow.runners.stages.rule_decisions import decisions_if_any
     from winnow.runners.stages.store_stages import dedupe
     from winnow.runners.terminal.store_tables import print_layers
 
-    console = open_console()
     recipe = bound_recipe(options.recipe)
     if recipe.config.dedupe is None:
         raise WinnowError(

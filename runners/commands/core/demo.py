@@ -6,7 +6,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import bound_recipe, open_console, open_engine
+from winnow.runners.commands.opening import begin, bound_recipe, open_engine
 from winnow.runners.commands.parser import engine_arguments
 from winnow.schemas.errors import RecipeError, WinnowError
 
@@ -37,9 +37,9 @@ def add(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the demo, and print where the results are."""
+    console = begin("demo", options.into)
     from winnow.runners.terminal.run_summary import print_run_summary
 
-    console = open_console()
     engine = open_engine(options)
     for recipe, whole in run_demo(Path(options.into), engine, console):
         print_run_summary(recipe, whole, engine, console)

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import bound_recipe, open_console, open_engine
+from winnow.runners.commands.opening import begin, bound_recipe, open_engine
 from winnow.runners.commands.parser import engine_arguments
 from winnow.schemas.errors import WinnowError
 
@@ -58,24 +58,21 @@ def add(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Export, verify exports, or list the ids that would be exported."""
-    from rich.console import Console
-
+    console = begin("export", options.recipe, quiet=options.json)
     from winnow.runners.stages.exports import export, print_exports
     from winnow.runners.stages.mixing import parse_sample
 
-    console = open_console()
     recipe = bound_recipe(options.recipe)
     sample = parse_sample(options.sample)
     if options.verify:
         return _verify(recipe, sample, options, console)
     engine = open_engine(options)
-    quiet = Console(stderr=True, quiet=True) if options.json else console
     if options.id_list is not None:
-        listed = _list_ids(recipe, sample, engine, Path(options.id_list), quiet)
+        listed = _list_ids(recipe, sample, engine, Path(options.id_list), console)
         if options.json:
             _print_json(listed)
         return 0
-    done = export(recipe, engine, quiet, sample, replace=options.replace)
+    done = export(recipe, engine, console, sample, replace=options.replace)
     if options.json:
         _print_json(_exported(done))
     else:

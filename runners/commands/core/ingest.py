@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import bound_recipe, open_console, open_engine
+from winnow.runners.commands.opening import begin, bound_recipe, open_engine
 from winnow.runners.commands.parser import engine_arguments, recipe_argument, slice_argument
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ def add(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Ingest all of the sources, or a slice of their tasks."""
+    console = begin("ingest", options.recipe)
     from winnow.runners.report.summarise import summarise
     from winnow.runners.stages.rule_decisions import decisions_if_any
     from winnow.runners.stages.slices import ingest_slice, parse_slice
@@ -30,7 +31,6 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.terminal.store_tables import print_summary
     from winnow.runners.terminal.tables import print_line
 
-    console = open_console()
     recipe = bound_recipe(options.recipe)
     if options.tasks is not None:
         part = parse_slice(options.tasks)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import bound_recipe, open_console, open_engine
+from winnow.runners.commands.opening import begin, bound_recipe, open_console, open_engine
 from winnow.runners.commands.parser import engine_arguments
 from winnow.schemas.errors import WinnowError
 
@@ -35,35 +35,33 @@ def add(commands: "Commands") -> None:
         "--sample", default="100%", metavar="SHARE", help="draw this share of the plan, such as 1%% (default: all)"
     )
     parser.add_argument("--json", action="store_true", help="print the plan as one JSON object instead of tables")
+    parser.add_argument("--notes", action="store_true", help="print all notes on the scaling law, not only the first")
     engine_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Plan, and draw unless `--plan-only`."""
-    from rich.console import Console
-
+    console = begin("mix", options.recipe, quiet=options.json)
     from winnow.runners.stages.mixing import WHOLE, mix, parse_sample, plan_only
     from winnow.runners.terminal.mixture_tables import print_mixture
 
-    console = open_console()
     recipe = bound_recipe(options.recipe)
     sample = parse_sample(options.sample)
     engine = open_engine(options)
     file = Path(options.output or PLAN_FILE) if options.plan_only or options.output else None
     if file is not None:
         _require_plan_or_new(file)
-    quiet = Console(stderr=True, quiet=True) if options.json else console
     plan = (
-        plan_only(recipe, engine, quiet, sample)
+        plan_only(recipe, engine, console, sample)
         if options.plan_only
-        else mix(recipe, engine, quiet, sample, show_notes=False).record.plan
+        else mix(recipe, engine, console, sample, show_notes=False).record.plan
     )
     if file is not None:
         write_plan(plan, file)
     if options.json:
         sys.stdout.write(plan_json(plan).decode() + "\n")
         return 0
-    print_mixture(plan, console)
+    print_mixture(plan, console, options.recipe, all_notes=options.notes)
     if file is not None:
         console.print(f"written {file}", markup=False, soft_wrap=True)
     elif not options.plan_only:

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import bound_recipe, open_console, open_engine
+from winnow.runners.commands.opening import begin, bound_recipe, open_engine
 from winnow.runners.commands.parser import engine_arguments, recipe_argument
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ def add(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the recipe, and print where the results are."""
+    console = begin("run", options.recipe)
     from winnow.runners.stages.recipe_run import run_recipe
     from winnow.runners.terminal.run_summary import print_run_summary, print_unfinished_run
 
-    console = open_console()
     recipe = bound_recipe(options.recipe)
     engine = open_engine(options)
 

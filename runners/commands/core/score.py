@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import bound_recipe, open_console, open_engine
+from winnow.runners.commands.opening import begin, bound_recipe, open_engine
 from winnow.runners.commands.parser import engine_arguments, recipe_argument, slice_argument
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ def add(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Score every shard, or a slice of them."""
+    console = begin("score", options.recipe)
     from winnow.runners.report.summarise import summarise
     from winnow.runners.stages.rule_decisions import decisions_if_any
     from winnow.runners.stages.scoring import score, score_slice
@@ -27,7 +28,6 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.terminal.store_tables import print_layers
     from winnow.runners.terminal.tables import print_line
 
-    console = open_console()
     recipe = bound_recipe(options.recipe)
     if options.tasks is not None:
         done = score_slice(recipe, parse_slice(options.tasks), open_engine(options), console)

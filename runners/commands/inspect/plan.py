@@ -1,4 +1,4 @@
-"""`winnow plan`: the resolved recipe, the tasks, an estimate, and what the rules decide."""
+"""`winnow plan`: the tasks, an estimate, what the rules decide, and the recipe with every default."""
 
 import argparse
 import os
@@ -15,11 +15,14 @@ if TYPE_CHECKING:
 def add(commands: "Commands") -> None:
     """Add the command and its arguments."""
     parser = commands.add_parser(
-        "plan", help="show the resolved recipe, its tasks, and what the rules drop; changes nothing"
+        "plan", help="show what a run would do, what it would cost, and what the rules drop; changes nothing"
     )
     parser.add_argument("recipe", metavar="RECIPE", nargs="?", help="a recipe file")
     parser.add_argument("--diff", nargs=2, metavar=("OLD", "NEW"), help="compare two mixture plans instead")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--resolved", action="store_true", help="show first the recipe with every default and preset")
+    length.add_argument("--brief", action="store_true", help="do not show the resolved recipe (the default)")
     parser.add_argument("--rates", metavar="FILE", help="use the rates in this file instead of the built-in ones")
     parser.add_argument(
         "--workers", default="0", metavar="N", help="estimate the time for N workers (default: one per core)"
@@ -40,6 +43,7 @@ def run(options: argparse.Namespace) -> int:
         bound_recipe(options.recipe),
         open_console(),
         as_json=options.json,
+        resolved=options.resolved,
         decisions=options.decisions,
         rates=options.rates,
         workers=parse_workers(options.workers) or os.cpu_count() or 1,

@@ -33,15 +33,13 @@ def add(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """List the engines, or build a job server."""
-    from rich.console import Console
-
     from winnow.runners.engines.listing import engine_states
 
     console = open_console()
     if options.action == "build":
         build(options.engine, options.engine_version, console)
     elif options.json:
-        states = engine_states(Console(stderr=True, highlight=False))
+        states = engine_states(open_console(stderr=True))
         sys.stdout.write(json.dumps({"engines": [asdict(state) for state in states]}, ensure_ascii=False) + "\n")
     else:
         show(console)

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from winnow.runners.commands.opening import open_console
+
 if TYPE_CHECKING:
     from winnow.runners.commands.parser import Commands
 
@@ -30,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     module = import_module(f"winnow.runners.law.{options.part}")
     body: Callable[[argparse.Namespace, Console], int] = module.run
     with np.errstate(all="ignore"):  # inputs without a number are rejected where they are read
-        return body(options, Console())
+        return body(options, open_console())
 
 
 def add_fit(parts: "Commands") -> None:

@@ -30,6 +30,7 @@ from winnow.runners.engines.java.server_kinds import (
     beam_installed,
     minor,
 )
+from winnow.runners.terminal.console import TerminalConsole
 
 FOLDER_VARIABLE = "WINNOW_ENGINES"
 CHECKSUM = ".sha256"
@@ -110,7 +111,7 @@ def job_server(
         JobServerError: Something is missing or unsuitable; the message says what to do.
     """
     server = SERVERS[engine]
-    console = console or Console(stderr=True, highlight=False)
+    console = console or TerminalConsole(stderr=True)
     java = require_java(server, None if launcher == "java" else launcher)
     found = find_jar(server, given, engine_version=engine_version, beam_cache=beam_cache, console=console)
     return found or _built_jar(server, engine_version, java, console), java

@@ -6,16 +6,15 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.text import Text
 
 from winnow.runners.engines.java.installed_java import Java
 from winnow.runners.engines.java.server_kinds import JobServer, JobServerError
-from winnow.runners.terminal.status_line import StatusLine
+from winnow.runners.terminal.progress.status import Status
+from winnow.runners.terminal.progress.status_line import StatusLine
 
 MAX_SECONDS = 3600
 """The time limit of a build: Maven itself would wait half an hour for each file of an unresponsive server."""
@@ -164,15 +163,13 @@ class _NoStatusLine:
 def _status_line(console: Console | None, activity: str, log: Path) -> StatusLine | _NoStatusLine:
     if console is None:
         return _NoStatusLine()
-    return StatusLine(console, Text(f"engine  {activity} …"), _line(activity, log))
+    return StatusLine(console, Status("engine", (f"{activity} …",)), _status(activity, log))
 
 
-def _line(activity: str, log: Path) -> Callable[[], Text]:
-    started = time.monotonic()
-
-    def line() -> Text:
+def _status(activity: str, log: Path) -> Callable[[], Status]:
+    def status() -> Status:
         files = log.read_bytes().count(b"Downloaded from ")
-        progress = f", {files:,} files downloaded" if files else ""
-        return Text(f"engine  {activity} …  {time.monotonic() - started:.0f} s{progress}")
+        downloaded = (f"{files:,} files downloaded",) if files else ()
+        return Status("engine", (f"{activity} …", *downloaded))
 
-    return line
+    return status

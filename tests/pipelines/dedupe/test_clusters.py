@@ -22,7 +22,7 @@ from winnow.pipelines.running.step_beats import steps_done
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.location import open_location
 from winnow.runners.engines.engine import Engine
-from winnow.runners.terminal.job_progress import JobProgress
+from winnow.runners.terminal.progress.job import JobProgress
 from winnow.schemas.records import StoreRecord
 from winnow.schemas.uint128 import values_of
 
@@ -166,8 +166,8 @@ def test_progress_shows_the_last_step_that_has_begun(store: Store) -> None:
     searching = Search(store, put_shards(store.objects, []), "scratch/dedupe/test", {"near": "text.minhash"})
     steps = {"Bands": 6, "Candidates": 3, "Forests": 1}
     shown = JobProgress(store.objects, searching.scratch, "dedupe", steps, rounds_after="Forests")
-    assert shown.line({"Bands": 6, "Candidates": 2}).plain.split()[:4] == ["dedupe", "Candidates", "2/3", "parts"]
-    assert shown.line({"Forests": 1, "Upward-0": 2}).plain.split()[:3] == ["dedupe", "Upward-0", "2"]
+    assert shown.status({"Bands": 6, "Candidates": 2}).line().split() == ["dedupe", "Candidates", "2/3", "parts"]
+    assert shown.status({"Forests": 1, "Upward-0": 2}).line().split() == ["dedupe", "Upward-0", "2", "parts"]
     assert steps_done(store.objects, searching.scratch) == Counter()
 
 

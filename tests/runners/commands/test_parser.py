@@ -2,7 +2,7 @@
 
 import pytest
 
-from winnow.runners.commands.main import _parser as parser_for
+from winnow.runners.commands.main import command_parser as parser_for
 from winnow.runners.commands.main import main
 
 
@@ -16,7 +16,8 @@ from winnow.runners.commands.main import main
         (
             "run r.yaml --runner spark --spark_master_url=spark://m:7077",
             "winnow run has no flag --spark_master_url "
-            "(known: --help, --replace, --runner, --wait, --workers); write Beam's flags after '--'",
+            "(known: --help, --log-file, --quiet, --replace, --runner, --wait, --workers); "
+            "write Beam's flags after '--'",
         ),
         ("run r.yaml --tasks 1/2", "winnow run does not take --tasks; only ingest, annotate, score do"),
         ("export --tasks 1/2 r.yaml", "winnow export does not take --tasks; only ingest, annotate, score do"),

@@ -79,7 +79,12 @@ books   unknown         1     1  100.0 %       100 B        0
 
 """
     )
-    assert '- {drop: "text.fineweb.lines = 0", reason: no_lines, when_null: keep}' in printed
+    rule = '- {drop: "text.fineweb.lines = 0", reason: no_lines, when_null: keep}'
+    assert rule not in printed
+    assert main(["plan", str(tmp_path / "recipe.yaml"), "--resolved"]) == 0
+    resolved = capsys.readouterr().out
+    assert rule in resolved
+    assert resolved.endswith(printed)
 
 
 def test_a_plan_as_json_adds_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

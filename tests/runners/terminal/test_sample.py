@@ -199,7 +199,7 @@ def test_without_the_key_nothing_is_edited_nor_shown(
 
 
 def test_plan_shows_the_name_of_the_key_and_no_store_has_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", str(folder / "recipe.yaml")]) == 0
+    assert main(["plan", str(folder / "recipe.yaml"), "--resolved"]) == 0
     out = capsys.readouterr().out
     assert 'key: "${PII_KEY}"' in out
     assert KEY not in out

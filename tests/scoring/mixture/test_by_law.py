@@ -93,7 +93,7 @@ def test_what_the_law_does_not_know_is_noted_with_what_it_got() -> None:
     found = allocate(families(units), lawful(", unfitted: proportional"), 1_030_000, 4.0, LAW, "tokens")
     assert found.target[3:] == (20_000, 10_000)
     assert found.notes[0] == (
-        "no fitted exponent, shares by proportional instead, in tokens: turkic 20,000, unclassified 10,000"
+        "law: no fitted exponent, shares by proportional instead, in tokens: turkic 20,000, unclassified 10,000"
     )
     assert found.notes[1] == ("law: every family: D 1.03e+06 is 971 times below the smallest fitted value (1e+09)")
 
@@ -193,13 +193,13 @@ def test_where_only_some_families_miss_the_note_says_of_what_grouping_the_others
     turkic = replace(of, families=(*of.families[1:], replace(of.families[0], family="Turkic")))
     cells = [cell("//Indo-European/deu_Latn", 1000), cell("//Turkic/tur_Latn", 1000)]
     note = allocate(cells, lawful(), 1000, 4.0, turkic, "tokens").notes[0]
-    assert note.startswith("no fitted exponent, shares by unimax instead, in tokens: Indo-European ")
+    assert note.startswith("law: no fitted exponent, shares by unimax instead, in tokens: Indo-European ")
     assert note.endswith("; the law's Indic, Slavic are families by: group, the recipe's by: family")
 
 
 def test_other_units_than_tokens_are_said_to_count_as_d() -> None:
     notes = allocate(families(KNOWN), lawful(), 1_000_000, 4.0, LAW, "bytes").notes
-    assert "the law counts D in tokens, this mixture in bytes: D is assumed to be 1,000,000" in notes
+    assert "law: it counts D in tokens, this mixture in bytes: D is assumed to be 1,000,000" in notes
 
 
 def test_a_law_that_cannot_answer_is_one_clear_line() -> None:

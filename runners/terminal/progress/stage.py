@@ -6,27 +6,39 @@ For display only: nothing depends on it.
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Self
 
 import orjson
 from rich.console import Console
-from rich.text import Text
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import parse_commit
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.manifest_rows import ManifestRow
 from winnow.pipelines.store.together import each
-from winnow.runners.terminal.status_line import StatusLine
+from winnow.runners.terminal.progress.status import Status
+from winnow.runners.terminal.progress.status_line import StatusLine
 from winnow.schemas.records import LayersCommit, TaskCommit
+
+SHOWN_SOURCES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class TaskInput:
+    """What is known of a task's input before it runs."""
+
+    source: str
+    bytes: int = 0
+    rows: int = 0
 
 
 @dataclass(slots=True)
 class Tally:
     """What a stage has processed since it started."""
 
-    shards: int = 0
+    tasks: int = 0
     rows: int = 0
     bytes: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
@@ -34,7 +46,7 @@ class Tally:
 
 
 class StageProgress:
-    """Shows a stage while its pipeline runs: shards, rows/s, bytes/s, time left, dropped rows and their reasons."""
+    """Shows a stage while its pipeline runs: tasks, rows/s, bytes/s, time left, sources, dropped rows and reasons."""
 
     def __init__(
         self,
@@ -42,7 +54,7 @@ class StageProgress:
         objects: ObjectStore,
         stage: str,
         tasks: Mapping[str, str],
-        sizes: Mapping[str, int],
+        inputs: Mapping[str, TaskInput],
         note: Callable[[TaskCommit | LayersCommit], None],
     ) -> None:
         """Waits for tasks.
@@ -52,7 +64,7 @@ class StageProgress:
             objects: The store.
             stage: Its name, to be shown.
             tasks: The path of each expected commit, by the task's name.
-            sizes: The bytes of the input of tasks, if known.
+            inputs: The input of each task by its name, if known.
             note: Takes over each commit: it is read once.
         """
         self._console = console
@@ -60,13 +72,14 @@ class StageProgress:
         self._stage = stage
         self._awaited = {path: name for name, path in tasks.items()}
         self._prefixes = sorted({prefix_of(path) for path in tasks.values()})
-        self._sizes = sizes
+        self._inputs = inputs
         self._note = note
         self._total = len(tasks)
-        self._total_bytes = sum(sizes.values())
+        self._total_bytes = sum(one.bytes for one in inputs.values())
+        self._total_rows = sum(one.rows for one in inputs.values())
         self._tally = Tally()
         self._started = time.monotonic()
-        self._watched = StatusLine(console, self._line(Tally()), self._poll)
+        self._watched = StatusLine(console, self._status(Tally(), ()), self._poll)
 
     def __enter__(self) -> Self:
         self._watched.__enter__()
@@ -78,11 +91,13 @@ class StageProgress:
         self._watched.__exit__(kind, error, trace)
         if kind is None:
             self._collect()
-            self._console.print(self._line(Tally()), soft_wrap=True)
+            seconds = time.monotonic() - self._started
+            line = replace(self._status(Tally(), ()), share=None).line(f"{seconds:.1f} s")
+            self._console.print(line, soft_wrap=True, markup=False)
 
-    def _poll(self) -> Text:
+    def _poll(self) -> Status:
         self._collect()
-        return self._line(self._running())
+        return self._status(*self._running())
 
     def _collect(self) -> None:
         for prefix in self._prefixes:
@@ -95,8 +110,8 @@ class StageProgress:
 
     def _count(self, name: str, commit: TaskCommit | LayersCommit) -> None:
         tally = self._tally
-        tally.shards += 1
-        tally.bytes += self._sizes.get(name, 0)
+        tally.tasks += 1
+        tally.bytes += self._inputs[name].bytes if name in self._inputs else 0
         if isinstance(commit, LayersCommit):
             tally.rows += commit.layers[0].object.rows
         else:
@@ -104,11 +119,13 @@ class StageProgress:
             tally.dropped.update(commit.dropped_by_reason)
             tally.quarantined.update(commit.quarantined_by_reason)
 
-    def _running(self) -> Tally:
-        running = Tally()
+    def _running(self) -> tuple[Tally, tuple[str, ...]]:
+        """What running tasks have done so far, and their sources."""
+        running, sources = Tally(), set()
         for prefix in self._prefixes:
             for info in self._objects.list(layout.heartbeat(prefix)):
-                if layout.commit_of_heartbeat(info.path) not in self._awaited:
+                name = self._awaited.get(layout.commit_of_heartbeat(info.path))
+                if name is None:
                     continue
                 try:
                     beat = orjson.loads(self._objects.read(info.path))
@@ -116,29 +133,36 @@ class StageProgress:
                     continue
                 running.rows += int(beat["rows"])
                 running.bytes += int(beat["bytes"])
-        return running
+                if name in self._inputs:
+                    sources.add(self._inputs[name].source)
+        return running, tuple(sorted(sources))
 
-    def _line(self, running: Tally) -> Text:
+    def _status(self, running: Tally, sources: tuple[str, ...]) -> Status:
         tally = self._tally
         seconds = max(time.monotonic() - self._started, 1e-3)
         rows, done = tally.rows + running.rows, tally.bytes + running.bytes
-        parts = [
-            f"{self._stage:<16}",
-            f"{tally.shards}/{self._total} tasks",
-            f"{rows:,} rows",
-            f"{rows / seconds:,.0f} rows/s",
-        ]
+        facts = [f"{tally.tasks:,}/{self._total:,} tasks", f"{rows:,} rows", f"{rows / seconds:,.0f} rows/s"]
         if self._total_bytes:
-            parts.append(f"{done / seconds / 1e6:,.1f} MB/s")
-        if tally.shards == self._total:
-            parts.append(f"{seconds:.1f} s")
-        elif self._total_bytes and done:
-            left = seconds * (self._total_bytes - done) / done
-            parts.append(f"{_clock(left)} left")
+            facts.append(f"{done / seconds / 1e6:,.1f} MB/s")
+        more = [f"in {', '.join(sources[:SHOWN_SOURCES])}{', …' if sources[SHOWN_SOURCES:] else ''}"] if sources else []
         for word, counter in (("dropped", tally.dropped), ("quarantined", tally.quarantined)):
             if counter:
-                parts.append(f"{word} {counter.total():,} ({_reasons(counter)})")
-        return Text("  ".join(parts), no_wrap=False)
+                more.append(f"{word} {counter.total():,} ({_reasons(counter)})")
+        return Status(self._stage, tuple(facts), self._share(rows, done), tuple(more))
+
+    def _share(self, rows: int, done: int) -> float:
+        """By bytes or rows where they are known; only when all tasks are committed is all done."""
+        if self._tally.tasks == self._total:
+            return 1.0
+        for part, whole in ((done, self._total_bytes), (rows, self._total_rows), (self._tally.tasks, self._total)):
+            if whole:
+                return min(part / whole, 0.99)
+        return 0.0
+
+
+def inputs_of(samples: Iterable[ManifestRow]) -> dict[str, TaskInput]:
+    """The inputs of tasks that read a shard each."""
+    return {row.shard: TaskInput(row.source, rows=row.rows) for row in samples}
 
 
 def prefix_of(commit: str) -> str:
@@ -150,10 +174,3 @@ def _reasons(counter: Counter[str]) -> str:
     ranked = sorted(counter.items(), key=lambda item: (-item[1], item[0]))
     shown: Iterable[str] = (f"{reason} {count:,}" for reason, count in ranked[:4])
     return ", ".join(shown) + (", …" if len(ranked) > 4 else "")
-
-
-def _clock(seconds: float) -> str:
-    whole = int(seconds)
-    if whole >= 3600:
-        return f"{whole // 3600}:{whole // 60 % 60:02d} h"
-    return f"{whole // 60}:{whole % 60:02d} min"

@@ -1,14 +1,13 @@
 """Live progress of a job that stores its results only at its end, from the workers' heartbeats."""
 
-import time
 from collections.abc import Mapping
 
 from rich.console import Console
-from rich.text import Text
 
 from winnow.pipelines.running.step_beats import steps_done
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.runners.terminal.status_line import StatusLine
+from winnow.runners.terminal.progress.status import Status
+from winnow.runners.terminal.progress.status_line import StatusLine
 
 
 class JobProgress:
@@ -31,22 +30,20 @@ class JobProgress:
         self._name = name
         self._steps = dict(steps)
         self._rounds_after = rounds_after
-        self._started = time.monotonic()
 
     def shown(self, console: Console) -> StatusLine:
         """The status line, shown while the job runs."""
-        return StatusLine(console, self.line({}), self._poll)
+        return StatusLine(console, self.status({}), self._poll)
 
-    def line(self, done: Mapping[str, int]) -> Text:
-        """The line for the current step: the last one begun, including rounds."""
-        seconds = time.monotonic() - self._started
+    def status(self, done: Mapping[str, int]) -> Status:
+        """The current step, the last one begun; steps differ in length, so no share is known."""
         begun = [step for step in self._steps if step in done]
         rounds = [step for step in done if step not in self._steps]
         at = begun[-1] if begun else next(iter(self._steps))
         if rounds and at == self._rounds_after:
             at = rounds[-1]
         most = f"/{self._steps[at]:,}" if at in self._steps else ""
-        return Text(f"{self._name:<16}  {at}  {done.get(at, 0):,}{most} parts  {seconds:.0f} s")
+        return Status(self._name, (f"{at}  {done.get(at, 0):,}{most} parts",))
 
-    def _poll(self) -> Text:
-        return self.line(steps_done(self._objects, self._scratch))
+    def _poll(self) -> Status:
+        return self.status(steps_done(self._objects, self._scratch))

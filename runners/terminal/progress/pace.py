@@ -1,0 +1,42 @@
+"""How fast work goes, smoothed, and when it will end; its times are given, so that it can be tested without waiting."""
+
+import math
+
+LEAST_SECONDS = 10.0  # that are looked back over
+SHARE_LOOKED_BACK = 0.2  # of the time since the start: an hour is not judged by its last seconds
+FIRST_SECONDS = 2.0  # before which nothing is said
+
+
+class Pace:
+    """The share of the work that is done a second, weighing what was done lately more."""
+
+    def __init__(self, began: float) -> None:
+        """`began`: the time of the start, in seconds."""
+        self._began = self._at = began
+        self._share = 0.0
+        self._done = self._seconds = 0.0  # both fade with time
+
+    def update(self, now: float, share: float) -> None:
+        """Take in the share of the work that is done now."""
+        passed = now - self._at
+        if passed <= 0:
+            return
+        back = max(LEAST_SECONDS, SHARE_LOOKED_BACK * (now - self._began))
+        fading = math.exp(-passed / back)
+        self._done = self._done * fading + max(0.0, share - self._share)
+        self._seconds = self._seconds * fading + passed
+        self._at, self._share = now, max(share, self._share)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The time until all is done; None if that cannot be said yet."""
+        if self._done <= 0 or self._at - self._began < FIRST_SECONDS or self._share >= 1:
+            return None
+        return (1 - self._share) * self._seconds / self._done
+
+
+def clock(seconds: float) -> str:
+    """`0:07`, `12:34`, `3:04:05`."""
+    whole = int(seconds)
+    hours = f"{whole // 3600}:{whole // 60 % 60:02d}" if whole >= 3600 else f"{whole // 60}"
+    return f"{hours}:{whole % 60:02d}"

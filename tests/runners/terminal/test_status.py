@@ -1,0 +1,91 @@
+"""The pace of work, and how a status looks: what is left is smoothed, and no line is longer than the terminal."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from winnow.runners.terminal.progress.pace import Pace, clock
+from winnow.runners.terminal.progress.status import Status, bar
+
+
+@given(st.floats(0.5, 500), st.floats(0.2, 5), st.floats(10, 100_000))
+def test_even_work_ends_when_it_says(began: float, step: float, whole: float) -> None:
+    pace = Pace(began)
+    for number in range(1, 40):
+        passed = number * step
+        if passed >= whole:
+            break
+        pace.update(began + passed, passed / whole)
+        if passed > 2.001:
+            assert pace.seconds_left == pytest.approx(whole - passed, rel=1e-6, abs=1e-6)
+
+
+def test_what_is_left_is_smoothed_where_tasks_end_in_lumps() -> None:
+    """1,000 s of work whose share moves only every 20 s: what is left never jumps up by more than a fifth."""
+    pace = Pace(0.0)
+    told = []
+    for second in range(1, 900):
+        pace.update(float(second), (second // 20 * 20) / 1000)
+        if second > 300 and pace.seconds_left is not None:
+            told.append((pace.seconds_left, 1000 - second))
+    assert max(abs(left / true - 1) for left, true in told if true > 200) < 0.35
+    assert all(later <= before * 1.2 for (before, _), (later, _) in pairwise(told))
+
+
+def test_a_faster_pace_is_noticed() -> None:
+    pace = Pace(0.0)
+    for second in range(1, 101):
+        pace.update(float(second), second * 0.001)
+    assert pace.seconds_left == pytest.approx(900, rel=1e-6)
+    for second in range(101, 201):
+        pace.update(float(second), 0.1 + (second - 100) * 0.005)
+    assert pace.seconds_left is not None
+    assert 79 < pace.seconds_left < 120  # 0.4 at 0.005 a second are 80 s; by the mean of all it would be 133
+
+
+def test_nothing_is_said_too_early_or_when_all_is_done() -> None:
+    pace = Pace(0.0)
+    assert pace.seconds_left is None
+    pace.update(1.0, 0.5)
+    assert pace.seconds_left is None
+    pace.update(3.0, 1.0)
+    assert pace.seconds_left is None
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [(0, "0:00"), (7.9, "0:07"), (754, "12:34"), (11_045, "3:04:05")])
+def test_a_clock(seconds: float, shown: str) -> None:
+    assert clock(seconds) == shown
+
+
+@given(
+    st.floats(0, 1) | st.none(),
+    st.integers(20, 200),
+    st.booleans(),
+    st.lists(st.text(max_size=40), max_size=5),
+    st.lists(st.text(max_size=90), max_size=2),
+)
+def test_no_line_is_longer_than_the_terminal(
+    share: float | None, cells: int, unicode: bool, facts: list[str], more: list[str]
+) -> None:
+    facts, more = ([" ".join(one.split()) for one in texts] for texts in (facts, more))
+    drawn = Status("annotate.cpu", tuple(facts), share, tuple(more)).drawn(cells, unicode, "0:07", "0:03 left")
+    assert len(drawn.plain.split("\n")) == 1 + bool(more)
+    assert all(cell_len(line) < cells for line in drawn.plain.split("\n"))
+
+
+@given(st.floats(-1, 2), st.integers(4, 40))
+def test_a_bar_is_as_full_as_the_work_is_done(share: float, cells: int) -> None:
+    drawn = bar(share, cells, unicode=False)
+    assert len(drawn) == cells
+    assert drawn.plain.count("#") == int(cells * min(1.0, max(0.0, share)))
+    assert len(bar(share, cells)) == cells
+
+
+def test_a_line_for_a_pipe_has_everything() -> None:
+    status = Status("ingest", ("3/6 tasks", "598 rows"), 0.451, ("in crawl", "dropped 4 (empty 4)"))
+    assert status.line("0:10", "0:12 left") == (
+        "ingest            45 %  3/6 tasks  598 rows  0:10  0:12 left  in crawl  dropped 4 (empty 4)"
+    )
