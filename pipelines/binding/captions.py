@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from winnow.pipelines.query.columns import Column
+from winnow.pipelines.query.items import list_counts
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import shown, suggestion
 from winnow.schemas.recipe import Recipe
@@ -42,6 +42,6 @@ def chosen_captions(columns: Sequence[pa.Array]) -> pa.ListArray:
     count = len(columns[0])
     chosen = np.full(count, count * len(columns), np.int64)  # an empty list behind all of them
     for number in reversed(range(len(columns))):
-        there = pc.fill_null(pc.list_value_length(columns[number]), 0).to_numpy(zero_copy_only=False) > 0
+        there = list_counts(columns[number]) > 0
         chosen[there] = number * count + np.flatnonzero(there)
     return pa.concat_arrays([*(column.cast(_TYPE) for column in columns), pa.array([[]], _TYPE)]).take(pa.array(chosen))

@@ -12,21 +12,16 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from winnow.pipelines.ingest.archives.tar import TAR
-from winnow.pipelines.ingest.caption_tables import CaptionTables, is_caption_table, row_of_table
-from winnow.pipelines.ingest.files import FILE
 from winnow.pipelines.ingest.known_harm import known_harm_of
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.ingest.planning.etag import content_etag
-from winnow.pipelines.ingest.planning.formats import MEDIA_FOLDERS, container_reader
+from winnow.pipelines.ingest.planning.formats import container_reader
 from winnow.pipelines.ingest.planning.identities import SeenIds
 from winnow.pipelines.ingest.records import Covered, Dropped, Event, Reader, Record, Unreadable
-from winnow.pipelines.ingest.rows import Row, row_of, sample_batch
+from winnow.pipelines.ingest.row_maker import RowMaker
+from winnow.pipelines.ingest.rows import Row, sample_batch
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, ShardWriter
-from winnow.pipelines.ingest.sidecars import SidecarFiles
-from winnow.pipelines.ingest.tables.named_media import NamedFiles
 from winnow.pipelines.media.known_harm import KNOWN_HARM
-from winnow.pipelines.media.probe import Probe, probe_bytes, probe_file
 from winnow.pipelines.running.ledger.intake import IngestTask, TaskFile
 from winnow.pipelines.running.ledger.strikes import Marker, Position, is_struck, poisoned
 from winnow.pipelines.store import layout
@@ -115,9 +110,7 @@ class TaskRun:
         self._shards = ShardWriter(context, self._source, self._key, task.name, self._forgotten, rows)
         self._dropped = RangeWriter(context.store, "dropped", DROPPED)
         self._quarantine = RangeWriter(context.store, "quarantine", QUARANTINE)
-        self._beside = SidecarFiles(self._source.objects, self._source.columns)
-        self._tables = CaptionTables(self._source.objects, self._source.columns, context.limits)
-        self._named = NamedFiles(self._source.objects, context.videos)
+        self._maker = RowMaker(self._source, context.limits, context.videos)
         self._waiting: list[Row] = []
         self._waiting_held = 0
         self._seen = SeenIds()
@@ -212,29 +205,12 @@ class TaskRun:
             self._beat(self._records, self._kept, self._done_bytes + max(0, position - self._task.files[0].part.start))
 
     def _row(self, record: Record, path: str, etag: str) -> Row | Dropped | Unreadable:
-        """Converts a record to a row, with the media file that it names, and what lies beside it."""
-        if self._source.format in MEDIA_FOLDERS:
-            if is_caption_table(path):
-                return row_of_table(self._source.objects, path, record)
-            self._beside.read(path, record)
-            self._tables.add(path, record)
-        named = self._named.find(record) if record.items else None
-        if isinstance(named, Unreadable):
-            return named
-        row = row_of(record, path, etag, self._source.rows, named, self._probe)
+        """Converts a record to a row, unless it holds what is known to be harmful."""
+        row = self._maker.row(record, path, etag)
         if self._context.known_harm is None or not isinstance(row, Row):
             return row
         match = known_harm_of(self._context.known_harm, row, record, self._source.objects)
         return row if match is None else Unreadable(record.span, KNOWN_HARM, str(match), record.key)
-
-    def _probe(self, record: Record, path: str, mime: str) -> Probe:
-        """Measures a medium; one that was too large to hold is read again if its bytes lie plain in a file."""
-        if record.body is not None:
-            return probe_bytes(record.body, mime, self._context.videos)
-        if record.container not in (FILE, TAR):
-            return Probe()
-        with closing(self._source.objects.open(path)) as stream:
-            return probe_file(stream, record.body_bytes, mime, record.span.offset, self._context.videos)
 
     def _settle(self) -> None:
         """Admits the waiting rows, except those whose id appeared before."""

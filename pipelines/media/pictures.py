@@ -23,6 +23,7 @@ from winnow.pipelines.media.decoding_process import BATCH_FILES
 from winnow.pipelines.media.isolation import CRASHED, HELD_BYTES, Room
 from winnow.pipelines.media.references import MediaFinder, MediaSources, Unavailable
 from winnow.pipelines.media.required_media import RequiredMedia
+from winnow.pipelines.query.items import list_ends, list_sums
 from winnow.pipelines.running.ledger.crashes import CrashedPictures
 
 __all__ = ["NOT_AN_IMAGE", "OK", "Items", "PictureSource", "Pictures", "decoded_bytes"]
@@ -89,8 +90,7 @@ class Pictures:
     ) -> None:
         self._source, self._name, self._crashed, self._finder = source, name, crashed, finder
         self._items: Sequence[dict[str, Any]] = media.flatten().to_pylist()  # a few for each row; each reads a file
-        counts = media.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
-        self.offsets: NDArray[np.int64] = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+        self.offsets = list_ends(media)
         self.statuses: list[str | None] = [None] * len(self._items)
         self._stills: dict[tuple[int, int], Still] = {}  # by item and scale
         self._sides: dict[int, tuple[int, int]] = {}  # of items that have been decoded; those of their rows may lie
@@ -277,8 +277,4 @@ def decoded_bytes(media: pa.ListArray, sides: Sequence[int | None], limits: Deco
             fitting = sum((longest >= one * side).astype(np.int64) for one in (2, 4, 8))
             needed |= np.where(is_jpeg, 1 << fitting, 1) == scale
         decoded += np.where(needed, 3 * pixels // scale**2, 0)
-    ends = np.cumsum(np.concatenate(([0], decoded)))
-    counts = media.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
-    offsets = np.cumsum(np.concatenate(([0], counts))).astype(np.int64)
-    found: NDArray[np.int64] = ends[offsets[1:]] - ends[offsets[:-1]]
-    return found
+    return list_sums(media, decoded)

@@ -20,7 +20,7 @@ from winnow.pipelines.binding.tokens import TOKENS_LAYER
 from winnow.pipelines.mix.tokens import NO_TEXT, STATUSES, UNENCODABLE
 from winnow.pipelines.query.columns import Column, read_aligned
 from winnow.pipelines.query.conditions import selected_rows
-from winnow.pipelines.query.items import item_lines
+from winnow.pipelines.query.items import item_lines, list_sums
 from winnow.pipelines.rules.deciding import NARROW_BLOCK_ROWS, languages_of
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.store import layout
@@ -279,23 +279,14 @@ def _pixels(media: pa.ListArray) -> NDArray[np.int64]:
         pc.fill_null(pc.struct_field(items, name), 0).to_numpy(zero_copy_only=False).astype(np.int64)
         for name in ("width", "height")
     )
-    return _sums(media, width * height)
+    return list_sums(media, width * height)
 
 
 def _seconds(media: pa.ListArray) -> NDArray[np.int64]:
     """The whole seconds of all videos of each row, rounded, at least one; 0 where no length is known."""
     known = pc.fill_null(pc.struct_field(media.flatten(), "seconds"), 0).to_numpy(zero_copy_only=False)
-    total = _sums(media, np.rint(np.clip(known, 0, _MOST_SECONDS) * 1000).astype(np.int64))  # exact, in any order
+    total = list_sums(media, np.rint(np.clip(known, 0, _MOST_SECONDS) * 1000).astype(np.int64))  # exact, in any order
     return np.where(total > 0, np.maximum((total + 500) // 1000, 1), 0)
-
-
-def _sums(media: pa.ListArray, of_items: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each row, the sum over its items."""
-    total = np.concatenate([np.zeros(1, np.int64), np.cumsum(of_items)])
-    counts = pc.fill_null(pc.list_value_length(media), 0).to_numpy(zero_copy_only=False)
-    ends = np.cumsum(counts, dtype=np.int64)
-    found: NDArray[np.int64] = total[ends] - total[ends - counts]
-    return found
 
 
 def _numbers(values: pa.Array) -> NDArray[np.int64]:

@@ -14,7 +14,17 @@ from numpy.typing import NDArray
 
 from winnow.schemas.uint128 import values_of, words_of
 
-__all__ = ["ROW_DIGITS", "ItemLines", "item_ids", "item_lines", "item_of_id", "list_counts", "rows_and_items"]
+__all__ = [
+    "ROW_DIGITS",
+    "ItemLines",
+    "item_ids",
+    "item_lines",
+    "item_of_id",
+    "list_counts",
+    "list_ends",
+    "list_sums",
+    "rows_and_items",
+]
 
 ROW_DIGITS = 24
 """Hexadecimal digits that the ids of a row and of its items have in common."""
@@ -48,6 +58,17 @@ def list_counts(lists: pa.ListArray) -> Positions:
     """Return how many elements each list has; a null has none."""
     found: Positions = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False).astype(np.int64)
     return found
+
+
+def list_ends(lists: pa.ListArray) -> Positions:
+    """Return 0, and then where each list ends among the elements of all."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(list_counts(lists))])
+
+
+def list_sums(lists: pa.ListArray, of_elements: Positions) -> Positions:
+    """Return for each list the sum over its elements."""
+    sums: Positions = np.diff(np.concatenate([np.zeros(1, np.int64), np.cumsum(of_elements)])[list_ends(lists)])
+    return sums
 
 
 def rows_and_items(counts: Positions) -> tuple[Positions, Positions]:

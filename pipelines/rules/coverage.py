@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.query.columns import Column, read_aligned
+from winnow.pipelines.query.items import list_counts, list_sums
 from winnow.pipelines.rules.deciding import NARROW_BLOCK_ROWS, languages_of
 from winnow.pipelines.rules.pinning import ShardObjects
 from winnow.pipelines.store import layout
@@ -150,9 +151,8 @@ def _checked(values: pa.Array) -> NDArray[np.bool_]:
     if not pa.types.is_list(values.type):
         valid: NDArray[np.bool_] = values.is_valid().to_numpy(zero_copy_only=False)
         return valid
-    counts = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
-    items = values.flatten().is_valid().to_numpy(zero_copy_only=False)
-    known = np.bincount(np.repeat(np.arange(len(counts)), counts)[items], minlength=len(counts))
+    counts = list_counts(values)
+    known = list_sums(values, values.flatten().is_valid().to_numpy(zero_copy_only=False).astype(np.int64))
     found: NDArray[np.bool_] = (counts > 0) & (known == counts)
     return found
 

@@ -26,6 +26,7 @@ from winnow.pipelines.rules.representatives import (
     find_candidates,
 )
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.hiding.blocks import hidden_in
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS, read_batches
 from winnow.schemas.errors import StoreError
 
@@ -101,9 +102,7 @@ def decide_shard(
     for block in read_aligned(pinned.store.objects, shard.objects, _columns(pinned), _block_rows(pinned), shard.hidden):
         rows = len(next(iter(block.values())))
         block |= {name: marks.slice(at, rows) for name, marks in replaced.items()}
-        first, last = np.searchsorted(shard.hidden, (at, at + rows))
-        seen = np.ones(rows, np.bool_)
-        seen[shard.hidden[first:last] - at] = False
+        seen = ~hidden_in(shard.hidden, at, rows)
         try:
             block_fired, block_null = _decide_rows(evaluator, block, seen)
         except NullConditionError as error:

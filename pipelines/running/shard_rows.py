@@ -17,6 +17,7 @@ from winnow.pipelines.query.columns import Column, read_aligned
 from winnow.pipelines.running.ledger.strikes import Marker, Position, is_struck, poisoned
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.blocks import hidden_in
 from winnow.pipelines.store.hiding.scans import load_hiding
 
 BATCH_ROWS = 2048
@@ -77,10 +78,9 @@ def read_parts(
             for found in _cut(read, texts, sizes):
                 rows = len(next(iter(found.values())))
                 out = np.array([place in poison for place in _positions(found)], np.bool_) if poison else None
-                first, last = np.searchsorted(hidden, (done, done + rows))
-                gone = np.isin(np.arange(rows), hidden[first:last] - done) if first < last else None
+                gone = hidden_in(hidden, done, rows)
                 _mark(marker, found)
-                yield Part(found, out, gone)
+                yield Part(found, out, gone if gone.any() else None)
                 done += rows
     finally:
         marker.clear()

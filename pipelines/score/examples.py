@@ -22,6 +22,7 @@ from winnow.pipelines.running.shard_rows import text_of
 from winnow.pipelines.score.example_buffer import ExampleBuffer
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.blocks import hidden_in
 from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.uint128 import words_of
@@ -147,9 +148,8 @@ def _matching_rows(
             matches = np.ones(count, np.bool_)
             if condition.text is not None:
                 named = {column.name: read[column.name] for column in condition.columns}
-                matches = selected_rows(condition.text, named, count).copy()
-            first, last = np.searchsorted(hidden, (done, done + count))
-            matches[hidden[first:last] - done] = False
+                matches = selected_rows(condition.text, named, count)
+            matches &= ~hidden_in(hidden, done, count)
             if poison_rows:
                 at = zip(*(read[column.name].to_pylist() for column in _PLACE), strict=True)
                 out = np.array([Position(*place) in poison_rows for place in at], np.bool_)

@@ -1,8 +1,8 @@
 """Measures some rows of each source, and says by language what the proposed recipe would drop of them."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -73,23 +73,16 @@ def look_at(proposal: Proposal, most_rows: int = MOST_ROWS) -> Look:
     """Reads and measures some rows of each source; writes nothing."""
     each = max(50, most_rows // len(proposal.sources))
     looks = [_look_at_medium(sources, each) for sources in proposal.by_medium.values()]
-    reasons: Counter[str] = Counter()
-    rows: Counter[str] = Counter()
-    kept: Counter[str] = Counter()
-    fired: dict[str, Counter[str]] = {}
+    totals = _Totals()
     for one in looks:
-        _add_outcomes(one, reasons, rows, kept, fired)
-    languages = []
-    for code, count in sorted(rows.items(), key=lambda one: (-one[1], one[0])):
-        loudest = max(fired.get(code, Counter()).items(), key=lambda one: (one[1], one[0]), default=None)
-        languages.append(LanguageLook(code, count, kept[code], loudest))
+        totals.add(one)
     return Look(
         tuple(source for one in looks for source in one.sources),
-        tuple(languages),
-        tuple(reasons.most_common()),
+        totals.languages(),
+        tuple(totals.reasons.most_common()),
         tuple(loss for one in looks for loss in one.losses),
-        rows.total(),
-        kept.total(),
+        totals.rows.total(),
+        totals.kept.total(),
     )
 
 
@@ -101,6 +94,37 @@ class _MediumLook:
     counts: DecisionCounts
     reasons: tuple[str, ...]  # of its rules
     losses: tuple[RuleLoss, ...]
+
+
+@dataclass
+class _Totals:
+    """The rows that each rule drops first, and by language all rows, those kept, and those that each rule fires for."""
+
+    reasons: Counter[str] = field(default_factory=Counter)
+    rows: Counter[str] = field(default_factory=Counter)
+    kept: Counter[str] = field(default_factory=Counter)
+    fired: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+
+    def add(self, look: _MediumLook) -> None:
+        """Adds the outcomes of one recipe."""
+        for outcome, tally in look.counts:
+            self.rows[outcome.language] += tally.rows
+            if outcome.kept:
+                self.kept[outcome.language] += tally.rows
+                continue
+            numbers = bits_of(outcome.fired)
+            self.reasons[look.reasons[numbers[0]]] += tally.rows
+            self.fired[outcome.language].update({look.reasons[number]: tally.rows for number in numbers})
+
+    def languages(self) -> tuple[LanguageLook, ...]:
+        """The languages, those with most rows first."""
+        return tuple(
+            LanguageLook(code, count, self.kept[code], self._loudest(code))
+            for code, count in sorted(self.rows.items(), key=lambda one: (-one[1], one[0]))
+        )
+
+    def _loudest(self, code: str) -> tuple[str, int] | None:
+        return max(self.fired[code].items(), key=lambda one: (one[1], one[0]), default=None)
 
 
 def _look_at_medium(sources: Sequence[ProposedSource], most_rows: int) -> _MediumLook:
@@ -173,18 +197,3 @@ def _median(columns: Mapping[str, pa.Array]) -> float | None:
 def _pictures(columns: Mapping[str, pa.Array]) -> int:
     mimes = pc.struct_field(columns[MEDIA.name].flatten(), "mime")
     return int(pc.sum(pc.starts_with(mimes, "image/")).as_py() or 0)
-
-
-def _add_outcomes(
-    look: _MediumLook, reasons: Counter[str], rows: Counter[str], kept: Counter[str], fired: dict[str, Counter[str]]
-) -> None:
-    """Adds the rows that each rule drops first, and by language all rows, those kept, and those each rule fires for."""
-    for outcome, tally in look.counts:
-        rows[outcome.language] += tally.rows
-        if outcome.kept:
-            kept[outcome.language] += tally.rows
-            continue
-        numbers = bits_of(outcome.fired)
-        reasons[look.reasons[numbers[0]]] += tally.rows
-        of_language = fired.setdefault(outcome.language, Counter())
-        of_language.update({look.reasons[number]: tally.rows for number in numbers})

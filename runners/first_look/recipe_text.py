@@ -1,19 +1,14 @@
 """Writes a recipe for proposed sources: commented, and complete enough to run as it is."""
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-import orjson
-
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.runners.first_look.proposal import Medium, ProposedSource
 from winnow.runners.terminal.quantities import byte_size
-
-_PLAIN = re.compile(r"[A-Za-z_/.][\w/.-]*")
-_WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "none", "y", "n"})
+from winnow.schemas.recipe.render import scalar_text
 
 
 def recipe_text(sources: Sequence[ProposedSource], folder: Path, name: str, notes: Sequence[str] = ()) -> str:
@@ -44,7 +39,7 @@ def _head(notes: Sequence[str]) -> Iterator[str]:
 
 def _store(here: str) -> Iterator[str]:
     yield "# Where samples and their measurements are kept. Sources are never changed."
-    yield f"store: {{path: {_quoted(f'{here}/store')}}}"
+    yield f"store: {{path: {_text(f'{here}/store')}}}"
     yield ""
     yield "# `class` and `licence` say where texts come from: words of yours, which rules, mixtures and cards use."
 
@@ -54,8 +49,8 @@ def _sources(sources: Sequence[ProposedSource], folder: Path | None) -> Iterator
     for source in sources:
         count = len(source.group.files)
         yield f"  {source.name}:  # {count:,} file{'s' if count != 1 else ''}, {byte_size(source.group.bytes)}"
-        yield f"    root: {_quoted(_root(source.group.root, folder))}"
-        yield f"    files: [{', '.join(_string(pattern) for pattern in source.group.patterns)}]"
+        yield f"    root: {_text(_root(source.group.root, folder))}"
+        yield f"    files: [{', '.join(_text(pattern) for pattern in source.group.patterns)}]"
         if source.format != "auto":
             yield f"    format: {source.format}"
         yield f"    class: {'web' if source.group.content in ('archive', 'page') else 'own'}"
@@ -67,7 +62,7 @@ def _sources(sources: Sequence[ProposedSource], folder: Path | None) -> Iterator
 
 def _columns(columns: ColumnMapping) -> Iterator[str]:
     if columns.key is not None:
-        yield f"    key: {_string(columns.key)}  # tells rows apart, also when a file grows"
+        yield f"    key: {_text(columns.key)}  # tells rows apart, also when a file grows"
     named = {
         role: column
         for role, column in columns.roles()
@@ -76,7 +71,7 @@ def _columns(columns: ColumnMapping) -> Iterator[str]:
     if columns.media is not None and columns.text not in ("text", columns.captions):
         named["text"] = columns.text
     if named:
-        pairs = ", ".join(f"{role}: {_string(column)}" for role, column in named.items())
+        pairs = ", ".join(f"{role}: {_text(column)}" for role, column in named.items())
         yield f"    columns: {{{pairs}}}  # other columns are kept as metadata"
 
 
@@ -153,10 +148,10 @@ def _outputs(sources: Sequence[ProposedSource], here: str) -> Iterator[str]:
     yield f"mix: {_MIX[sources[0].medium]}"
     yield ""
     if sources[0].medium == "texts":
-        yield f"export: [{{parquet: {{path: {_quoted(f'{here}/parquet')}}}}}]"
+        yield f"export: [{{parquet: {{path: {_text(f'{here}/parquet')}}}}}]"
     else:
         media = "image" if sources[0].medium == "pictures" else "video"
-        yield f"export: [{{webdataset: {{path: {_quoted(f'{here}/webdataset')}, media: {media}}}}}]"
+        yield f"export: [{{webdataset: {{path: {_text(f'{here}/webdataset')}, media: {media}}}}}]"
 
 
 def _data_folder(sources: Sequence[ProposedSource], folder: Path) -> str:
@@ -177,14 +172,10 @@ def _root(root: str, folder: Path | None) -> str:
     return str(absolute) if folder is None else os.path.relpath(absolute, folder.resolve())
 
 
-def _quoted(text: str) -> str:
-    return text if _PLAIN.fullmatch(text) and text.lower() not in _WORDS else _string(text)
-
-
-def _string(text: str) -> str:
-    """A string of YAML; JSON's are among them."""
-    return orjson.dumps(text).decode()
-
-
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def _text(text: str) -> str:
+    """A text that a recipe reads as it is: nothing in it is a variable."""
+    return scalar_text(text.replace("${", "$${"))

@@ -1,26 +1,23 @@
 """Reads some rows of a source from places that lie evenly over all its bytes, in bounded time and memory."""
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import accumulate, islice
+from itertools import groupby, islice
 from typing import BinaryIO, Final
 
 from winnow.pipelines.ingest.archives.inflate import codec_of
 from winnow.pipelines.ingest.files import read_range
 from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.etag import content_etag
-from winnow.pipelines.ingest.planning.formats import MEDIA_FOLDERS, container_reader, kind_of
-from winnow.pipelines.ingest.planning.sampling import section, until_enough
-from winnow.pipelines.ingest.records import Dropped, Event, FilePart, Record, Unreadable
-from winnow.pipelines.ingest.rows import Row, row_of
-from winnow.pipelines.ingest.sidecars import SidecarFiles
+from winnow.pipelines.ingest.planning.formats import container_reader, kind_of
+from winnow.pipelines.ingest.planning.sampling import even_places, section, until_enough
+from winnow.pipelines.ingest.records import Dropped, FilePart, Record, Unreadable
+from winnow.pipelines.ingest.row_maker import RowMaker
+from winnow.pipelines.ingest.rows import Row
 from winnow.pipelines.ingest.tables.arrow import row_batches
-from winnow.pipelines.ingest.tables.named_media import NamedFiles
 from winnow.pipelines.ingest.tables.parquet import row_groups
-from winnow.pipelines.media.probe import Probe, probe_bytes
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.runners.first_look.guesses import LIMITS
 from winnow.schemas.errors import SourceError
@@ -38,7 +35,6 @@ class SampledRows:
     dropped: Counter[str] = field(default_factory=Counter)
     quarantined: Counter[str] = field(default_factory=Counter)
     unreadable: dict[str, str] = field(default_factory=dict)  # files, each with what is wrong with it
-    bytes_read: int = 0
 
     @property
     def records(self) -> int:
@@ -51,23 +47,18 @@ def sample_rows(source: IngestSource, files: Sequence[ObjectInfo], most: int) ->
     found = SampledRows()
     places = list(_places(files))
     each = max(1, -(-most // max(1, len(places))))
-    named = NamedFiles(source.objects)
+    maker = RowMaker(source, LIMITS, reads_large=False)
     held = 0
-    for info, place in places:
-        if held > MOST_HELD:
-            break
+    for info, of_file in groupby(places, lambda place: place[0]):
         try:
             with closing(source.objects.open(info.path)) as opened:
                 etag = content_etag(opened, info.size)
-                for event in _window(source, opened, info, place, each, found):
-                    outcome = _row(source, named, event, info.path, etag) if isinstance(event, Record) else event
-                    if isinstance(outcome, Row):
-                        found.rows.append(outcome)
-                        held += outcome.held
-                    elif isinstance(outcome, Dropped):
-                        found.dropped[outcome.reason] += 1
-                    else:
-                        found.quarantined[outcome.reason] += 1
+                for _, place in of_file:
+                    if held > MOST_HELD:
+                        return found
+                    for event in _window(source, opened, info, place, each):
+                        outcome = maker.row(event, info.path, etag) if isinstance(event, Record) else event
+                        held += _count(found, outcome)
         except FileNotFoundError:
             found.unreadable[info.path] = "the file is gone"
         except SourceError as error:
@@ -75,19 +66,22 @@ def sample_rows(source: IngestSource, files: Sequence[ObjectInfo], most: int) ->
     return found
 
 
+def _count(found: SampledRows, outcome: Row | Dropped | Unreadable) -> int:
+    """Counts what became of a record; returns how much memory it keeps."""
+    if isinstance(outcome, Row):
+        found.rows.append(outcome)
+        return outcome.held
+    (found.dropped if isinstance(outcome, Dropped) else found.quarantined)[outcome.reason] += 1
+    return 0
+
+
 def _places(files: Sequence[ObjectInfo]) -> Iterator[tuple[ObjectInfo, int]]:
     """Places in files, evenly over all bytes; each file's place only once where files are small."""
-    ends = list(accumulate(info.size for info in files))
-    total = ends[-1] if ends else 0
-    if total <= WINDOW_BYTES * PLACES // 4 and len(files) <= PLACES * 4:
+    if sum(info.size for info in files) <= WINDOW_BYTES * PLACES // 4 and len(files) <= PLACES * 4:
         yield from ((info, 0) for info in files)
         return
     before: tuple[str, int] | None = None
-    for number in range(PLACES):
-        place = (2 * number + 1) * total // (2 * PLACES)
-        index = bisect_right(ends, place)
-        info = files[index]
-        offset = place - (ends[index] - info.size)
+    for info, offset in even_places(files, PLACES):
         start = 0 if info.size <= WINDOW_BYTES else offset
         if (info.path, start) != before:
             yield info, start
@@ -95,8 +89,8 @@ def _places(files: Sequence[ObjectInfo]) -> Iterator[tuple[ObjectInfo, int]]:
 
 
 def _window(
-    source: IngestSource, opened: BinaryIO, info: ObjectInfo, place: int, most: int, found: SampledRows
-) -> Iterator[Event]:
+    source: IngestSource, opened: BinaryIO, info: ObjectInfo, place: int, most: int
+) -> Iterator[Record | Dropped | Unreadable]:
     """The first events from a place of a file on; of compressed lines and of CSV from the beginning on."""
     kind = kind_of(source.format, info.path)
     stream = section(opened, 0, info.size)
@@ -112,20 +106,6 @@ def _window(
     else:
         start = max(0, min(place, info.size - WINDOW_BYTES))
         part = FilePart(info.path, info.size, start, min(info.size, start + WINDOW_BYTES))
-    found.bytes_read += min(part.end - part.start, info.size)
     reader = container_reader(source.format, info.path, source.columns, checked=False)
     events = until_enough(reader(stream, part, LIMITS))
     yield from islice((one for one in events if isinstance(one, Record | Dropped | Unreadable)), most)
-
-
-def _row(source: IngestSource, named: NamedFiles, record: Record, path: str, etag: str) -> Row | Dropped | Unreadable:
-    if source.format in MEDIA_FOLDERS:
-        SidecarFiles(source.objects, source.columns).read(path, record)
-    files = named.find(record) if record.items else None
-    if isinstance(files, Unreadable):
-        return files
-    return row_of(record, path, etag, source.rows, files, _probe)
-
-
-def _probe(record: Record, _path: str, mime: str) -> Probe:
-    return Probe() if record.body is None else probe_bytes(record.body, mime)

@@ -50,7 +50,7 @@ class OpenedStore(Store):
 
     def batches(self, row: ManifestRow, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The rows of one object, with these of its columns; StoreError for a column that it lacks."""
-        names = read_schema(self.objects, row.object).names
+        names = read_schema(self.objects, row.object).names if columns else []
         for name in columns or ():
             if name.partition(".")[0] not in names:
                 raise StoreError(f"{self.root}: no column {name!r} in {row.object}{suggestion(name, names)}")

@@ -21,6 +21,7 @@ from winnow.pipelines.rules.deciding import choose_representatives, decide, drop
 from winnow.pipelines.rules.pinning import PinnedShards, ShardObjects
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.blocks import hidden_in
 from winnow.pipelines.store.tables import read_batches, read_schema
 from winnow.runners.terminal.rules import pinned_rules
 from winnow.schemas.errors import RecipeError, StoreError
@@ -73,10 +74,8 @@ class StoreTables:
             layer: _with_ids(pa.schema([field for field in schema if field.name != "id"]))
             for layer, schema in self.layers.items()
         }
-        every = {layout.SAMPLES: own[layout.SAMPLES], **own} if own else {}
-        every[ROWS] = pa.schema([(name, _shown(kind)) for name, kind in self.columns.items()])
-        every |= _LEFT_OUT
-        return every | ({DECISIONS: _DECIDED} if self.recipe is not None else {})
+        rows = pa.schema([(name, _shown(kind)) for name, kind in self.columns.items()])
+        return own | {ROWS: rows} | _LEFT_OUT | ({DECISIONS: _DECIDED} if self.recipe is not None else {})
 
     @cached_property
     def columns(self) -> dict[str, pa.DataType]:
@@ -136,11 +135,9 @@ class StoreTables:
         at = 0
         for block in read_aligned(self.store.objects, shard.objects, columns, BLOCK_ROWS):
             rows = len(next(iter(block.values())))
-            first, last = np.searchsorted(shard.hidden, (at, at + rows))
-            if last > first:
-                seen = np.ones(rows, np.bool_)
-                seen[shard.hidden[first:last] - at] = False
-                block = {name: array.filter(pa.array(seen)) for name, array in block.items()}
+            hidden = hidden_in(shard.hidden, at, rows)
+            if hidden.any():
+                block = {name: array.filter(pa.array(~hidden)) for name, array in block.items()}
             at += rows
             yield block
 
@@ -160,8 +157,7 @@ class StoreTables:
             dropped = dropped_samples(pinned, shard, decisions, duplicates).combine_chunks()
             blocks = read_aligned(self.store.objects, shard.objects, [_ID], BLOCK_ROWS)
             ids = pa.concat_arrays([block[_ID.name] for block in blocks])
-            seen = np.ones(shard.rows, np.bool_)
-            seen[shard.hidden] = False
+            seen = ~hidden_in(shard.hidden, 0, shard.rows)
             at = pc.index_in(ids, value_set=_only(dropped["id"]))
             yield pa.RecordBatch.from_arrays(
                 [

@@ -94,7 +94,7 @@ def _sources(sources: Sequence[SourceLook]) -> Grid:
                 grouped(one.rows) if one.rows < 1000 else grouped(float(f"{one.rows:.2g}")),
                 grouped(len(read.rows)),
                 "" if one.characters is None else grouped(round(one.characters)),
-                ", ".join(column for column in _columns(one)),
+                ", ".join(_columns(one)),
             )
         )
     headers = ("source", "content", "files", "size", "rows, about", "looked at", "median characters", "columns")

@@ -131,28 +131,28 @@ def _item(annotation: object) -> object:
 def _lines(tree: dict[str, Tree], indent: str) -> Iterator[str]:
     for key, value in tree.items():
         if isinstance(value, dict) and value:
-            yield f"{indent}{_text(key)}:\n"
+            yield f"{indent}{scalar_text(key)}:\n"
             yield from _lines(value, indent + "  ")
         elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
-            yield f"{indent}{_text(key)}:\n"
+            yield f"{indent}{scalar_text(key)}:\n"
             yield from (f"{indent}  - {_flow(item)}\n" for item in value)
         else:
-            yield f"{indent}{_text(key)}: {_flow(value)}\n"
+            yield f"{indent}{scalar_text(key)}: {_flow(value)}\n"
 
 
 def _flow(value: Tree) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_text(key)}: {_flow(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{scalar_text(key)}: {_flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(_flow(item) for item in value) + "]"
     if isinstance(value, str):
-        return _text(value)
+        return scalar_text(value)
     if value is None:
         return "null"
     return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
-def _text(value: str) -> str:
+def scalar_text(value: str) -> str:
     """The text as a scalar that every YAML parser reads as this text."""
     if _PLAIN.fullmatch(value) and value.lower() not in _WORDS_ELSEWHERE:
         return value

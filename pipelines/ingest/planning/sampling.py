@@ -80,23 +80,29 @@ class Densities:
 
 def sample_densities(source: IngestSource, files: Sequence[ObjectInfo]) -> Densities:
     """Reads windows of these files, which are sorted by path."""
-    ends = list(accumulate(info.size for info in files))
-    total = ends[-1] if ends else 0
+    total = sum(info.size for info in files)
     count = max(FEWEST_WINDOWS, min(MOST_WINDOWS, total // BYTES_PER_WINDOW)) if total else 0
     sampler = _Sampler(source)
 
-    def window_of(number: int) -> _Window | None:
-        place = (2 * number + 1) * total // (2 * count)
-        index = bisect_right(ends, place)
-        return sampler.window_at(files[index], place - (ends[index] - files[index].size))
+    def window_at(place: tuple[ObjectInfo, int]) -> _Window | None:
+        return sampler.window_at(*place)
 
-    windows = [window for window in each(source.objects, window_of, range(count)) if window is not None]
+    windows = [one for one in each(source.objects, window_at, even_places(files, count)) if one is not None]
     found = {}
     for kind in sorted({window.kind for window in windows}):
         mine = [window.density for window in windows if window.kind == kind]
         sums = (sum(one.rows for one in mine), sum(one.text for one in mine), sum(one.piece for one in mine))
         found[kind] = Density(*(total / len(mine) for total in sums))
     return Densities(found, frozenset(window.kind for window in windows if window.has_members))
+
+
+def even_places(files: Sequence[ObjectInfo], count: int) -> Iterator[tuple[ObjectInfo, int]]:
+    """Yields so many places that lie evenly over all bytes of some files: each a file, and an offset there."""
+    ends = list(accumulate(info.size for info in files))
+    for number in range(count if ends and ends[-1] else 0):
+        place = (2 * number + 1) * ends[-1] // (2 * count)
+        index = bisect_right(ends, place)
+        yield files[index], place - (ends[index] - files[index].size)
 
 
 def _kind(format_name: str, path: str) -> str:

@@ -20,6 +20,7 @@ from winnow.pipelines.media.pictures import OK
 from winnow.pipelines.media.references import MediaSources, Unavailable
 from winnow.pipelines.media.required_media import RequiredMedia
 from winnow.pipelines.media.videos.isolation import See, watch_isolated
+from winnow.pipelines.query.items import list_ends
 from winnow.pipelines.running.ledger.crashes import CrashedVideos
 
 __all__ = ["NOT_A_VIDEO", "VideoSource", "Videos", "Watching"]
@@ -66,8 +67,7 @@ class Videos:
     ) -> None:
         self._source, self._name, self._crashed = source, name, crashed
         self._items: Sequence[dict[str, Any]] = media.flatten().to_pylist()  # a few for each row; each reads a file
-        counts = media.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
-        self.offsets: NDArray[np.int64] = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+        self.offsets = list_ends(media)
         self.statuses: list[str | None] = [None] * len(self._items)
         """Of each item that anybody has looked at: `ok`, or why it could not be watched."""
 

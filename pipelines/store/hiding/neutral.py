@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.hiding.blocks import hidden_in
 from winnow.schemas.tombstones import FORGOTTEN
 
 KEPT = frozenset({"id", "source_class", "licence"})
@@ -31,13 +32,7 @@ def neutral_stream(layer: str, batches: Iterable[pa.RecordBatch], rows: NDArray[
     """
     at = 0
     for batch in batches:
-        first, last = np.searchsorted(rows, (at, at + batch.num_rows))
-        if first == last:
-            yield batch
-        else:
-            which = np.zeros(batch.num_rows, np.bool_)
-            which[rows[first:last] - at] = True
-            yield neutral(layer, batch, which)
+        yield neutral(layer, batch, hidden_in(rows, at, batch.num_rows))
         at += batch.num_rows
 
 

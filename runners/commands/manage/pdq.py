@@ -24,6 +24,6 @@ def add(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the list; the exit status is 3 if there is no picture to list."""
-    from winnow.runners.stages.hash_lists import write_hash_list
+    from winnow.runners.stages.lists.hashes import write_hash_list
 
     return write_hash_list(options.place, options.output, open_console())

@@ -26,6 +26,6 @@ def add(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the list; the exit status is 3 if there is no picture to list."""
-    from winnow.runners.stages.vector_lists import write_vector_list
+    from winnow.runners.stages.lists.vectors import write_vector_list
 
     return write_vector_list(options.place, options.output, options.preset, options.layer, open_console())

@@ -11,14 +11,12 @@ from pathlib import Path
 from rich.console import Console
 
 from winnow.filters.duplicates.pdq import MIN_QUALITY, pdq
-from winnow.filters.image.decode.stills import DecodeLimits, UndecodableError, require_decoders
-from winnow.pipelines.media.isolation import decode_isolated
-from winnow.runners.stages.listed_pictures import (
+from winnow.runners.stages.lists.pictures import (
     Listed,
     check_output,
-    files_of_folder,
     is_of_store,
     items_of_store,
+    pictures_of_folder,
     say_listed,
 )
 
@@ -44,17 +42,11 @@ def write_hash_list(place: str, output: Path, console: Console) -> int:
 
 
 def _of_folder(folder: Path) -> Iterator[Found]:
-    require_decoders()
-    limits = DecodeLimits()
-    for one in files_of_folder(folder, limits):
-        if one.reason:
+    for one in pictures_of_folder(folder):
+        if one.still is None:
             yield one.name, None, one.reason
             continue
-        try:
-            found = pdq(decode_isolated(one.content, one.mime, limits).pixels)
-        except UndecodableError as error:
-            yield one.name, None, error.reason
-            continue
+        found = pdq(one.still.pixels)
         yield one.name, found.bits if found.quality >= MIN_QUALITY else None, FLAT
 
 

@@ -9,27 +9,29 @@ from typing import Any
 
 from rich.console import Console
 
-from winnow.filters.image.decode.stills import DecodeLimits
+from winnow.filters.image.decode.stills import DecodeLimits, Still, UndecodableError, require_decoders
 from winnow.filters.web.sniff import sniff
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
+from winnow.pipelines.media.isolation import decode_isolated
 from winnow.pipelines.store import layout
 from winnow.runners.commands.opening import open_place
 from winnow.runners.terminal.tables import print_line
 from winnow.schemas.errors import StoreError, WinnowError
 
-__all__ = ["Listed", "PictureFile", "check_output", "files_of_folder", "is_of_store", "items_of_store", "say_listed"]
+__all__ = ["DecodedFile", "Listed", "check_output", "is_of_store", "items_of_store", "pictures_of_folder", "say_listed"]
 
 _HEAD_BYTES = 4096  # enough to tell a picture's type
 
 
 @dataclass(frozen=True, slots=True)
-class PictureFile:
-    """A picture of a folder: its name there, and its file or why it is none."""
+class DecodedFile:
+    """A picture of a folder: its name there, and what was decoded of it or why nothing was."""
 
     name: str
-    content: bytes = b""
-    mime: str = ""
+    still: Still | None
     reason: str = ""
+    mime: str = ""
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +57,29 @@ def is_of_store(place: str) -> bool:
     return of_store
 
 
-def files_of_folder(folder: Path, limits: DecodeLimits) -> Iterator[PictureFile]:
-    """Every file below a folder, in the order of names."""
+def pictures_of_folder(folder: Path, side: int | None = None) -> Iterator[DecodedFile]:
+    """Every file below a folder, in the order of names, decoded for an operator that looks at this side."""
+    require_decoders()
+    limits = DecodeLimits()
     for parent, folders, names in os.walk(folder):
         folders.sort()
         for name in sorted(names):
             path = Path(parent, name)
             shown = path.relative_to(folder).as_posix()
             if path.is_symlink() or not path.is_file() or path.stat().st_size > limits.max_bytes:
-                yield PictureFile(shown, reason="not a file, or too large")
+                yield DecodedFile(shown, None, "not a file, or too large")
                 continue
             content = path.read_bytes()
             mime = sniff(content[:_HEAD_BYTES], None, None).mime
-            yield PictureFile(shown, content, mime, "" if mime.startswith("image/") else "no picture")
+            if not mime.startswith("image/"):
+                yield DecodedFile(shown, None, "no picture")
+                continue
+            try:
+                still = decode_isolated(content, mime, limits, side)
+            except UndecodableError as error:
+                yield DecodedFile(shown, None, error.reason)
+                continue
+            yield DecodedFile(shown, still, mime=mime, size=len(content))
 
 
 def items_of_store(place: str, layer: str, *columns: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -12,18 +12,17 @@ from rich.console import Console
 from winnow.filters.duplicates.cosines import Vectors, rounded
 from winnow.filters.duplicates.listed_vectors import vector_list_bytes
 from winnow.filters.image.decode.batches import batch_of
-from winnow.filters.image.decode.stills import DecodeLimits, UndecodableError, require_decoders, sized
+from winnow.filters.image.decode.stills import sized
 from winnow.filters.image.embedding import NAME as LAYER
 from winnow.filters.operators import Kernel, find_operator
 from winnow.filters.presets import find_preset
 from winnow.pipelines.assets import AssetFiles
-from winnow.pipelines.media.isolation import decode_isolated
-from winnow.runners.stages.listed_pictures import (
+from winnow.runners.stages.lists.pictures import (
     Listed,
     check_output,
-    files_of_folder,
     is_of_store,
     items_of_store,
+    pictures_of_folder,
     say_listed,
 )
 from winnow.schemas.errors import WinnowError
@@ -65,19 +64,12 @@ def write_vector_list(place: str, output: Path, preset: str, layer: str, console
 
 
 def _of_folder(folder: Path, preset: str) -> Iterator[Found]:
-    require_decoders()
-    limits = DecodeLimits()
     kernel, side = _encoder(preset)
-    for one in files_of_folder(folder, limits):
-        if one.reason:
+    for one in pictures_of_folder(folder, side):
+        if one.still is None:
             yield one.name, None, one.reason
             continue
-        try:
-            still = sized(decode_isolated(one.content, one.mime, limits, side), side)
-        except UndecodableError as error:
-            yield one.name, None, error.reason
-            continue
-        found = kernel(batch_of([one.mime], [len(one.content)], [None], [still]))
+        found = kernel(batch_of([one.mime], [one.size], [None], [sized(one.still, side)]))
         vector = found["vector"][0].values
         yield one.name, None if vector is None else vector.to_numpy(), found["status"][0].as_py()
 

@@ -1,0 +1,60 @@
+"""Makes the row of a record, with what lies beside its file and the media files that it names."""
+
+from contextlib import closing
+
+from winnow.filters.video.decode.opening import VideoLimits
+from winnow.pipelines.ingest.archives.tar import TAR
+from winnow.pipelines.ingest.caption_tables import CaptionTables, is_caption_table, row_of_table
+from winnow.pipelines.ingest.files import FILE
+from winnow.pipelines.ingest.planning.context import IngestSource
+from winnow.pipelines.ingest.planning.formats import MEDIA_FOLDERS
+from winnow.pipelines.ingest.records import Dropped, ReadLimits, Record, Unreadable
+from winnow.pipelines.ingest.rows import Row, row_of
+from winnow.pipelines.ingest.sidecars import SidecarFiles
+from winnow.pipelines.ingest.tables.named_media import NamedFiles
+from winnow.pipelines.media.probe import Probe, probe_bytes, probe_file
+
+
+class RowMaker:
+    """Makes rows of one source; remembers what lies in folders, and files that several records name.
+
+    Args:
+        source: The source.
+        limits: What is read of tables of captions.
+        videos: What a video may cost; None: videos are hashed only.
+        reads_large: Whether a medium that was too large to hold is read again, whatever its size.
+    """
+
+    def __init__(
+        self,
+        source: IngestSource,
+        limits: ReadLimits,
+        videos: VideoLimits | None = None,
+        *,
+        reads_large: bool = True,
+    ) -> None:
+        self._source, self._videos, self._reads_large = source, videos, reads_large
+        self._beside = SidecarFiles(source.objects, source.columns)
+        self._tables = CaptionTables(source.objects, source.columns, limits)
+        self._named = NamedFiles(source.objects, videos)
+
+    def row(self, record: Record, path: str, etag: str) -> Row | Dropped | Unreadable:
+        """Converts a record of the file at a path."""
+        if self._source.format in MEDIA_FOLDERS:
+            if is_caption_table(path):
+                return row_of_table(self._source.objects, path, record)
+            self._beside.read(path, record)
+            self._tables.add(path, record)
+        named = self._named.find(record) if record.items else None
+        if isinstance(named, Unreadable):
+            return named
+        return row_of(record, path, etag, self._source.rows, named, self._probe)
+
+    def _probe(self, record: Record, path: str, mime: str) -> Probe:
+        """Measures a medium; one that was too large to hold is read again if its bytes lie plain in a file."""
+        if record.body is not None:
+            return probe_bytes(record.body, mime, self._videos)
+        if not self._reads_large or record.container not in (FILE, TAR):
+            return Probe()
+        with closing(self._source.objects.open(path)) as stream:
+            return probe_file(stream, record.body_bytes, mime, record.span.offset, self._videos)
