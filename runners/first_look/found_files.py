@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Literal, TypeAlias
 
 from winnow.filters.web.sniff import sniff
+from winnow.pipelines.ingest.caption_tables import is_caption_table
 from winnow.pipelines.ingest.files import read_range
 from winnow.pipelines.ingest.planning.formats import ending_of, is_compressed_tar, kind_of
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
@@ -136,13 +137,15 @@ def _all_files(place: str, objects: ObjectStore) -> list[ObjectInfo]:
 def _grouped(root: str, infos: Sequence[ObjectInfo]) -> Found:
     objects = open_location(root)
     shown = {str(PurePosixPath(info.path).with_suffix("")) for info in infos if _by_ending(info.path) in _SEEN}
+    described = _described(infos)
+    whole = {described[info.path] for info in infos if info.path in described and "/" not in info.path}
     budget = _SNIFFED
     by_place: dict[tuple[str, Content], list[ObjectInfo]] = {}
     unread: Counter[str] = Counter()
     beside = 0
     for info in infos:
         path = PurePosixPath(info.path)
-        content = _by_ending(info.path)
+        content = described.get(info.path) or _by_ending(info.path)
         if info.size == 0:
             continue
         if path.suffix.lower() in _BESIDE and str(path.with_suffix("")) in shown:
@@ -154,12 +157,23 @@ def _grouped(root: str, infos: Sequence[ObjectInfo]) -> Found:
         if content is None or is_compressed_tar("auto", info.path):
             unread[path.suffix.lower()] += 1
             continue
-        top = path.parts[0] if len(path.parts) > 1 else ""
+        top = path.parts[0] if len(path.parts) > 1 and content not in whole else ""
         by_place.setdefault((top, content), []).append(info)
     return Found(tuple(_group(root, *place, files) for place, files in by_place.items()), unread, beside)
 
 
 _SEEN: Final = ("picture", "video")
+
+
+def _described(infos: Sequence[ObjectInfo]) -> dict[str, Content]:
+    """The tables of captions, each with what lies in its folder or below and has captions from it."""
+    media: dict[PurePosixPath, Content] = {}
+    for info in infos:
+        content = _by_ending(info.path)
+        if content in _SEEN:
+            media |= dict.fromkeys(PurePosixPath(info.path).parents, content)
+    tables = (info.path for info in infos if is_caption_table(info.path))
+    return {path: media[folder] for path in tables if (folder := PurePosixPath(path).parent) in media}
 
 
 def _group(root: str, top: str, content: Content, files: Sequence[ObjectInfo]) -> Group:
@@ -173,9 +187,11 @@ def _group(root: str, top: str, content: Content, files: Sequence[ObjectInfo]) -
 def patterns_of(files: Sequence[ObjectInfo]) -> tuple[str, ...]:
     """Patterns of the endings of these files; the names of files that have none."""
     below = "**/" if any("/" in info.path for info in files) else ""
-    endings = sorted({_ending(info.path) for info in files} - {""})
-    plain = [info.path for info in files if not _ending(info.path)]
-    return (*(f"{below}*{ending}" for ending in endings), *plain)
+    tables = sorted({PurePosixPath(info.path).name for info in files if is_caption_table(info.path)})
+    others = [info.path for info in files if not is_caption_table(info.path)]
+    endings = sorted({_ending(path) for path in others} - {""})
+    plain = [path for path in others if not _ending(path)]
+    return (*(f"{below}*{ending}" for ending in endings), *(f"{below}{name}" for name in tables), *plain)
 
 
 def _ending(path: str) -> str:

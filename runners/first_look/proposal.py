@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Literal, TypeAlias
 
+from winnow.pipelines.ingest.caption_tables import FILE_NAME, is_caption_table
 from winnow.pipelines.ingest.planning.formats import kind_of
+from winnow.pipelines.ingest.sidecars import CAPTION
 from winnow.pipelines.ingest.tables.columns import ColumnMapping, listed_columns
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.location import open_location
@@ -25,7 +27,7 @@ class ProposedSource:
 
     group: Group
     format: str  # as in a recipe
-    columns: ColumnMapping | None = None  # of tables
+    columns: ColumnMapping | None = None  # of tables, and of tables of captions beside media
 
     @property
     def name(self) -> str:
@@ -82,9 +84,9 @@ def propose(found: Found) -> Proposal:
         if group.content == "table":
             sources += _of_tables(group, notes)
         elif group.content == "picture":
-            sources.append(ProposedSource(group, "image_folder"))
+            sources.append(ProposedSource(group, "image_folder", _of_captions(group)))
         elif group.content == "video":
-            sources.append(ProposedSource(group, "video_folder"))
+            sources.append(ProposedSource(group, "video_folder", _of_captions(group)))
         elif group.content == "text" and _has_others(found, group):
             named = tuple(info.path for info in group.files)
             sources.append(ProposedSource(replace(group, patterns=named), "auto"))
@@ -111,6 +113,19 @@ def _has_others(found: Found, group: Group) -> bool:
     return found.beside > 0 and any(
         one.root == group.root and one.content in ("picture", "video") for one in found.groups
     )
+
+
+def _of_captions(group: Group) -> ColumnMapping | None:
+    """The columns of the tables of captions among media; None if there are none, or all have their usual names."""
+    objects = open_location(group.root)
+    for info in group.files:
+        if is_caption_table(info.path):
+            found = guess_columns(objects, info).columns
+            if found is None or found.media is None or found.captions is None:
+                continue
+            usual = found.media == FILE_NAME and found.captions in ("text", CAPTION)
+            return None if usual else ColumnMapping(media=found.media, captions=found.captions)
+    return None
 
 
 def _of_tables(group: Group, notes: list[str]) -> Iterator[ProposedSource]:

@@ -10,6 +10,7 @@ import orjson
 import pytest
 from PIL import Image
 
+from winnow import open_store
 from winnow.runners.commands.main import main
 from winnow.schemas.recipe import load_recipe
 
@@ -134,6 +135,27 @@ def test_what_cannot_be_looked_at_is_one_line(
     assert main(arguments) == 1
     (said,) = capsys.readouterr().err.splitlines()
     assert line in said
+
+
+def test_a_table_of_captions_belongs_to_the_pictures_that_it_describes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], lid_model: None
+) -> None:
+    for name in ("below", "other"):
+        (tmp_path / "data" / name).mkdir(parents=True)
+    for number, name in enumerate(("below/1.jpg", "other/2.jpg", "other/3.jpg")):
+        picture(tmp_path / "data" / name, number)
+    said = "The fishermen mend their nets on the quay before the sun goes down"
+    (tmp_path / "data/metadata.csv").write_text(f"file_name,description\nbelow/1.jpg,{said}\nother/2.jpg,{said}\n")
+    (tmp_path / "data/books.csv").write_text("id,text\n1,A book that nobody reads\n")
+    monkeypatch.chdir(tmp_path)
+    printed(capsys, "init", "data")
+    recipe = load_recipe("recipe.yaml")
+    assert [(one.format, sorted(one.files)) for one in recipe.sources] == [
+        ("image_folder", ["**/*.jpg", "**/metadata.csv"])
+    ]
+    printed(capsys, "run", "recipe.yaml", "--workers", "1")
+    rows = open_store("winnow-data/pictures/store").table(["samples.captions"]).to_arrow().to_pylist()
+    assert sorted(len(row["samples.captions"]) for row in rows) == [0, 1, 1]
 
 
 def test_hostile_files_are_notes(tmp_path: Path, capsys: pytest.CaptureFixture[str], lid_model: None) -> None:
