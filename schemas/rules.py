@@ -1,8 +1,9 @@
 """Rules over columns, checked against the existing columns before any row is read.
 
-A recipe has two ordered lists. `eligible` decides which rows may represent a cluster, so it cannot read results of
-later stages (duplicates, scores); `keep` may read everything. Only TRUE drops a row; `when_null` is required if a
-column can be null, as "not measured" is neither safe nor good (law 2).
+A recipe has ordered lists. `eligible` decides which rows may represent a cluster, so it cannot read results of
+later stages (duplicates, scores); `keep` may read everything, and so may `items`, whose rules decide on each medium of
+a row. Only TRUE drops; `when_null` is required if a column can be null, as "not measured" is neither safe nor good
+(law 2).
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,8 +18,8 @@ from winnow.schemas.recipe.model import Rule
 
 __all__ = ["ColumnInfo", "Phase", "Rule", "check_rules", "check_where"]
 
-Phase: TypeAlias = Literal["eligible", "dedupe", "keep"]
-"""When a rule decides; rules of phase `dedupe` follow from the recipe's `dedupe` section."""
+Phase: TypeAlias = Literal["eligible", "dedupe", "items", "keep"]
+"""The list of a rule; rules of phase `dedupe` follow from the recipe's `dedupe` section."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def _columns(condition: str, known: Mapping[str, ColumnInfo], phase: Phase) -> t
     for column in columns:
         if column not in known:
             complaints.append(f"unknown column {shown(column)}{_meant(column, known)}")
-        elif phase != "keep" and known[column].phase == "keep":
+        elif phase == "eligible" and known[column].phase == "keep":
             complaints.append(f"{column} is computed after `eligible` is decided; move the rule to `keep`")
     if not columns:
         complaints.append("reads no column, so it treats all rows the same")

@@ -35,6 +35,8 @@ from winnow.schemas.rows.draws import DRAW
 SHOWN = 5  # mismatched strata reported per output
 _ROW_BYTES = 32  # of a drawn row and its id, about
 
+_BEFORE_ITEMS = DRAW.remove(DRAW.get_field_index("dropped"))  # of plans from before there were rules of items
+
 Numbers = NDArray[np.int64]
 
 
@@ -200,7 +202,7 @@ def _read(store: Store, plan: MixturePlan, one: DrawnObject, row: ManifestRow | 
     if one.object != layout.draw_object(plan.request, one.shard, name_content(one.object)):
         raise StoreError("it is the draw of another plan or shard")
     table = read_table(store.objects, one.object)
-    if not table.schema.equals(DRAW):
+    if not table.schema.equals(DRAW) and not table.schema.equals(_BEFORE_ITEMS):
         raise StoreError("its columns are not those of a draw")
     if table.num_rows != one.rows:
         raise StoreError(f"{table.num_rows:,} rows, but the plan says {one.rows:,}")

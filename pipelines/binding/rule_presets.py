@@ -34,10 +34,11 @@ class ProgramRule:
     path: str  # such as `keep[3]`, or `keep[3].rules.short` for a preset's rule
     preset: str | None = None
     written: str | None = None  # the path of the condition in the recipe; None if it is the preset's
+    late: bool = False  # it reads what is known only once representatives are chosen
 
 
 def expand_rules(recipe: Recipe) -> tuple[ProgramRule, ...]:
-    """Return every rule of a recipe in order: of `eligible`, of duplicates, of `keep`; with presets expanded.
+    """Return every rule of a recipe in order: of `eligible`, duplicates, `items` and `keep`; presets are expanded.
 
     Raises:
         RecipeError: An unknown preset or reason, or a reason that two rules of a list share; one line each.
@@ -46,6 +47,7 @@ def expand_rules(recipe: Recipe) -> tuple[ProgramRule, ...]:
     expanded = (
         *_expand_list(recipe.eligible, "eligible", problems),
         *_duplicate_rules(recipe),
+        *_expand_list(recipe.items, "items", problems),
         *_expand_list(recipe.keep, "keep", problems),
     )
     problems.stop_if_any()
@@ -57,16 +59,27 @@ def expand_presets(recipe: Recipe) -> Recipe:
     expanded = expand_rules(recipe)
     lists: dict[Phase, tuple[Rule, ...]] = {
         "eligible": tuple(one.rule for one in expanded if one.phase == "eligible"),
+        "items": tuple(one.rule for one in expanded if one.phase == "items"),
         "keep": tuple(one.rule for one in expanded if one.phase == "keep"),
     }
     texts = dict(recipe.written)
-    written = {path: text for path, text in texts.items() if not path.startswith(("eligible[", "keep["))}
+    written = {path: text for path, text in texts.items() if not path.startswith(("eligible[", "items[", "keep["))}
     numbers: dict[Phase, int] = dict.fromkeys(lists, 0)
     for one in (one for one in expanded if one.phase in lists):
         if one.written in texts:
             written[f"{one.phase}[{numbers[one.phase]}].drop"] = texts[one.written]
         numbers[one.phase] += 1
-    return replace(recipe, eligible=lists["eligible"], keep=lists["keep"], written=tuple(written.items()))
+    return replace(
+        recipe,
+        eligible=lists["eligible"],
+        items=lists["items"],
+        keep=lists["keep"],
+        written=tuple(written.items()),
+    )
+
+
+def _lists(recipe: Recipe) -> tuple[tuple[Phase, Sequence[Rule | PresetRules]], ...]:
+    return ("eligible", recipe.eligible), ("items", recipe.items), ("keep", recipe.keep)
 
 
 def _duplicate_rules(recipe: Recipe) -> Iterable[ProgramRule]:
@@ -172,7 +185,7 @@ def with_layer(condition: str, old: str, new: str) -> str:
 def preset_notes(recipe: Recipe) -> list[str]:
     """Return a line for each measure that a preset's rules read and that the recipe configures differently."""
     notes = []
-    for phase, entries in (("eligible", recipe.eligible), ("keep", recipe.keep)):
+    for phase, entries in _lists(recipe):
         for number, entry in enumerate(entries):
             if isinstance(entry, PresetRules):
                 notes += [f"{entry.place}: {phase}[{number}]: {note}" for note in _differences(recipe, entry)]
@@ -182,7 +195,7 @@ def preset_notes(recipe: Recipe) -> list[str]:
 def language_remarks(recipe: Recipe) -> list[str]:
     """Return a line for each preset whose rules were made for some languages and judge all."""
     remarks = []
-    for phase, entries in (("eligible", recipe.eligible), ("keep", recipe.keep)):
+    for phase, entries in _lists(recipe):
         for number, entry in enumerate(entries):
             languages = find_preset(entry.preset).languages if isinstance(entry, PresetRules) else None
             if isinstance(entry, PresetRules) and languages is not None:

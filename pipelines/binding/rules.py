@@ -3,26 +3,29 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from typing import Literal
 
 import pyarrow as pa
 
 from winnow.filters.operators import operator_names
 from winnow.pipelines.binding.duplicates import DIGEST, compares_digests, duplicate_kinds
+from winnow.pipelines.binding.item_rules import blind_to_media, columns_of_media, media_lists
 from winnow.pipelines.binding.preferences import bind_preferences
 from winnow.pipelines.binding.rule_presets import ProgramRule, expand_rules
 from winnow.pipelines.binding.threshold_tables import ThresholdTables
-from winnow.pipelines.query.columns import Column
+from winnow.pipelines.query.columns import MEDIA, Column
+from winnow.pipelines.rules.item_lists import DROPPED, KEPT
 from winnow.pipelines.rules.representatives import Choice
 from winnow.schemas.conditions import ConditionError, columns_read, is_text
 from winnow.schemas.problems import Place, Problem, Problems, recipe_error, shown, suggestion
 from winnow.schemas.recipe import LossAlarms, Recipe
-from winnow.schemas.rows.duplicates import CHOSEN_IN
+from winnow.schemas.rows.duplicates import CHOSEN_IN, OF_MEDIA, VIRTUAL
 from winnow.schemas.rows.extraction import EXTRACTED
 from winnow.schemas.rules import ColumnInfo, Phase, check_rules
 from winnow.schemas.thresholds import PREFIX, ThresholdTable
 from winnow.schemas.tombstones import FORGOTTEN
 
-PHASES: tuple[Phase, ...] = ("eligible", "keep")  # the lists of rules in a recipe
+PHASES: tuple[Phase, ...] = ("eligible", "items", "keep")  # the lists of rules in a recipe
 
 CAPTION_LANGUAGE = "caption.language.code"
 MEASURED_LANGUAGES = ("text.language.code", CAPTION_LANGUAGE)
@@ -33,7 +36,7 @@ SIZE = "bytes"
 
 @dataclass(frozen=True)
 class RuleProgram:
-    """Rules in order (of `eligible`, of duplicates, of `keep`), and everything that they read. Picklable."""
+    """Rules in order (of `eligible`, of duplicates, of `items`, of `keep`), and all that they read. Picklable."""
 
     rules: tuple[ProgramRule, ...]
     columns: tuple[Column, ...]  # of layers, in order of first use
@@ -42,12 +45,25 @@ class RuleProgram:
     size: Column | None = None  # the column with a text's bytes, if there is one
     choice: Choice | None = None  # how representatives are chosen, if duplicates are dropped
     loss_alarms: LossAlarms = field(default_factory=LossAlarms)
+    item_lists: frozenset[str] = frozenset()  # the columns that have a value for each medium, for rules of `items`
+    no_items_left: Literal["drop", "keep"] = "drop"  # what becomes of a row whose media are all dropped
 
     @property
     def duplicate_columns(self) -> tuple[str, ...]:
         """The columns that rules read and no layer has: whether a row's cluster is represented by another row."""
-        read = {name for one in self.rules for name in columns_read(one.rule.drop)}
+        of_items = _names_read(one for one in self.rules if one.phase == "items") - set(self.duplicate_lists)
+        read = of_items | _names_read(one for one in self.rules if one.phase != "items")
         return tuple(name for name in (self.choice.names if self.choice else ()) if name in read)
+
+    @property
+    def duplicate_lists(self) -> tuple[str, ...]:
+        """Those that rules of `items` read: whether each medium's cluster is represented by another medium."""
+        return tuple(f"{VIRTUAL}.{kind}" for kind in (self.choice.by_item if self.choice else ()))
+
+    @property
+    def judges_items(self) -> bool:
+        """Whether there are rules of `items`."""
+        return any(one.phase == "items" for one in self.rules)
 
     @property
     def eligible(self) -> int:
@@ -71,10 +87,20 @@ class RuleProgram:
         return tuple(dict.fromkeys(column.layer for column in columns))
 
     def only_eligible(self) -> "RuleProgram":
-        """Return the program of `eligible` alone, which runs before duplicates are known."""
+        """Return the program that runs before duplicates are known: what it drops represents nothing.
+
+        It has the rules of `eligible`, and those of `items` that need no duplicates or scores.
+        """
         columns = {column.name: column for column in self.columns}
-        first = _program(self.rules[: self.eligible], columns, self.tables)
-        return replace(first, languages=self.languages, size=self.size)
+        early = tuple(one for one in self.rules if one.phase == "items" and not one.late)
+        first = _program((*self.rules[: self.eligible], *early), columns, self.tables)
+        return replace(
+            first,
+            languages=self.languages,
+            size=self.size,
+            item_lists=self.item_lists,
+            no_items_left=self.no_items_left,
+        )
 
 
 def rule_program(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> RuleProgram:
@@ -92,29 +118,48 @@ def rule_program(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> RulePr
     tables = ThresholdTables(recipe)
     tables.check()
     known = {column.name: info for column, info in columns.items()}
+    of_media = media_lists(recipe, known)
     by_name = {column.name: column for column in columns}
     choice = _bind_choice(recipe, known, by_name)
     if choice is not None:
         known |= dict.fromkeys(choice.names, ColumnInfo(nullable=False, type=pa.bool_(), phase="keep"))
+    if recipe.items:
+        known |= dict.fromkeys((KEPT, DROPPED), ColumnInfo(nullable=False, type=pa.int64(), phase="keep"))
     problems = _add_table_columns(rules, tables, known)
     problems += _unknown_expected(recipe, rules)
     unmeasured = [_unmeasured(one, known, recipe, tables) for one in rules]
     problems += dict.fromkeys(chain.from_iterable(unmeasured))  # what a whole preset lacks is said once
     named = [one for one, found in zip(rules, unmeasured, strict=True) if not found]
+    columns_of_items = columns_of_media(known, of_media)
     for phase in PHASES:
         listed = [one for one in named if one.phase == phase]
-        problems += check_rules([one.rule for one in listed], known, phase, [one.path for one in listed])
+        there = columns_of_items if phase == "items" else known
+        problems += check_rules([one.rule for one in listed], there, phase, [one.path for one in listed])
+        if phase == "items":
+            problems += blind_to_media(listed, of_media, columns_of_items)
     if problems:
         raise recipe_error(problems)
+    late = {name for name, info in columns_of_items.items() if info.phase == "keep"}
+    rules = tuple(replace(one, late=not late.isdisjoint(columns_read(one.rule.drop))) for one in rules)
     wanted = _table_columns_read(rules)
     program = _program(rules, by_name, [tables.table(name, wanted[name]) for name in tables.names if name in wanted])
+    if choice is not None:
+        read = _names_read(one for one in rules if one.phase == "items")
+        by_item = tuple(kind for kind in choice.of_items if kind in OF_MEDIA and f"{VIRTUAL}.{kind}" in read)
+        choice = replace(choice, by_item=by_item)
     return replace(
         program,
         languages=_languages(recipe, by_name),
         size=_size(by_name, known),
         choice=choice,
         loss_alarms=recipe.loss_alarms,
+        item_lists=frozenset(of_media) & _names_read(one for one in rules if one.phase == "items"),
+        no_items_left=recipe.no_items_left,
     )
+
+
+def _names_read(rules: Iterable[ProgramRule]) -> frozenset[str]:
+    return frozenset(name for one in rules for name in columns_read(one.rule.drop))
 
 
 def _bind_choice(recipe: Recipe, known: Mapping[str, ColumnInfo], columns: Mapping[str, Column]) -> Choice | None:
@@ -141,6 +186,8 @@ def _program(
     rules: tuple[ProgramRule, ...], columns: Mapping[str, Column], tables: Iterable[ThresholdTable]
 ) -> RuleProgram:
     names = dict.fromkeys(name for one in rules for name in columns_read(one.rule.drop))
+    if any(one.phase == "items" for one in rules):
+        names[MEDIA.name] = None
     read = []
     for table in tables:
         wanted = {column: values for column, values in table.columns.items() if table.column_name(column) in names}

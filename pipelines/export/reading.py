@@ -23,13 +23,13 @@ from winnow.pipelines.export.planning.shipment import FACES, Details, Shipment
 from winnow.pipelines.export.planning.sizing import Way, order_key
 from winnow.pipelines.media.references import referred_bytes
 from winnow.pipelines.mix.draws import DrawnShard, copies_of
+from winnow.pipelines.mix.dropped_media import DroppedMedia, read_draw
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.query.picked_rows import Rows, read_picked, taken
 from winnow.pipelines.running.exchange import MAX_BLOCK_BYTES
 from winnow.pipelines.running.ledger.crashes import CrashedPictures
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.hiding.scans import load_hiding
-from winnow.pipelines.store.tables import read_table
 from winnow.schemas.errors import ExportError
 from winnow.schemas.identity import canonical_json
 from winnow.schemas.mixture import Stratum
@@ -79,7 +79,8 @@ def mixed_rows(
         ExportError: The store no longer matches the plan: rows were forgotten, or ids or texts differ.
     """
     objects = shipment.store.objects
-    drawn = read_table(objects, shard.draw, DRAW.names).combine_chunks()
+    drawn = read_draw(objects, shard.draw, DRAW.names).combine_chunks()
+    dropped = DroppedMedia.drawn(drawn)
     given = [one for one in _by_output(drawn) if _is_pending(details, one.output)]
     rows: Rows = np.unique(np.concatenate([np.zeros(0, np.int64), *(one.numbers for one in given)]))
     if not len(rows):
@@ -94,11 +95,11 @@ def mixed_rows(
         texts = _edited(shipment, edits, read, part, shard)
         base = {**{name: read[f"samples.{name}"] for name in _OF_SAMPLES}, "text": texts}
         base["captions"] = chosen_captions([read[column.name] for column in shipment.captions])
-        media = base.pop("media")
+        media = dropped.left(base.pop("media"), part)
         base["metadata"] = _with_references(base["metadata"], media)
         held = _held(base)
         with_media = held + sums_of_items(media, referred_bytes(media.flatten()))
-        faces = read[FACES.name] if blurred else None
+        faces = dropped.left(read[FACES.name], part) if blurred else None
         there = _Read(base, held, media, with_media, shard.source, faces, crashed)
         for one in given:
             first, last = (int(place) for place in np.searchsorted(one.numbers, (part[0], part[-1] + 1)))

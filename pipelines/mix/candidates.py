@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from winnow.filters.duplicates.components import Edges
 from winnow.pipelines.binding.mixture import BoundMix, BoundStage
 from winnow.pipelines.binding.tokens import TOKENS_LAYER
+from winnow.pipelines.mix.dropped_media import NO_MEDIA_DROPPED, DroppedMedia
 from winnow.pipelines.mix.tokens import NO_TEXT, STATUSES, UNENCODABLE
 from winnow.pipelines.query.columns import Column, read_aligned
 from winnow.pipelines.query.conditions import selected_rows
@@ -44,6 +45,10 @@ OF_MEDIA = ("samples", "pixels", "seconds")
 
 _MOST_SECONDS = 1e9  # of one medium
 
+_LEFT = "media left"  # by rules of items; a name that no column of a recipe can have
+DROPPED_OF, DROPPED_ITEM = "dropped.of", "dropped.item"
+"""The media that rules drop of candidates: the candidate's number, and the medium's number in its row."""
+
 _ID, _CLASS, _MEDIA = (Column(layout.SAMPLES, leaf) for leaf in ("id", "source_class", "media"))
 
 EMPTY = "empty"
@@ -63,7 +68,7 @@ class Cell:
 class ShardCandidates:
     """The candidates of one shard."""
 
-    columns: Mapping[str, NDArray[Any]]  # by name; `cell` is a number among these cells
+    columns: Mapping[str, NDArray[Any]]  # by name; `cell` is a number among these cells, `dropped.…` are of media
     cells: tuple[Cell, ...]
     kept: Amount
     left_out: Mapping[str, Amount] = field(default_factory=dict)  # by reason
@@ -87,8 +92,10 @@ class CandidateFinder:
         own = [_ID, _CLASS, STATUS, TOKENS, BYTES, *clusters, *self.pinned.languages, *self.bound.columns]
         return list(dict.fromkeys([*own, *([_MEDIA] if self.has_clips or self.bound.config.unit in OF_MEDIA else [])]))
 
-    def find(self, shard: ShardObjects, kept: NDArray[np.bool_]) -> ShardCandidates:
-        """Return the candidates among the rows that the rules keep.
+    def find(
+        self, shard: ShardObjects, kept: NDArray[np.bool_], dropped: DroppedMedia = NO_MEDIA_DROPPED
+    ) -> ShardCandidates:
+        """Return the candidates among the rows that the rules keep, without the media that rules drop.
 
         Raises:
             RecipeError: A stage's condition cannot handle a value.
@@ -105,7 +112,10 @@ class CandidateFinder:
             chosen = np.flatnonzero(kept[at : at + rows])
             if len(chosen):
                 taken = pa.array(chosen)
-                part = self._part({name: values.take(taken) for name, values in block.items()}, cells, joined)
+                picked = {name: values.take(taken) for name, values in block.items()}
+                if _MEDIA.name in picked:
+                    picked[_LEFT] = dropped.left(picked[_MEDIA.name], at + chosen)
+                part = self._part(picked, cells, joined)
                 part["row"] = (at + chosen).astype(np.uint32)
                 kept_units += int(part["units"].sum())
                 parts.append(self._candidates(part, left, units_left))
@@ -114,6 +124,8 @@ class CandidateFinder:
         for name, dtype in self._column_types().items():
             arrays = [part[name] for part in parts]
             columns[name] = np.concatenate(arrays) if arrays else np.zeros(0, dtype)
+        of_candidates = dropped.numbered(columns["row"].astype(np.int64))
+        columns |= {DROPPED_OF: of_candidates.rows, DROPPED_ITEM: of_candidates.items}
         return ShardCandidates(
             columns,
             tuple(Cell(source_class, shard.source, language) for source_class, language in cells),
@@ -182,9 +194,9 @@ class CandidateFinder:
         if unit == "samples":
             return np.ones(rows, np.int64)
         if unit == "pixels":
-            return _pixels(block[_MEDIA.name])
+            return _pixels(block[_LEFT])
         if unit == "seconds":
-            return _seconds(block[_MEDIA.name])
+            return _seconds(block[_LEFT])
         return _numbers(block[(TOKENS if unit == "tokens" else BYTES).name])
 
     def _exclusion_reason(self, block: Mapping[str, pa.Array], units: NDArray[np.int64]) -> NDArray[np.uint8]:
@@ -193,7 +205,7 @@ class CandidateFinder:
         numbers = np.array([self.reasons.index(name) for name in status.dictionary.to_pylist()], np.uint8)
         excluded = numbers[_indices(status)] if len(numbers) else np.zeros(len(units), np.uint8)
         if self.bound.config.unit in OF_MEDIA:
-            media = pc.list_value_length(block[_MEDIA.name]).to_numpy(zero_copy_only=False)
+            media = pc.list_value_length(block[_LEFT]).to_numpy(zero_copy_only=False)
             excluded[(excluded == NO_TEXT) & (media > 0)] = 0
         if self.bound.config.unit != "tokens":
             excluded[excluded == UNENCODABLE] = 0

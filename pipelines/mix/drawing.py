@@ -8,6 +8,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.pipelines.binding.mixture import BoundMix, family_of
+from winnow.pipelines.mix.candidates import DROPPED_ITEM, DROPPED_OF
+from winnow.pipelines.mix.dropped_media import DroppedMedia
 from winnow.pipelines.mix.inventory import Inventory
 from winnow.pipelines.mix.splitting import HELD_OUT
 from winnow.pipelines.mix.stage_plans import NO_STRATUM, PlannedStage, first_column, mark_column
@@ -81,6 +83,7 @@ def draw_shard(inventory: Inventory, shard: int, stages: Sequence[PlannedStage],
         chosen = np.flatnonzero(marks != NO_STRATUM)
         ones = np.ones(len(chosen), np.uint16)
         add(len(stages), chosen, marks[chosen], ones - 1, ones)
+    dropped = DroppedMedia(*scratch.columns(shard, (DROPPED_OF, DROPPED_ITEM)))
     columns = {name: np.concatenate([one[name] for one in outputs]) for name in outputs[0]}
     chosen = columns["chosen"]
     return pa.Table.from_arrays(
@@ -93,6 +96,7 @@ def draw_shard(inventory: Inventory, shard: int, stages: Sequence[PlannedStage],
             pa.array(columns["copies"].astype(np.uint16)),
             pa.array(units[chosen]),
             pa.array(size[chosen]),
+            dropped.lists(chosen),
         ],
         schema=DRAW,
     )

@@ -16,6 +16,7 @@ from winnow.filters.duplicates.components import Edges, components
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.mixture import BoundMix
 from winnow.pipelines.mix.candidates import SPLIT_BY, CandidateFinder, Cell, ShardCandidates
+from winnow.pipelines.mix.dropped_media import NO_MEDIA_DROPPED, DroppedMedia
 from winnow.pipelines.mix.scratch import Scratch
 from winnow.pipelines.mix.tokens import EDIT_UNMEASURED, STATUSES
 from winnow.pipelines.query.columns import Column
@@ -74,6 +75,7 @@ class _Counted:
     undecided: Undecided | None = None  # why rules cannot be decided on its first such row
     refused: str | None = None  # why a stage's condition cannot be applied
     outcomes: OutcomeCounts = field(default_factory=OutcomeCounts)
+    items: OutcomeCounts = field(default_factory=OutcomeCounts)
     cells: tuple[Cell, ...] = ()
     kept: Amount = field(default_factory=Amount)
     left_out: Mapping[str, Mapping[str, Amount]] = field(default_factory=dict)  # by source and reason
@@ -92,11 +94,16 @@ class _InventoryTasks:
         def find(
             number: int, shard: ShardObjects, decided: ShardDecisions, _: Duplicates
         ) -> tuple[str, DecisionCounts, ShardCandidates]:
-            found = self.finder.find(shard, decided.kept)
+            items, dropped = decided.items, NO_MEDIA_DROPPED
+            if items is not None:
+                dropped = DroppedMedia.marked(items.numbers, ~items.left(decided.rules))
+                of_items.append(items.counts)
+            found = self.finder.find(shard, decided.kept, dropped)
             self._put(number, found)
             return shard.source, decided.counts, replace(found, columns={}, joined=())  # those are stored
 
         counts: list[DecisionCounts] = []
+        of_items: list[DecisionCounts] = []
         cells: set[Cell] = set()
         kept, left_out = Amount(), dict[str, dict[str, Amount]]()
         try:
@@ -109,8 +116,8 @@ class _InventoryTasks:
             return _Counted(error.undecided)
         except RecipeError as error:
             return _Counted(None, str(error))
-        outcomes = OutcomeCounts.of(DecisionCounts.merged(counts))
-        return _Counted(None, None, outcomes, tuple(sorted(cells)), kept, left_out)
+        outcomes, items = (OutcomeCounts.of(DecisionCounts.merged(one)) for one in (counts, of_items))
+        return _Counted(None, None, outcomes, items, tuple(sorted(cells)), kept, left_out)
 
     def counted(self, jobs: Jobs) -> Iterator[_Counted]:
         """Run the tasks; yield the counts of each, in order.
@@ -176,10 +183,11 @@ def take_inventory(
         duplicates, why = decisions.prepare(jobs)
         if why is not None:
             raise why.error(pinned.program)
-        counts, cells, kept = DecisionCounts.empty(), set[Cell](), Amount()
+        counts, items, cells, kept = DecisionCounts.empty(), DecisionCounts.empty(), set[Cell](), Amount()
         left_out_by_source: dict[str, dict[str, Amount]] = {}
         for one in tasks.counted(jobs):
             counts = DecisionCounts.merged((counts, one.outcomes.counts))
+            items = DecisionCounts.merged((items, one.items.counts))
             cells.update(one.cells)
             kept += one.kept
             for source, amounts in one.left_out.items():
@@ -204,7 +212,7 @@ def take_inventory(
         kept,
         dict(sorted(left_out.items())),
         left_out_by_source,
-        summarise_rules(pinned, counts, generation, duplicates),
+        summarise_rules(pinned, counts, generation, duplicates, items),
         bound.bands,
     )
 

@@ -7,9 +7,11 @@ import numpy as np
 import pyarrow as pa
 
 from winnow.pipelines.binding.rules import RuleProgram
-from winnow.pipelines.query.columns import Column, leaf_of
-from winnow.pipelines.rules.decisions import WORD
+from winnow.pipelines.query.columns import MEDIA, Column, leaf_of
+from winnow.pipelines.query.items import list_counts
+from winnow.pipelines.rules.decisions import WORD, Masks
 from winnow.pipelines.rules.evaluation import Evaluator, NullConditionError
+from winnow.pipelines.rules.item_lists import marked_lists
 from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.rules.representatives import NO_DUPLICATES, Duplicates
 from winnow.pipelines.store import layout
@@ -51,6 +53,7 @@ class Verdict:
 
     reasons: tuple[str, ...]  # of the rules that fire, in order; the first is the reason
     undecided: tuple[str, ...] = ()  # of rules whose condition is null where that is an error
+    items: tuple[tuple[str, ...], ...] = ()  # the reasons for which each medium is dropped; empty without such rules
 
     @property
     def kept(self) -> bool:
@@ -80,23 +83,39 @@ def verdict(pinned: PinnedProgram, sample: Sample, choose: Callable[[], Duplicat
     """
     program = pinned.program
     columns = {column.name: sample.column(column) for column in program.columns}
-    if program.duplicate_columns:
+    if program.duplicate_columns or program.duplicate_lists:
         duplicates = choose() if _has_duplicates(program, sample) else NO_DUPLICATES
         marks = duplicates.of(sample.place.shard.shard, sample.place.shard.rows)
         columns |= {
             name: pa.array([bool(name in marks and marks[name][sample.place.row])])
             for name in program.duplicate_columns
         }
-    undecided: list[str] = []
+        columns |= _represented(program, sample, duplicates)
     with Evaluator(program) as evaluator:
         try:
-            fired, _ = evaluator.decide(1, columns)
+            decided = evaluator.decide(1, columns)
         except NullConditionError as error:
-            undecided.append(error.rule.rule.reason)
-            fired = np.zeros((1, 1), np.uint64)
-    names = (one.rule.reason for one in program.rules) if not undecided else ()
-    said = (bool(int(fired[0, number // WORD]) >> number % WORD & 1) for number in range(len(program.rules)))
-    return Verdict(tuple(name for name, fires in zip(names, said, strict=False) if fires), tuple(undecided))
+            return Verdict((), (error.rule.rule.reason,))
+    items = () if decided.items is None else tuple(_reasons(program, one) for one in decided.items.fired)
+    return Verdict(_reasons(program, decided.fired[0]), items=items)
+
+
+def _reasons(program: RuleProgram, fired: Masks) -> tuple[str, ...]:
+    """The reasons of the rules that a mask has, in order."""
+    words = fired.tolist()
+    return tuple(name for number, name in enumerate(program.reasons) if words[number // WORD] >> number % WORD & 1)
+
+
+def _represented(program: RuleProgram, sample: Sample, duplicates: Duplicates) -> dict[str, pa.Array]:
+    """Which media of the sample are represented by others, as rules of `items` read it."""
+    marks = duplicates.items_of(sample.place.shard.shard) if program.duplicate_lists and duplicates.numbers else {}
+    found = {}
+    for name in program.duplicate_lists:
+        numbers = list_counts(sample.column(MEDIA))
+        rows, items = marks.get(name, (np.zeros(0, np.int64), np.zeros(0, np.int64)))
+        own = items[rows == sample.place.row]
+        found[f"items.{name}"] = marked_lists(numbers, np.zeros(len(own), np.int64), own)
+    return found
 
 
 def _has_duplicates(program: RuleProgram, sample: Sample) -> bool:

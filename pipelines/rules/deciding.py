@@ -4,7 +4,8 @@ It reads only the columns that rules name, so no text unless a rule names one (l
 change at any time. Dropped samples can be listed for reviewing, sampling or tuning a threshold.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +13,18 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.binding.rules import CAPTION_LANGUAGE, MEASURED_LANGUAGES
-from winnow.pipelines.query.columns import Column, read_aligned
-from winnow.pipelines.rules.decisions import WORD, DecisionCounts, Masks, ShardDecisions, count_block
-from winnow.pipelines.rules.evaluation import Evaluator, NullConditionError, Undecided, UndecidedError
+from winnow.pipelines.query.columns import MEDIA, Column, read_aligned
+from winnow.pipelines.query.items import list_counts
+from winnow.pipelines.rules.decisions import WORD, DecisionCounts, ItemDecisions, Masks, ShardDecisions, count_block
+from winnow.pipelines.rules.evaluation import (
+    Decided,
+    DecidedItems,
+    Evaluator,
+    NullConditionError,
+    Undecided,
+    UndecidedError,
+)
+from winnow.pipelines.rules.item_lists import ItemLists, marked_lists
 from winnow.pipelines.rules.map_shards import map_shards
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.rules.representatives import (
@@ -22,6 +32,7 @@ from winnow.pipelines.rules.representatives import (
     Candidates,
     Choice,
     Duplicates,
+    ItemMarks,
     RepresentativeChooser,
     find_candidates,
 )
@@ -83,10 +94,13 @@ def choose_representatives(pinned: PinnedProgram, threads: int | None = None) ->
 def candidates_of_shard(
     first: PinnedProgram, choice: Choice, number: int, shard: ShardObjects, evaluator: Evaluator
 ) -> Candidates:
-    """Return the rows of one shard that may be representatives; `first` are the rules of `eligible` alone."""
-    eligible = decide_shard(first, shard, evaluator).eligible
+    """Return the rows of one shard that may be representatives; `first` are the rules that say which are eligible."""
+    decided = decide_shard(first, shard, evaluator)
+    left = None
+    if decided.items is not None:
+        left = ItemMarks(decided.items.numbers, decided.items.left(decided.rules))
     blocks = read_aligned(first.store.objects, shard.objects, choice.columns, NARROW_BLOCK_ROWS, shard.hidden)
-    return find_candidates(choice, number, shard.source, blocks, eligible)
+    return find_candidates(choice, number, shard.source, blocks, decided.kept, left)
 
 
 def decide_shard(
@@ -94,6 +108,8 @@ def decide_shard(
 ) -> ShardDecisions:
     """Decide the rows of one shard."""
     replaced = {name: pa.array(marks) for name, marks in duplicates.of(shard.shard, shard.rows).items()}
+    represented = duplicates.items_of(shard.shard)
+    items = _ItemBlocks()
     fired: list[Masks] = []
     null: list[Masks | None] = []
     counts: list[DecisionCounts] = []
@@ -102,18 +118,19 @@ def decide_shard(
     for block in read_aligned(pinned.store.objects, shard.objects, _columns(pinned), _block_rows(pinned), shard.hidden):
         rows = len(next(iter(block.values())))
         block |= {name: marks.slice(at, rows) for name, marks in replaced.items()}
+        block |= _represented(block, represented, pinned.program.duplicate_lists, at)
         seen = ~hidden_in(shard.hidden, at, rows)
         try:
-            block_fired, block_null = _decide_rows(evaluator, block, seen)
+            decided = _decide_rows(evaluator, block, seen)
         except NullConditionError as error:
             raise _null_error(pinned, shard, error, at + int(np.flatnonzero(seen)[error.row])) from None
-        block_fired = _pad_words(block_fired, words)
-        block_null = None if block_null is None else _pad_words(block_null, words)
+        block_fired = _pad_words(decided.fired, words)
+        block_null = None if decided.null is None else _pad_words(decided.null, words)
         _set_bit(block_fired, ~seen, len(pinned.program.rules))
-        sizes = _sizes(block, pinned.size)
-        counts.append(
-            count_block(shard.source, languages_of(block, pinned.languages, rows), sizes, block_fired, block_null)
-        )
+        languages = languages_of(block, pinned.languages, rows)
+        counts.append(count_block(shard.source, languages, _sizes(block, pinned.size), block_fired, block_null))
+        if decided.items is not None:
+            items.add(shard.source, decided.items, block, languages, block_fired, len(pinned.program.rules))
         fired.append(block_fired)
         null.append(block_null)
         at += rows
@@ -136,18 +153,76 @@ def decide_shard(
         fired=all_fired,
         null=_join_nulls(fired, null),
         counts=merged,
+        items=items.joined(words) if program.judges_items else None,
     )
 
 
-def _decide_rows(
-    evaluator: Evaluator, block: Mapping[str, pa.Array], seen: NDArray[np.bool_]
-) -> tuple[Masks, Masks | None]:
-    """Return the decisions on the visible rows; hidden rows get no decision."""
+@dataclass
+class _ItemBlocks:
+    """The decisions on the media of a shard's blocks so far."""
+
+    numbers: list[NDArray[np.int64]] = field(default_factory=list)
+    fired: list[Masks] = field(default_factory=list)
+    counts: list[DecisionCounts] = field(default_factory=list)
+
+    def add(
+        self,
+        source: str,
+        decided: DecidedItems,
+        block: Mapping[str, pa.Array],
+        languages: pa.DictionaryArray,
+        of_rows: Masks,
+        rules: int,
+    ) -> None:
+        """Add a block; the media of a dropped row get the bit after the last rule."""
+        words, rows = of_rows.shape[1], decided.lists.rows
+        fired = _pad_words(decided.fired, words)
+        _set_bit(fired, (np.bitwise_or.reduce(of_rows, axis=1) != 0)[rows], rules)
+        sizes = pc.fill_null(pc.struct_field(block[MEDIA.name].flatten(), "bytes"), 0)
+        null = None if decided.null is None else _pad_words(decided.null, words)
+        measured = sizes.to_numpy(zero_copy_only=False).astype(np.int64)
+        self.counts.append(count_block(source, languages.take(pa.array(rows)), measured, fired, null))
+        self.numbers.append(decided.lists.numbers)
+        self.fired.append(fired)
+
+    def joined(self, words: int) -> ItemDecisions:
+        """Return those of the whole shard."""
+        return ItemDecisions(
+            np.concatenate([np.zeros(0, np.int64), *self.numbers]),
+            np.concatenate([np.zeros((0, words), np.uint64), *self.fired]),
+            DecisionCounts.merged(self.counts),
+        )
+
+
+def _represented(
+    block: Mapping[str, pa.Array],
+    represented: Mapping[str, tuple[NDArray[np.int64], NDArray[np.int64]]],
+    names: Sequence[str],
+    at: int,
+) -> dict[str, pa.Array]:
+    """Return the lists that say which media of a block are represented by others; it begins at this row."""
+    found = {}
+    for name in names:
+        numbers = list_counts(block[MEDIA.name])
+        rows, items = represented.get(name, (np.zeros(0, np.int64), np.zeros(0, np.int64)))
+        within = slice(*np.searchsorted(rows, (at, at + len(numbers))).tolist())
+        found[f"items.{name}"] = marked_lists(numbers, rows[within] - at, items[within])
+    return found
+
+
+def _decide_rows(evaluator: Evaluator, block: Mapping[str, pa.Array], seen: NDArray[np.bool_]) -> Decided:
+    """Return the decisions on the visible rows; hidden rows, which have no media, get no decision."""
     if seen.all():
         return evaluator.decide(len(seen), block)
     mask = pa.array(seen)
-    fired, null = evaluator.decide(int(seen.sum()), {name: array.filter(mask) for name, array in block.items()})
-    return _scatter(fired, seen), None if null is None else _scatter(null, seen)
+    decided = evaluator.decide(int(seen.sum()), {name: array.filter(mask) for name, array in block.items()})
+    null = None if decided.null is None else _scatter(decided.null, seen)
+    items = decided.items
+    if items is not None:
+        numbers = np.zeros(len(seen), np.int64)
+        numbers[seen] = items.lists.numbers
+        items = replace(items, lists=ItemLists(numbers, np.flatnonzero(seen)[items.lists.rows], items.lists.items))
+    return Decided(_scatter(decided.fired, seen), null, items)
 
 
 def _scatter(masks: Masks, seen: NDArray[np.bool_]) -> Masks:

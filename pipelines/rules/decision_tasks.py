@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
 from winnow.pipelines.rules.coverage import CoverageCounter, Detector, LanguageCoverage, merged_languages
@@ -22,11 +21,11 @@ from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.rules.representatives import (
     NO_DUPLICATES,
     NONE_COMPARED,
-    ROW_BITS,
     Candidates,
     Duplicates,
     LargeCluster,
     RepresentativeChooser,
+    within_shards,
 )
 from winnow.pipelines.rules.score_overlaps import (
     ScoreOverlap,
@@ -74,6 +73,7 @@ class _Decided:
 
     undecided: Undecidable | None
     outcomes: OutcomeCounts
+    items: OutcomeCounts
     coverage: tuple[LanguageCoverage, ...]
     overlaps: tuple[ScoreOverlap, ...]
     thresholds: tuple[Sides, ...]
@@ -145,13 +145,16 @@ class DecisionTasks:
             return chosen, why
         for group in range(self.shards.groups):
             numbers = self.shards.in_group(group)
-            bounds = np.array([numbers.start, numbers.stop], np.uint64) << np.uint64(ROW_BITS)
             replaced: dict[str, pa.Array] = {}
             for kind, rows in chosen.lost.items():
-                within = slice(*np.searchsorted(rows, bounds).tolist())
+                within = within_shards(rows, numbers.start, numbers.stop)
                 high, low = chosen.replacements[kind]
                 columns = {kind: rows, f"{kind}.high": high, f"{kind}.low": low}
                 replaced |= {name: pa.array(values[within]) for name, values in columns.items()}
+            for kind, (places, items) in chosen.lost_items.items():
+                within = within_shards(places, numbers.start, numbers.stop)
+                of_items = {f"{kind}.places": places, f"{kind}.items": items}
+                replaced |= {name: pa.array(values[within]) for name, values in of_items.items()}
             put_arrays(self.steps.objects, self.steps.scratch, _REPLACED, group, replaced)
         return chosen, None
 
@@ -172,6 +175,7 @@ class DecisionTasks:
         return _Decided(
             next((one.undecided for one in parts if one.undecided is not None), None),
             OutcomeCounts.of(DecisionCounts.merged(one.counts for one in parts)),
+            OutcomeCounts.of(DecisionCounts.merged(one.items for one in parts)),
             merged_languages(one.coverage for one in parts),
             merged_overlaps(one.overlaps for one in parts),
             self._merged_sides([one.thresholds for one in parts]),
@@ -189,6 +193,7 @@ class DecisionTasks:
             basis=asked.basis,
             undecided=why,
             outcomes=OutcomeCounts.of(DecisionCounts.merged(one.outcomes.counts for one in decided)),
+            items=OutcomeCounts.of(DecisionCounts.merged(one.items.counts for one in decided)),
             large=chosen.large if decided else (),
             large_count=chosen.large_count if decided else 0,
             addresses=chosen.addresses if decided else NONE_COMPARED,
@@ -253,7 +258,13 @@ class DecisionTasks:
             counter.add(shard, decisions.kept)
             coverage = counter.languages()
         overlaps = overlaps_with_rules(self.scores, measured.votes, decisions)
-        return replace(measured, counts=decisions.counts, coverage=coverage, overlaps=(*measured.overlaps, *overlaps))
+        return replace(
+            measured,
+            counts=decisions.counts,
+            items=DecisionCounts.empty() if decisions.items is None else decisions.items.counts,
+            coverage=coverage,
+            overlaps=(*measured.overlaps, *overlaps),
+        )
 
     def _shards(self, group: int) -> tuple[dict[str, int], tuple[ShardObjects, ...]]:
         """Return the shards of a range, and their numbers by name."""
@@ -271,7 +282,11 @@ class DecisionTasks:
         kinds = self.pinned.program.choice.kinds
         lost = {kind: replaced[kind].to_numpy() for kind in kinds}
         ids = {kind: (replaced[f"{kind}.high"].to_numpy(), replaced[f"{kind}.low"].to_numpy()) for kind in kinds}
-        return Duplicates(lost, ids, numbers=numbers)
+        items = {
+            kind: (replaced[f"{kind}.places"].to_numpy(), replaced[f"{kind}.items"].to_numpy())
+            for kind in self.pinned.program.choice.by_item
+        }
+        return Duplicates(lost, ids, numbers=numbers, lost_items=items)
 
 
 @dataclass(frozen=True)
@@ -283,6 +298,7 @@ class _OfShard:
     thresholds: tuple[Sides, ...]
     overlaps: tuple[ScoreOverlap, ...]
     counts: DecisionCounts = field(default_factory=DecisionCounts.empty)
+    items: DecisionCounts = field(default_factory=DecisionCounts.empty)
     coverage: tuple[LanguageCoverage, ...] = ()
     undecided: Undecidable | None = None
 

@@ -115,6 +115,24 @@ def _sum_tables(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 @dataclass(frozen=True)
+class ItemDecisions:
+    """The decisions on each medium of the rows of one shard, in their order.
+
+    Masks are as those of rows. The bit after the last rule marks the media of dropped rows.
+    """
+
+    numbers: NDArray[np.int64]  # of media of each row
+    fired: Masks
+    counts: DecisionCounts  # of media, and their bytes
+
+    def left(self, rules: int) -> NDArray[np.bool_]:
+        """Whether no rule drops each medium, whatever becomes of its row."""
+        fired = self.fired & word_mask((1 << rules) - 1, self.fired.shape[1])
+        left: NDArray[np.bool_] = np.bitwise_or.reduce(fired, axis=1) == 0
+        return left
+
+
+@dataclass(frozen=True)
 class ShardDecisions:
     """The decisions on each row of one shard."""
 
@@ -125,6 +143,7 @@ class ShardDecisions:
     fired: Masks
     null: Masks | None  # None if no row was dropped because a condition was null
     counts: DecisionCounts
+    items: ItemDecisions | None = None  # None if the program has no rules of items
 
     @property
     def rows(self) -> int:

@@ -9,12 +9,15 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from winnow.pipelines.binding.rule_presets import ProgramRule
 from winnow.pipelines.binding.rules import RuleProgram
+from winnow.pipelines.query.columns import MEDIA
 from winnow.pipelines.query.conditions import nested
 from winnow.pipelines.rules.decisions import WORD, Masks
-from winnow.schemas.conditions import CLOSED
+from winnow.pipelines.rules.item_lists import DROPPED, KEPT, ItemLists
+from winnow.schemas.conditions import CLOSED, columns_read
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.thresholds import ThresholdTable, lookup
 
@@ -55,12 +58,52 @@ class NullConditionError(Exception):
         self.row = row  # of the block
 
 
+@dataclass(frozen=True)
+class DecidedItems:
+    """The decisions on the media of a block, in the order of its rows."""
+
+    lists: ItemLists
+    fired: Masks
+    null: Masks | None
+
+    @classmethod
+    def none(cls, rows: int, words: int) -> Self:
+        """Those of a block without media."""
+        nothing = np.zeros(0, np.int64)
+        return cls(ItemLists(np.zeros(rows, np.int64), nothing, nothing), np.zeros((0, words), np.uint64), None)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """The decisions on a block of rows."""
+
+    fired: Masks
+    null: Masks | None  # the rules that fired because their condition was null
+    items: DecidedItems | None  # None if the program has no rules of items
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbered:
+    """A rule with its number in the program."""
+
+    number: int
+    rule: ProgramRule
+
+
+def _names(rules: Sequence[_Numbered]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for one in rules for name in columns_read(one.rule.rule.drop)))
+
+
 class Evaluator:
     """Decides blocks of rows by one program. A context manager, for one thread."""
 
     def __init__(self, program: RuleProgram) -> None:
         self._program = program
-        self._names = (*(column.name for column in program.columns), *program.duplicate_columns)
+        rules = tuple(_Numbered(number, one) for number, one in enumerate(program.rules))
+        self._of_rows = tuple(one for one in rules if one.rule.phase != "items")
+        self._of_items = tuple(one for one in rules if one.rule.phase == "items")
+        self._row_names = _names(self._of_rows)
+        self._item_names = _names(self._of_items)
         self._words = max(1, -(-len(program.rules) // WORD))
         self._engine = duckdb.connect(
             ":memory:",
@@ -79,8 +122,10 @@ class Evaluator:
     ) -> None:
         self._engine.close()
 
-    def decide(self, rows: int, columns: Mapping[str, pa.Array]) -> tuple[Masks, Masks | None]:
-        """Return the rules that fire for each row of a block, and those of them whose condition is null.
+    def decide(self, rows: int, columns: Mapping[str, pa.Array]) -> Decided:
+        """Return the rules that fire for each row of a block, and for each medium.
+
+        A row none of whose media is left has the reasons for which they were dropped, unless the recipe keeps it.
 
         Args:
             rows: The number of rows in the block.
@@ -90,14 +135,48 @@ class Evaluator:
             NullConditionError: A condition is null, and its rule has `when_null: error`.
             UndecidedError: A condition fails on a value, such as a cast of a text that is not a number.
         """
+        tables = _threshold_columns(self._program.tables, columns) if rows else {}
+        known = {**columns, **tables}
+        if not self._of_items or not rows:
+            decided = self._fired(self._of_rows, {name: known[name] for name in self._row_names if rows}, rows)
+            return Decided(*decided, None if not self._of_items else DecidedItems.none(rows, self._words))
+        lists = ItemLists.of(columns[MEDIA.name])
+        of_items = known | {name: columns[f"items.{name}"] for name in self._program.duplicate_lists}
+        values = lists.columns(self._item_names, of_items, self._program.item_lists)
+        try:
+            fired, null = self._fired(self._of_items, values, len(lists.rows))
+        except NullConditionError as error:
+            raise NullConditionError(error.rule, error.number, int(lists.rows[error.row])) from None
+        dropped = np.bitwise_or.reduce(fired, axis=1) != 0
+        counts = {KEPT: lists.count(~dropped), DROPPED: lists.count(dropped)}
+        known |= {name: pa.array(values) for name, values in counts.items()}
+        row_fired, row_null = self._fired(self._of_rows, {name: known[name] for name in self._row_names}, rows)
+        if self._program.no_items_left == "drop":
+            gone = (counts[KEPT] == 0) & (counts[DROPPED] > 0)
+            row_fired |= self._spread(fired, lists, gone)
+            if null is not None:
+                lost = self._spread(null, lists, gone)
+                row_null = lost if row_null is None else row_null | lost
+        return Decided(row_fired, row_null, DecidedItems(lists, fired, null))
+
+    def _spread(self, of_items: Masks, lists: ItemLists, rows: NDArray[np.bool_]) -> Masks:
+        """Return for each of these rows the rules of any of its media."""
+        found = np.zeros((len(rows), self._words), np.uint64)
+        for one in self._of_items:
+            word, bit = one.number // WORD, np.uint64(one.number % WORD)
+            some = lists.rows_with((of_items[:, word] >> bit & np.uint64(1)).astype(np.bool_)) & rows
+            found[:, word] |= some.astype(np.uint64) << bit
+        return found
+
+    def _fired(
+        self, rules: Sequence[_Numbered], columns: Mapping[str, pa.Array], rows: int
+    ) -> tuple[Masks, Masks | None]:
+        """Return the rules that fire for each row of these columns, and those of them whose condition is null."""
         fired = np.zeros((rows, self._words), np.uint64)
         null = np.zeros((rows, self._words), np.uint64)
-        rules = self._program.rules
         if rows == 0 or not rules:
             return fired, None
-        wanted = {name: columns[name] for name in self._names}
-        every = wanted | _threshold_columns(self._program.tables, columns)
-        block = pa.Table.from_batches([nested(every, rows)])
+        block = pa.Table.from_batches([nested(columns, rows)])
         try:
             found = self._query(rules, block)
         except duckdb.Error as error:
@@ -106,22 +185,23 @@ class Evaluator:
             said = f"the rules cannot be run together: {str(error).splitlines()[0][:160]}"
             raise Undecided(None, said).error(self._program) from None
         any_null = False
-        for number, (one, values) in enumerate(zip(rules, found, strict=True)):
-            word, bit = number // WORD, np.uint64(number % WORD)
+        for one, values in zip(rules, found, strict=True):
+            word, bit = one.number // WORD, np.uint64(one.number % WORD)
             if values.null_count:
                 unknown = values.is_null().to_numpy(zero_copy_only=False)
-                if one.rule.when_null == "error":
-                    raise NullConditionError(one, number, int(np.flatnonzero(unknown)[0]))
-                if one.rule.when_null == "drop":
+                when_null = one.rule.rule.when_null
+                if when_null == "error":
+                    raise NullConditionError(one.rule, one.number, int(np.flatnonzero(unknown)[0]))
+                if when_null == "drop":
                     null[:, word] |= unknown.astype(np.uint64) << bit
                     any_null = True
-                values = pc.fill_null(values, one.rule.when_null == "drop")
+                values = pc.fill_null(values, when_null == "drop")
             fired[:, word] |= values.to_numpy(zero_copy_only=False).astype(np.uint64) << bit
         return fired, null if any_null else None
 
-    def _query(self, rules: Sequence[ProgramRule], block: pa.Table) -> list[pa.Array]:
+    def _query(self, rules: Sequence[_Numbered], block: pa.Table) -> list[pa.Array]:
         # Line breaks, so that a comment in a condition ends with it.
-        conditions = ", ".join(f"(\n{one.rule.drop}\n)::BOOLEAN" for one in rules)
+        conditions = ", ".join(f"(\n{one.rule.rule.drop}\n)::BOOLEAN" for one in rules)
         self._engine.register(_BLOCK, block)
         try:
             found = self._engine.sql(f'SELECT {conditions} FROM "{_BLOCK}"').to_arrow_table()
@@ -129,15 +209,15 @@ class Evaluator:
             self._engine.unregister(_BLOCK)
         return [column.combine_chunks() for column in found.columns]
 
-    def _raise_for_faulty_rule(self, rules: Sequence[ProgramRule], block: pa.Table) -> None:
+    def _raise_for_faulty_rule(self, rules: Sequence[_Numbered], block: pa.Table) -> None:
         """Raise UndecidedError for the rule that a block's query failed on, if one rule alone fails."""
-        for number, one in enumerate(rules):
+        for one in rules:
             try:
                 self._query([one], block)
             except duckdb.Error as error:
                 what = str(error).splitlines()[0][:160]
                 said = f"fails on a row: {what}; TRY_CAST gives null where CAST fails"
-                raise Undecided(number, said).error(self._program) from None
+                raise Undecided(one.number, said).error(self._program) from None
 
 
 def _threshold_columns(tables: Sequence[ThresholdTable], columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:

@@ -23,13 +23,13 @@ from winnow.pipelines.store import layout
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.records import Basis, Generation
 
-VERSION = 2
+VERSION = 3
 """The version of everything that turns rows into a record; raise it when the same rows give another one."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCounts:
-    """The number of samples with each outcome, as columns."""
+    """The number of samples, or of media, with each outcome, as columns."""
 
     source: tuple[str, ...] = ()
     language: tuple[str, ...] = ()
@@ -61,6 +61,7 @@ class KeptDecisions:
     basis: Basis
     undecided: Undecided | None  # why rules cannot be decided; then there are no outcomes
     outcomes: OutcomeCounts
+    items: OutcomeCounts  # of media, where the recipe has rules of `items`
     large: tuple[LargeCluster, ...]  # clusters above the cap that are not accepted, the largest first
     large_count: int  # how many there are in all
     addresses: UnequalTexts
@@ -100,6 +101,7 @@ class Asked:
             "version": VERSION,
             "engine": duckdb.__version__,  # of the conditions
             "rules": [[one.phase, one.rule.drop, one.rule.when_null] for one in program.rules],
+            "no_items_left": program.no_items_left,
             "tables": [one.to_json() for one in program.tables],
             "choice": None if program.choice is None else _choice(program.choice),
             "languages": [column.name for column in pinned.languages],

@@ -23,9 +23,12 @@ _SHOWN_LANGUAGES = 5
 
 @dataclass(frozen=True, slots=True)
 class RuleLoss:
-    """What one rule takes of a language or a source: samples for which it fires, whether it is the first or not."""
+    """What one rule takes of a language or a source: samples for which it fires, whether it is the first or not.
 
-    list: str  # eligible or keep
+    Of a rule of `items`: media, whatever becomes of their samples.
+    """
+
+    list: str  # eligible, items or keep
     reason: str
     of: LossOf
     name: str  # as in plans: deu_Latn, or the source
@@ -36,6 +39,7 @@ class RuleLoss:
     def message(self) -> str:
         """One line, such as `gopher_enough_stop_words drops 100 % of Japanese (49)`."""
         whom = language_name(self.name) if self.of == "language" else f"the source {self.name}"
+        whom = f"the media of {whom}" if self.list == "items" else whom
         counts = f"{self.rows:,}" if self.lost == self.rows else f"{self.lost:,} of {self.rows:,}"
         return f"{self.reason} drops {100 * self.lost // self.rows} % of {whom} ({counts})"
 
@@ -63,20 +67,35 @@ class OutsideLanguages:
         )
 
 
-def find_losses(rules: Sequence[ProgramRule], counts: DecisionCounts, bounds: LossAlarms) -> tuple[RuleLoss, ...]:
+def find_losses(
+    rules: Sequence[ProgramRule], counts: DecisionCounts, bounds: LossAlarms, items: DecisionCounts | None = None
+) -> tuple[RuleLoss, ...]:
     """Find every loss of a language or a source to one rule above the bounds, the largest first.
 
     Duplicates have bounds of their own. Samples without a language are counted by source alone.
+
+    Args:
+        rules: The rules.
+        counts: What they drop of samples.
+        bounds: The bounds.
+        items: What those of `items` drop of media.
     """
-    judged = {
-        number: one
-        for number, one in enumerate(rules)
-        if one.phase != "dedupe" and one.rule.reason not in bounds.expected
-    }
+    judged = {number: one for number, one in enumerate(rules) if one.rule.reason not in bounds.expected}
+    of_rows = {number: one for number, one in judged.items() if one.phase not in ("dedupe", "items")}
+    of_items = {number: one for number, one in judged.items() if one.phase == "items"}
+    found = _losses(of_rows, counts, bounds, 1 << len(rules))
+    found += [] if items is None else _losses(of_items, items, bounds, 0)
+    return tuple(sorted(found, key=_loudest_first))
+
+
+def _losses(
+    judged: Mapping[int, ProgramRule], counts: DecisionCounts, bounds: LossAlarms, uncounted: int
+) -> list[RuleLoss]:
+    """Find the losses to some rules; outcomes with the uncounted bit do not count."""
     rows: dict[tuple[LossOf, str], int] = {}
     lost: dict[tuple[LossOf, str, int], int] = {}
     for outcome, tally in counts:
-        if outcome.fired >> len(rules):
+        if outcome.fired & uncounted:
             continue  # forgotten
         groups: list[tuple[LossOf, str]] = [("source", outcome.source)]
         if is_language(outcome.language):
@@ -85,12 +104,11 @@ def find_losses(rules: Sequence[ProgramRule], counts: DecisionCounts, bounds: Lo
             rows[of, name] = rows.get((of, name), 0) + tally.rows
             for number in bits_of(outcome.fired):
                 lost[of, name, number] = lost.get((of, name, number), 0) + tally.rows
-    found = [
+    return [
         RuleLoss(judged[number].phase, judged[number].rule.reason, of, name, rows[of, name], many)
         for (of, name, number), many in lost.items()
         if number in judged and rows[of, name] >= bounds.min_rows and many > bounds.max_loss * rows[of, name]
     ]
-    return tuple(sorted(found, key=_loudest_first))
 
 
 def _loudest_first(loss: RuleLoss) -> tuple[int, int, str, str, str, str]:

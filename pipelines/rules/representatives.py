@@ -6,6 +6,9 @@ with duplicates are held, beyond a bound on disk.
 
 Where items are compared, a row is dropped if each of its items is in a cluster with an item of a better row, so that no
 picture is lost. The best row of a cluster is never dropped by the same kind: it has an item that no better row has.
+Items that rules of `items` drop before duplicates are known neither count nor represent others.
+
+For rules of `items`, an item is represented if its cluster has an item of a better row, or an earlier one of its own.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +32,7 @@ from winnow.pipelines.store import layout
 from winnow.schemas.conditions import CLOSED
 from winnow.schemas.errors import StageError
 from winnow.schemas.recipe import DedupeConfig
-from winnow.schemas.rows.duplicates import DISTINCT, ID_BYTES, OF_ITEMS, VIRTUAL, Kind, layer_of_kind
+from winnow.schemas.rows.duplicates import DISTINCT, ID_BYTES, OF_ITEMS, OF_MEDIA, VIRTUAL, Kind, layer_of_kind
 from winnow.schemas.uint128 import Words, values_of, words_of
 
 MAX_NAMED = 100  # the most clusters above the cap that alarms name
@@ -54,6 +57,7 @@ class Choice:
     sources: tuple[str, ...]  # in the recipe's order
     config: DedupeConfig
     digest: Column | None = None  # of the text, where no kind compares the texts of equal addresses
+    by_item: tuple[Kind, ...] = ()  # the kinds of which rules of `items` read which media are represented by others
 
     @property
     def max_cluster(self) -> Mapping[Kind, int]:
@@ -126,6 +130,15 @@ class Duplicates:
     large_count: int = 0  # how many there are in all
     addresses: UnequalTexts = NONE_COMPARED
     numbers: Mapping[str, int] = field(default_factory=dict)  # the numbers of shards
+    lost_items: Mapping[Kind, tuple[Words, Words]] = field(default_factory=dict)  # places and items, sorted
+
+    def items_of(self, shard: str) -> dict[str, tuple[Rows, Rows]]:
+        """Return which items of a shard are represented by others: rows and numbers in them, by the rules' column."""
+        found = {}
+        for kind, (places, items) in self.lost_items.items():
+            within = within_shards(places, self.numbers[shard], self.numbers[shard] + 1)
+            found[f"{VIRTUAL}.{kind}"] = (_rows_of(places[within]), items[within].astype(np.int64))
+        return found
 
     def of(self, shard: str, rows: int) -> dict[str, NDArray[np.bool_]]:
         """Return which of a shard's rows are replaced, by the name of the column that rules read."""
@@ -146,12 +159,31 @@ class Duplicates:
         return pc.if_else(pa.array(replaced), values_of(high, low), pa.scalar(None, pa.binary(ID_BYTES)))
 
     def _within(self, kind: Kind, shard: str) -> slice:
-        number = self.numbers[shard]
-        bounds = np.array([number, number + 1], np.uint64) << np.uint64(ROW_BITS)
-        return slice(*np.searchsorted(self.lost[kind], bounds).tolist())
+        return within_shards(self.lost[kind], self.numbers[shard], self.numbers[shard] + 1)
+
+
+def within_shards(places: Words, first: int, end: int) -> slice:
+    """Return where the places in a range of shards are among sorted ones."""
+    bounds = np.array([first, end], np.uint64) << np.uint64(ROW_BITS)
+    return slice(*np.searchsorted(places, bounds).tolist())
 
 
 NO_DUPLICATES = Duplicates()
+
+
+@dataclass(frozen=True)
+class ItemMarks:
+    """A mark for each medium of the rows of a shard."""
+
+    numbers: Rows  # of media of each row
+    marks: NDArray[np.bool_]
+
+    def of(self, lines: ItemLines, at: int) -> ItemLines:
+        """Return the marked ones of the items of a block, which begins at this row of the shard."""
+        first = np.cumsum(self.numbers) - self.numbers
+        some = np.flatnonzero(self.marks[first[lines.rows + at] + lines.items])
+        columns = {name: values.take(pa.array(some)) for name, values in lines.columns.items()}
+        return ItemLines(lines.rows[some], lines.items[some], columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +218,7 @@ def find_candidates(
     source: str,
     blocks: Iterator[Mapping[str, pa.Array]],
     eligible: NDArray[np.bool_],
+    left: ItemMarks | None = None,
 ) -> Candidates:
     """Return the candidates of a shard.
 
@@ -195,6 +228,7 @@ def find_candidates(
         source: The shard's source.
         blocks: The choice's columns for all rows of the shard.
         eligible: Which rows are eligible.
+        left: Which of their media rules leave; None for all.
     """
     parts, large = [], list[LargeCluster]()
     items: dict[Kind, list[pa.RecordBatch]] = {kind: [] for kind in choice.of_items}
@@ -202,7 +236,8 @@ def find_candidates(
     at = 0
     for block in blocks:
         rows = len(block["samples.id"])
-        lines = {kind: _item_lines(block, kind) for kind in choice.of_items}
+        every = {kind: _item_lines(block, kind) for kind in choice.of_items}
+        lines = {kind: one if left is None or kind not in OF_MEDIA else left.of(one, at) for kind, one in every.items()}
         there = [_clustered(block[f"{layer_of_kind(kind)}.size"]) for kind in choice.of_rows]
         for kind, one in lines.items():
             found = np.zeros(rows, np.bool_)
@@ -210,7 +245,7 @@ def find_candidates(
             there.append(found)
         for kind, most in choice.max_cluster.items():
             if kind in choice.kinds:
-                facts = lines[kind].columns if kind in lines else block
+                facts = every[kind].columns if kind in every else block
                 large += _large(facts, kind, most)
                 accepted |= _accepted(facts, kind, choice.config)
         allowed = eligible[at : at + rows]
@@ -282,14 +317,37 @@ class RepresentativeChooser:
         )
         self._execute("DROP TABLE candidate")
         lost: dict[Kind, NDArray[np.uint64]] = {}
+        lost_items: dict[Kind, tuple[Words, Words]] = {}
+        self._execute("CREATE TABLE represented (place UBIGINT, item UBIGINT)")
         replacements: dict[Kind, tuple[Words, Words]] = {}
         for kind in self._choice.kinds:
+            if kind in self._choice.by_item:
+                lost_items[kind] = self._represented_items(kind)
             lost[kind], *ids = self._replaced_rows(kind)
             replacements[kind] = (ids[0], ids[1])
         large = [one for one in self._large if one.texts > self._accepted.get(one.id, 0)]
         large_count = self._large_count - (len(self._large) - len(large))
         numbers = {name: number for number, name in enumerate(shards)}
-        return Duplicates(lost, replacements, tuple(large[:MAX_NAMED]), large_count, self._addresses, numbers)
+        named = tuple(large[:MAX_NAMED])
+        return Duplicates(lost, replacements, named, large_count, self._addresses, numbers, lost_items)
+
+    def _represented_items(self, kind: Kind) -> tuple[Words, Words]:
+        """Return the items with a better item in their cluster, sorted.
+
+        One that is represented by an item of an earlier kind represents none, so that of each cluster one stays.
+        """
+        order = f"rank::UBIGINT * {1 << ROW_BITS} + item"
+        self._execute(
+            f"CREATE TABLE found AS SELECT place, item FROM item_{kind} JOIN ranked USING (place) JOIN "
+            f"(SELECT high, low, min({order}) AS best FROM item_{kind} JOIN ranked USING (place) "
+            f"ANTI JOIN represented USING (place, item) GROUP BY ALL) USING (high, low) WHERE {order} > best"
+        )
+        self._execute("INSERT INTO represented SELECT * FROM found")
+        with self._one_line_errors():
+            table = self._engine.sql("SELECT place, item FROM found ORDER BY ALL").to_arrow_table()
+        self._execute("DROP TABLE found")
+        places, items = (column.to_numpy().astype(np.uint64) for column in table.columns)
+        return places, items
 
     def _replaced_rows(self, kind: Kind) -> tuple[Words, Words, Words]:
         """Return the rows with a better row in their cluster, and the ids of those; remove them from the candidates."""

@@ -1,8 +1,9 @@
 """Summarises the effect of rules on a store: by rule, and by source and language."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
+from winnow.pipelines.binding.rule_presets import ProgramRule
 from winnow.pipelines.rules.deciding import UNKNOWN
 from winnow.pipelines.rules.decisions import DecisionCounts, Tally, bits_of
 from winnow.pipelines.rules.guards import Alarm, Loss, find_alarms
@@ -24,7 +25,7 @@ from winnow.schemas.tombstones import FORGOTTEN
 class RuleEffect:
     """One rule, and what it drops."""
 
-    list: str  # eligible, dedupe or keep
+    list: str  # eligible, dedupe, items or keep
     reason: str
     drop: str
     when_null: str | None
@@ -47,6 +48,26 @@ class GroupEffect:
 
 
 @dataclass(frozen=True, slots=True)
+class ItemEffect:
+    """One rule of `items`, and the media that it drops, whatever becomes of their rows."""
+
+    reason: str
+    dropped: Tally  # media for which it is the first rule that fires
+    fires: Tally
+    null: Tally
+
+
+@dataclass(frozen=True, slots=True)
+class ItemsSummary:
+    """What becomes of the media of all samples: all = kept + dropped by rules + those of dropped samples."""
+
+    all: Tally
+    kept: Tally
+    rules: tuple[ItemEffect, ...]
+    of_dropped: Tally  # media that no rule of `items` drops, of samples that are dropped
+
+
+@dataclass(frozen=True, slots=True)
 class RulesSummary:
     """The decisions of a recipe's rules on one generation."""
 
@@ -63,6 +84,7 @@ class RulesSummary:
     ] = ()  # of languages and sources to one rule each, the largest first; nothing is refused
     outside: tuple[OutsideLanguages, ...] = ()  # presets, and the samples in languages that they were not made for
     undetermined: Mapping[str, int] = field(default_factory=dict)  # samples in no known language, such as und_Latn
+    items: ItemsSummary | None = None  # None if the recipe has no rules of `items`
 
     @property
     def language_notes(self) -> tuple[str, ...]:
@@ -76,9 +98,13 @@ class RulesSummary:
 
 
 def summarise_rules(
-    pinned: PinnedProgram, counts: DecisionCounts, generation: int, duplicates: Duplicates = NO_DUPLICATES
+    pinned: PinnedProgram,
+    counts: DecisionCounts,
+    generation: int,
+    duplicates: Duplicates = NO_DUPLICATES,
+    items: DecisionCounts | None = None,
 ) -> RulesSummary:
-    """Summarise one generation's counts."""
+    """Summarise one generation's counts: of samples, and of their media where there are rules of `items`."""
     rules = pinned.program.rules
     dropped, fires, null = ([Tally()] * (len(rules) + 1) for _ in range(3))  # the last: forgotten
     names = [*(f"{one.phase}.{one.rule.reason}" for one in rules), FORGOTTEN]
@@ -124,10 +150,28 @@ def summarise_rules(
         ),
         forgotten=dropped[-1],
         alarms=_alarms(pinned, counts, duplicates),
-        losses=find_losses(rules, counts, pinned.program.loss_alarms),
+        losses=find_losses(rules, counts, pinned.program.loss_alarms, items),
         outside=find_outside_languages(rules, counts),
         undetermined=count_undetermined(counts),
+        items=None if items is None or not pinned.program.judges_items else _of_items(rules, items),
     )
+
+
+def _of_items(rules: Sequence[ProgramRule], counts: DecisionCounts) -> ItemsSummary:
+    dropped, fires, null = ([Tally()] * (len(rules) + 1) for _ in range(3))  # the last: of dropped samples
+    for outcome, tally in counts:
+        if not outcome.kept:
+            dropped[outcome.first] += tally
+        for number in bits_of(outcome.fired):
+            fires[number] += tally
+        for number in bits_of(outcome.null):
+            null[number] += tally
+    effects = tuple(
+        ItemEffect(one.rule.reason, dropped[number], fires[number], null[number])
+        for number, one in enumerate(rules)
+        if one.phase == "items"
+    )
+    return ItemsSummary(counts.total, counts.kept, effects, dropped[-1])
 
 
 def _alarms(pinned: PinnedProgram, counts: DecisionCounts, duplicates: Duplicates) -> tuple[Alarm, ...]:

@@ -142,9 +142,11 @@ def _look_at_medium(sources: Sequence[ProposedSource], most_rows: int) -> _Mediu
             if sampled.rows:
                 columns = _columns(recipe, source.name, sampled, kernels)
                 rows = len(sampled.rows)
-                fired, null = evaluator.decide(rows, columns)
+                decided = evaluator.decide(rows, columns)
                 languages = languages_of(columns, program.languages, rows)
-                counts.append(count_block(source.name, languages, np.zeros(rows, np.int64), fired, null))
+                counts.append(
+                    count_block(source.name, languages, np.zeros(rows, np.int64), decided.fired, decided.null)
+                )
                 characters, pictures = _median(columns), _pictures(columns)
             looks.append(SourceLook(source, about, sampled, characters, pictures))
     merged = DecisionCounts.merged(counts)

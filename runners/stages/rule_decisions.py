@@ -62,8 +62,8 @@ class RuleDecisions:
         if self.kept.undecided is not None:
             raise self.kept.undecided.error(self.asked.pinned.program)
         large = Duplicates(large=self.kept.large, large_count=self.kept.large_count, addresses=self.kept.addresses)
-        counts = self.kept.outcomes.counts
-        return summarise_rules(self.asked.pinned, counts, self.asked.generation.number, large)
+        counts, items = self.kept.outcomes.counts, self.kept.items.counts
+        return summarise_rules(self.asked.pinned, counts, self.asked.generation.number, large, items)
 
     @property
     def coverage(self) -> SafetyCoverage | None:

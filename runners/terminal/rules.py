@@ -63,6 +63,7 @@ def pinned_if_measured(recipe: BoundRecipe | None, store: Store, generation: Gen
 def print_effects(summary: RulesSummary, console: Console) -> None:
     """Print what each rule drops, losses that look like mistakes, and the alarms."""
     print_grid(console, _rules(summary))
+    _print_items(summary, console)
     print_losses(summary, console)
     print_alarms(summary, console)
 
@@ -70,6 +71,7 @@ def print_effects(summary: RulesSummary, console: Console) -> None:
 def print_rules(summary: RulesSummary, console: Console) -> None:
     """Print what each rule drops, what is kept by source and language, losses, and the alarms."""
     print_grid(console, _rules(summary))
+    _print_items(summary, console)
     print_grid(console, _groups(summary))
     print_losses(summary, console)
     print_alarms(summary, console)
@@ -130,6 +132,33 @@ def _rules(summary: RulesSummary) -> Grid:
     title = f"Rules: {grouped(lost)} of {grouped(whole)} samples dropped; bytes of the {summary.bytes_of}"
     headers = ("list", "reason", "dropped", "share", "bytes", "fires", "by null")
     return Grid(title, headers, rows, frozenset({0, 1}), footer, whole=frozenset({1}))
+
+
+def _print_items(summary: RulesSummary, console: Console) -> None:
+    """Print what becomes of the media of samples, if there are rules of `items`."""
+    items = summary.items
+    if items is None:
+        return
+    whole = items.all.rows
+    rows = [
+        (
+            rule.reason,
+            grouped(rule.dropped.rows),
+            share(rule.dropped.rows, whole),
+            _bytes(rule.dropped),
+            grouped(rule.fires.rows),
+            grouped(rule.null.rows),
+        )
+        for rule in items.rules
+    ]
+    lost = items.of_dropped
+    rows.append(("(sample dropped)", grouped(lost.rows), share(lost.rows, whole), _bytes(lost), "", ""))
+    footer = ("kept", grouped(items.kept.rows), share(items.kept.rows, whole), _bytes(items.kept), "", "")
+    title = (
+        f"Rules of items: {grouped(whole - items.kept.rows)} of {grouped(whole)} media dropped; bytes of their files"
+    )
+    headers = ("reason", "dropped", "share", "bytes", "fires", "by null")
+    print_grid(console, Grid(title, headers, rows, frozenset({0}), footer if whole else None, whole=frozenset({0})))
 
 
 def _groups(summary: RulesSummary) -> Grid:

@@ -28,7 +28,7 @@ from winnow.pipelines.store.location import open_location
 from winnow.runners.stages.rule_decisions import representatives
 from winnow.runners.stages.searching import find_one
 from winnow.runners.terminal.escaping import visible
-from winnow.runners.terminal.item_facts import caption_lines, measure, media_lines
+from winnow.runners.terminal.item_facts import MOST_VALUES, caption_lines, measure, media_lines
 from winnow.runners.terminal.quantities import grouped
 from winnow.runners.terminal.rules import pinned_rules
 from winnow.runners.terminal.tables import encodable, is_plain, print_line
@@ -167,6 +167,7 @@ def _json(shown: SampleView, *, raw: bool) -> dict[str, Json]:
         },
         "kept": None if decision is None else decision.kept,
         "reasons": [] if decision is None else list(decision.reasons),
+        "items": [] if decision is None else [list(reasons) for reasons in decision.items],  # of each medium
         "undecided": shown.undecided if decision is None else ", ".join(decision.undecided) or None,
         "edits": [
             {"start": edit.start, "end": edit.end, "kind": edit.kind, "written": written}
@@ -225,6 +226,8 @@ def _print(shown: SampleView, console: Console, *, raw: bool, most: int | None) 
                 line(_INDENT + text)
     line("")
     line(f"rules    {_of_rules(shown)}", "bold")
+    for text in _of_items(shown):
+        line(text)
     for one in shown.not_edited:
         line(f"note     {one.message}")
     line("")
@@ -299,6 +302,16 @@ def _of_rules(shown: SampleView) -> str:
         return "kept"
     more = f"; also: {', '.join(decision.reasons[1:])}" if len(decision.reasons) > 1 else ""
     return f"dropped: {decision.reasons[0]}{more}"
+
+
+def _of_items(shown: SampleView) -> Iterator[str]:
+    """A line for each medium that rules of `items` drop, up to as many as media are shown."""
+    items = () if shown.verdict is None else shown.verdict.items
+    dropped = [(number, reasons) for number, reasons in enumerate(items, 1) if reasons]
+    for number, reasons in dropped[:MOST_VALUES]:
+        yield f"         medium {number} of {len(items)} dropped: {', '.join(reasons)}"
+    if len(dropped) > MOST_VALUES:
+        yield f"         and {grouped(len(dropped) - MOST_VALUES)} more media (--json shows all)"
 
 
 def _print_text(

@@ -228,7 +228,7 @@ class OperatorEntry:
         return self.options.place
 
 
-_RESERVED = ("samples", "extract", "thresholds", "dedupe", "duplicate", "score", "trace", "mix")
+_RESERVED = ("samples", "extract", "thresholds", "dedupe", "duplicate", "items", "score", "trace", "mix")
 
 
 @dataclass(frozen=True)
@@ -397,6 +397,8 @@ class Recipe:
     eligible: Annotated[tuple[Rule | PresetRules, ...], UniqueReasons()] = ()
     dedupe: DedupeConfig | None = None
     score: Annotated[tuple[ScoreEntry, ...], ByName(SCORE)] = ()
+    items: Annotated[tuple[Rule | PresetRules, ...], UniqueReasons()] = ()
+    no_items_left: Literal["drop", "keep"] = "drop"
     keep: Annotated[tuple[Rule | PresetRules, ...], UniqueReasons()] = ()
     loss_alarms: LossAlarms = LossAlarms()
     edits: Annotated[tuple[EditEntry, ...], Listed(EDITED), EachOnce()] = ()

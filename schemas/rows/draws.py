@@ -17,6 +17,9 @@ DRAW = pa.schema(
         pa.field("copies", pa.uint16(), nullable=False),
         pa.field("units", pa.int64(), nullable=False),  # of one copy, in the plan's unit
         pa.field("bytes", pa.int64(), nullable=False),  # of its text after edits
+        pa.field(
+            "dropped", pa.list_(pa.field("item", pa.int32(), nullable=False))
+        ),  # the media that rules of items drop
     ]
 )
 """One row per sample that an output uses at least once."""

@@ -12,9 +12,10 @@ import pyarrow.compute as pc
 from winnow.pipelines.export.formats.wanted_media import WantedMedia
 from winnow.pipelines.export.stage import BoundExport
 from winnow.pipelines.mix.draws import Draw, DrawnShard
+from winnow.pipelines.mix.dropped_media import DroppedMedia, read_draw
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.tables import read_batches, read_table
+from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.problems import Problem, recipe_error
 
 _TYPES = "media.list.element.mime"
@@ -66,12 +67,14 @@ def require_media(objects: ObjectStore, draw: Draw, exports: Sequence[BoundExpor
 
 
 def _look(objects: ObjectStore, shard: DrawnShard, asked: Sequence[_Asked]) -> None:
-    drawn = read_table(objects, shard.draw, ["row", "id"]).combine_chunks()
+    drawn = read_draw(objects, shard.draw, ("row", "id", "dropped")).combine_chunks()
+    dropped = DroppedMedia.drawn(drawn)
     rows, places = np.unique(drawn["row"].to_numpy(), return_index=True)
     before = 0
     for batch in read_batches(objects, shard.objects[layout.SAMPLES], [_TYPES]):
         first, last = (int(place) for place in np.searchsorted(rows, (before, before + len(batch))))
-        media = batch["media"].take(pa.array(rows[first:last].astype(np.int64) - before))
+        some = rows[first:last].astype(np.int64)
+        media = dropped.left(batch["media"].take(pa.array(some - before)), some)
         before += len(batch)
         for one in asked:
             wrong = one.wanted.misfits(media)

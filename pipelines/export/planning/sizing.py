@@ -18,6 +18,7 @@ from winnow.filters.image.changes.change import estimated_bytes
 from winnow.filters.image.changes.options import PictureChanges
 from winnow.pipelines.media.references import referred_bytes
 from winnow.pipelines.mix.draws import Draw, DrawnShard, copies_of
+from winnow.pipelines.mix.dropped_media import DroppedMedia, read_draw
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.tables import read_batches
@@ -152,8 +153,10 @@ def _referred(objects: ObjectStore, shard: DrawnShard, changes: Sequence[str]) -
     """For each of these changes of pictures, the bytes of media of each row of a shard."""
     read = {one: PictureChanges.from_json(one) for one in changes}
     counts: dict[str, list[Counts]] = {one: [np.zeros(0, np.int64)] for one in changes}
+    dropped, at = DroppedMedia.drawn(read_draw(objects, shard.draw, ("row", "dropped"))), 0
     for batch in read_batches(objects, shard.objects[layout.SAMPLES], _REFERRED):
-        media = batch["media"]
+        media = dropped.left(batch["media"], np.arange(at, at + len(batch)))
+        at += len(batch)
         items = media.flatten()
         lengths = referred_bytes(items).to_numpy(zero_copy_only=False)
         sides = [pc.fill_null(pc.struct_field(items, name), 0).to_numpy(zero_copy_only=False) for name in _SIDES]

@@ -29,6 +29,13 @@ class Shard:
     layers: Mapping[str, pa.Table] = field(default_factory=dict)
     lengths: Sequence[int] | None = None
     source_class: str = "web"
+    media: Sequence[int] | None = None  # how many pictures each row has
+
+
+def medium(width: int = 100, mime: str = "image/png") -> dict[str, object]:
+    """Return a picture of 10 bytes."""
+    ref = {"path": "a.png", "offset": 0, "length": 10, "container": "file"}
+    return {"sha256": "0" * 64, "bytes": 10, "mime": mime, "width": width, "height": 100, "ref": ref}
 
 
 def samples_table(shard: str, given: Shard) -> pa.Table:
@@ -50,7 +57,7 @@ def samples_table(shard: str, given: Shard) -> pa.Table:
             "url": f"https://{shard}.example/{number}",
             "modality": "text",
             "mime": "text/html",
-            "media": [],
+            "media": [medium() for _ in range(0 if given.media is None else given.media[number])],
             "captions": [],
             "metadata": "{}",
         }

@@ -1,0 +1,65 @@
+"""Which columns rules of `items` may read: a column with a value for each medium has that medium's value for them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from winnow.filters.operators import MEDIA_FILE, MEDIA_IMAGE, MEDIA_VIDEO
+from winnow.pipelines.binding.operators import measurements
+from winnow.pipelines.binding.rule_presets import ProgramRule
+from winnow.pipelines.query.columns import MEDIA, leaves
+from winnow.schemas.conditions import ConditionError, columns_read
+from winnow.schemas.problems import Problem
+from winnow.schemas.recipe import Recipe
+from winnow.schemas.rows.duplicates import OF_MEDIA, VIRTUAL, layer_of_kind
+from winnow.schemas.rows.samples import MEDIA as MEDIUM
+from winnow.schemas.rules import ColumnInfo
+
+_LOOKS = frozenset({MEDIA_IMAGE, MEDIA_FILE, MEDIA_VIDEO})
+
+
+def media_lists(recipe: Recipe, known: Mapping[str, ColumnInfo]) -> frozenset[str]:
+    """Return the columns that are lists aligned with the media of their rows; also whether each is a duplicate."""
+    if not recipe.items:
+        return frozenset()
+    looking = [one for one in measurements(recipe) if _LOOKS & set(one.operator.reads(one.config))]
+    layers = {*(one.entry.layer for one in looking), *(layer_of_kind(kind) for kind in OF_MEDIA)}
+    lists = {
+        name
+        for name, info in known.items()
+        if ".".join(name.split(".")[:2]) in layers and info.type is not None and pa.types.is_list(info.type)
+    }
+    return frozenset(lists | {f"{VIRTUAL}.{kind}" for kind in OF_MEDIA})
+
+
+def columns_of_media(known: Mapping[str, ColumnInfo], lists: frozenset[str]) -> dict[str, ColumnInfo]:
+    """Return the columns that a condition on one medium may name.
+
+    Args:
+        known: The columns of rows.
+        lists: Those with a value for each medium.
+    """
+    found = {name: info for name, info in known.items() if name != MEDIA.name and not name.startswith("items.")}
+    for name in lists & found.keys():
+        kind = found[name].type
+        if kind is not None and pa.types.is_list(kind):
+            found[name] = replace(found[name], type=kind.value_type, nullable=True)
+    return found | {f"{MEDIA.name}.{name}": info for name, info in leaves(MEDIUM)}
+
+
+def blind_to_media(
+    rules: Sequence[ProgramRule], lists: frozenset[str], known: Mapping[str, ColumnInfo]
+) -> list[Problem]:
+    """Return a problem for each rule of `items` that says the same of all media of a row."""
+    said = "reads nothing of a medium, so it treats all media of a row the same; write it under 'keep'"
+    return [Problem(one.rule.place, one.path, said) for one in rules if _is_blind(one, lists, known)]
+
+
+def _is_blind(one: ProgramRule, lists: frozenset[str], known: Mapping[str, ColumnInfo]) -> bool:
+    try:
+        read = columns_read(one.rule.drop)
+    except ConditionError:
+        return False  # reported where the rule is checked
+    of_media = any(name in lists or name.startswith(f"{MEDIA.name}.") for name in read)
+    return bool(read) and not of_media and all(name in known for name in read)
