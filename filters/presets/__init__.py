@@ -36,12 +36,13 @@ def preset_rule(reason: str, drop: str, when_null: Literal["keep", "drop", "erro
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A published set of filters: the required operators, and the rules that drop rows."""
+    """A published set of filters: the required operators, and the rules that drop rows, or single media."""
 
     name: str  # gopher@datatrove
     summary: str  # its source and version
     operators: Mapping[str, Mapping[str, Json]]  # by name: the settings that differ from the operator's defaults
     rules: tuple[Rule, ...]
+    items: tuple[Rule, ...] = ()  # what it is under `items`, where it decides on each medium alone
     notes: tuple[str, ...] = field(default=())  # notes for users, such as clamped published values
     languages: tuple[str, ...] | None = None  # ISO 639-3, if it judges all texts as if they were in these languages
 

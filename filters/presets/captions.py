@@ -1,7 +1,8 @@
 """Published rules on pictures with captions and on the pictures of documents, and winnow's own rules on captions.
 
-A row is dropped where none of its pictures, or none of its captions, meets a condition. For a row of one picture and
-one caption, as the published sets have them, that is the published rule.
+Under `keep`, a row is dropped where none of its pictures, or none of its captions, meets a condition. For a row of one
+picture and one caption, as the published sets have them, that is the published rule. Rules on the pictures of documents
+are of single pictures: under `items` they are as their papers say.
 """
 
 from winnow.filters.presets import ENGLISH, Preset, preset_rule
@@ -13,6 +14,7 @@ _NOTES = (
     "of a row with several pictures or captions, each condition must be met by one of them, not all by the same",
     "rows without pictures, such as pages, are kept",
 )
+_UNDECODABLE_PICTURE = f"{_G}.status = 'ok' AND {_G}.width IS NULL AND samples.media.mime LIKE 'image/%'"
 _UNDECODABLE = f"{_G}.status = 'ok' AND list_max({_G}.width) IS NULL"
 _UNCAPTIONED = f"{_LENGTH}.status = 'no_captions'"
 
@@ -66,10 +68,17 @@ _OBELICS = Preset(
         preset_rule("obelics_aspect", f"list_min({_G}.aspect) > 2.0"),
         preset_rule("obelics_count", f"array_length({_G}.width) > 30"),
     ),
+    items=(
+        preset_rule("obelics_undecodable", _UNDECODABLE_PICTURE),
+        preset_rule("obelics_small", f"{_G}.shorter < 150"),
+        preset_rule("obelics_large", f"{_G}.longer > 20000"),
+        preset_rule("obelics_aspect", f"{_G}.aspect > 2.0"),
+    ),
     notes=(
-        "OBELICS removes the picture from its document and counts those that are left; a row is dropped here where no "
-        "picture is left",
-        "its rules on file names, repeated addresses and NSFW scores are not part of this",
+        "under `items` as OBELICS: a document loses the picture, and is dropped without any; add to `keep` "
+        "`items.kept > 30`, which counts those that are left, as OBELICS does",
+        "its rules on file names, on addresses that occur more than 10 times and on NSFW scores are not part of this; "
+        "by bytes, under `items`: `dedupe.image_bytes.size > 10`",
         *_NOTES,
     ),
 )
@@ -83,8 +92,15 @@ _OMNICORPUS = Preset(
         preset_rule("omnicorpus_small", f"list_max({_G}.shorter) < 150"),
         preset_rule("omnicorpus_aspect", f"list_min({_G}.aspect) > 2.0"),
     ),
+    items=(
+        preset_rule("omnicorpus_undecodable", _UNDECODABLE_PICTURE),
+        preset_rule("omnicorpus_small", f"{_G}.shorter < 150"),
+        preset_rule("omnicorpus_aspect", f"{_G}.aspect > 2.0"),
+    ),
     notes=(
-        "its rules on aesthetics (< 3.7), NSFW scores (> 0.8) and images seen more than 10 times are not part of this",
+        "under `items` as OmniCorpus: a document loses the picture",
+        "its rules on aesthetics (< 3.7), NSFW scores (> 0.8) and images seen more than 10 times, by two perceptual "
+        "hashes, are not part of this; by one of them, under `items`: `dedupe.pdq.size > 10`",
         *_NOTES,
     ),
 )
@@ -105,10 +121,20 @@ _MM1 = Preset(
             f"{_G}.status = 'ok' AND regexp_matches(samples.url, '(?i)(logo|button|icon|plugin|widget)')",
         ),
     ),
+    items=(
+        preset_rule("mm1_undecodable", _UNDECODABLE_PICTURE),
+        preset_rule("mm1_light", f"{_G}.bytes < 5000"),
+        preset_rule("mm1_heavy", f"{_G}.bytes > 20000000"),
+        preset_rule("mm1_small", f"{_G}.shorter < 70"),
+        preset_rule("mm1_aspect", f"{_G}.aspect > 3.0"),
+    ),
     notes=(
         "winnow's own: the numbers are told second-hand and were not checked against the paper; read as 5,000 and "
         "20,000,000 bytes, and words anywhere in a picture's address",
-        "MM1 also drops images that occur more than 10 times: `list_min(dedupe.image_bytes.size) > 10`",
+        "under `items` each picture is judged alone, but for words in addresses, which a row has, not a picture; add "
+        "`items.kept > 30` to `keep`",
+        "MM1 also drops images that occur more than 10 times: under `items` `dedupe.image_bytes.size > 10`, else "
+        "`list_min(dedupe.image_bytes.size) > 10`",
         *_NOTES,
     ),
 )

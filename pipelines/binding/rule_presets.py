@@ -121,7 +121,12 @@ def _expand_preset(entry: PresetRules, phase: Phase, path: str, problems: Proble
     except RecipeError as error:
         problems.add(entry.place, f"{path}.preset", str(error))
         return []
-    reasons = [rule.reason for rule in preset.rules]
+    rules = preset.items if phase == "items" else preset.rules
+    if not rules and phase == "items":
+        said = f"{preset.name} has no rules that decide on a medium alone; write it under 'keep'"
+        problems.add(entry.place, f"{path}.preset", said)
+        return []
+    reasons = [rule.reason for rule in rules]
     overrides = {override.name: override for override in entry.rules}
     for override in entry.rules:
         if override.name not in reasons:
@@ -130,7 +135,7 @@ def _expand_preset(entry: PresetRules, phase: Phase, path: str, problems: Proble
             problems.add(override.place, f"{path}.rules", unknown)
     old = _renamed_layer(preset, entry, path, problems)
     found = []
-    for rule in preset.rules:
+    for rule in rules:
         own = overrides.get(rule.reason)
         if own is not None and own.off:
             continue

@@ -5,7 +5,7 @@ far. Forgotten rows are never chosen, as they have no items.
 """
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,7 +18,7 @@ from winnow.pipelines.media.thumbnails import ItemPlace
 from winnow.pipelines.query.columns import Column, column_of, read_aligned
 from winnow.pipelines.query.items import item_ids, list_counts, rows_and_items
 from winnow.pipelines.rules.deciding import choose_representatives, decide
-from winnow.pipelines.rules.decisions import WORD
+from winnow.pipelines.rules.decisions import WORD, Masks
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS
@@ -60,35 +60,53 @@ def random_items(pinned: PinnedProgram, seed: int, most: int) -> tuple[ChosenIte
 def dropped_items(pinned: PinnedProgram, reason: str, seed: int, most: int) -> tuple[ChosenItem, ...]:
     """A sample of the pictures of rows that rules with this reason drop, whatever other rules say of them.
 
+    Of rules of `items`, the pictures that they drop themselves.
+
     Raises:
         UndecidedError: A rule cannot be decided for a row.
     """
+    rules = [one.phase for one in pinned.program.rules]
     numbers = [number for number, name in enumerate(pinned.program.reasons) if name == reason]
+    of_rows = [number for number in numbers if rules[number] != "items"]
+    of_items = [number for number in numbers if rules[number] == "items"]
     shards = {shard.shard: shard for shard in pinned.shards}
 
     def found() -> Iterator[ChosenItem]:
         for decisions in decide(pinned, duplicates=choose_representatives(pinned)):
-            fired = np.zeros(decisions.rows, np.bool_)
-            for number in numbers:
-                fired |= (decisions.fired[:, number // WORD] >> np.uint64(number % WORD) & np.uint64(1)).astype(
-                    np.bool_
-                )
+            fired = np.repeat(_fired(decisions.fired, of_rows), _media_of(pinned, shards[decisions.shard]))
+            if decisions.items is not None:
+                fired |= _fired(decisions.items.fired, of_items)
             if fired.any():
                 yield from _hashed(pinned, shards[decisions.shard], seed, most, fired)
 
     return tuple(heapq.nsmallest(most, found()))
 
 
+def _fired(masks: Masks, numbers: Sequence[int]) -> Marks:
+    """Which masks have one of these rules."""
+    fired = np.zeros(len(masks), np.bool_)
+    for number in numbers:
+        fired |= (masks[:, number // WORD] >> np.uint64(number % WORD) & np.uint64(1)).astype(np.bool_)
+    return fired
+
+
+def _media_of(pinned: PinnedProgram, shard: ShardObjects) -> Rows:
+    """How many media each row of a shard has."""
+    blocks = read_aligned(pinned.store.objects, _samples(shard), [_MEDIA], ROW_GROUP_ROWS, shard.hidden)
+    return np.concatenate([np.zeros(0, np.int64), *(list_counts(block[_MEDIA.name]) for block in blocks)])
+
+
 def _hashed(
     pinned: PinnedProgram, shard: ShardObjects, seed: int, most: int, wanted: Marks | None
 ) -> Iterator[ChosenItem]:
-    """The first pictures of a shard in the order of the hash, of the wanted rows or of all."""
-    start = 0
+    """The first pictures of a shard in the order of the hash, of the wanted media or of all."""
+    start = first = 0
     for block in read_aligned(pinned.store.objects, _samples(shard), [_ID, _MEDIA], ROW_GROUP_ROWS, shard.hidden):
         media = block[_MEDIA.name]
         rows, items, pictures = _pictures(media)
         if wanted is not None:
-            pictures = pictures & wanted[start + rows]
+            pictures = pictures & wanted[first : first + len(rows)]
+        first += len(rows)
         rows, items = rows[pictures], items[pictures]
         order = hashes(words_of(item_ids(block[_ID.name].take(pa.array(rows)), items)), seed, PURPOSE)
         for at in np.argsort(order, kind="stable")[:most].tolist():

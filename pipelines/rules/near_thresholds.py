@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from winnow.pipelines.binding.rule_presets import ProgramRule
 from winnow.pipelines.binding.rules import RuleProgram
 from winnow.pipelines.query.columns import read_aligned
+from winnow.pipelines.query.items import list_counts
 from winnow.pipelines.query.text_previews import TextPreview, read_previews
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS
@@ -45,7 +46,7 @@ class NearThreshold:
     phase: str
     reason: str
     cut: Cut
-    met: int  # rows for which the comparison holds
+    met: int  # rows, or media for rules of `items`, for which the comparison holds
     unmet: int
     null: int
     met_samples: tuple[NearSample, ...]  # nearest first
@@ -154,11 +155,17 @@ def counted_thresholds(pinned: PinnedProgram, sides: Sequence[Sides]) -> list[Ne
 
 
 def _sides(array: pa.Array, cut: Cut, shard: int, start: int, most: int) -> Sides:
-    """Return both sides in a block of a shard, from row `start` on; a column that is not numeric is ignored."""
+    """Return both sides in a block of a shard, from row `start` on; a column that is not numeric is ignored.
+
+    A list has a value for each medium, which rules of `items` compare; each counts, and is shown by its row.
+    """
+    numbers = np.arange(len(array)) + start
+    if pa.types.is_list(array.type):
+        numbers, array = np.repeat(numbers, list_counts(array)), array.flatten()
     if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):
         return Sides()
     valid = array.is_valid().to_numpy(zero_copy_only=False)
-    rows = np.flatnonzero(valid) + start
+    rows = numbers[valid]
     values = array.drop_null().cast(pa.float64()).to_numpy(zero_copy_only=False)
     met = pc.call_function(_COMPARISONS[cut.operator], [pa.array(values), pa.scalar(cut.value)]).to_numpy(
         zero_copy_only=False

@@ -81,6 +81,8 @@ def _print_preset(preset: Preset, console: Console) -> None:
         line(f"  measures {name}{f' {json.dumps(dict(given))}' if given else ''}")
     for rule in preset.rules:
         line(f"  {rule.reason}: {rule.drop}  (when_null: {rule.when_null})")
+    for rule in preset.items:
+        line(f"  under items: {rule.reason}: {rule.drop}  (when_null: {rule.when_null})")
     for note in preset.notes:
         line(f"  note     {note}")
 
@@ -91,6 +93,7 @@ def _described_preset(preset: Preset) -> dict[str, object]:
         "summary": preset.summary,
         "operators": {name: dict(given) for name, given in preset.operators.items()},
         "rules": [{"reason": one.reason, "drop": one.drop, "when_null": one.when_null} for one in preset.rules],
+        "items": [{"reason": one.reason, "drop": one.drop, "when_null": one.when_null} for one in preset.items],
         "notes": list(preset.notes),
         "languages": None if preset.languages is None else list(preset.languages),
     }

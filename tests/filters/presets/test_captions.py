@@ -12,6 +12,10 @@ from tests.filters.caption.rows import Row, batch, layer
 from winnow.filters.image.geometry import WRITES
 from winnow.filters.presets import find_preset
 from winnow.pipelines.assets import AssetFiles
+from winnow.pipelines.binding.bound_recipe import bind
+from winnow.pipelines.rules.decisions import bits_of
+from winnow.pipelines.rules.evaluation import Evaluator
+from winnow.schemas.recipe import recipe_from_text
 
 CAPTIONS = {
     "eng": [
@@ -164,6 +168,33 @@ def test_other_published_rules_keep_what_they_say(preset: str) -> None:
     published = [kept(text, *size) for text, size in made]
     assert [reason is None for reason in found] == published
     assert 20 < sum(published) < len(made)
+
+
+@pytest.mark.parametrize("preset", ["obelics@images", "omnicorpus@images", "mm1@like"])
+def test_under_items_each_picture_of_a_document_is_judged_as_if_it_were_alone(preset: str) -> None:
+    drawn: list[Picture | None] = [*(size for _, size in pairs()), (70, 70, 20_000_001), (20_001, 20_001, 9_000), None]
+    alone = reasons(preset, [([], "a.jpg", None)] * len(drawn), [[size] for size in drawn])
+    assert len(set(alone)) > 3
+    documents = [drawn[at : at + 3] for at in range(0, len(drawn), 3)]
+    program = bind(
+        recipe_from_text(
+            f"""
+version: 1
+store: {{path: s}}
+sources: {{documents: {{root: a, files: ['*'], class: web}}}}
+annotate: [image.geometry]
+items: [{{preset: {preset}}}]
+"""
+        )
+    ).rules
+    measured = sizes(documents)
+    columns = {f"image.geometry.{field.name}": measured.field(field.name) for field in measured.type}
+    columns["samples.media"] = pa.array([[{"mime": "image/jpeg"}] * len(one) for one in documents])
+    with Evaluator(program) as evaluator:
+        decided = evaluator.decide(len(documents), columns)
+    assert decided.items is not None
+    first = [next((program.reasons[bit] for bit in bits_of(int(mask))), None) for (mask,) in decided.items.fired]
+    assert first == alone
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,10 @@ from tests.pipelines.rules.stores import Shard, columns_of, make_store
 from tests.property_sizes import scaled
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.rules import rule_program
+from winnow.pipelines.rules.chosen_items import dropped_items, item_cuts, items_near
 from winnow.pipelines.rules.deciding import choose_representatives, decide
 from winnow.pipelines.rules.decisions import DecisionCounts, ShardDecisions, Tally, bits_of
+from winnow.pipelines.rules.near_thresholds import sides_in_shard
 from winnow.pipelines.rules.pinning import PinnedProgram, pin
 from winnow.pipelines.rules.summary import summarise_rules
 from winnow.pipelines.store.memory import MemoryStore
@@ -228,6 +230,7 @@ def test_a_language_or_source_that_loses_its_media_to_a_rule_is_an_alarm() -> No
         ),
         ("{drop: duplicate.pdq, reason: x}", "unknown column 'duplicate.pdq'"),
         ("{drop: samples.media IS NULL, reason: x}", "unknown column 'samples.media'"),
+        ("{preset: datacomp@basic}", "has no rules that decide on a medium alone"),
         ("{drop: samples.media.mime = 3, reason: x}", "text"),
     ],
 )
@@ -249,3 +252,19 @@ def test_rules_of_rows_read_how_many_media_are_left_only_with_rules_of_items() -
     text = recipe_text("drop", "drop").partition("items:")[0] + "keep: [{drop: items.kept > 2, reason: many}]\n"
     with pytest.raises(RecipeError, match=r"unknown column 'items.kept'"):
         _ = bind(recipe_from_text(text.replace("text.some.bad", "samples.url IS NULL"))).rules
+
+
+def test_a_contact_sheet_of_a_rule_of_items_shows_the_media_that_it_drops() -> None:
+    rows = [Row((Medium(10), Medium(90), Medium(20))), Row((Medium(10),)), Row(()), Row((Medium(90),), bad=True)]
+    pinned = pinned_on(recipe_text("drop", "keep"), {"a": rows})
+
+    def shown(reason: str) -> set[tuple[int, int]]:
+        return {(one.place.row, one.place.item) for one in dropped_items(pinned, reason, 7, 9)}
+
+    assert shown("small") == {(0, 0), (0, 2), (1, 0)}
+    assert shown("bad") == {(3, 0)}
+    (cut,) = item_cuts(pinned, "small")
+    near = items_near(pinned, cut, 9)
+    assert [one.value for one in near.met] == [20, 10, 10]
+    sides = sides_in_shard(pinned, 0, pinned.shards[0])[0]
+    assert (sides.met.rows, sides.unmet.rows) == (3, 2)
