@@ -128,7 +128,7 @@ def decide_shard(
         block_null = None if decided.null is None else _pad_words(decided.null, words)
         _set_bit(block_fired, ~seen, len(pinned.program.rules))
         languages = languages_of(block, pinned.languages, rows)
-        counts.append(count_block(shard.source, languages, _sizes(block, pinned.size), block_fired, block_null))
+        counts.append(count_block(shard.source, languages, sizes_of(block, pinned.size), block_fired, block_null))
         if decided.items is not None:
             items.add(shard.source, decided.items, block, languages, block_fired, len(pinned.program.rules))
         fired.append(block_fired)
@@ -248,8 +248,7 @@ def _join_nulls(fired: list[Masks], null: list[Masks | None]) -> Masks | None:
 
 
 def _columns(pinned: PinnedProgram) -> list[Column]:
-    sizes = (_LENGTH, _UNIT) if pinned.size is None else (pinned.size,)
-    return list(dict.fromkeys((*pinned.program.columns, *pinned.languages, *sizes)))
+    return list(dict.fromkeys((*pinned.program.columns, *pinned.languages, *size_columns(pinned.size))))
 
 
 def _block_rows(pinned: PinnedProgram) -> int:
@@ -283,7 +282,13 @@ def _declared_codes(values: pa.Array) -> pa.Array:
     return named.take(coded.indices)
 
 
-def _sizes(block: dict[str, pa.Array], size: Column | None) -> NDArray[np.int64]:
+def size_columns(size: Column | None) -> list[Column]:
+    """Return the columns that tell the bytes of each row; `size` is the measured one, if there is one."""
+    return [_LENGTH, _UNIT] if size is None else [size]
+
+
+def sizes_of(block: Mapping[str, pa.Array], size: Column | None) -> NDArray[np.int64]:
+    """Return the bytes of each row, from these columns."""
     if size is not None:
         measured = block[size.name]
     else:

@@ -61,11 +61,12 @@ class ShardList(Generic[Listed]):
     @property
     def all(self) -> Sequence[Listed]:
         """Every shard, by number."""
-        known = _last_list.get((self.objects.root, self.path))
+        known = _last_lists.get((self.objects.root, self.path))
         if known is None:
             known = _Lines(read_content(self.objects, self.path), self.kind)
-            _last_list.clear()
-            _last_list[self.objects.root, self.path] = known
+            while len(_last_lists) > 1:
+                del _last_lists[next(iter(_last_lists))]
+            _last_lists[self.objects.root, self.path] = known
         return known
 
     @property
@@ -121,7 +122,7 @@ class _Lines(Sequence[Listed]):
         return msgspec.json.decode(self._raw[start : int(self._ends[number])], type=self._kind)
 
 
-_last_list: dict[tuple[str, str], _Lines[Any]] = {}  # the list that this process read last
+_last_lists: dict[tuple[str, str], _Lines[Any]] = {}  # the two that this process read last, as tasks may compare two
 
 
 def put_shard_list(objects: ObjectStore, stage: str, shards: Iterable[Listed], folder: str = layout.TASK_LISTS) -> str:

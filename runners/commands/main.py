@@ -16,7 +16,7 @@ from winnow.schemas.errors import WinnowError
 
 ROOMS = {
     "core": ("demo", "init", "run", "ingest", "annotate", "dedupe", "score", "reference", "mix", "export"),
-    "inspect": ("look", "plan", "audit", "stats", "report", "card", "show", "duplicates"),
+    "inspect": ("look", "plan", "diff", "audit", "stats", "report", "card", "show", "duplicates"),
     "manage": ("forget", "gc", "robots", "pdq", "vectors", "operators", "assets", "engines", "completion"),
     "research": ("curve", "law", "train_quality"),
 }
