@@ -22,7 +22,7 @@ from winnow.pipelines.ingest.row_maker import RowMaker
 from winnow.pipelines.ingest.rows import Row, sample_batch
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, ShardWriter
 from winnow.pipelines.media.known_harm import KNOWN_HARM
-from winnow.pipelines.running.ledger.intake import IngestTask, TaskFile
+from winnow.pipelines.running.ledger.ingest_tasks import IngestTask, TaskFile
 from winnow.pipelines.running.ledger.strikes import Marker, Position, is_struck, poisoned
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store

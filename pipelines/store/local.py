@@ -188,7 +188,8 @@ class LocalStore:
 
     def _info(self, path: str) -> ObjectInfo | None:
         try:
-            status = os.stat(self._under(path))
+            # Of an ASCII name no Path: it would keep the names of folders and files in a table of the interpreter's.
+            status = os.stat(f"{self.folder}/{path}" if path.isascii() else self._under(path))
         except FileNotFoundError:  # removed since it was listed, or a dangling link
             return None
         return ObjectInfo(path, status.st_size, str(status.st_mtime_ns)) if stat.S_ISREG(status.st_mode) else None

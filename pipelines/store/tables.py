@@ -27,7 +27,7 @@ from winnow.schemas.values import ValueHasher
 
 ROW_GROUP_ROWS = 16_384
 ROW_GROUP_BYTES = 64 << 20
-LISTED_ROWS = 2_048  # of a row group of a list such as a manifest: its reader holds little of it at a time
+LISTED_ROWS = 512  # of a row group of a list such as a manifest: its reader holds little of it at a time
 
 
 class TableWriter:

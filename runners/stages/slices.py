@@ -112,13 +112,11 @@ def ingest_slice(
         patterns = {source.name: source.files for source in recipe.config.sources}
         held = Held.of(store)
         plans = frozen_plans(context, held, patterns, replace_files=replace_files)
-        names = [task.name for plan in plans for task in plan.intake.tasks]
+        names = [name for plan in plans for name in plan.intake.tasks.names]
         mine = part.take(names)
         plans = [
-            replace(
-                plan, intake=replace(plan.intake, tasks=tuple(task for task in plan.intake.tasks if task.name in mine))
-            )
-            for plan in plans
+            replace(plan, intake=replace(plan.intake, tasks=tasks.where(name in mine for name in tasks.names)))
+            for plan, tasks in ((plan, plan.intake.tasks) for plan in plans)
         ]
         run = StageRun(console, engine, store, part.name)
         ran = read_tasks(run, context, held, plans)

@@ -161,18 +161,22 @@ def run_all(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: b
 
 def read_tasks(run: StageRun, context: IngestContext, held: Held, plans: Sequence[SourcePlan]) -> CompletedTasks:
     """Run the tasks of these plans until all are committed."""
-    pending = [(plan, task) for plan in plans for task in pending_tasks(context, held, plan)]
-    if not pending:
+    pending = [(plan, pending_tasks(context, held, plan)) for plan in plans]
+    if not any(tasks for _, tasks in pending):
         return CompletedTasks()
     ran = run.tasks(
         "ingest",
-        lambda: ((task.name, ingest_element(task)) for _, task in pending),
+        lambda: ((task.name, ingest_element(task)) for _, tasks in pending for task in tasks),
         RunIngest(context),
-        {task.name: layout.task_commit(plan.key, task.name) for plan, task in pending},
+        {name: layout.task_commit(plan.key, name) for plan, tasks in pending for name in tasks.names},
         held,
-        {task.name: TaskInput(plan.name, bytes=task.bytes) for plan, task in pending},
+        {
+            name: TaskInput(plan.name, bytes=size)
+            for plan, tasks in pending
+            for name, size in zip(tasks.names, tasks.bytes.tolist(), strict=True)
+        },
     )
-    missing = [task.name for plan in plans for task in pending_tasks(context, held, plan)]
+    missing = [name for plan in plans for name in pending_tasks(context, held, plan).names]
     if missing:
         raise StageError(f"ingest: {len(missing)} tasks ended without a commit, {missing[0]} first; run again")
     return ran
@@ -287,7 +291,7 @@ def current_state(recipe: BoundRecipe, store: Store) -> StoreState:
 
 def all_committed(held: Held, plan: SourcePlan) -> TaskCommits:
     """The commits of every task of a plan, which are there."""
-    found = held.find_tasks(plan.key, (task.name for task in plan.intake.tasks))
+    found = held.find_tasks(plan.key, plan.intake.tasks.names)
     if len(found) < len(plan.intake.tasks):
         raise StageError(f"ingest: {len(plan.intake.tasks) - len(found)} commits were removed meanwhile; run again")
     return found

@@ -3,6 +3,7 @@
 Tasks and the estimate come from file listings; the rules' decisions come from the columns that they name.
 """
 
+import itertools
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,9 +24,11 @@ from winnow.pipelines.ingest.planning.stage import SourcePlan, check_columns, pl
 from winnow.pipelines.query.generation import read_as
 from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.summary import RulesSummary
+from winnow.pipelines.running.ledger.ingest_tasks import IngestTasks
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import committed_tasks
 from winnow.pipelines.store.generations import NoStoreError, Store
+from winnow.pipelines.store.hash_set import HashSet
 from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.location import open_location, open_store_at
 from winnow.runners.estimating.amounts import StageEstimate, StoreBefore, estimate
@@ -55,12 +58,12 @@ class RecipePlan:
     generation: Generation | None
     state: str
     context: IngestContext
-    sources: tuple[tuple[SourcePlan, frozenset[str]], ...]  # with the names of unfinished tasks
+    sources: tuple[tuple[SourcePlan, IngestTasks], ...]  # with the unfinished tasks
 
     @property
     def pending_bytes(self) -> int:
         """The size of the input that is not ingested yet."""
-        return sum(task.bytes for plan, pending in self.sources for task in plan.intake.tasks if task.name in pending)
+        return sum(int(pending.bytes.sum()) for _, pending in self.sources)
 
 
 def show_plan(
@@ -139,8 +142,9 @@ def _plan(recipe: BoundRecipe) -> RecipePlan:
     held = Held(objects, record)
     sources = []
     for plan in plan_sources(context, {source.name: source.files for source in recipe.config.sources}):
-        done = {*held.tasks(plan.key).names, *committed_tasks(objects, plan.key)}
-        sources.append((plan, frozenset(task.name for task in plan.intake.tasks if task.name not in done)))
+        done = HashSet(itertools.chain(held.tasks(plan.key).names, committed_tasks(objects, plan.key)))
+        tasks = plan.intake.tasks
+        sources.append((plan, tasks.where(name not in done for name in tasks.names)))
     configs: dict[str, object] = {bound.extractor.name: bound.config for bound in context.extractors}
     listed = {entry.layer for entry in recipe.config.annotate}
     configs |= {one.entry.layer: one.config for one in recipe.measurements if one.entry.layer in listed}
@@ -225,15 +229,16 @@ def _print_plan(
         console.print(f"note      {note}", markup=False, soft_wrap=True)
 
 
-def _print_source(console: Console, plan: SourcePlan, pending: frozenset[str]) -> None:
+def _print_source(console: Console, plan: SourcePlan, pending: IngestTasks) -> None:
     files, tasks = len(plan.listing.files), plan.intake.tasks
     console.print(
         f"\nsource  {plan.name}: {files:,} files, {byte_size(plan.listing.bytes)}; "
         f"{len(tasks):,} tasks, {len(pending):,} to do",
         markup=False,
     )
+    unfinished = HashSet(pending.names)
     for task in tasks[:FIRST_TASKS]:
-        mark = "to do" if task.name in pending else "done"
+        mark = "to do" if task.name in unfinished else "done"
         part = task.files[0].part
         where = part.path if len(task.files) == 1 else f"{len(task.files):,} files from {part.path}"
         cut = "" if part.whole or len(task.files) > 1 else f" [{part.start:,}, {part.end:,})"
@@ -258,5 +263,5 @@ def _estimate(plan: RecipePlan, left: Sequence[StageEstimate], rates: Rates) -> 
 
 
 def _store_before(plan: RecipePlan) -> StoreBefore:
-    tasks = [task.bytes for source, pending in plan.sources for task in source.intake.tasks if task.name in pending]
+    tasks = [size for _, pending in plan.sources for size in pending.bytes.tolist()]
     return StoreBefore(plan.store, plan.generation, plan.context, tasks)

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
+
 from winnow.pipelines.ingest.clips import ALL_LISTED
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext
 from winnow.pipelines.ingest.planning.identities import duplicates_among
@@ -18,16 +20,9 @@ from winnow.pipelines.ingest.planning.task_sizes import Dealer
 from winnow.pipelines.ingest.reread import ExtractionTask
 from winnow.pipelines.ingest.task import part_digest
 from winnow.pipelines.media.known_harm import KNOWN_HARM
-from winnow.pipelines.running.ledger.intake import (
-    IngestTask,
-    IntakePlan,
-    Listing,
-    freeze,
-    list_source,
-    plan_intake,
-    reject_changed,
-    replace_changed,
-)
+from winnow.pipelines.running.ledger.ingest_tasks import IngestTasks
+from winnow.pipelines.running.ledger.intake import IntakePlan, freeze, plan_intake, reject_changed, replace_changed
+from winnow.pipelines.running.ledger.listings import Listing, list_source
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import committed_tasks
 from winnow.pipelines.store.facade import ObjectStore
@@ -75,8 +70,7 @@ def check_columns(context: IngestContext, plans: Sequence[SourcePlan]) -> list[s
     """
     new = []
     for plan in plans:
-        paths = {file.part.path for task in plan.intake.added for file in task.files}
-        files = [info for info in plan.listing.files if info.path in paths]
+        files = plan.listing.files.inside(plan.intake.added.parts["path"])
         new.append(NewFiles(context.sources[plan.name], files, len(plan.intake.added) == len(plan.intake.tasks)))
     return check_shapes(new)
 
@@ -122,9 +116,9 @@ def settle_changes(context: IngestContext, held: Held, plan: SourcePlan, *, repl
     """
     if not plan.intake.changed:
         return plan
-    done = held.find_tasks(plan.key, [task.name for task in plan.intake.tasks])
+    done = held.find_tasks(plan.key, plan.intake.tasks.names)
     recorded = {(part.path, part.start): part for commit in done for part in commit.inputs}
-    sizes = {info.path: info.size for info in plan.listing.files}
+    sizes = {info.path: info.size for info in plan.listing.files.inside(pa.array(plan.intake.changed, pa.string()))}
     objects = context.sources[plan.name].objects
     truly = [path for path in plan.intake.changed if not _same_bytes(objects, path, sizes[path], recorded)]
     committed = {path for path, _ in recorded}
@@ -167,23 +161,25 @@ def frozen_plans(context: IngestContext, held: Held, patterns: Patterns, *, repl
             return plans
 
 
-def pending_tasks(context: IngestContext, held: Held, plan: SourcePlan) -> list[IngestTask]:
+def pending_tasks(context: IngestContext, held: Held, plan: SourcePlan) -> IngestTasks:
     """The tasks without a commit, largest first so that the last to end is a small one.
 
     A commit is withdrawn if an object of it is missing: it was lost, or the garbage collector ran between a late
     writer's two puts.
     """
     objects = context.store.objects
-    committed = {*held.tasks(plan.key).names, *committed_tasks(objects, plan.key)}
+    tasks = plan.intake.tasks
+    known = HashSet(itertools.chain(held.tasks(plan.key).names, committed_tasks(objects, plan.key)))
+    committed = tasks.where(name in known for name in tasks.names)
+    lost: set[str] = set()
     written = (layout.SAMPLES_OBJECTS, layout.DROPPED, layout.QUARANTINE) if committed else ()
     present = HashSet(info.path for prefix in written for info in objects.list(prefix))
-    for commit in held.find_tasks(plan.key, (task.name for task in plan.intake.tasks if task.name in committed)):
+    for commit in held.find_tasks(plan.key, committed.names):
         if any(one.path not in present for one in commit.objects):
             held.drop_task(plan.key, commit.task)
             objects.delete(layout.task_commit(plan.key, commit.task))
-            committed.discard(commit.task)
-    pending = [task for task in plan.intake.tasks if task.name not in committed]
-    return sorted(pending, key=lambda task: (-task.bytes, task.name))
+            lost.add(commit.task)
+    return tasks.where(name in lost or name not in known for name in tasks.names).largest_first()
 
 
 def mend_splits(context: IngestContext, held: Held, plan: SourcePlan) -> SourcePlan | None:
@@ -194,20 +190,18 @@ def mend_splits(context: IngestContext, held: Held, plan: SourcePlan) -> SourceP
     A part recognises its first record by appearance, so an archive inside an archive can mislead it, and no part can
     see a key that repeats across parts. Both are detected here, and both depend on the file's bytes alone.
     """
-    parts: dict[str, list[IngestTask]] = {}
-    for task in plan.intake.tasks:
-        if not task.files[0].part.whole:
-            parts.setdefault(task.files[0].part.path, []).append(task)
-    if parts:
-        checked = set(held.tasks(plan.key).names)
-        parts = {path: tasks for path, tasks in parts.items() if not {task.name for task in tasks} <= checked}
-    if not parts:
+    cut = plan.intake.tasks.where(plan.intake.tasks.cut)
+    checked = HashSet(held.tasks(plan.key).names if cut else ())
+    unchecked = cut.where(name not in checked for name in cut.names)
+    if not unchecked:
         return None
-    found_tasks = held.find_tasks(plan.key, (task.name for found in parts.values() for task in found))
-    commits = {commit.task: commit for commit in found_tasks}
+    parts = cut.reading(unchecked.parts["path"])
+    commits: dict[str, list[TaskCommit]] = {}
+    for commit in held.find_tasks(plan.key, parts.names):
+        commits.setdefault(commit.inputs[0].path, []).append(commit)
     broken = []
-    for path, tasks in parts.items():
-        ordered = sorted((commits[task.name] for task in tasks), key=lambda commit: commit.inputs[0].start)
+    for path, found in commits.items():
+        ordered = sorted(found, key=lambda commit: commit.inputs[0].start)
         if not _chained([commit.inputs[0] for commit in ordered]) or _repeats_an_id(context, ordered):
             broken.append(path)
     if not broken:

@@ -6,17 +6,20 @@ a crawl grows without renaming anything, and a run that died finds the same task
 absent; they are numbered without gaps, and each has a checksum over its place and its values.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TypeAlias
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from winnow.pipelines.ingest.records import FilePart
+from winnow.pipelines.running.ledger.ingest_tasks import PARTS, IngestTask, IngestTasks, TaskFile
+from winnow.pipelines.running.ledger.listings import Listing, matches
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
 from winnow.pipelines.store.generations import Store
@@ -27,59 +30,11 @@ from winnow.schemas.identity import digest, path_slug
 from winnow.schemas.records import StoreRecord
 from winnow.schemas.values import ValueHasher
 
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """The matching files of one source, sorted by path."""
-
-    source: str
-    files: tuple[ObjectInfo, ...]
-
-    @property
-    def bytes(self) -> int:
-        """Their total size."""
-        return sum(file.size for file in self.files)
-
-
 Deal: TypeAlias = Callable[[Sequence[ObjectInfo]], Sequence[tuple[FilePart, ...]]]
 """Deals new files, in the order of their paths, to tasks; only called if there are any."""
 
-ROWS = pa.schema(
-    [
-        pa.field("task", pa.string(), nullable=False),
-        pa.field("retired", pa.bool_(), nullable=False),
-        pa.field("path", pa.string()),
-        pa.field("size", pa.int64()),
-        pa.field("version", pa.string()),
-        pa.field("start", pa.int64()),
-        pa.field("end", pa.int64()),
-    ]
-)
-
-
-_ROWS_AT_ONCE = 1_024
-
-
-@dataclass(frozen=True, slots=True)
-class TaskFile:
-    """A file, or part of one, that a task reads; `version` is from the listing when it was frozen."""
-
-    part: FilePart
-    version: str
-
-
-@dataclass(frozen=True, slots=True)
-class IngestTask:
-    """A unit of ingest: parts of one large file, or a batch of small files."""
-
-    name: str
-    source: str
-    files: tuple[TaskFile, ...]
-
-    @property
-    def bytes(self) -> int:
-        """How many bytes of its files the task reads."""
-        return sum(file.part.end - file.part.start for file in self.files)
+ROWS = pa.schema([PARTS.field("task"), pa.field("retired", pa.bool_(), nullable=False), *list(PARTS)[1:]])
+"""The columns of a record; a row that retires a task has nothing more than its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +42,8 @@ class IntakePlan:
     """The tasks of a source: the frozen ones, compared with its listing, and those to add."""
 
     number: int  # of the record for the additions; not needed if nothing changed
-    tasks: tuple[IngestTask, ...]  # all current tasks, ordered by name
-    added: tuple[IngestTask, ...]
+    tasks: IngestTasks  # all current tasks, ordered by name
+    added: IngestTasks
     retired: tuple[str, ...]
     changed: tuple[str, ...]  # paths whose size or version differs from the frozen one
     vanished: tuple[str, ...]  # frozen paths that no longer exist
@@ -108,33 +63,22 @@ def plan_intake(
     """
     intake = _read(store, listing.source)
     _require(store, listing.source, intake, committed)
-    frozen, retirements = intake.tasks, Counter(intake.retirements)
-    now = {info.path: info for info in listing.files}
-    changed: set[str] = set()
-    vanished: set[str] = set()
-    unmatched: set[str] = set()
-    for task in frozen.values():
-        for file in task.files:
-            path = file.part.path
-            if not matches(path, patterns):
-                unmatched.add(path)
-            elif path not in now:
-                vanished.add(path)
-            elif (now[path].size, now[path].version) != (file.part.size, file.version):
-                changed.add(path)
-    retired = {name for name, task in frozen.items() if any(file.part.path in unmatched for file in task.files)}
-    retirements.update(file.part.path for name in retired for file in frozen[name].files)
-    kept = {name: task for name, task in frozen.items() if name not in retired}
-    covered = {file.part.path for task in kept.values() for file in task.files}
-    fresh = [info for info in listing.files if info.path not in covered]
-    added = _tasks(fresh, listing.source, deal, retirements)
-    return IntakePlan(
-        number=intake.next,
-        tasks=tuple(sorted((*kept.values(), *added), key=lambda task: task.name)),
-        added=added,
-        retired=tuple(sorted(retired)),
-        changed=tuple(sorted(changed)),
-        vanished=tuple(sorted(vanished)),
+    frozen = intake.tasks
+    paths = frozen.parts["path"]
+    number = pc.index_in(paths, value_set=listing.files.paths)  # in the listing
+    there = number.is_valid().to_numpy()
+    matched = np.fromiter((matches(path.as_py(), patterns) for path in paths), np.bool_, len(paths))
+    compared = np.flatnonzero(matched & there)
+    rows = frozen.parts.take(pa.array(compared))
+    changed = compared[listing.files.differ(number.take(pa.array(compared)), rows["size"], rows["version"])]
+    return _planned(
+        intake,
+        listing,
+        deal,
+        frozen,
+        retired=frozen.with_any(~matched),
+        changed=_paths(frozen, changed),
+        vanished=_paths(frozen, np.flatnonzero(matched & ~there)),
     )
 
 
@@ -144,48 +88,61 @@ def require_tasks(store: Store, source: str, committed: Set[str]) -> None:
 
 
 def replace_changed(
-    store: Store, planned: IntakePlan, listing: Listing, deal: Deal, paths: Iterable[str]
+    store: Store, planned: IntakePlan, listing: Listing, deal: Deal, paths: Sequence[str]
 ) -> IntakePlan:
     """Retires the tasks of these paths and plans new tasks for their current files."""
-    replaced = set(paths)
-    retired = {task.name for task in planned.tasks if any(file.part.path in replaced for file in task.files)}
-    kept = [task for task in planned.tasks if task.name not in retired]
-    covered = {file.part.path for task in kept for file in task.files}
-    intake = _read(store, listing.source)
-    retirements = Counter(intake.retirements)
-    retirements.update(file.part.path for task in planned.tasks if task.name in retired for file in task.files)
-    fresh = [info for info in listing.files if info.path not in covered]
-    added = _tasks(fresh, listing.source, deal, retirements)
-    return IntakePlan(
-        number=intake.next,
-        tasks=tuple(sorted((*kept, *added), key=lambda task: task.name)),
-        added=added,
-        retired=tuple(sorted({*planned.retired, *retired})),
-        changed=(),
+    replaced = pc.is_in(planned.tasks.parts["path"], value_set=pa.array(paths, pa.string())).to_numpy()
+    return _planned(
+        _read(store, listing.source),
+        listing,
+        deal,
+        planned.tasks,
+        retired=planned.tasks.with_any(replaced),
+        before=planned.retired,
         vanished=planned.vanished,
     )
+
+
+def _planned(
+    intake: "_Intake",
+    listing: Listing,
+    deal: Deal,
+    tasks: IngestTasks,
+    *,
+    retired: NDArray[np.bool_],
+    before: Iterable[str] = (),
+    changed: tuple[str, ...] = (),
+    vanished: tuple[str, ...] = (),
+) -> IntakePlan:
+    """The plan that keeps these tasks but the retired ones, and deals the files that no kept task reads."""
+    kept, gone = tasks.where(~retired), tasks.where(retired)
+    retirements = Counter(intake.retirements)
+    retirements.update(gone.parts["path"].to_pylist())
+    fresh = listing.files.outside(kept.parts["path"])
+    added = IngestTasks.of(listing.source, _tasks(fresh, listing.source, deal, retirements))
+    return IntakePlan(
+        number=intake.next,
+        tasks=IngestTasks.joined(listing.source, [kept.parts, added.parts]) if len(added) else kept,
+        added=added,
+        retired=tuple(sorted({*before, *gone.names})),
+        changed=changed,
+        vanished=vanished,
+    )
+
+
+def _paths(tasks: IngestTasks, numbers: NDArray[np.int64]) -> tuple[str, ...]:
+    return tuple(sorted(set(tasks.parts["path"].take(pa.array(numbers)).to_pylist())))
 
 
 def freeze(store: Store, source: str, planned: IntakePlan) -> bool:
     """Records the additions; False if another plan has taken the number, so that this one is stale."""
     if not planned.added and not planned.retired:
         return True
-    rows = [
-        {
-            "task": task.name,
-            "retired": False,
-            "path": file.part.path,
-            "size": file.part.size,
-            "version": file.version,
-            "start": file.part.start,
-            "end": file.part.end,
-        }
-        for task in planned.added
-        for file in task.files
-    ]
-    rows += [{"task": name, "retired": True} for name in planned.retired]
+    added = planned.added.parts
+    added = added.add_column(1, ROWS.field("retired"), pa.repeat(False, len(added)))
+    retired = pa.Table.from_pylist([{"task": name, "retired": True} for name in planned.retired], schema=ROWS)
     path = layout.intake(source, planned.number)
-    table = pa.Table.from_pylist(rows, schema=ROWS)
+    table = pa.concat_tables([added, retired]).combine_chunks()
     sealed = table.replace_schema_metadata({CHECKSUM: _checksum(store.record, path, table)})
     sink = pa.BufferOutputStream()
     pq.write_table(sealed, sink, compression="zstd")
@@ -230,77 +187,52 @@ class _Intake:
     """What the records of a source say together."""
 
     next: int  # the number of the next record
-    tasks: Mapping[str, IngestTask]  # the current ones
-    names: Set[str]  # of all tasks, also of retired ones
+    tasks: IngestTasks  # the current ones, ordered by name
+    names: pa.ChunkedArray  # of all tasks, also of retired ones
     retirements: Mapping[str, int]  # how often a task of each path was retired
 
 
 def _read(store: Store, source: str) -> _Intake:
-    tasks: dict[str, list[TaskFile]] = {}
-    names: set[str] = set()
+    rows, names = PARTS.empty_table(), [pa.array([], pa.string())]
     number = 1
     retirements: Counter[str] = Counter()
     for info in store.objects.list(f"{layout.INTAKE}{source}/"):
         if info.path != layout.intake(source, number):
             raise missing(store.root, layout.intake(source, number))
         number += 1
-        added: dict[str, list[TaskFile]] = {}
         table = read_intake(store.objects, store.record, info.path)
-        for row in (row for batch in table.to_batches(_ROWS_AT_ONCE) for row in batch.to_pylist()):
-            names.add(row["task"])
-            if row["retired"]:
-                retirements.update(file.part.path for file in tasks.pop(row["task"], ()))
-            else:
-                part = FilePart(row["path"], row["size"], row["start"], row["end"])
-                added.setdefault(row["task"], []).append(TaskFile(part, row["version"]))
-        tasks.update(added)
-    current = {name: IngestTask(name, source, tuple(files)) for name, files in tasks.items()}
-    return _Intake(number, current, names, retirements)
+        names += table["task"].chunks
+        retired = table.filter(table["retired"])["task"]
+        if len(retired):
+            table = table.filter(pc.invert(table["retired"]))
+            gone = pc.is_in(rows["task"], value_set=retired)
+            retirements.update(rows.filter(gone)["path"].to_pylist())
+            rows = rows.filter(pc.invert(gone))
+        rows = pa.concat_tables([rows, table.select(PARTS.names).cast(PARTS)])
+    return _Intake(number, IngestTasks.joined(source, [rows]), pa.chunked_array(names), retirements)
 
 
 def _require(store: Store, source: str, intake: _Intake, committed: Set[str]) -> None:
     """Without its last record, a source would be planned again under other names, or names of older content."""
-    if not committed <= intake.names:
+    if not pc.all(pc.is_in(pa.array(committed, pa.string()), value_set=intake.names), min_count=0).as_py():
         raise missing(store.root, layout.intake(source, intake.next))
 
 
-def _tasks(files: Sequence[ObjectInfo], source: str, deal: Deal, retirements: Counter[str]) -> tuple[IngestTask, ...]:
+def _tasks(
+    files: Sequence[ObjectInfo], source: str, deal: Deal, retirements: Mapping[str, int]
+) -> Iterable[IngestTask]:
     if not files:
-        return ()
+        return
     versions = {info.path: info.version for info in files}
     numbers: Counter[str] = Counter()
-    tasks = []
     for parts in deal(sorted(files, key=lambda info: info.path)):
         paths = [part.path for part in parts]
         name = _name(source, paths, numbers[paths[0]], max(retirements[path] for path in paths))
         numbers[paths[0]] += 1
-        tasks.append(IngestTask(name, source, tuple(TaskFile(part, versions[part.path]) for part in parts)))
-    return tuple(tasks)
+        yield IngestTask(name, source, tuple(TaskFile(part, versions[part.path]) for part in parts))
 
 
 def _name(source: str, paths: Sequence[str], index: int, revision: int) -> str:
     """A name from the source and its files alone; replaced files include how often they were replaced."""
     label = path_slug(paths[0]) if len(paths) == 1 else f"{path_slug(paths[0], 24)}-and-{len(paths) - 1}"
     return f"{path_slug(source)}-{label}-{digest(source, revision, *paths, size=8).hex()}-{index:05d}"
-
-
-def list_source(source: str, objects: ObjectStore, patterns: Sequence[str]) -> Listing:
-    """Lists a source; no match is an error, because it nearly always means a wrong path."""
-    files = tuple(info for info in objects.list() if matches(info.path, patterns))
-    if not files:
-        raise SourceError(
-            f"source {source!r}: no file under {objects.root} matches {', '.join(patterns)}; check 'root' and 'files'"
-        )
-    return Listing(source, files)
-
-
-def matches(path: str, patterns: Sequence[str]) -> bool:
-    """Whether a path relative to the root matches a pattern: `**` crosses folders, `*` does not."""
-    return any(_pattern(pattern).fullmatch(path) for pattern in patterns)
-
-
-@lru_cache(maxsize=256)
-def _pattern(pattern: str) -> re.Pattern[str]:
-    special = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    pieces = re.findall(r"\*\*/|\*\*|\*|\?|[^*?]+", pattern)
-    return re.compile("".join(special.get(piece) or re.escape(piece) for piece in pieces), re.DOTALL)

@@ -19,7 +19,8 @@ from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.sources import bind_source, store_record
 from winnow.pipelines.ingest.planning.stage import SourcePlan, plan_sources
 from winnow.pipelines.ingest.planning.task_sizes import Dealer
-from winnow.pipelines.running.ledger.intake import Listing, plan_intake
+from winnow.pipelines.running.ledger.intake import plan_intake
+from winnow.pipelines.running.ledger.listings import ListedFiles, Listing
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.runners.engines.engine import Engine
@@ -184,8 +185,8 @@ def test_the_order_in_which_files_are_listed_does_not_matter(tmp_path: Path) -> 
     deal = Dealer(bind_source(recipe.config, recipe.config.source("crawl")), store_record(recipe.config))
     listed = planned(tmp_path).listing.files
     store = create_or_open(MemoryStore("empty"), store_record(recipe.config))
-    found = plan_intake(store, Listing("crawl", listed), ["**"], deal)
-    assert plan_intake(store, Listing("crawl", listed[::-1]), ["**"], deal) == found
+    found = plan_intake(store, Listing("crawl", ListedFiles.of(listed)), ["**"], deal)
+    assert plan_intake(store, Listing("crawl", ListedFiles.of(listed[::-1])), ["**"], deal) == found
     assert len(found.tasks) > 20
 
 

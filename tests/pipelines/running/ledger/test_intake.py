@@ -13,16 +13,14 @@ from winnow.pipelines.ingest.records import FilePart
 from winnow.pipelines.running.ledger.intake import (
     Deal,
     IntakePlan,
-    Listing,
     freeze,
-    list_source,
-    matches,
     plan_intake,
     read_intake,
     reject_changed,
     replace_changed,
     require_tasks,
 )
+from winnow.pipelines.running.ledger.listings import ListedFiles, Listing, list_source, matches
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.generations import Store, create_or_open
@@ -41,7 +39,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def listing(**sizes: int) -> Listing:
-    return Listing("crawl", tuple(ObjectInfo(name, size, f"v{size}") for name, size in sorted(sizes.items())))
+    return Listing("crawl", ListedFiles.of(ObjectInfo(name, size, f"v{size}") for name, size in sorted(sizes.items())))
 
 
 def deal(splittable: Sequence[str]) -> Deal:
@@ -106,7 +104,7 @@ def test_a_second_look_finds_the_frozen_tasks_even_if_files_came_in_between(stor
 
 def test_names_do_not_depend_on_time_or_order(store: Store) -> None:
     names = [task.name for task in seen(store, listing(a=40, b=40)).tasks]
-    touched = Listing("crawl", (ObjectInfo("b", 40, "later"), ObjectInfo("a", 40, "later")))
+    touched = Listing("crawl", ListedFiles.of([ObjectInfo("b", 40, "later"), ObjectInfo("a", 40, "later")]))
     assert [task.name for task in seen(store, touched).tasks] == names
 
 

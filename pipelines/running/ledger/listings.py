@@ -1,0 +1,120 @@
+"""The files of a source, as a listing says them: columns, of which a file becomes an object when it is asked for."""
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Self, overload
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
+from winnow.schemas.errors import SourceError
+
+_FILES = pa.schema([("path", pa.string()), ("size", pa.int64()), ("version", pa.string())])
+_AT_ONCE = 1_024  # files that are objects at the same time
+
+
+class ListedFiles(Sequence[ObjectInfo]):
+    """Files of a listing, in its order."""
+
+    def __init__(self, kept: pa.Table) -> None:
+        """`kept`: the files, as `of` makes them."""
+        self._kept = kept
+
+    @classmethod
+    def of(cls, files: Iterable[ObjectInfo]) -> Self:
+        """These files."""
+        left = iter(files)
+        some = iter(lambda: list(itertools.islice(left, _AT_ONCE)), [])
+        return cls(pa.Table.from_batches(map(_batch, some), _FILES).combine_chunks())
+
+    @property
+    def paths(self) -> pa.ChunkedArray:
+        """The path of each."""
+        return self._kept["path"]
+
+    @property
+    def bytes(self) -> int:
+        """The size of all."""
+        return int(pc.sum(self._kept["size"]).as_py() or 0)
+
+    def differ(self, numbers: pa.Array, sizes: pa.ChunkedArray, versions: pa.ChunkedArray) -> NDArray[np.bool_]:
+        """Whether the files with these numbers have other sizes or versions than these."""
+        found = self._kept.take(numbers)
+        other = pc.or_(pc.not_equal(found["size"], sizes), pc.not_equal(found["version"], versions))
+        changed: NDArray[np.bool_] = other.to_numpy()
+        return changed
+
+    def inside(self, paths: "pa.Array | pa.ChunkedArray") -> "ListedFiles":
+        """The files that have one of these paths."""
+        return ListedFiles(self._kept.filter(pc.is_in(self.paths, value_set=paths)))
+
+    def outside(self, paths: pa.ChunkedArray) -> "ListedFiles":
+        """The files that have none of these paths."""
+        return ListedFiles(self._kept.filter(pc.invert(pc.is_in(self.paths, value_set=paths))))
+
+    def __len__(self) -> int:
+        return int(self._kept.num_rows)
+
+    def __iter__(self) -> Iterator[ObjectInfo]:
+        for at in range(0, len(self), _AT_ONCE):
+            yield from _files(self._kept.slice(at, _AT_ONCE))
+
+    @overload
+    def __getitem__(self, at: int) -> ObjectInfo: ...
+    @overload
+    def __getitem__(self, at: slice) -> "ListedFiles": ...
+    def __getitem__(self, at: int | slice) -> "ObjectInfo | ListedFiles":
+        numbers = range(len(self))[at]
+        if isinstance(numbers, int):
+            return next(_files(self._kept.slice(numbers, 1)))
+        return ListedFiles(self._kept.take(pa.array(numbers, pa.int64())))
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The matching files of one source, sorted by path."""
+
+    source: str
+    files: ListedFiles
+
+    @property
+    def bytes(self) -> int:
+        """Their total size."""
+        return self.files.bytes
+
+
+def list_source(source: str, objects: ObjectStore, patterns: Sequence[str]) -> Listing:
+    """Lists a source; no match is an error, because it nearly always means a wrong path."""
+    files = ListedFiles.of(info for info in objects.list() if matches(info.path, patterns))
+    if not files:
+        raise SourceError(
+            f"source {source!r}: no file under {objects.root} matches {', '.join(patterns)}; check 'root' and 'files'"
+        )
+    return Listing(source, files)
+
+
+def matches(path: str, patterns: Sequence[str]) -> bool:
+    """Whether a path relative to the root matches a pattern: `**` crosses folders, `*` does not."""
+    return any(_pattern(pattern).fullmatch(path) for pattern in patterns)
+
+
+@lru_cache(maxsize=256)
+def _pattern(pattern: str) -> re.Pattern[str]:
+    special = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    pieces = re.findall(r"\*\*/|\*\*|\*|\?|[^*?]+", pattern)
+    return re.compile("".join(special.get(piece) or re.escape(piece) for piece in pieces), re.DOTALL)
+
+
+def _batch(files: Sequence[ObjectInfo]) -> pa.RecordBatch:
+    columns = zip(*((file.path, file.size, file.version) for file in files), strict=True)
+    return pa.RecordBatch.from_pydict(dict(zip(_FILES.names, map(list, columns), strict=True)), schema=_FILES)
+
+
+def _files(kept: pa.Table) -> Iterator[ObjectInfo]:
+    return map(ObjectInfo, *(kept[name].to_pylist() for name in _FILES.names))
