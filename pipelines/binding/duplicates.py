@@ -23,7 +23,7 @@ SIGNATURE_LAYERS: Mapping[Kind, str] = {
     "pdq": "image.pdq",
     "embedding": "image.embedding",
     "vpdq": "video.vpdq",
-    "captions": layout.SAMPLES,
+    "captions": "caption.digest",
 }
 """The signature layer of each kind of duplicates."""
 
@@ -104,6 +104,8 @@ def signature_entries(recipe: Recipe) -> tuple[tuple[OperatorEntry, str], ...]:
         wanted.append(("embedding", {}))  # else of the encoder that the recipe names
     if config.vpdq is not None:
         wanted.append(("vpdq", {}))
+    if config.captions is not None:
+        wanted.append(("captions", {}))
     return tuple(
         (OperatorEntry(SIGNATURE_LAYERS[kind], located(options, config.place)), f"dedupe.{kind}")
         for kind, options in wanted

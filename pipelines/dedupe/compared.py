@@ -17,10 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from winnow.filters.caption.lists import REASONS as CAPTION_REASONS
 from winnow.filters.duplicates.cosines import rounded
 from winnow.filters.duplicates.frames import distinct_frames
-from winnow.filters.operators import TEXT
-from winnow.filters.text.digest import digests
 from winnow.pipelines.dedupe.nodes import places_of
 from winnow.pipelines.dedupe.search import Batch, Search
 from winnow.pipelines.query.columns import MEDIA, Column
@@ -45,7 +44,6 @@ __all__ = ["HASH_BYTES", "IDS", "READERS", "Compared", "NodeStatuses", "Signatur
 
 HASH_BYTES = 32
 IDS = Column(layout.SAMPLES, "id")
-_CAPTIONS = Column(layout.SAMPLES, "captions")
 _MODALITY = Column(layout.SAMPLES, "modality")
 _DIGEST = pa.binary(ID_BYTES)
 
@@ -135,37 +133,13 @@ class _PictureBytes:
         return _unless_forgotten(batch, list_counts(batch[MEDIA.name]), _byte_statuses(batch[MEDIA.name]), NO_PICTURE)
 
 
-class _Captions:
-    """Captions by the digest of their text, without differences in white space."""
-
-    def columns(self, _: Search) -> list[Column]:
-        return [_CAPTIONS]
-
-    def compared(self, _: Search, batch: Batch) -> Compared:
-        statuses, found = self._digests(batch)
-        counts = list_counts(batch[_CAPTIONS.name])
-        return _compared_items(batch, counts, statuses, lambda chosen: found.take(chosen).to_pylist())
-
-    def status_columns(self, _: Search) -> list[Column]:
-        return [_CAPTIONS, _MODALITY]
-
-    def statuses(self, _: Search, batch: Batch) -> NodeStatuses:
-        counts, (items, _digests) = list_counts(batch[_CAPTIONS.name]), self._digests(batch)
-        return _unless_forgotten(batch, counts, items, NO_CAPTION)
-
-    def _digests(self, batch: Batch) -> tuple[pa.StringArray, pa.FixedSizeBinaryArray]:
-        """Return the statuses of all captions, and their digests."""
-        texts = pc.struct_field(batch[_CAPTIONS.name].flatten(), "text")
-        found = digests(pa.RecordBatch.from_arrays([pc.fill_null(texts, "")], [TEXT]), "spaces")
-        return found["status"], found["digest"]
-
-
 class _MeasuredItems:
     """Items by what an operator measured of each: lists in a layer, which also says why an item has none."""
 
     kind: ClassVar[Kind]
     leaves: ClassVar[tuple[str, ...]]
     empty: ClassVar[str] = NO_PICTURE
+    absent: ClassVar[tuple[str, ...]] = ("no_input",)  # the layer's statuses of rows without items
 
     def columns(self, search: Search) -> list[Column]:
         return [Column(search.kinds[self.kind], leaf) for leaf in ("status", "items", *self.leaves)]
@@ -185,7 +159,7 @@ class _MeasuredItems:
         layer = search.kinds[self.kind]
         counts, (items, _) = self._counts(search, batch), self._values(search, batch)
         measured = batch[f"{layer}.status"]
-        unmeasured = pc.if_else(pc.equal(measured, "no_input"), self.empty, measured)
+        unmeasured = pc.if_else(pc.is_in(measured, pa.array(self.absent)), self.empty, measured)
         rows = pc.if_else(pc.equal(measured, OK), _row_statuses(counts, items, self.empty), unmeasured)
         listed = batch[f"{layer}.items"].is_valid().to_numpy(zero_copy_only=False)
         return NodeStatuses(rows, np.where(listed, counts, -1), items)
@@ -242,6 +216,19 @@ class _Vectors(_MeasuredItems):
             statuses[there[known]] = OK
             values[there[known]] = [one.astype("<i2").tobytes() for one in whole[known]]
         return pa.array(statuses, pa.string()), pa.array(values, pa.large_binary())
+
+
+class _Captions(_MeasuredItems):
+    """Captions by the digest of their text: those that the recipe's `captions` chooses."""
+
+    kind = "captions"
+    leaves = ("digest",)
+    empty = NO_CAPTION
+    absent = ("no_input", *CAPTION_REASONS)
+
+    def _measured(self, _: Search, lists: Sequence[pa.Array]) -> tuple[pa.StringArray, pa.Array]:
+        (found,) = lists
+        return pc.if_else(found.is_valid(), OK, NOT_MEASURED), found.cast(_DIGEST)
 
 
 class _Videos(_MeasuredItems):

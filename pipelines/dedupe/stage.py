@@ -27,7 +27,7 @@ VERSIONS: Mapping[Kind, int] = {
     "pdq": 4,
     "embedding": 1,
     "vpdq": 1,
-    "captions": 1,
+    "captions": 2,
 }
 """The version of everything that decides the values of a kind's layer, given the signatures."""
 

@@ -28,6 +28,7 @@ extract: {fast: {}}
 text: coalesce(extract.fast.text, samples.text)
 annotate: [caption.length, image.geometry, caption.page, {caption.overlap: {captions: samples.captions}}]
 captions: coalesce(samples.captions, caption.page.captions)
+dedupe: {captions: {}}
 keep:
   - {drop: "samples.modality = 'text'", reason: page, when_null: drop}
   - {drop: "samples.modality = 'image' AND caption.page.pages IS NULL", reason: on_no_page, when_null: drop}
@@ -99,6 +100,9 @@ def test_pictures_of_a_crawl_are_measured_and_have_what_their_pages_say(folder: 
     words = dict(zip(rows, table(folder, "caption.length")["words"].to_pylist(), strict=True))
     assert words["https://e.org/pictures/cat.jpg"][:2] == [3, 2]  # of the recipe's captions, which are exported
     assert len(words["https://e.org/pictures/cat.jpg"]) == len(cat["captions"])
+    repeated = dict(zip(rows, table(folder, "dedupe.captions").to_pylist(), strict=True))
+    assert repeated["https://e.org/pictures/cat.jpg"]["size"] == [1] * len(cat["captions"])
+    assert [one["status"] for one in repeated.values()] == ["no_caption", "unmatched", "no_caption", "no_caption"]
     assert set(table(folder, "caption.overlap")["status"].to_pylist()) == {"no_media", "no_captions"}
     assert_clean(folder)
     (path,) = (folder / "out").rglob("*.tar")

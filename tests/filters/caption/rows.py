@@ -41,4 +41,11 @@ def layer(name: str, rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def measured(name: str, *rows: Row) -> list[dict[str, Any]]:
-    return list(layer(name, batch(*rows)).to_pylist())
+    """The layer's rows; binary values in hexadecimal digits."""
+    return [{column: _shown(value) for column, value in row.items()} for row in layer(name, batch(*rows)).to_pylist()]
+
+
+def _shown(value: object) -> object:
+    if isinstance(value, list):
+        return [_shown(one) for one in value]
+    return value.hex() if isinstance(value, bytes) else value
