@@ -24,6 +24,7 @@ from importlib import import_module
 from typing import NoReturn
 
 from winnow.pipelines.running import worker
+from winnow.pipelines.running.address_space import under_a_limit
 
 IDLE_SECONDS = 0.2  # longer than the interval between the workers of one pipeline
 
@@ -45,6 +46,7 @@ def main() -> NoReturn:
     """Imports the modules named as arguments, then forks workers until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the whole group; the driver decides
     signal.signal(signal.SIGCHLD, _reap_workers)
+    under_a_limit()
     for module in ("apache_beam.runners.worker.sdk_worker_main", *sys.argv[1:]):
         import_module(module)
     _settle()

@@ -9,6 +9,12 @@ from importlib import import_module
 from types import ModuleType
 from typing import NoReturn
 
+from winnow.pipelines.running.address_space import (
+    OUT_OF_MEMORY,
+    lacks_memory,
+    require_address_space,
+    under_a_limit,
+)
 from winnow.pipelines.running.run_folder import temporary_files_of_a_command
 from winnow.runners.commands.parser import PIPELINES, CommandParser, group_commands
 from winnow.runners.terminal.log_file import command_output, say_error
@@ -26,8 +32,6 @@ COMMANDS = {name: room for room, names in ROOMS.items() for name in names}
 """The folder of each command."""
 
 INTERRUPTED = 130
-
-_NO_MEMORY = ("can't start new thread", "failed to map segment", "annot allocate memory")
 
 _PROCESSES = (
     ("winnow.runners.engines.workers.fork_server", "FORK_SERVER"),
@@ -57,6 +61,7 @@ def entry() -> NoReturn:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the process's exit status."""
+    under_a_limit()
     given = list(sys.argv[1:] if arguments is None else arguments)
     own, beam = _split(given)
     options, rest = command_parser(own).parse_known_args(own)
@@ -78,6 +83,8 @@ def _answer(own: Sequence[str], beam: Sequence[str], options: argparse.Namespace
     """Run the command; an error is one line."""
     try:
         _require_utf8(own)
+        if (pipelines := options.command in PIPELINES) or "recipe" in options:
+            require_address_space(options.command, pipelines=pipelines)
         command: Callable[[argparse.Namespace], int] = _module(options.command.replace("-", "_")).run
         if beam and options.command not in PIPELINES:
             raise WinnowError(f"winnow {options.command} runs no pipeline, so it takes no Beam flags after '--'")
@@ -92,12 +99,9 @@ def _answer(own: Sequence[str], beam: Sequence[str], options: argparse.Namespace
             say_error(f"winnow: {visible(line)}")  # it may quote a crawl
         return 1
     except (MemoryError, RuntimeError, ImportError) as error:
-        if options.debug or not _lacks_memory(error):
+        if options.debug or not (isinstance(error, MemoryError) or lacks_memory(repr(error))):
             raise
-        say_error(
-            "winnow: out of memory; give the process more, use fewer --workers, or lower limits.batch_bytes and "
-            "limits.max_text_bytes in the recipe"
-        )
+        say_error(f"winnow: {OUT_OF_MEMORY}")
         return 1
     except BrokenPipeError:  # the reader of our output closed it, as `head` does
         return 0
@@ -109,11 +113,6 @@ def _answer(own: Sequence[str], beam: Sequence[str], options: argparse.Namespace
     except KeyboardInterrupt:
         say_error("winnow: interrupted; committed work is kept, run the same command again to continue")
         return INTERRUPTED
-
-
-def _lacks_memory(error: Exception) -> bool:
-    """Whether an error says that there is no memory, also for a thread or for a library that is loaded late."""
-    return isinstance(error, MemoryError) or any(sign in str(error) for sign in _NO_MEMORY)
 
 
 def _require_utf8(arguments: Sequence[str]) -> None:

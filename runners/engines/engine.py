@@ -11,6 +11,7 @@ from typing import cast
 
 import apache_beam as beam
 
+from winnow.pipelines.running.address_space import OUT_OF_MEMORY, lacks_memory, require_room_for_threads
 from winnow.pipelines.running.ledger.strikes import MARKS_VARIABLE
 from winnow.pipelines.running.processes import limit_threads
 from winnow.pipelines.running.worker import DRIVER_VARIABLE, driver_mark
@@ -60,6 +61,7 @@ class Engine:
         """
         backend = self.backend
         limit_threads()
+        require_room_for_threads()
         os.environ[DRIVER_VARIABLE] = driver_mark()
         if marks is not None:
             os.environ[MARKS_VARIABLE] = str(marks)
@@ -79,7 +81,9 @@ class Engine:
                     found = user_error(error) or backend.translated_error(str(error))
                     if found is None:
                         log, keep = log.replace(kept_log(log)), True
-                        found = StageError(f"{last_line(str(error))} (workers' log: {log})")
+                        line = last_line(str(error))
+                        said = f"{OUT_OF_MEMORY}: {line}" if lacks_memory(line) else line
+                        found = StageError(f"{said} (workers' log: {log})")
                     raise found from error
         finally:
             os.environ.pop(MARKS_VARIABLE, None)

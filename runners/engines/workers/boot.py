@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from winnow.pipelines.running.address_space import under_a_limit
 from winnow.pipelines.running.processes import limit_threads
 from winnow.schemas.errors import WinnowError
 
@@ -25,6 +26,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
     parser = _parser()
     given = parser.parse_args(arguments)
     limit_threads()  # before Beam and numpy are imported
+    under_a_limit()
     if given.pool:
         _serve(given.port)
     if not given.id or not given.provision_endpoint:
