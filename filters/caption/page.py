@@ -85,7 +85,7 @@ def offer(config: PageConfig, batch: pa.RecordBatch) -> tuple[NDArray[np.int64],
 
 
 def say(config: PageConfig, batch: pa.RecordBatch, rows: NDArray[np.int64], keys: pa.Array) -> pa.RecordBatch:
-    """What pages say of the pictures with these addresses; of those that were found on them, their titles."""
+    """What pages say of the pictures with these addresses, and their titles last."""
     _, language_of, title_of = _columns(config)
     owners, digests, items = _images(config, batch)
     asked = list(zip(rows.tolist(), keys.to_pylist(), strict=True))
@@ -107,7 +107,7 @@ def say(config: PageConfig, batch: pa.RecordBatch, rows: NDArray[np.int64], keys
                     take(one, origin, image[name])
     if _TITLE in config.origins:
         for one in said:
-            if kind_of(one[1]) == PAGE:
+            if kind_of(one[1]) in (SHOWN, PAGE):
                 take(one, _TITLE, titles[one[0]])
     captions = [
         [{"text": text, "origin": origin, "language": language} for (text, origin), language in said[one].items()]
@@ -157,11 +157,11 @@ def _together(pages: Sequence[_Shown]) -> _Shown | None:
 def _distinct(
     captions: Iterable[tuple[dict[str, str | None], str | None]],
 ) -> list[tuple[dict[str, str | None], str | None]]:
-    """Equal texts of one origin are kept once, with the first page that has them."""
+    """Equal texts of one origin are kept once, with the first page that has them; titles of pages stand last."""
     found: dict[tuple[str | None, str | None], tuple[dict[str, str | None], str | None]] = {}
     for caption, url in captions:
         found.setdefault((caption["text"], caption["origin"]), (caption, url))
-    return list(found.values())[:MOST_CAPTIONS]
+    return sorted(found.values(), key=lambda one: one[0]["origin"] == _TITLE)[:MOST_CAPTIONS]
 
 
 def _layer(batch: pa.RecordBatch, shown: Mapping[bytes, _Shown]) -> pa.RecordBatch:
@@ -223,7 +223,8 @@ def _load(config: PageConfig, _assets: Assets) -> Kernel:
 
 OPERATOR = Operator(
     name="caption.page",
-    version=3,  # 2: pages of the whole store; 3: also those on which the crawler says that it found a picture
+    # 2: pages of the whole store; 3: also those on which the crawler says that it found a picture; 4: titles of all
+    version=4,
     summary="what the pages that show a picture say of it: alternative text, caption, title, text around",
     config=PageConfig,
     reads=lambda config: (*_columns(config), URL, MEDIA, METADATA),

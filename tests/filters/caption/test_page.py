@@ -122,7 +122,7 @@ def test_pages_that_show_a_picture_go_before_those_on_which_it_was_found() -> No
     shown = page("http://e.org/1", {"src": "http://e.org/cat.png", "alt": "A cat"}, title="Page 1")
     found_on = page("http://e.org/2", title="Page 2")
     _, _, cat = layer(shown, found_on, picture("http://e.org/cat.png", "http://e.org/2"))
-    assert [one["text"] for one in cat["captions"]] == ["A cat"]  # type: ignore[attr-defined]
+    assert [one["text"] for one in cat["captions"]] == ["A cat", "Page 1"]  # type: ignore[attr-defined]
     assert (cat["pages"], cat["referrers"]) == (1, ["http://e.org/2"])
 
 
@@ -142,7 +142,16 @@ def test_a_list_of_what_a_page_loaded_names_the_page_but_says_nothing_else() -> 
     )
     _, _, cat, dog = layer(*rows)
     assert cat == dict.fromkeys(cat) | {"status": "no_page", "referrers": ["http://e.org/1"]}
-    assert ([one["text"] for one in dog["captions"]], dog["referrers"]) == (["A dog"], ["http://e.org/1"])  # type: ignore[attr-defined]
+    assert [one["text"] for one in dog["captions"]] == ["A dog", "Page 1"]  # type: ignore[attr-defined]
+    assert dog["referrers"] == ["http://e.org/1"]
+
+
+def test_titles_of_pages_stand_behind_what_any_page_says_of_the_picture() -> None:
+    silent = page("http://e.org/1", {"src": "http://e.org/cat.png"}, title="Page 1")
+    telling = page("http://e.org/2", {"src": "http://e.org/cat.png", "alt": "A cat"}, title="Page 2")
+    *_, cat = layer(silent, telling, picture("http://e.org/cat.png"))
+    assert [one["text"] for one in cat["captions"]] == ["A cat", "Page 1", "Page 2"]  # type: ignore[attr-defined]
+    assert cat["urls"] == ["http://e.org/2", "http://e.org/1", "http://e.org/2"]
 
 
 @pytest.mark.parametrize(
