@@ -3,7 +3,8 @@
 Shares are of time, not of frames, so that a still that is shown for long counts for as long. A frame is black when
 nearly all its pixels are, with the thresholds of FFmpeg's `blackdetect`. Frames are frozen when each differs from the
 one before by no more than compression makes it, for at least `min_seconds` on end. Bars are the lines and columns of
-cells at the borders that stay black while the rest of the picture is not.
+cells at the borders that stay black while the rest of the picture is not, and end at a straight edge: a dark sky ends
+at a skyline, a few of whose cells are lit, not at a lit line.
 """
 
 from collections.abc import Callable
@@ -36,6 +37,11 @@ WRITES: Final = pa.schema(
 
 FRAMES: Final = Signal("frames")
 _BAR_LEVEL: Final = 18  # of a cell that is as black as a bar, compressed
+_BLACK_LEVEL: Final = 6  # of a bar that has no like on the other side
+_EDGE_LEVEL: Final = 22  # of a cell of the picture beside a bar
+_EDGE_CELLS: Final = 0.4  # share of those cells that are lit together
+_EDGE_FRAMES: Final = 0.25  # share of the frames in which they are
+_ALIKE_LINES: Final = 2  # by which bars on both sides differ
 _LIT_LEVEL: Final = 40  # of one cell at least, or a frame tells nothing of bars
 
 
@@ -49,13 +55,13 @@ class StaticConfig:
 
 
 class StaticWatcher:
-    """Keeps a few numbers for each frame, and the brightest level that each line and column of cells had."""
+    """Keeps a few numbers for each frame, and what lines and columns of cells tell of bars."""
 
     def __init__(self, config: StaticConfig) -> None:
         self._config = config
         self._seconds: list[NDArray[np.float64]] = []
         self._measures: list[NDArray[np.float32]] = []
-        self._brightest = np.zeros((LUMA_ROWS, LUMA_COLUMNS), np.uint8)
+        self._lines, self._columns = _Bars(LUMA_ROWS), _Bars(LUMA_COLUMNS)
 
     def see(self, signal: Signal, batch: pa.RecordBatch) -> None:
         """Takes the next frames."""
@@ -67,7 +73,8 @@ class StaticWatcher:
         luma = small_planes(batch.column("luma"), LUMA_ROWS, LUMA_COLUMNS)
         lit = luma[(luma > _LIT_LEVEL).any(axis=(1, 2))]
         if len(lit):
-            self._brightest = np.maximum(self._brightest, lit.max(axis=0))
+            self._lines.see(lit)
+            self._columns.see(lit.transpose(0, 2, 1))
 
     def end(self, facts: VideoFacts) -> pa.RecordBatch:
         """The shares."""
@@ -84,15 +91,14 @@ class StaticWatcher:
         black_runs = _run_seconds(black, lasting)
         frozen_runs = np.bincount(np.cumsum(~still), lasting)  # a run from each frame that differs from the last one
         frozen_runs = frozen_runs[frozen_runs >= config.min_seconds]
-        above, below, left, right = _bars(self._brightest)
         row = {
             "frames": len(begins),
             "black": float(black_runs.sum()) / total,
             "frozen": float(frozen_runs.sum()) / total,
             "longest_black": float(black_runs.max(initial=0)),
             "longest_frozen": float(frozen_runs.max(initial=0)),
-            "letterbox": (above + below) / LUMA_ROWS,
-            "pillarbox": (left + right) / LUMA_COLUMNS,
+            "letterbox": self._lines.share(),
+            "pillarbox": self._columns.share(),
             "brightness": float((mean * lasting).sum()) / total,
             "contrast": float((deviation * lasting).sum()) / total,
         }
@@ -109,12 +115,40 @@ def _run_seconds(flags: NDArray[np.bool_], lasting: NDArray[np.float64]) -> NDAr
     return found
 
 
-def _bars(brightest: NDArray[np.uint8]) -> tuple[int, int, int, int]:
-    """Lines above and below, and columns at the left and the right, that were never lit; none if nothing was."""
-    lines, columns = (np.unique(places) for places in np.nonzero(brightest > _BAR_LEVEL))
-    if not len(lines):
-        return 0, 0, 0, 0
-    return int(lines[0]), int(LUMA_ROWS - 1 - lines[-1]), int(columns[0]), int(LUMA_COLUMNS - 1 - columns[-1])
+class _Bars:
+    """Bars at both ends of one axis of the picture, whose lines are seen frame by frame."""
+
+    def __init__(self, lines: int) -> None:
+        self._brightest = np.zeros(lines, np.uint8)  # level of any cell of each line
+        self._edges = np.zeros((2, lines), np.int64)  # frames in which a line, or the one behind it, is lit as an edge
+        self._frames = 0
+
+    def see(self, luma: NDArray[np.uint8]) -> None:
+        """Takes frames, each of this axis's lines."""
+        self._frames += len(luma)
+        self._brightest = np.maximum(self._brightest, luma.max(axis=(0, 2)))
+        lit = luma > _EDGE_LEVEL
+        behind = np.zeros_like(lit[:, :1])
+        for side, next_line in enumerate(((lit[:, 1:], behind), (behind, lit[:, :-1]))):
+            edge = lit | np.concatenate(next_line, axis=1)  # an edge may run through a line of cells
+            self._edges[side] += (edge.mean(axis=2) >= _EDGE_CELLS).sum(axis=0)
+
+    def share(self) -> float:
+        """The share of the lines that bars take; 0 if nothing was lit."""
+        lit = np.flatnonzero(self._brightest > _BAR_LEVEL)
+        if not len(lit):
+            return 0.0
+        lines = len(self._brightest)
+        sizes = [int(lit[0]), int(lines - 1 - lit[-1])]
+        edged = [bool(self._edges[side][lit[-side]] >= _EDGE_FRAMES * self._frames) for side in (0, 1)]
+        if min(sizes) > 0 and abs(sizes[0] - sizes[1]) <= _ALIKE_LINES and any(edged):
+            return sum(sizes) / lines
+        bars = (self._brightest[: sizes[0]], self._brightest[lines - sizes[1] :])
+        return sum(len(bar) for bar, is_edged in zip(bars, edged, strict=True) if is_edged and _is_black(bar)) / lines
+
+
+def _is_black(bar: NDArray[np.uint8]) -> bool:
+    return len(bar) > 0 and bool(np.median(bar) <= _BLACK_LEVEL)  # beside a sharp edge compression makes it lighter
 
 
 def _load(config: StaticConfig, _assets: Assets) -> Callable[[], Watcher]:
@@ -123,7 +157,7 @@ def _load(config: StaticConfig, _assets: Assets) -> Callable[[], Watcher]:
 
 OPERATOR = Operator(
     name="video.static",
-    version=1,
+    version=2,
     summary="shares of each video's time that are black or frozen, and its bars of black",
     config=StaticConfig,
     reads=lambda _: (MEDIA_VIDEO,),

@@ -22,6 +22,7 @@ from winnow.pipelines.export.media.spool import HELD, MediaSpool
 from winnow.pipelines.export.places.manifest import LeftOut, ShardCommit, file_records
 from winnow.pipelines.export.planning.shipment import Destination, Place, Shipment
 from winnow.pipelines.media.pictures import PictureSource
+from winnow.pipelines.running.ledger.crashes import CrashedVideos
 from winnow.schemas.errors import ExportError, StageError
 from winnow.schemas.rows.draws import MIXED
 from winnow.schemas.uint128 import words_of
@@ -50,7 +51,7 @@ class WriteShards:
     def _write(self, place: Place, pending: Sequence[Destination], batches: Iterator[pa.RecordBatch]) -> None:
         details, media = self._shipment.details, self._shipment.media
         with pending[0].work.writing() as folder, closing(MediaSpool(folder)) as spool:
-            rows = OrderedRows(place.shard.stem(), batches, spool, media)
+            rows = OrderedRows(place.shard.stem(), batches, spool, media, CrashedVideos(self._shipment.store.objects))
             if rows.count != place.samples:
                 raise StageError(
                     f"export: received {rows.count:,} samples for {place.shard.stem()}, expected "
@@ -85,7 +86,12 @@ class OrderedRows:
     """The rows of one shard in export order."""
 
     def __init__(
-        self, shard: str, batches: Iterator[pa.RecordBatch], spool: MediaSpool, sources: PictureSource | None = None
+        self,
+        shard: str,
+        batches: Iterator[pa.RecordBatch],
+        spool: MediaSpool,
+        sources: PictureSource | None = None,
+        crashed: CrashedVideos | None = None,
     ) -> None:
         """Raises ExportError if two rows are the same copy of the same sample.
 
@@ -94,16 +100,17 @@ class OrderedRows:
             batches: The rows as they come.
             spool: Where the bytes of media are kept; open for as long as this is used.
             sources: Where large media are read, which come as references.
+            crashed: The videos that are not to be cut again; needed with `sources`.
         """
         self._spool = spool
         self._columns, self._texts = _joined(batches, spool)
         self._order = _ordered(self._columns)
         self._refuse_equal(shard)
         self._lacking: dict[int, Lacking] = lacking_of(self._columns["modality"], self._columns["metadata"])
-        if sources is not None:
+        if sources is not None and crashed is not None:
             held = self._columns["media"]
             self._columns["media"], more = spool.copy_large(
-                sources.media, held, self._columns["source"], sources.videos
+                sources.media, held, self._columns["source"], sources.videos, crashed
             )
             self._lacking |= more
 

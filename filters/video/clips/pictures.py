@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from winnow.filters.image.decode.stills import TOO_MANY_PIXELS
 from winnow.filters.video.clips.options import ClipFile
 from winnow.filters.video.clips.planning import CopiedTimes
-from winnow.filters.video.decode.clock import Clock
+from winnow.filters.video.decode.clock import Clock, shown_at
 from winnow.filters.video.decode.counting import orientation_of
 from winnow.filters.video.decode.opening import OpenVideo, UnwatchableError
 from winnow.filters.video.decode.reading import decoded
@@ -76,7 +76,7 @@ class EncodedPictures:
 
     def add(self, packet: "Packet[Any]") -> Iterator["Packet[Any]"]:
         """The packets that are complete by now."""
-        yield from self._shown(decoded(self._video.pictures.codec_context, packet))
+        yield from self._shown(decoded(self._video.pictures.codec_context, packet, self._video.limits))
 
     def end(self) -> Iterator["Packet[Any]"]:
         """What codecs still hold."""
@@ -88,7 +88,7 @@ class EncodedPictures:
     def _shown(self, frames: "list[VideoFrame]") -> Iterator["Packet[Any]"]:
         for frame in frames:
             self._spend(frame)
-            ticks = self._clock.ticks(frame.pts if frame.pts is not None else frame.dts, frame.duration)
+            ticks = self._clock.ticks(shown_at(frame), frame.duration)
             if not self._clip.shows(ticks):
                 continue
             if self.stream is None:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
+from winnow.filters.video.decode.clock import shown_at
 from winnow.filters.video.decode.opening import OpenVideo
 from winnow.filters.video.decode.wanted import Clip
 
@@ -32,7 +33,7 @@ def packets_of_clip(video: OpenVideo, packets: "Iterator[Packet[Any]]", clip: Cl
             if _overlaps(packet, start, end):
                 yield packet
             continue
-        time = packet.pts if packet.pts is not None else packet.dts
+        time = shown_at(packet)
         decoded = packet.dts if packet.dts is not None else packet.pts
         if begun:
             if decoded is not None and decoded >= clip.end:  # what follows is shown no earlier
@@ -59,7 +60,7 @@ def _enter(video: OpenVideo, clip: Clip) -> None:
 
 
 def _overlaps(packet: "Packet[Any]", start: Fraction, end: Fraction) -> bool:
-    time, tick = packet.pts if packet.pts is not None else packet.dts, packet.time_base
+    time, tick = shown_at(packet), packet.time_base
     if time is None or tick is None:
         return False
     return time * tick < end and (time + max(packet.duration or 0, 1)) * tick > start

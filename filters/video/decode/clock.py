@@ -1,10 +1,26 @@
 """When the frames that a decoder gives are shown, whatever their timestamps say."""
 
 from fractions import Fraction
+from typing import Protocol
 
-__all__ = ["Clock"]
+__all__ = ["Clock", "shown_at"]
 
 _MOST_TICKS = 1 << 61
+
+
+class _Timed(Protocol):
+    """A packet or a frame."""
+
+    @property
+    def pts(self) -> int | None: ...
+
+    @property
+    def dts(self) -> int | None: ...
+
+
+def shown_at(timed: _Timed) -> int | None:
+    """The tick at which a packet or a frame says that it is shown: AVI and some streams only say when to decode it."""
+    return timed.pts if timed.pts is not None else timed.dts
 
 
 class Clock:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 
 from winnow.filters.image.decode.stills import DAMAGED
+from winnow.filters.video.decode.clock import shown_at
 from winnow.filters.video.decode.facts import SoundFacts, VideoFacts
 from winnow.filters.video.decode.opening import OpenVideo, UnwatchableError
 
@@ -66,7 +67,7 @@ class Counting:
         self._corrupt += packet.is_corrupt
         if packet.is_discard or (self._hides_frames and not memoryview(packet)[0] & 0x10):
             return
-        time = packet.pts if packet.pts is not None else packet.dts
+        time = shown_at(packet)
         if time is None:
             self._untimed += 1
             time = self._next
@@ -86,7 +87,7 @@ class Counting:
         return max(1, round(1 / (rate * tick))) if rate and tick else 1
 
     def _add_sound(self, packet: "Packet[Any]") -> None:
-        time = packet.pts if packet.pts is not None else packet.dts
+        time = shown_at(packet)
         if time is None:
             time = self._sound_end
         if self._sound_start is None:

@@ -1,4 +1,4 @@
-"""What the packets of a video, and its first frame, say of it: `VideoFacts`, measured by `probe.py`.
+"""What the packets of a video, and its first frame, say of it: `VideoFacts`, counted by `counting.py`.
 
 Times are in ticks of the video stream's own time base. What a header declares is not believed where it can be measured:
 the duration is that of the packets, the size that of the first decoded frame.
@@ -10,7 +10,7 @@ from typing import Final
 
 __all__ = ["PASS", "SoundFacts", "VideoFacts"]
 
-PASS: Final = 1
+PASS: Final = 2
 """Which version of the pass: it goes up when the facts or signals of any video change."""
 
 

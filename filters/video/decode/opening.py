@@ -27,6 +27,7 @@ __all__ = [
     "OpenVideo",
     "UnwatchableError",
     "VideoLimits",
+    "another_decoder",
     "open_video",
     "restrain",
     "translated",
@@ -65,6 +66,9 @@ DEMUXERS: Final = {
 """FFmpeg's name for each type that is opened."""
 
 _BUFFER_BYTES: Final = 256 << 10  # of one read; Python's part of a read costs as much as some kilobytes
+_MARGIN_PIXELS: Final = 16 << 20
+"""Decoders count the borders that they put around a picture; the limit itself is held to where frames are counted."""
+
 _DISPOSED: Final = 0x400 | 0x800 | 0x100000  # attached pictures, thumbnails, stills: no videos
 
 
@@ -154,7 +158,6 @@ def open_video(file: IO[bytes], mime: str, limits: VideoLimits) -> Iterator[Open
         "protocol_whitelist": "none",
         "probesize": str(limits.max_probe_bytes),
         "max_streams": str(limits.max_streams + 1),  # FFmpeg stops at one more than it allows, or leaves it out
-        "max_pixels": str(limits.max_pixels),
         "threads": "1",
     }
     with translated():
@@ -195,7 +198,21 @@ def restrain(decoder: Any, limits: VideoLimits) -> None:
 
     decoder.thread_count = 1
     decoder.flags |= int(Flags.bitexact)
-    decoder.options = {"max_pixels": str(limits.max_pixels)}
+    decoder.options = {"max_pixels": str(limits.max_pixels + _MARGIN_PIXELS)}
+
+
+def another_decoder(first: Any, limits: VideoLimits) -> Any:
+    """A second decoder of the same stream, which has seen nothing."""
+    import av
+
+    found: Any = av.CodecContext.create(first.codec, "r")
+    found.extradata = first.extradata
+    found.width, found.height = first.width, first.height
+    found.pix_fmt = first.pix_fmt
+    found.bits_per_coded_sample = first.bits_per_coded_sample
+    found.codec_tag = first.codec_tag
+    restrain(found, limits)
+    return found
 
 
 def _said(error: Exception) -> str:

@@ -1,20 +1,30 @@
 """The packets of a video within its limits, and the frames that they give; damage costs only what is damaged."""
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from winnow.filters.image.decode.stills import TOO_LARGE, TOO_MANY_FRAMES
-from winnow.filters.video.decode.opening import TOO_MANY_PACKETS, OpenVideo, UnwatchableError
+from winnow.filters.image.decode.stills import TOO_LARGE, TOO_MANY_FRAMES, TOO_MANY_PIXELS
+from winnow.filters.video.decode.opening import (
+    TOO_MANY_PACKETS,
+    OpenVideo,
+    UnwatchableError,
+    VideoLimits,
+    another_decoder,
+)
 
 if TYPE_CHECKING:
     from av import Packet
 
-__all__ = ["decoded", "packets_within_limits"]
+__all__ = ["decoded", "packets_within_limits", "refuse_large_frame"]
 
 _Frame = TypeVar("_Frame")
 
 _MOST_DAMAGED_READS: Final = 100
+
+
+_TOO_MANY: Final = re.compile(r"size (\d+)x(\d+) exceeds")  # as FFmpeg and dav1d complain of `max_pixels`
 
 
 class _Decoder(Protocol[_Frame]):
@@ -51,10 +61,51 @@ def packets_within_limits(video: OpenVideo) -> Iterator["Packet[Any]"]:
         return
 
 
-def decoded(decoder: "_Decoder[_Frame]", packet: "Packet[Any] | None") -> "list[_Frame]":
-    """The frames that a packet gives; none of one that is damaged, as players go on behind it."""
+def decoded(
+    decoder: "_Decoder[_Frame]", packet: "Packet[Any] | None", limits: VideoLimits | None = None
+) -> "list[_Frame]":
+    """The frames that a packet gives; none of one that is damaged, as players go on behind it.
+
+    Args:
+        decoder: Of pictures or of sound.
+        packet: The next one; None at the end.
+        limits: Those of pictures.
+
+    Raises:
+        UnwatchableError: Its frame has more pixels than the limits allow.
+    """
     import av.error
 
-    with suppress(EOFError, av.error.InvalidDataError, av.error.PatchWelcomeError, av.error.ExternalError):
+    try:
         return decoder.decode(packet)
-    return []
+    except (EOFError, av.error.InvalidDataError, av.error.PatchWelcomeError, av.error.ExternalError):
+        return []
+    except (av.error.ArgumentError, av.error.MemoryError, av.error.OverflowError):  # as codecs put it, among others
+        if packet is not None and limits is not None:
+            refuse_large_frame(decoder, packet, limits)
+        raise
+
+
+def refuse_large_frame(decoder: "_Decoder[Any]", packet: "Packet[Any]", limits: VideoLimits) -> None:
+    """Raises UnwatchableError if a packet is not decoded because its frame is too large.
+
+    Decoders say so in their log alone; another one looks at the packet for it.
+    """
+    import av.error
+    import av.logging
+
+    level, skips = av.logging.get_level(), av.logging.get_skip_repeated()
+    av.logging.set_level(av.logging.ERROR)
+    av.logging.set_skip_repeated(False)
+    try:
+        with av.logging.Capture() as complaints:
+            fresh = another_decoder(decoder, limits)
+            with suppress(EOFError, av.error.FFmpegError, ValueError):
+                fresh.decode(packet) or fresh.decode(None)
+    finally:
+        av.logging.set_level(level)
+        av.logging.set_skip_repeated(skips)
+    for _, _, said in complaints:
+        if (size := _TOO_MANY.search(said)) is not None:
+            width, height = (int(side) for side in size.groups())
+            raise UnwatchableError(TOO_MANY_PIXELS, f"a frame of {width:,} x {height:,} pixels")

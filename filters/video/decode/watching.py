@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from winnow.filters.image.decode.stills import DAMAGED, TOO_MANY_PIXELS
 from winnow.filters.video.decode.clip_packets import packets_of_clip
-from winnow.filters.video.decode.clock import Clock
+from winnow.filters.video.decode.clock import Clock, shown_at
 from winnow.filters.video.decode.collecting import Frames, Hashes, Packets, Stills, Vectors
 from winnow.filters.video.decode.counting import Counting, orientation_of
 from winnow.filters.video.decode.facts import VideoFacts
@@ -20,11 +20,11 @@ from winnow.filters.video.decode.opening import (
     OpenVideo,
     UnwatchableError,
     VideoLimits,
+    another_decoder,
     open_video,
-    restrain,
     translated,
 )
-from winnow.filters.video.decode.reading import decoded, packets_within_limits
+from winnow.filters.video.decode.reading import decoded, packets_within_limits, refuse_large_frame
 from winnow.filters.video.decode.sound import SoundBlocks
 from winnow.filters.video.decode.vectors import CODECS
 from winnow.filters.video.decode.wanted import Clip, Signal
@@ -39,6 +39,7 @@ __all__ = ["VideoPass"]
 _AHEAD_PACKETS: Final = 32  # of pictures, from which the first frame is told: no codec reorders more
 _MOST_AHEAD: Final = 4096  # packets that are held while there is no keyframe to begin with
 _MOST_AHEAD_BYTES: Final = 64 << 20
+_MOST_EXAMINED: Final = 4  # keyframes, for why they cannot be decoded
 
 
 @dataclass
@@ -78,6 +79,7 @@ class VideoPass:
             if any(signal.kind == "vectors" for signal in self.wanted):
                 _export_vectors(video.pictures.codec_context)
             first = _first_frame(video, ahead)
+            _refuse_size(first, self.limits)
             start = _beginning(video, ahead) if self.clip is None else self.clip.start
             decoding = _Decoding(video, self.wanted, self.mime, start, orientation_of(first), self.clip)
             for packet in ahead:
@@ -122,7 +124,7 @@ class _Decoding:
         if self._every or self._stills:
             self._decoder = video.pictures.codec_context
         if self._key_stills:
-            self._key_decoder = _another_decoder(video)
+            self._key_decoder = another_decoder(video.pictures.codec_context, video.limits)
 
     def _give(self, signal: Signal, mime: str, orientation: int) -> None:
         found: Packets | Frames | Vectors | Stills | Hashes | SoundBlocks
@@ -149,7 +151,7 @@ class _Decoding:
             if self._key_decoder is not None and packet.is_keyframe and not packet.is_discard:
                 self._add_keyframe(self._key_decoder, packet)
             if self._decoder is not None:
-                self._add_frames(decoded(self._decoder, packet), packet.size)
+                self._add_frames(decoded(self._decoder, packet, self._video.limits), packet.size)
         elif self._sound is not None and packet.stream is self._video.sound:
             for frame in decoded(self._video.sound.codec_context, packet):
                 self._sound.add(frame)
@@ -172,7 +174,7 @@ class _Decoding:
     def _count(self, packet: "Packet[Any]") -> None:
         if packet.is_discard:
             return
-        ticks = packet.pts if packet.pts is not None else packet.dts
+        ticks = shown_at(packet)
         if ticks is None:
             ticks = self._packet_clock.ticks(None, packet.duration)
         if not self._shows(ticks):
@@ -183,7 +185,7 @@ class _Decoding:
     def _add_frames(self, frames: "Sequence[VideoFrame]", size: int) -> None:
         for frame in frames:
             self._spend(frame)
-            ticks = self._clock.ticks(frame.pts if frame.pts is not None else frame.dts, frame.duration)
+            ticks = self._clock.ticks(shown_at(frame), frame.duration)
             seconds = self._clock.seconds(ticks)
             if not self._shows(ticks):
                 continue
@@ -193,12 +195,11 @@ class _Decoding:
                 stills.add(frame, ticks, seconds, size)
 
     def _add_keyframe(self, decoder: "VideoCodecContext", packet: "Packet[Any]") -> None:
-        frames = decoded(decoder, packet) or decoded(decoder, None)
+        frames = decoded(decoder, packet, self._video.limits) or decoded(decoder, None)
         decoder.flush_buffers()
         for frame in frames[:1]:
             self._spend(frame)
-            time = packet.pts if packet.pts is not None else packet.dts
-            ticks = self._key_clock.ticks(time, packet.duration)
+            ticks = self._key_clock.ticks(shown_at(packet), packet.duration)
             if not self._shows(ticks):
                 continue
             for stills in self._key_stills:
@@ -209,18 +210,21 @@ class _Decoding:
 
     def _spend(self, frame: "VideoFrame") -> None:
         limits = self._video.limits
-        pixels = frame.width * frame.height
-        self._pixels += pixels
-        if pixels > limits.max_pixels:
-            raise UnwatchableError(TOO_MANY_PIXELS, f"a frame of {frame.width:,} x {frame.height:,} pixels")
+        self._pixels += frame.width * frame.height
+        _refuse_size(frame, limits)
         if self._pixels > limits.max_decoded_pixels:
             raise UnwatchableError(TOO_MANY_PIXELS, f"more than {limits.max_decoded_pixels:,} in all frames")
+
+
+def _refuse_size(frame: "VideoFrame", limits: VideoLimits) -> None:
+    if frame.width * frame.height > limits.max_pixels:
+        raise UnwatchableError(TOO_MANY_PIXELS, f"a frame of {frame.width:,} x {frame.height:,} pixels")
 
 
 def _counted(packets: "Iterator[Packet[Any]]", counting: Counting, clip: Clip | None) -> "Iterator[Packet[Any]]":
     """The packets, of which those that are shown are counted."""
     for packet in packets:
-        time = packet.pts if packet.pts is not None else packet.dts
+        time = shown_at(packet)
         if clip is None or time is None or clip.shows(time) or packet.stream.type != "video":
             counting.add(packet)
         yield packet
@@ -245,7 +249,7 @@ def _ahead(video: OpenVideo, packets: "Iterator[Packet[Any]]") -> "list[Packet[A
 def _beginning(video: OpenVideo, ahead: "Sequence[Packet[Any]]") -> int:
     """Ticks of the first frame that is shown."""
     shown = [one for one in ahead if one.stream_index == video.pictures.index and not one.is_discard]
-    times = [one.pts if one.pts is not None else one.dts for one in shown]
+    times = [shown_at(one) for one in shown]
     return min((one for one in times if one is not None), default=0)
 
 
@@ -256,16 +260,18 @@ def _first_frame(video: OpenVideo, ahead: "Sequence[Packet[Any]]") -> "VideoFram
     try:
         for packet in pictures:
             if packet.is_keyframe:
-                found = decoded(decoder, packet) or decoded(decoder, None)
+                found = decoded(decoder, packet, video.limits) or decoded(decoder, None)
                 decoder.flush_buffers()
                 if found:
                     return found[0]
         for each in (*pictures, None):
-            found = decoded(decoder, each)
+            found = decoded(decoder, each, video.limits)
             if found:
                 return found[0]
     finally:
         decoder.flush_buffers()
+    for packet in [one for one in pictures if one.is_keyframe][:_MOST_EXAMINED]:
+        refuse_large_frame(decoder, packet, video.limits)
     raise UnwatchableError(DAMAGED, "none of its first frames can be decoded")
 
 
@@ -273,18 +279,3 @@ def _export_vectors(decoder: "VideoCodecContext") -> None:
     from av.codec.context import Flags2
 
     decoder.flags2 |= int(Flags2.export_mvs)  # before it is opened
-
-
-def _another_decoder(video: OpenVideo) -> "VideoCodecContext":
-    """A second decoder of the pictures."""
-    import av
-
-    first = video.pictures.codec_context
-    found: Any = av.CodecContext.create(first.codec, "r")
-    found.extradata = first.extradata
-    found.width, found.height = first.width, first.height
-    found.pix_fmt = first.pix_fmt
-    found.bits_per_coded_sample = first.bits_per_coded_sample
-    found.codec_tag = first.codec_tag
-    restrain(found, video.limits)
-    return found  # type: ignore[no-any-return]

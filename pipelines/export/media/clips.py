@@ -11,8 +11,10 @@ from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
 from winnow.filters.video.decode.wanted import Clip
 from winnow.pipelines.export.media.fetching import Lacking
 from winnow.pipelines.export.places.manifest import MEDIA_GONE, MEDIA_UNCHANGEABLE
+from winnow.pipelines.media.isolation import CRASHED
 from winnow.pipelines.media.references import UNREADABLE, MediaFinder, Unavailable
 from winnow.pipelines.media.videos.isolation import cut_isolated
+from winnow.pipelines.running.ledger.crashes import CrashedVideos
 
 __all__ = ["write_clip"]
 
@@ -38,13 +40,16 @@ class _Reading:
             raise _UnreadableError from error
 
 
-def write_clip(finder: MediaFinder, medium: Mapping[str, Any], limits: VideoLimits, out: BinaryIO) -> CutClip | Lacking:
+def write_clip(
+    finder: MediaFinder, medium: Mapping[str, Any], limits: VideoLimits, crashed: CrashedVideos, out: BinaryIO
+) -> CutClip | Lacking:
     """Writes a clip.
 
     Args:
         finder: Reads the video.
         medium: Its `sha256`, `mime` and `ref`, which also says which part of it is written, and how (`fetching.py`).
         limits: What reading it may cost.
+        crashed: What is not to be watched again, and where more of it is noted.
         out: An empty file; worthless if there is no clip.
     """
     reference = medium["ref"]
@@ -53,9 +58,13 @@ def write_clip(finder: MediaFinder, medium: Mapping[str, Any], limits: VideoLimi
         return Lacking(MEDIA_GONE, content.file, content.reason)
     part = reference["clip"]
     clip, options = Clip(part["start"], part["end"]), ClipFile(**part["file"])
+    if crashed.has(medium["sha256"], clip):
+        return Lacking(MEDIA_UNCHANGEABLE, reference["path"], CRASHED)
     try:
         return cut_isolated(_Reading(content), medium["mime"], clip, options, limits, out)
     except UnwatchableError as error:
+        if error.reason == CRASHED and medium["sha256"] is not None:
+            crashed.add_part(medium["sha256"], clip, error.detail)
         return Lacking(MEDIA_UNCHANGEABLE, reference["path"], error.reason)
     except _UnreadableError:
         return Lacking(MEDIA_GONE, reference["path"], UNREADABLE)

@@ -25,6 +25,7 @@ from winnow.pipelines.export.media.clips import write_clip
 from winnow.pipelines.export.media.fetching import Lacking
 from winnow.pipelines.export.places.manifest import MEDIA_GONE
 from winnow.pipelines.media.references import MediaFinder, MediaSources
+from winnow.pipelines.running.ledger.crashes import CrashedVideos
 from winnow.schemas.rows.draws import MEDIUM, MIXED
 
 __all__ = ["HELD", "MediaSpool"]
@@ -74,7 +75,12 @@ class MediaSpool:
         return _listed(media, held, HELD)
 
     def copy_large(
-        self, sources: MediaSources, held: pa.ListArray, of_rows: pa.Array, limits: VideoLimits
+        self,
+        sources: MediaSources,
+        held: pa.ListArray,
+        of_rows: pa.Array,
+        limits: VideoLimits,
+        crashed: CrashedVideos,
     ) -> tuple[pa.ListArray, dict[int, Lacking]]:
         """Copies the media that stayed references, file by file, and cuts clips.
 
@@ -83,6 +89,7 @@ class MediaSpool:
             held: The media of every row.
             of_rows: The source of every row.
             limits: What reading a video may cost.
+            crashed: The videos that are not to be read again, and where more of them are noted.
 
         Returns:
             The media with their files; the rows that lack one, and why.
@@ -118,7 +125,7 @@ class MediaSpool:
                         written: CutClip | Lacking | None
                         with target.open("w+b") as file:
                             if "clip" in one.medium["ref"]:
-                                written = write_clip(finder, one.medium, limits, file)
+                                written = write_clip(finder, one.medium, limits, crashed, file)
                             else:
                                 gone = finder.copy_to(one.medium, file)
                                 written = None if gone is None else Lacking(MEDIA_GONE, gone.file, gone.reason)

@@ -89,7 +89,9 @@ class Videos:
         if not medium["mime"].startswith("video/"):
             self.statuses[item] = NOT_A_VIDEO
             return []
-        if self._crashed is not None and medium["sha256"] in self._crashed:
+        part = medium.get("clip")
+        clip = None if part is None else Clip(part["start"], part["end"])
+        if self._crashed is not None and self._crashed.has(medium["sha256"], clip):
             self.statuses[item] = CRASHED
             return []
         content = finder.open(medium)
@@ -109,13 +111,11 @@ class Videos:
                     watcher.see(signal, batch)
 
         try:
-            part = medium.get("clip")
-            clip = None if part is None else Clip(part["start"], part["end"])
             facts = watch_isolated(content, medium["mime"], signals, self._source.limits, begin, clip)
         except UnwatchableError as error:
             self.statuses[item] = error.reason
             if error.reason == CRASHED and self._crashed is not None and medium["sha256"] is not None:
-                self._crashed.add(medium["sha256"], error.detail)
+                self._crashed.add_part(medium["sha256"], clip, error.detail)
             return []
         except OSError as error:
             raise finder.out_of_reach(medium["ref"]["path"], error) from error

@@ -2,14 +2,17 @@
 status (law 9).
 
 They are known by the hash of their bytes and the version of the decoder: the same file is condemned once, wherever it
-is, and is tried again by another decoder.
+is, and is tried again by another decoder. A part of a video is condemned alone, but with the whole of it all its parts
+are.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from winnow.filters.image.decode.stills import DECODER
 from winnow.filters.video.decode.facts import PASS
+from winnow.filters.video.decode.wanted import Clip
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.integrity.sealed import put_record_if_absent
@@ -27,10 +30,11 @@ class CrashedMedium:
     sha256: str
     decoder: int
     detail: str
+    clip: tuple[int, int] | None = None  # the ticks of the part that nothing survives; None for all of it
 
 
 class CrashedMedia:
-    """Those of a store, as they are when this is made, and those added since.
+    """Those of a store, as they are when this is first asked, and those added since.
 
     Args:
         objects: The store.
@@ -40,7 +44,11 @@ class CrashedMedia:
 
     def __init__(self, objects: ObjectStore, folder: str, decoder: int) -> None:
         self._objects, self._folder, self._decoder = objects, folder, decoder
-        self._known = {info.path.removeprefix(folder).removesuffix(".json") for info in objects.list(folder)}
+
+    @cached_property
+    def _known(self) -> set[str]:
+        listed = self._objects.list(self._folder)
+        return {info.path.removeprefix(self._folder).removesuffix(".json") for info in listed}
 
     def __contains__(self, sha256: str | None) -> bool:
         return sha256 in self._known
@@ -50,12 +58,11 @@ class CrashedMedia:
 
     def add(self, sha256: str, detail: str) -> None:
         """Records one; it may be recorded already."""
-        self._known.add(sha256)
-        put_record_if_absent(
-            self._objects,
-            f"{self._folder}{sha256}.json",
-            CrashedMedium(sha256, self._decoder, " ".join(detail.split())[:200]),
-        )
+        self._record(sha256, CrashedMedium(sha256, self._decoder, _short(detail)))
+
+    def _record(self, name: str, medium: CrashedMedium) -> None:
+        self._known.add(name)
+        put_record_if_absent(self._objects, f"{self._folder}{name}.json", medium)
 
 
 class CrashedPictures(CrashedMedia):
@@ -70,3 +77,23 @@ class CrashedVideos(CrashedMedia):
 
     def __init__(self, objects: ObjectStore) -> None:
         super().__init__(objects, CRASHED_VIDEOS, PASS)
+
+    def has(self, sha256: str | None, clip: Clip | None) -> bool:
+        """Whether a video, or this part of it, is not to be watched again."""
+        return sha256 is not None and (sha256 in self or (clip is not None and _part(sha256, clip) in self))
+
+    def add_part(self, sha256: str, clip: Clip | None, detail: str) -> None:
+        """Records a part of a video; without one, all of it."""
+        if clip is None:
+            self.add(sha256, detail)
+            return
+        part = CrashedMedium(sha256, self._decoder, _short(detail), (clip.start, clip.end))
+        self._record(_part(sha256, clip), part)
+
+
+def _part(sha256: str, clip: Clip) -> str:
+    return f"{sha256}.{clip.start}.{clip.end}"
+
+
+def _short(detail: str) -> str:
+    return " ".join(detail.split())[:200]

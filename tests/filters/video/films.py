@@ -19,7 +19,8 @@ class Film:
 
     Attributes:
         container: FFmpeg's name of the format: mp4, mov, webm, matroska, mpegts, mpeg, avi, flv, ogg, asf.
-        codec: FFmpeg's name of the encoder; on a busy machine libx264 gives other bytes at times.
+        codec: FFmpeg's name of the encoder. libx264 gets one quality (`qp`) unless `options` say otherwise: what it
+            decides by rates differs between processes.
         frames: How many.
         times: The tick of each frame; None for one after another.
         tick: Seconds a tick.
@@ -52,6 +53,7 @@ class Film:
         out = io.BytesIO()
         with av.open(out, "w", format=self.container, options={"fflags": "+bitexact"}) as container:
             options = {"g": str(self.gop), "bf": str(self.reordered), "threads": "1", "flags": "+bitexact"}
+            options |= {"qp": "24"} if self.codec == "libx264" else {}
             options |= self.options
             film = container.add_stream(self.codec, rate=1 / self.tick, options=options)
             film.width, film.height, film.pix_fmt = self.side, self.side * 3 // 4, "yuv420p"

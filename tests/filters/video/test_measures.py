@@ -36,6 +36,21 @@ def test_a_still_is_frozen_and_a_moving_picture_is_not() -> None:
     assert measured("static", encoded(panned(20, 1)))["frozen"] == 0
 
 
+@pytest.mark.parametrize("level", [0.0, 0.06])
+def test_a_dark_sky_is_no_bar(level: float) -> None:
+    skyline = (HEIGHT * (0.35 + 0.12 * np.sin(np.arange(WIDTH) / 20))).astype(int)
+    sky = np.arange(HEIGHT)[:, None] < skyline
+    night = [np.where(sky[..., None], one * level, one).astype(np.uint8) for one in panned(12, 2)]
+
+    assert measured("static", encoded(night))["letterbox"] == 0
+
+
+def test_a_bar_above_alone_counts_if_it_is_black() -> None:
+    below = [np.where(np.arange(HEIGHT)[:, None, None] < 20, 0, one).astype(np.uint8) for one in panned(6, 2)]
+
+    assert measured("static", encoded(below))["letterbox"] == pytest.approx(20 / HEIGHT, abs=1 / 36)
+
+
 @pytest.mark.parametrize("pixels", ["yuv420p", "yuv444p", "yuv420p10le", "gray", "yuvj420p", "bgr0"])
 def test_bars_are_measured_in_every_format(pixels: str) -> None:
     barred = []

@@ -56,6 +56,17 @@ if "winnow.pipelines.media.videos.watching_process" in sys.orig_argv:
         die(mark)
 
     watching.VideoPass.signals = deadly
+
+    from winnow.filters.video.clips import cutting
+
+    cut = cutting.cut
+
+    def deadly_cut(file, *args):
+        file.seek(-16, 2)
+        die(file.read(16))
+        return cut(file, *args)
+
+    cutting.cut = deadly_cut
 """
 
 
