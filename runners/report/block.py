@@ -15,6 +15,7 @@ class Block:
     anchor: str  # letters and hyphens; the page's list of contents points at it
     title: str
     body: Html
+    brief: str | None = None  # of a section that is folded: what its title says beside; None for one that is open
 
 
 class Section(Protocol):

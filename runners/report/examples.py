@@ -9,6 +9,8 @@ from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.near_thresholds import NearThreshold
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.score.overview import ScoreOverview
+from winnow.runners.report.figures import Figures
+from winnow.schemas.mixture import MixturePlan
 
 EXCERPT_CHARACTERS = 300
 
@@ -74,8 +76,26 @@ class ContactSheet:
 
 
 @dataclass(frozen=True, slots=True)
+class ExportState:
+    """An export of the recipe, as its folder says."""
+
+    format: str
+    place: str  # as the recipe writes it
+    plan: str | None = None  # that it was written for; None if there is none yet
+    outputs: Mapping[str, int] = field(default_factory=dict)  # samples
+    files: int = 0
+    bytes: int = 0
+    left_out: int = 0
+    problem: str | None = None  # why it cannot be read
+
+
+@dataclass(frozen=True, slots=True)
 class Examples:
-    """All examples, in the order of the page."""
+    """What a report shows beside the summary, mostly examples, in the order of the page."""
+
+    plan: MixturePlan | None = None
+    exports: tuple[ExportState, ...] = ()
+    before: Figures | None = None  # of the last report that had other figures
 
     rows: tuple[ExampleRow, ...] = ()
     ranges: tuple[ExampleRange, ...] = ()

@@ -52,6 +52,21 @@ def join(parts: Iterable[Html]) -> Html:
     return Html("\n".join(parts))
 
 
+def folded(title: str, *children: Html) -> Html:
+    """What is shown when its title is clicked."""
+    return element("details", element("summary", plain(title)), *children)
+
+
+def meter(part: int, whole: int, tone: str = "kept") -> Html:
+    """A small bar as wide as its share; the number beside it says the same."""
+    wide = 0.0 if whole <= 0 else min(100.0, 100 * part / whole)
+    track = element("rect", width="100", height="6", class_="track")
+    bar = element("rect", width=f"{wide:.1f}".removesuffix(".0"), height="6", class_=tone)
+    return element(
+        "svg", track, bar, viewBox="0 0 100 6", preserveAspectRatio="none", class_="meter", aria_hidden="true"
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Header:
     """A column of a table."""

@@ -6,33 +6,48 @@ where it was made, so equal summaries give equal files.
 
 from collections.abc import Sequence
 
-from winnow.runners.report import contact_sheets, duplicates, measures, scores, sections
 from winnow.runners.report.block import Block, Section
 from winnow.runners.report.examples import Examples
+from winnow.runners.report.figures import Remembered, figures_of, remembered
 from winnow.runners.report.markup import Html, crawled, element, join, plain
+from winnow.runners.report.sections import (
+    changes,
+    contact_sheets,
+    content,
+    duplicates,
+    headline,
+    languages,
+    measures,
+    mixture,
+    scores,
+)
 from winnow.runners.report.style import page_style
 from winnow.schemas.summary import StoreSummary
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 SECTIONS: tuple[Section, ...] = (
-    sections.overview,
-    contact_sheets.contact_sheets,
-    sections.funnel,
-    sections.quarantine,
-    sections.kinds,
-    sections.domains,
-    sections.languages,
-    measures.measured_languages,
-    sections.lengths,
-    sections.extractors,
-    duplicates.duplicates,
+    headline.overview,
+    changes.changes,
+    mixture.mixture,
+    mixture.exports,
+    languages.before_and_after,
     measures.decisions,
-    measures.coverage,
+    contact_sheets.contact_sheets,
+    content.funnel,
+    content.quarantine,
+    duplicates.duplicates,
     measures.thresholds,
     scores.scores,
-    sections.layers,
-    sections.samples,
+    measures.coverage,
+    measures.measured_languages,
+    content.declared_languages,
+    content.kinds,
+    content.domains,
+    content.lengths,
+    content.extractors,
+    content.layers,
+    content.samples,
 )
 
 
@@ -61,6 +76,7 @@ def render_report(summary: StoreSummary, examples: Examples | None = None, parts
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="referrer", content="no-referrer"),
         element("meta", name="color-scheme", content="light dark"),
+        remembered(Remembered(figures_of(summary, shown.rules, shown.plan), shown.before)),
         element("title", plain(f"{summary.store}: winnow report, {generation}")),
         element("style", Html(page_style())),
     ]
@@ -69,5 +85,10 @@ def render_report(summary: StoreSummary, examples: Examples | None = None, parts
 
 
 def _section(block: Block) -> Html:
+    """A folded section opens also when a link leads into it, as its anchor is inside."""
     heading = element("h2", plain(block.title), id=f"{block.anchor}-title")
-    return element("section", heading, block.body, id=block.anchor, aria_labelledby=f"{block.anchor}-title")
+    named = {"id": block.anchor, "aria_labelledby": f"{block.anchor}-title"}
+    if block.brief is None:
+        return element("section", heading, block.body, **named)
+    title = element("summary", heading, element("span", plain(block.brief), class_="note"))
+    return element("details", title, element("section", block.body, **named), class_="part")

@@ -30,6 +30,11 @@ LIGHT: Final = {
     "dropped": "#e69f00",
     "quarantined": "#d55e00",
     "rest": "#a6afbb",
+    "shade-1": "#fff6e5",
+    "shade-2": "#ffe9c2",
+    "shade-3": "#ffd794",
+    "shade-4": "#ffc266",
+    "shade-5": "#ffa940",
 }
 DARK: Final = {
     "page": "#0f1318",
@@ -48,6 +53,11 @@ DARK: Final = {
     "kept": "#2bbd92",
     "quarantined": "#ee7733",
     "rest": "#5f6b79",
+    "shade-1": "#2a2619",
+    "shade-2": "#3d3215",
+    "shade-3": "#544012",
+    "shade-4": "#6d4e0f",
+    "shade-5": "#8a5f0b",
 }
 """Those that differ on a dark screen."""
 
@@ -89,8 +99,8 @@ svg .trace.tone-8 { stroke: var(--tone-8); }
 PAGE_STYLE: Final = """
 * { box-sizing: border-box; }
 body {
-  margin: 0 auto; max-width: 62rem; padding: 2rem 1.25rem 4rem; background: var(--page); color: var(--ink);
-  font: 15px/1.5 system-ui, "Segoe UI", "Noto Sans", sans-serif;
+  margin: 0 auto; max-width: 70rem; padding: 2rem 1.25rem 4rem; background: var(--page); color: var(--ink);
+  font: 15px/1.5 system-ui, "Segoe UI", "Noto Sans", sans-serif; overflow-wrap: anywhere;
 }
 h1 { margin: .1rem 0; font-size: 1.9rem; line-height: 1.2; overflow-wrap: anywhere; }
 h2 { margin: 0 0 1rem; font-size: 1.25rem; }
@@ -99,35 +109,54 @@ code, pre { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "Noto Sans Mo
 a { color: var(--link); }
 .note { margin: .4rem 0; color: var(--soft); font-size: .88rem; overflow-wrap: anywhere; }
 nav ul { display: flex; flex-wrap: wrap; gap: .3rem 1.1rem; margin: 1rem 0 0; padding: 0; list-style: none; }
-section {
+main > section, .part {
   margin-top: 1.25rem; padding: 1.35rem 1.5rem; background: var(--card);
   border: 1px solid var(--rule); border-radius: 10px;
 }
-.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: 1rem; margin: 0; }
-.figures div { padding-left: .9rem; border-left: 3px solid var(--rule); }
-.figures dt { color: var(--soft); font-size: .88rem; }
-.figures dd { margin: 0; }
-.figures strong { display: block; font-size: 1.7rem; line-height: 1.25; font-variant-numeric: tabular-nums; }
-.figures span { color: var(--soft); font-size: .88rem; }
+.part { margin-bottom: 0; padding: .8rem 1.5rem; }
+.part + .part { margin-top: .6rem; }
+.part > summary { color: var(--ink); }
+.part > summary h2 { display: inline; margin: 0 .8rem 0 0; font-size: 1.05rem; }
+.part > section { padding: 1rem 0 .5rem; }
+.funnel { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr)); gap: 1.1rem 1rem;
+  margin: 0 0 1.1rem; padding: 0; list-style: none; }
+.funnel .step { color: var(--soft); font-size: .88rem; }
+.funnel strong { display: block; font-size: 1.7rem; line-height: 1.25; font-variant-numeric: tabular-nums; }
+.funnel .note { margin: 0; }
 .verdict { margin: 1.25rem 0 0; color: var(--good); }
 .verdict.bad { color: var(--bad); font-weight: 600; }
 .alarm { margin: .4rem 0; color: var(--bad); overflow-wrap: anywhere; }
-svg { display: block; width: 100%; min-width: 36rem; height: auto; margin: .25rem 0; }
+svg { display: block; width: 100%; min-width: 30rem; height: auto; margin: .25rem 0; }
+svg.small { min-width: 0; }
+svg.meter { width: 100%; min-width: 3.5rem; height: .45rem; margin: .35rem 0; border-radius: 3px; }
+.multiples { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(15rem, 100%), 1fr)); gap: 1.1rem;
+  margin: 0 0 1rem; }
+.multiples figure { max-width: none; }
+figcaption { color: var(--soft); font-size: .8rem; overflow-wrap: anywhere; }
+figcaption strong { display: block; color: var(--ink); font-weight: 600; }
+.shade { padding: 0 .3em; border-radius: 3px; }
+.shade-1 { background: var(--shade-1); }
+.shade-2 { background: var(--shade-2); }
+.shade-3 { background: var(--shade-3); }
+.shade-4 { background: var(--shade-4); }
+.shade-5 { background: var(--shade-5); }
 .legend { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; margin: 0 0 .5rem; padding: 0; list-style: none; }
 .legend li { color: var(--soft); font-size: .88rem; }
 .swatch { display: inline-block; width: .8em; height: .8em; margin-right: .45em; border-radius: 2px; }
-.scroll { margin: 0 0 1rem; overflow-x: auto; }
-table { width: 100%; border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
+.scroll { margin: 0 0 1.2rem; overflow-x: auto; }
+table { width: 100%; border-collapse: collapse; overflow-wrap: break-word; font-size: .88rem; font-variant-numeric: tabular-nums; }
 caption { padding-bottom: .35rem; font-weight: 600; text-align: left; }
-th, td { padding: .32rem .7rem; border-bottom: 1px solid var(--rule); vertical-align: top; }
+th, td { padding: .32rem .55rem; border-bottom: 1px solid var(--rule); vertical-align: top; }
 thead th { color: var(--soft); font-weight: 500; }
 tbody th { font-weight: 500; }
 tfoot th, tfoot td { border-bottom: 0; font-weight: 600; }
-.name { max-width: 22rem; overflow-wrap: break-word; text-align: left; }
+.name { min-width: 4.5rem; max-width: 26rem; overflow-wrap: anywhere; text-align: left; }
+.condition { display: block; color: var(--soft); }
 .number { text-align: right; white-space: nowrap; }
+th.number { white-space: normal; }
 th:first-child, td:first-child { padding-left: 0; }
 th:last-child, td:last-child { padding-right: 0; }
-details { margin-bottom: .5rem; }
+details { margin-bottom: .7rem; }
 summary { color: var(--link); font-size: .88rem; cursor: pointer; }
 .ranking + .ranking { margin-top: 1.75rem; }
 article { padding: .9rem 0; border-top: 1px solid var(--rule); }
@@ -141,13 +170,27 @@ pre { margin: .5rem 0 0; padding: .75rem .9rem; border-radius: 6px; background: 
 figure { max-width: 11rem; margin: 0; color: var(--soft); font-size: .8rem; overflow-wrap: anywhere; }
 figure img { display: block; max-width: 100%; height: auto; border-radius: 4px; background: var(--track); }
 .no-picture { display: block; padding: 1.5rem .75rem; border-radius: 4px; background: var(--track); }
-.code { padding: 0 .15em; border-radius: 3px; background: var(--code); font-family: ui-monospace, monospace; }
+.code { padding: 0 .15em; border-radius: 3px; background: var(--code); color: var(--ink); }
+.code { font-family: ui-monospace, monospace; }
+@media (max-width: 50rem) {
+  body { padding: 1.2rem .8rem 3rem; }
+  main > section { padding: 1rem .9rem; }
+  .part { padding: .7rem .9rem; }
+  th, td { padding: .3rem .4rem; }
+  table { font-size: .82rem; }
+  .funnel { grid-template-columns: repeat(3, 1fr); }
+}
+@media (max-width: 34rem) {
+  .funnel { grid-template-columns: 1fr 1fr; }
+  h1 { font-size: 1.5rem; }
+  th:empty, td:has(> svg.meter) { display: none; }
+}
 @media print {
   details::details-content { content-visibility: visible; height: auto; }
   :root { --page: #fff; --card: #fff; --ink: #000; --soft: #444; --rule: #bbb; --track: #f2f2f2; }
   body { max-width: none; padding: 0; font-size: 10pt; }
   nav { display: none; }
-  section { padding: 0; border: 0; }
+  main > section, .part { padding: 0; border: 0; }
   svg, table, article, .ranking { break-inside: avoid; }
   h2, h3 { break-after: avoid; }
   svg rect, .swatch { print-color-adjust: exact; -webkit-print-color-adjust: exact; }

@@ -1,22 +1,32 @@
 """The report of a store, gathered, drawn and put where it was asked for."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.export.places.opening import existing_manifest
+from winnow.pipelines.mix.plans import find_plan, request_key
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.runners.law.of_recipe import read_laws
 from winnow.runners.report import render_report
+from winnow.runners.report.examples import ExportState
+from winnow.runners.report.figures import Remembered, figures_of, read_remembered
 from winnow.runners.report.gathered_sheets import WantedSheets, gather_sheets
 from winnow.runners.report.summarise import examples_of, summarise
 from winnow.runners.stages.rule_decisions import decisions_if_any
 from winnow.runners.terminal.duplicates.clusters import duplicates_found
 from winnow.runners.terminal.scores import overviews, scores_if_bound
+from winnow.schemas.errors import WinnowError
+from winnow.schemas.mixture import MixturePlan
+from winnow.schemas.records import Generation
 from winnow.schemas.summary import StoreSummary
 
 if TYPE_CHECKING:
@@ -30,8 +40,12 @@ def write_report(
     engine: "Engine | None" = None,
     console: Console | None = None,
     wanted: WantedSheets | None = None,
+    plan: MixturePlan | None = None,
 ) -> tuple[StoreSummary, RulesSummary | None]:
-    """Make the page and put it where it was asked for, or into the store; returns what is on it to show it as well."""
+    """Make the page and put it where it was asked for, or into the store; returns what is on it to show it as well.
+
+    `plan` is the mixture's if the caller has just made it; else the one that the recipe asks for is looked up.
+    """
     generation = require_latest_for(recipe, store)
     summary = summarise(store, generation, recipe)
     read = scores_if_bound(recipe, store, generation, summary)
@@ -43,6 +57,11 @@ def write_report(
     thresholds = () if decisions is None else tuple(decisions.thresholds(text))
     scores = overviews(read, recipe, decisions)
     examples = examples_of(store, generation, thresholds, rules, coverage, found, scores)
+    plan = plan or _plan(store, generation, recipe)
+    before = _remembered(store)
+    now = figures_of(summary, rules, plan)
+    both = Remembered(now) if before is None else before.then(now)
+    examples = replace(examples, plan=plan, exports=tuple(_exports(recipe)), before=both.before)
     if wanted is not None:
         examples = replace(examples, sheets=gather_sheets(wanted, store, generation, recipe))
     page = render_report(summary, examples).encode()
@@ -51,3 +70,53 @@ def write_report(
     else:
         target.write_bytes(page)
     return summary, rules
+
+
+def _remembered(store: Store) -> Remembered | None:
+    """What the store's report remembers; None if there is none."""
+    try:
+        return read_remembered(store.objects.read(layout.REPORT))
+    except FileNotFoundError:
+        return None
+
+
+def _plan(store: Store, generation: Generation, recipe: BoundRecipe | None) -> MixturePlan | None:
+    """The mixture that the recipe asks for, if it is made."""
+    if recipe is None or recipe.config.mix is None:
+        return None
+    try:
+        record = find_plan(store, request_key(recipe, store, generation, read_laws(recipe), Fraction(1)))
+    except WinnowError:  # what is wrong with the mixture is an error of winnow mix, not of a report
+        return None
+    return None if record is None else record.plan
+
+
+def _exports(recipe: BoundRecipe | None) -> Iterator[ExportState]:
+    """The exports of the recipe, by their manifests."""
+    if recipe is None or not recipe.config.export:
+        return
+    try:
+        bound = recipe.exports
+    except WinnowError:  # an option is wrong, or a package is missing: winnow export says so
+        return
+    for entry, one in zip(recipe.config.export, bound, strict=True):
+        state = ExportState(one.format.name, entry.path)
+        try:
+            manifest = existing_manifest(one.path)
+        except (WinnowError, OSError) as error:
+            yield replace(state, problem=str(error).splitlines()[0])
+            continue
+        if manifest is not None:
+            state = replace(
+                state,
+                plan=manifest.plan,
+                outputs={name: _samples(output.get("samples")) for name, output in manifest.outputs.items()},
+                files=len(manifest.files),
+                bytes=sum(file.bytes for file in manifest.files),
+                left_out=sum(lost.samples for lost in manifest.left_out),
+            )
+        yield state
+
+
+def _samples(count: object) -> int:
+    return count if isinstance(count, int) else 0

@@ -11,13 +11,14 @@ from winnow.pipelines.binding.scores import check_scores
 from winnow.pipelines.export.stage import Finished
 from winnow.pipelines.store.command_lease import one_command
 from winnow.runners.engines.engine import Engine
+from winnow.runners.law.of_recipe import read_laws
 from winnow.runners.stages.exports import export, require_exports
-from winnow.runners.stages.mixing import Mixed, mix, read_laws
+from winnow.runners.stages.mixing import Mixed, mix
 from winnow.runners.stages.publishing import Outcome
 from winnow.runners.stages.scoring import score
 from winnow.runners.stages.store_stages import run_all
 from winnow.runners.terminal.console import TerminalConsole
-from winnow.schemas.errors import RecipeError, WinnowError
+from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe import Recipe, load_recipe
 
 
@@ -51,7 +52,7 @@ def run_recipe(
     _check(recipe, engine)
     try:
         return _run_stages(recipe, engine, console, replace=replace)
-    except WinnowError:
+    except Exception:
         if failed is not None:
             failed()
         raise

@@ -15,7 +15,8 @@ from winnow.pipelines.mix.plans import find_plan, request_key
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.location import open_location
-from winnow.runners.stages.mixing import WHOLE, read_laws
+from winnow.runners.law.of_recipe import read_laws
+from winnow.runners.stages.mixing import WHOLE
 from winnow.runners.terminal.quantities import byte_size, grouped
 from winnow.schemas.errors import ExportError, WinnowError
 from winnow.schemas.identity import Json

@@ -22,11 +22,13 @@ def print_unfinished_run(recipe: BoundRecipe, engine: Engine, console: Console) 
     try:
         store = open_store_at(recipe.store_address)
         if store.latest_record() is None:
+            print_line(console, "report  none: nothing is ingested yet")
             return
         _, rules = write_report(store, None, recipe, engine, console)
     except NoStoreError:  # the stage that makes one has not begun
+        print_line(console, "report  none: nothing is ingested yet")
         return
-    except WinnowError as error:  # the same may have stopped the stage, whose error follows
+    except (WinnowError, OSError) as error:  # the same may have stopped the stage, whose error follows
         print_line(console, f"report  none: {str(error).splitlines()[0]}")
         return
     if rules is not None:
@@ -38,7 +40,8 @@ def print_run_summary(recipe: BoundRecipe, whole: RecipeRun, engine: Engine, con
     """Write the report, and print where the results are."""
     outcome = whole.outcome
     store = outcome.store
-    summary, rules = write_report(store, None, recipe, engine, console)
+    plan = None if whole.mixed is None else whole.mixed.record.plan
+    summary, rules = write_report(store, None, recipe, engine, console, plan=plan)
     print_summary(summary, console)
     if rules is not None:
         print_effects(rules, console)

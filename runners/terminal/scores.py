@@ -8,7 +8,7 @@ from rich.console import Console
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.score.overview import SHOWN, FitOverview, ScoreComparison, ScoreOverview, read_scores
 from winnow.pipelines.store.generations import Store
-from winnow.runners.report.scores import median, quality
+from winnow.runners.report.sections.scores import median, quality
 from winnow.runners.stages.rule_decisions import RuleDecisions
 from winnow.runners.terminal.quantities import grouped, share
 from winnow.runners.terminal.tables import Grid, print_grid
@@ -55,7 +55,7 @@ def overviews(
 def print_scores(found: Sequence[ScoreOverview], console: Console) -> None:
     """Print one line per score and fit: how many samples are scored, and the quality."""
     rows = [_row(one, fit) for one in found for fit in one.fits]
-    headers = ("score", "fitted by", "scored", "share", "kept", "quality", "from", "to", "median score")
+    headers = ("score", "fitted by", "scored", "share", "passed", "quality", "from", "to", "median score")
     print_grid(console, Grid("Scores", headers, rows, frozenset({0, 1})))
 
 

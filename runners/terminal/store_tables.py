@@ -63,7 +63,7 @@ def _sources(summary: StoreSummary) -> Grid:
             grouped(quarantined),
         )
 
-    headers = ("source", "class", "licence", "files", "input", "records", "kept", "share", "dropped", "quarantined")
+    headers = ("source", "class", "licence", "files", "input", "records", "samples", "share", "dropped", "quarantined")
     footer = row(summary.total()) if len(summary.sources) > 1 else None
     return Grid("Sources", headers, [row(source) for source in summary.sources], frozenset({0, 1, 2}), footer)
 
@@ -75,7 +75,8 @@ def _losses(summary: StoreSummary) -> Grid:
         for fate, counts in (("dropped", source.dropped), ("quarantined", source.quarantined))
         for reason, count in by_count(counts)
     ]
-    return Grid("Records not kept", ("source", "fate", "reason", "records", "share"), rows, frozenset({0, 1, 2}))
+    headers = ("source", "fate", "reason", "records", "share")
+    return Grid("Records that became no sample", headers, rows, frozenset({0, 1, 2}))
 
 
 def _modalities(summary: StoreSummary) -> Grid:
@@ -84,7 +85,7 @@ def _modalities(summary: StoreSummary) -> Grid:
         for source in summary.sources
         for modality, count in by_count(source.by_modality)
     ]
-    return Grid("Modalities of kept records", ("source", "modality", "samples", "share"), rows, frozenset({0, 1}))
+    return Grid("Modalities of samples", ("source", "modality", "samples", "share"), rows, frozenset({0, 1}))
 
 
 def _stages(summary: StoreSummary) -> Grid:
@@ -99,7 +100,7 @@ def _stages(summary: StoreSummary) -> Grid:
         )
         for stage in summary.stages
     ]
-    return Grid("Stages", ("stage", "shards", "rows in", "kept", "dropped", "quarantined"), rows)
+    return Grid("Stages", ("stage", "shards", "rows in", "samples", "dropped", "quarantined"), rows)
 
 
 def _layers(summary: StoreSummary) -> Grid:
@@ -186,5 +187,5 @@ def _print_verdict(summary: StoreSummary, console: Console) -> None:
     sources = [source.name for source in summary.sources if not source.balanced]
     stages = [stage.name for stage in summary.stages if not stage.balanced]
     for name in (*sources, *stages):
-        text = f"{name}: kept + dropped + quarantined does not equal the input; run winnow audit"
+        text = f"{name}: samples + dropped + quarantined does not equal the input; run winnow audit"
         print_line(console, text, "bold red")

@@ -146,6 +146,12 @@ def mark(shape: str, x: float, y: float, tone: str, size: float = 3.5) -> Html:
     return element("polygon", points=_coordinates(corners), class_=kind)
 
 
+def small_svg(title: str, description: str, width: float, height: float, drawn: Iterable[Html]) -> Html:
+    """One of several drawings beside each other, which grow and shrink with the page."""
+    named = {"viewBox": f"0 0 {at(width)} {at(height)}", "role": "img", "aria_label": f"{title}. {description}."}
+    return element("svg", element("title", plain(title)), join(drawn), class_="small", **named)
+
+
 def svg(title: str, description: str, height: float, drawn: Iterable[Html]) -> Html:
     """A drawing of the page's width, with its title and what it shows in words."""
     drawing = element(

@@ -21,7 +21,7 @@ from winnow.pipelines.query.duplicates import Browser, Member, Members
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.query.items import ROW_DIGITS, item_of_id
 from winnow.pipelines.query.search_tasks import ID_BYTES, wanted_id
-from winnow.runners.report.duplicates import outdated, similar
+from winnow.runners.report.sections.duplicates import outdated, similar
 from winnow.runners.stages.rule_decisions import duplicate_drops
 from winnow.runners.stages.searching import find_one
 from winnow.runners.terminal.duplicates.excerpts import Excerpts, reference

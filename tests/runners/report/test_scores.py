@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from tests.runners.example_store import EXAMPLES, SCORE_OVERVIEW, SUMMARY
 from winnow.pipelines.score.overview import ScoreOverview
 from winnow.runners.report import Examples
-from winnow.runners.report.scores import SHOWN_FITS, scores
+from winnow.runners.report.sections.scores import SHOWN_FITS, scores
 from winnow.scoring.selection import Quality
 
 

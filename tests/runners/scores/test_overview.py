@@ -169,7 +169,7 @@ def test_stats_has_a_line_for_each_score(folder: Path, capsys: pytest.CaptureFix
     assert main(["stats", "recipe.yaml"]) == 0
     lines = capsys.readouterr().out.splitlines()
     start = lines.index("Scores")
-    headers = ["score", "fitted by", "scored", "share", "kept", "quality", "from", "to", "median score"]
+    headers = ["score", "fitted by", "scored", "share", "passed", "quality", "from", "to", "median score"]
     assert lines[start + 1].split() == " ".join(headers).split()
     mimic, strict = (line.split() for line in lines[start + 3 : start + 5])
     assert mimic[:4] == ["mimic", "90", "69.2", "%"]

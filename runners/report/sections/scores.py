@@ -7,8 +7,8 @@ from winnow.pipelines.score.deciding.records import Distribution
 from winnow.pipelines.score.overview import DropOverlap, FitOverview, ScoredSample, ScoreOverview
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import Examples
-from winnow.runners.report.markup import Header, Html, crawled, element, join, marked, plain, table
-from winnow.runners.report.plots.histograms import Mark, counted_histogram
+from winnow.runners.report.markup import Header, Html, crawled, element, folded, join, marked, plain, table
+from winnow.runners.report.plots.histograms import Mark, small_counted_histogram
 from winnow.runners.terminal.quantities import grouped, share
 from winnow.schemas.summary import StoreSummary
 from winnow.scoring.selection import KEEP_AT, Quality
@@ -46,7 +46,8 @@ def scores(_: StoreSummary, examples: Examples) -> Block | None:
     parts = [_table(examples.scores), element("p", plain(_EXPLAINED), class_="note")]
     for one in examples.scores:
         parts += _score(one)
-    return Block("scores", "Scores", join(parts))
+    brief = ", ".join(f"{one.name} would drop {grouped(one.dropped)}" for one in examples.scores)
+    return Block("scores", "Scores", join(parts), brief)
 
 
 def _table(found: Sequence[ScoreOverview]) -> Html:
@@ -87,7 +88,7 @@ def _score(one: ScoreOverview) -> list[Html]:
 
 
 def _quality(one: ScoreOverview, fits: Sequence[FitOverview]) -> Html:
-    headers = [Header(one.by or "samples"), Header("votes by"), Header("decided", True), Header("kept", True)]
+    headers = [Header(one.by or "samples"), Header("votes by"), Header("decided", True), Header("passed", True)]
     headers += [Header("quality", True), Header("from", True), Header("to", True), Header("note")]
     rows = [
         [
@@ -105,7 +106,7 @@ def _quality(one: ScoreOverview, fits: Sequence[FitOverview]) -> Html:
 
 def _steps(one: ScoreOverview, fits: Sequence[FitOverview]) -> Html:
     headers = [Header(one.by or "samples"), Header("checkpoint", True), Header("scored", True), Header("voted", True)]
-    headers += [Header("kept", True), Header("lowest kept", True), Header("highest dropped", True)]
+    headers += [Header("passed", True), Header("lowest passed", True), Header("highest failed", True)]
     headers += [Header("lower cluster"), Header("upper cluster"), Header("note")]
     rows = [
         [crawled(fit.name or "all"), plain(str(number)), *_step(step)]
@@ -136,27 +137,23 @@ def _cluster(one: Cluster | None) -> str:
 def _distributions(one: ScoreOverview) -> list[Html]:
     alone = one.fits[0] if len(one.fits) == 1 else None
     middle = median(one.score)
-    parts = [_histogram(f"Mean score of {one.name}", one.score, [Mark(middle, "median")] if middle is not None else [])]
+    drawn = [_histogram(f"Mean score of {one.name}", one.score, [Mark(middle, "median")] if middle is not None else [])]
     for number, found in enumerate(one.checkpoints, start=1):
         cut = alone.steps[number - 1].lowest_kept if alone is not None else None
-        marks = [Mark(cut, "lowest kept")] if cut is not None else []
-        parts.append(_histogram(f"{one.name} at checkpoint {number}", found, marks))
-    parts.append(_histogram(f"Keep probability by {one.name}", one.keep, [Mark(KEEP_AT, f"kept from {KEEP_AT:g}")]))
-    headers = [Header("of"), Header("scored", True), Header("least", True)]
-    headers += [Header(f"{fraction * 100:.0f} %", True) for fraction in QUANTILES]
-    headers += [Header("greatest", True), Header("mean", True), Header("deviation", True)]
-    rows = [
-        [
-            plain(found.name),
-            plain(grouped(found.summary.scored)),
-            plain(_number(found.summary.least)),
-            *(plain(_number(_quantile(found, fraction))) for fraction in QUANTILES),
-            *(plain(_number(value)) for value in (found.summary.greatest, found.summary.mean, found.summary.deviation)),
-        ]
-        for found in (one.score, *one.checkpoints, one.keep)
-    ]
-    numbers = element("summary", plain("Exact numbers"))
-    parts.append(element("details", numbers, table(f"Distributions of {one.name}", headers, rows)))
+        marks = [Mark(cut, "lowest passed")] if cut is not None else []
+        drawn.append(_histogram(f"{one.name} at checkpoint {number}", found, marks))
+    drawn.append(_histogram(f"Keep probability by {one.name}", one.keep, [Mark(KEEP_AT, f"passed from {KEEP_AT:g}")]))
+    parts = [element("div", *drawn, class_="multiples")]
+    every = (one.score, *one.checkpoints, one.keep)
+    lines: list[tuple[str, list[str]]] = [("scored", [grouped(found.summary.scored) for found in every])]
+    lines += [("least", [_number(found.summary.least) for found in every])]
+    lines += [(f"{part * 100:.0f} %", [_number(_quantile(found, part)) for found in every]) for part in QUANTILES]
+    lines += [("greatest", [_number(found.summary.greatest) for found in every])]
+    lines += [("mean", [_number(found.summary.mean) for found in every])]
+    lines += [("deviation", [_number(found.summary.deviation) for found in every])]
+    headers = [Header("number"), *(Header(found.name, True) for found in every)]
+    rows = [[plain(name), *map(plain, numbers)] for name, numbers in lines]
+    parts.append(folded("Exact numbers", table(f"Distributions of {one.name}", headers, rows)))
     return parts
 
 
@@ -164,10 +161,10 @@ def _histogram(title: str, found: Distribution, marks: Sequence[Mark]) -> Html:
     bars = found.bars
     if not bars.counts:
         return element("p", plain(f"{title}: nothing was scored."), class_="note")
-    drawn = counted_histogram(title, bars.edges[0], bars.edges[-1], bars.counts, marks)
+    drawn = small_counted_histogram(title, bars.edges[0], bars.edges[-1], bars.counts, marks)
     outside = [f"{grouped(n)} {where}" for n, where in ((bars.below, "lower"), (bars.above, "higher")) if n]
-    note = [element("p", plain(f"Not drawn: {', '.join(outside)}."), class_="note")] if outside else []
-    return join([element("p", plain(title)), drawn, *note])
+    note = [element("span", plain(f"Not drawn: {', '.join(outside)}."))] if outside else []
+    return element("figure", element("figcaption", element("strong", plain(title)), *note), drawn)
 
 
 def _samples(title: str, samples: Sequence[ScoredSample]) -> Html:
@@ -182,7 +179,7 @@ def _samples(title: str, samples: Sequence[ScoredSample]) -> Html:
         ]
         for sample in samples
     ]
-    return element("details", element("summary", plain(title)), table(title, headers, rows))
+    return folded(title, table(title, headers, rows))
 
 
 def _overlaps(one: ScoreOverview) -> list[Html]:

@@ -5,14 +5,16 @@ from collections.abc import Sequence
 from winnow.pipelines.query.cluster_counts import BIN_NAMES, Cluster, Overview
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import DuplicatesFound, ExamplePicture, Examples
-from winnow.runners.report.markup import Header, Html, crawled, element, join, plain, table
+from winnow.runners.report.markup import Header, Html, crawled, element, folded, join, plain, table
 from winnow.runners.report.pictures import captioned, gallery, measured
-from winnow.runners.report.plots.bars import Part, Row, bars
+from winnow.runners.report.plots.histograms import small_columns
+from winnow.runners.terminal.escaping import shortened, visible
 from winnow.runners.terminal.quantities import grouped, share
 from winnow.schemas.rows.duplicates import DISTINCT, Kind, layer_of_kind
 from winnow.schemas.summary import StoreSummary
 
 ID_DIGITS = 12
+EXAMPLE_CELLS = 160
 NAMED = 3
 """How many sources and languages of a cluster are listed, the most frequent first."""
 
@@ -39,9 +41,12 @@ def duplicates(_: StoreSummary, examples: Examples) -> Block | None:
         parts.append(element("p", plain(note), class_="note"))
     if stale := [one.kind for one in found if one.stale]:
         parts.append(element("p", plain(f"{outdated(stale)}."), class_="note"))
-    for one in examples.duplicates:
-        parts += _kind(one)
-    return Block("duplicates", "Duplicates", join(parts))
+    drawn = [_sizes(one.overview) for one in examples.duplicates if one.overview.clusters]
+    if drawn:
+        parts.append(element("div", *drawn, class_="multiples"))
+    parts += [_largest(one) for one in examples.duplicates if one.overview.largest]
+    brief = ", ".join(f"{one.kind} {grouped(one.surplus)}" for one in found) + " surplus rows"
+    return Block("duplicates", "Duplicates", join(parts), brief)
 
 
 def _counts(found: Sequence[Overview]) -> Html:
@@ -64,27 +69,33 @@ def _counts(found: Sequence[Overview]) -> Html:
     return table("Duplicates by kind", headers, rows)
 
 
-def _kind(found: DuplicatesFound) -> list[Html]:
-    one = found.overview
+def _sizes(one: Overview) -> Html:
     title = f"Clusters by size ({one.kind})"
-    sizes = [Row(name, (Part("clusters", count),)) for name, count in zip(BIN_NAMES, one.sizes, strict=True)]
-    parts = [element("h3", plain(title)), bars(title, sizes, sum(one.sizes))]
-    if one.largest:
-        headers = [
-            Header("cluster"),
-            Header("rows", True),
-            Header(DISTINCT.get(one.kind, "texts"), True),
-            Header("lowest similarity", True),
-        ]
-        headers += [Header("sources"), Header("languages"), Header("examples")]
-        rows = [_cluster(cluster, found) for cluster in one.largest]
-        parts.append(table(f"Largest clusters ({one.kind})", headers, rows))
-    return parts
+    sizes = list(zip(BIN_NAMES, one.sizes, strict=True))
+    caption = element("figcaption", element("strong", plain(title)), element("span", plain(MEANINGS[one.kind])))
+    return element("figure", caption, small_columns(title, "clusters", sizes))
+
+
+def _largest(found: DuplicatesFound) -> Html:
+    one = found.overview
+    headers = [
+        Header("cluster"),
+        Header("rows", True),
+        Header(DISTINCT.get(one.kind, "texts"), True),
+        Header("lowest similarity", True),
+    ]
+    headers += [Header("sources"), Header("languages"), Header("examples")]
+    rows = [_cluster(cluster, found) for cluster in one.largest]
+    title = f"Largest clusters ({one.kind})"
+    return folded(title, table(title, headers, rows))
 
 
 def _cluster(one: Cluster, found: DuplicatesFound) -> list[Html]:
     shown = [_picture(example) for example in found.pictures.get(one.id, ())]
-    texts = [crawled(text) if text else element("em", plain("not shown")) for _, text in found.examples[one.id]]
+    texts = [
+        crawled(shortened(visible(text), EXAMPLE_CELLS)) if text else element("em", plain("not shown"))
+        for _, text in found.examples[one.id]
+    ]
     return [
         element("code", plain(one.id)),
         plain(grouped(one.rows)),

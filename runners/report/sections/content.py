@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import EXCERPT_CHARACTERS, ExampleRow, Examples
-from winnow.runners.report.markup import Header, Html, crawled, element, join, marked, plain, table
+from winnow.runners.report.markup import Header, Html, crawled, element, folded, join, marked, plain, table
 from winnow.runners.report.plots.bars import Part, Row, bars, shares
 from winnow.runners.report.plots.histograms import Curve, log_histograms
 from winnow.runners.terminal.quantities import byte_size, grouped, share
@@ -16,37 +16,6 @@ from winnow.schemas.summary import ColumnSummary, LayerSummary, SourceSummary, S
 
 SHOWN_BARS = 20
 TONES = ("tone-1", "tone-2", "tone-3", "tone-4", "tone-5", "tone-6", "tone-7", "tone-8")
-
-
-def overview(summary: StoreSummary, _: Examples) -> Block | None:
-    """The key numbers, and whether the counts reconcile."""
-    total = summary.total()
-    lost = sum(total.dropped.values()), sum(total.quarantined.values())
-    figures = (
-        ("records in", grouped(total.records), f"{grouped(total.files)} files, {byte_size(total.input_bytes)}"),
-        ("samples kept", grouped(total.kept), share(total.kept, total.records)),
-        ("dropped", grouped(lost[0]), share(lost[0], total.records)),
-        ("quarantined", grouped(lost[1]), share(lost[1], total.records)),
-    )
-    tiles = (
-        element(
-            "div",
-            element("dt", plain(name)),
-            element("dd", element("strong", plain(value)), element("span", plain(note))),
-        )
-        for name, value, note in figures
-    )
-    names = [part.name for part in summary.sources if not part.balanced]
-    names += [part.name for part in summary.stages if not part.balanced]
-    if names:
-        verdict = element(
-            "p", plain(f"The counts do not reconcile: {', '.join(names)}. Run winnow audit."), class_="verdict bad"
-        )
-    else:
-        verdict = element(
-            "p", plain("Every record is accounted for: records in = kept + dropped + quarantined."), class_="verdict"
-        )
-    return Block("overview", "Overview", join([element("dl", *tiles, class_="figures"), verdict]))
 
 
 def funnel(summary: StoreSummary, _: Examples) -> Block | None:
@@ -71,7 +40,9 @@ def funnel(summary: StoreSummary, _: Examples) -> Block | None:
         ]
 
     headers = [Header("source"), Header("class"), Header("licence")]
-    headers += [Header(name, True) for name in ("files", "input", "records", "kept", "dropped", "quarantined", "share")]
+    headers += [
+        Header(name, True) for name in ("files", "input", "records", "samples", "dropped", "quarantined", "share")
+    ]
     footer = line(summary.total()) if len(summary.sources) > 1 else ()
     counted = table("Records of each source", headers, map(line, summary.sources), footer)
     lost = [
@@ -87,13 +58,17 @@ def funnel(summary: StoreSummary, _: Examples) -> Block | None:
         for reason, count in by_count(counts)
     ]
     reasons = [Header("source"), Header("fate"), Header("reason"), Header("records", True), Header("share", True)]
-    why = [table("Why records were not kept", reasons, lost)] if lost else []
-    return Block("funnel", "From records to samples", join([shares("What became of records", rows), counted, *why]))
+    why = (
+        [folded("Why records became no samples", table("Why records became no samples", reasons, lost))] if lost else []
+    )
+    total = summary.total()
+    brief = f"{grouped(total.kept)} samples of {grouped(total.records)} records in {len(summary.sources)} sources"
+    return Block("sources", "Sources", join([shares("What became of records", rows), counted, *why]), brief)
 
 
 def _fates(source: SourceSummary) -> tuple[Part, ...]:
     return (
-        Part("kept", source.kept, "kept"),
+        Part("samples", source.kept, "kept"),
         Part("dropped", sum(source.dropped.values()), "dropped"),
         Part("quarantined", sum(source.quarantined.values()), "quarantined"),
     )
@@ -132,13 +107,18 @@ def lengths(summary: StoreSummary, _: Examples) -> Block | None:
         table("Length of texts in characters", headers, rows),
         element("p", plain(note), class_="note"),
     ]
-    return Block("lengths", "Length of texts", join(body))
+    median = curves[0].measure.quantile(0.5)
+    brief = "" if median is None else f"median {grouped(median)} characters"
+    return Block("lengths", "Length of texts", join(body), brief)
 
 
 def domains(summary: StoreSummary, _: Examples) -> Block | None:
     """The most frequent domains."""
     column = _column(summary, "samples", "domain")
-    return None if column is None else Block("domains", "Domains", _values("Most frequent domains", "domain", column))
+    if column is None:
+        return None
+    different = "" if column.distinct is None else f"about {grouped(column.distinct)} different"
+    return Block("domains", "Domains", _values("Most frequent domains", "domain", column), different)
 
 
 def kinds(summary: StoreSummary, _: Examples) -> Block | None:
@@ -150,17 +130,18 @@ def kinds(summary: StoreSummary, _: Examples) -> Block | None:
     column = _column(summary, "samples", "mime")
     if column is not None:
         parts.append(_values("Media type of samples", "media type", column))
-    return Block("kinds", "Modality and media type", join(parts)) if parts else None
+    brief = ", ".join(f"{name} {grouped(count)}" for name, count in by_count(modalities)[:4])
+    return Block("kinds", "Modality and media type", join(parts), brief) if parts else None
 
 
-def languages(summary: StoreSummary, _: Examples) -> Block | None:
+def declared_languages(summary: StoreSummary, _: Examples) -> Block | None:
     """The languages that pages declare, by extractor."""
     parts = [
         _values(f"Language declared by the page ({layer.name})", "language", column)
         for layer in summary.layers
         if layer.name.startswith(EXTRACTED) and (column := layer.column("language")) is not None and column.top
     ]
-    return Block("languages", "Declared languages", join(parts)) if parts else None
+    return Block("languages", "Declared languages", join(parts), "by the pages themselves") if parts else None
 
 
 def quarantine(summary: StoreSummary, examples: Examples) -> Block | None:
@@ -184,8 +165,9 @@ def quarantine(summary: StoreSummary, examples: Examples) -> Block | None:
             ]
             for found in examples.ranges
         ]
-        parts.append(table("Examples of ranges", headers, rows))
-    return Block("quarantine", "Quarantine", join(parts))
+        parts.append(folded("Examples of ranges", table("Examples of ranges", headers, rows)))
+    brief = f"{grouped(sum(reasons.values()))} records that could not be read"
+    return Block("quarantine", "Quarantine", join(parts), brief)
 
 
 def extractors(summary: StoreSummary, _: Examples) -> Block | None:
@@ -202,7 +184,7 @@ def extractors(summary: StoreSummary, _: Examples) -> Block | None:
     headers = [Header("status")] + [Header(layer.name, True) for layer in layers]
     lines = [[crawled(name), *(_count_and_share(layer, name) for layer in layers)] for name in order]
     body = [shares("Status of extractions", rows), table("Rows by status", headers, lines)]
-    return Block("extraction", "Extraction", join(body))
+    return Block("extraction", "Extraction", join(body), ", ".join(layer.name for layer in layers))
 
 
 def _status_tones(order: Sequence[str]) -> dict[str, str]:
@@ -236,7 +218,7 @@ def layers(summary: StoreSummary, _: Examples) -> Block | None:
         parts.append(table("Layers", headers, rows))
     if summary.stages:
         headers = [Header("stage")]
-        headers += [Header(name, True) for name in ("shards", "rows in", "kept", "dropped", "quarantined")]
+        headers += [Header(name, True) for name in ("shards", "rows in", "samples", "dropped", "quarantined")]
         rows = [
             [
                 crawled(stage.name),
@@ -246,14 +228,16 @@ def layers(summary: StoreSummary, _: Examples) -> Block | None:
             for stage in summary.stages
         ]
         parts.append(table("Stages", headers, rows))
-    return Block("layers", "Layers and stages", join(parts))
+    brief = f"{len(summary.layers)} layers, {byte_size(sum(layer.bytes for layer in summary.layers))}"
+    return Block("layers", "Layers and stages", join(parts), brief)
 
 
 def samples(_: StoreSummary, examples: Examples) -> Block | None:
     """Excerpts of a few samples, as plain text."""
     if not examples.rows:
         return None
-    return Block("samples", "Examples of samples", join(map(_sample, examples.rows)))
+    brief = f"the first lines of {len(examples.rows)} samples"
+    return Block("samples", "Examples of samples", join(map(_sample, examples.rows)), brief)
 
 
 def _sample(row: ExampleRow) -> Html:
@@ -299,7 +283,7 @@ def _ranking(title: str, name: str, shown: Sequence[tuple[str, int]], rest: int,
         lines.append([plain("all others"), plain(grouped(rest)), plain(share(rest, whole))])
     headers = [Header(name), Header("rows", True), Header("share", True)]
     parts = [element("h3", plain(title)), bars(title, rows, whole)]
-    parts.append(element("details", element("summary", plain("Exact numbers")), table(title, headers, lines)))
+    parts.append(folded("Exact numbers", table(title, headers, lines)))
     if note:
         parts.append(element("p", plain(note), class_="note"))
     return element("div", *parts, class_="ranking")

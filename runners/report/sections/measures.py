@@ -1,11 +1,13 @@
 """The sections on measurements: languages, the rules' effect, detector coverage, and thresholds with samples."""
 
 from winnow.pipelines.rules.near_thresholds import NearSample, NearThreshold
+from winnow.pipelines.rules.summary import RuleEffect, RulesSummary
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import Examples
-from winnow.runners.report.markup import Header, Html, crawled, element, join, marked, plain, table
+from winnow.runners.report.markup import Header, Html, crawled, element, folded, join, marked, plain, table
 from winnow.runners.report.plots.bars import Part, Row, bars, shares
-from winnow.runners.report.plots.histograms import Mark, histogram
+from winnow.runners.report.plots.histograms import Mark, small_histogram
+from winnow.runners.report.sections.languages import rules_by_language
 from winnow.runners.terminal.quantities import grouped, share
 from winnow.runners.terminal.safety_coverage import categories, largest_languages, uncovered
 from winnow.schemas.languages import language
@@ -40,11 +42,7 @@ def measured_languages(summary: StoreSummary, _: Examples) -> Block | None:
     parts = [
         _ranked("Families", counted.families, counted.rows),
         _ranked("Groups", counted.groups, counted.rows),
-        element(
-            "details",
-            element("summary", plain(f"{len(codes)} languages and scripts")),
-            table("Languages", headers, rows),
-        ),
+        folded(f"{len(codes)} languages and scripts", table("Languages", headers, rows)),
     ]
     mismatches = counted.mismatches
     if mismatches:
@@ -53,7 +51,8 @@ def measured_languages(summary: StoreSummary, _: Examples) -> Block | None:
         parts.append(table(title, [Header("language and script of the text"), Header("documents", True)], lines))
     if counted.other:
         parts.append(element("p", plain(f"{grouped(counted.other)} documents are in other languages."), class_="note"))
-    return Block("measured-languages", f"Languages ({LANGUAGE_LAYER})", join(parts))
+    brief = f"{len(codes)} languages and scripts in {len(counted.families)} families"
+    return Block("measured-languages", f"Languages ({LANGUAGE_LAYER})", join(parts), brief)
 
 
 def decisions(_: StoreSummary, examples: Examples) -> Block | None:
@@ -62,19 +61,46 @@ def decisions(_: StoreSummary, examples: Examples) -> Block | None:
     if found is None:
         return None
     whole = found.rows.rows
-    lost = [
-        [
-            plain(rule.list),
-            crawled(rule.reason),
-            element("code", crawled(rule.drop)),
-            plain(grouped(rule.dropped.rows)),
-            plain(share(rule.dropped.rows, whole)),
-            plain(grouped(rule.fires.rows)),
-        ]
-        for rule in found.rules
-    ]
-    headers = [Header("list"), Header("reason"), Header("condition")]
+    headers = [Header("list"), Header("reason and condition")]
     headers += [Header("dropped", True), Header("share", True), Header("fires", True)]
+    firing = [rule for rule in found.rules if rule.dropped.rows]
+    idle = [rule for rule in found.rules if not rule.dropped.rows]
+    parts = [element("p", plain(_kept(found)))]
+    for word, messages in (("Alarm", found.alarms), ("Loss", found.losses)):
+        strong = element("strong", plain(f"{word}: "))
+        parts += [element("p", strong, crawled(one.message), class_="alarm") for one in messages]
+    parts += [element("p", crawled(line), class_="note") for line in found.language_notes]
+    if firing:
+        parts.append(table("What the rules drop", headers, [_rule(rule, whole) for rule in firing]))
+    if idle:
+        title = f"{len(idle)} rules are the first to fire for no sample"
+        parts.append(folded(title, table(title, headers, [_rule(rule, whole) for rule in idle])))
+    note = "A sample counts as dropped under the first rule that fires; nothing is deleted before export."
+    parts.append(element("p", plain(note), class_="note"))
+    parts += rules_by_language(found)
+    parts.append(folded("Kept by source and language", _largest_groups(found)))
+    return Block("rules", "Rules", join(parts))
+
+
+def _kept(found: RulesSummary) -> str:
+    left = share(found.kept.rows, found.rows.rows)
+    kept = f"{grouped(found.kept.rows)} of {grouped(found.rows.rows)} samples ({left}) are kept by the rules."
+    if found.forgotten.rows:
+        kept += f" {grouped(found.forgotten.rows)} were forgotten on request, before any rule."
+    return kept
+
+
+def _rule(rule: RuleEffect, whole: int) -> list[Html]:
+    return [
+        plain(rule.list),
+        element("span", crawled(rule.reason), element("code", crawled(rule.drop), class_="condition")),
+        plain(grouped(rule.dropped.rows)),
+        plain(share(rule.dropped.rows, whole)),
+        plain(grouped(rule.fires.rows)),
+    ]
+
+
+def _largest_groups(found: RulesSummary) -> Html:
     largest = sorted(found.groups, key=lambda group: (-group.rows.rows, group.source, group.language))
     rows = [
         Row(
@@ -86,29 +112,7 @@ def decisions(_: StoreSummary, examples: Examples) -> Block | None:
         )
         for group in largest[:SHOWN]
     ]
-    left = share(found.kept.rows, whole)
-    kept = f"{grouped(found.kept.rows)} of {grouped(whole)} samples ({left}) are kept by the rules."
-    if found.forgotten.rows:
-        kept += f" {grouped(found.forgotten.rows)} were forgotten on request, before any rule."
-    note = "A sample counts as dropped under the first rule that fires; nothing is deleted before export."
-    alarms = [
-        element("p", element("strong", plain("Alarm: ")), crawled(alarm.message), class_="alarm")
-        for alarm in found.alarms
-    ]
-    losses = [
-        element("p", element("strong", plain("Loss: ")), crawled(loss.message), class_="alarm") for loss in found.losses
-    ]
-    parts = [
-        element("p", plain(kept)),
-        *alarms,
-        *losses,
-        *(element("p", crawled(line), class_="note") for line in found.language_notes),
-        table("What the rules drop", headers, lost),
-        element("p", plain(note), class_="note"),
-        element("h3", plain("Largest groups by source and language")),
-        shares("Kept by source and language", rows),
-    ]
-    return Block("rules", "Rules", join(parts))
+    return shares("Kept by source and language", rows)
 
 
 def thresholds(summary: StoreSummary, examples: Examples) -> Block | None:
@@ -118,18 +122,27 @@ def thresholds(summary: StoreSummary, examples: Examples) -> Block | None:
         by_column.setdefault(threshold.cut.column, []).append(threshold)
     if not by_column:
         return None
-    parts = [part for column, thresholds in by_column.items() for part in _column(summary, column, thresholds)]
-    return Block("thresholds", "Measures and thresholds", join(parts))
+    drawn = [figure for column, found in by_column.items() if (figure := _drawn(summary, column, found)) is not None]
+    parts = [element("div", *drawn, class_="multiples")] if drawn else []
+    parts.append(element("h3", plain("The samples closest to each threshold")))
+    parts += [part for found in by_column.values() for part in _closest(found)]
+    brief = f"{len(by_column)} measures, {len(examples.thresholds)} thresholds"
+    return Block("thresholds", "Measures and thresholds", join(parts), brief)
 
 
-def _column(summary: StoreSummary, column: str, thresholds: list[NearThreshold]) -> list[Html]:
-    parts = [element("h3", plain(column))]
+def _drawn(summary: StoreSummary, column: str, thresholds: list[NearThreshold]) -> Html | None:
+    """A small histogram with the thresholds of a measure; its caption names the rules."""
     measure = _measure(summary, column)
-    if measure is not None:
-        marks = [
-            Mark(threshold.cut.value, f"{threshold.cut.operator} {threshold.cut.value:g}") for threshold in thresholds
-        ]
-        parts.append(histogram(column, measure, marks))
+    if measure is None:
+        return None
+    marks = [Mark(one.cut.value, f"{one.cut.operator} {one.cut.value:g}") for one in thresholds]
+    rules = ", ".join(f"{one.reason} ({one.cut.operator} {one.cut.value:g})" for one in thresholds)
+    caption = element("figcaption", element("strong", plain(column)), element("span", crawled(rules)))
+    return element("figure", caption, small_histogram(column, measure, marks))
+
+
+def _closest(thresholds: list[NearThreshold]) -> list[Html]:
+    parts = []
     for threshold in thresholds:
         whole = threshold.met + threshold.unmet
         condition = f"{threshold.cut.operator} {threshold.cut.value:g}"
@@ -141,7 +154,7 @@ def _column(summary: StoreSummary, column: str, thresholds: list[NearThreshold])
             _nearest(f"Closest samples that are {condition}", threshold.met_samples),
             _nearest("Closest samples that are not", threshold.unmet_samples),
         ]
-        parts.append(element("details", element("summary", plain(heading)), *nearest))
+        parts.append(folded(heading, *nearest))
     return parts
 
 
@@ -235,4 +248,5 @@ def coverage(_: StoreSummary, examples: Examples) -> Block | None:
         parts.append(
             element("p", plain(f"This recipe has no detector for: {', '.join(found.unwatched)}."), class_="note")
         )
-    return Block("safety", "Safety: detector coverage", join(parts))
+    brief = f"of the {grouped(total.rows)} kept samples"
+    return Block("safety", "Safety: detector coverage", join(parts), brief)

@@ -1,0 +1,1 @@
+"""The sections of the report, each a function of the summary and examples; `page.SECTIONS` lists them."""

@@ -1,0 +1,83 @@
+"""The head of the report: the way from records to the mixture in one unit, and whether the counts reconcile."""
+
+from winnow.runners.report.block import Block
+from winnow.runners.report.examples import Examples
+from winnow.runners.report.figures import Figures, figures_of
+from winnow.runners.report.markup import Html, crawled, element, join, meter, plain
+from winnow.runners.terminal.quantities import byte_size, grouped, share
+from winnow.schemas.summary import StoreSummary
+
+MEANINGS = {
+    "records": "read from the files",
+    "samples": "records that could be read and have content",
+    "eligible": "samples that pass the rules of eligible",
+    "unique": "eligible samples, each cluster of duplicates once",
+    "kept": "unique samples that pass the rules of keep: what a mixture may take",
+    "drawn": "in the mixture, repeats included",
+}
+BASES = {"samples": "records", "eligible": "samples", "unique": "samples", "kept": "samples"}
+"""What the share of a step is of."""
+
+
+def overview(summary: StoreSummary, examples: Examples) -> Block:
+    """The funnel, its losses in words, and the verdict of the counts."""
+    figures = figures_of(summary, examples.rules, examples.plan)
+    parts = [_funnel(figures), *(element("p", crawled(line)) for line in _said(summary, examples, figures))]
+    names = [part.name for part in summary.sources if not part.balanced]
+    names += [part.name for part in summary.stages if not part.balanced]
+    if names:
+        wrong = f"The counts do not reconcile: {', '.join(names)}. Run winnow audit."
+        parts.append(element("p", plain(wrong), class_="verdict bad"))
+    else:
+        right = "Every record is accounted for: records = samples + dropped + quarantined."
+        parts.append(element("p", plain(right), class_="verdict"))
+    return Block("overview", "From records to the mixture", join(parts))
+
+
+def _funnel(figures: Figures) -> Html:
+    most = max((step.samples for step in figures.steps), default=0)
+    items = []
+    counts = {step.name: step.samples for step in figures.steps}
+    for step in figures.steps:
+        notes = (
+            [] if step.name not in BASES else [f"{share(step.samples, counts[BASES[step.name]])} of {BASES[step.name]}"]
+        )
+        if step.units is not None:
+            notes.append(f"{grouped(step.units)} {figures.unit}")
+        tone = "tone-1" if step.name in ("records", "drawn") else "kept"
+        items.append(
+            element(
+                "li",
+                element("span", plain(step.name), class_="step", title=MEANINGS[step.name]),
+                element("strong", plain(grouped(step.samples))),
+                meter(step.samples, most, tone),
+                element("span", plain(", ".join(notes)), class_="note"),
+            )
+        )
+    return element("ol", *items, class_="funnel")
+
+
+def _said(summary: StoreSummary, examples: Examples, figures: Figures) -> list[str]:
+    """What the figures mean, in sentences."""
+    total, rules, plan = summary.total(), examples.rules, examples.plan
+    dropped, quarantined = sum(total.dropped.values()), sum(total.quarantined.values())
+    said = [
+        f"{grouped(total.files)} files of {byte_size(total.input_bytes)} were read. Of their {grouped(total.records)} "
+        f"records, {grouped(dropped)} were dropped as no content and {grouped(quarantined)} quarantined."
+    ]
+    if rules is None:
+        said.append("What the rules keep is not known: there are none, or what they read is not measured yet.")
+    else:
+        left = f"{grouped(rules.kept.rows)} of {grouped(rules.rows.rows)} samples"
+        said.append(f"The rules keep {left} ({share(rules.kept.rows, rules.rows.rows)}).")
+        if rules.forgotten.rows:
+            said.append(f"{grouped(rules.forgotten.rows)} samples were forgotten on request, before any rule.")
+    if plan is None:
+        said.append("No mixture is drawn yet.")
+    else:
+        of = "" if plan.sample == "1" else f" ({plan.sample} of the plan)"
+        repeated = sum(one.repeated.samples for output in plan.outputs for one in output.strata)
+        again = f", {grouped(repeated)} of them repeats" if repeated else ""
+        outputs = ", ".join(f"{output.name} {grouped(output.given.samples)}" for output in plan.outputs)
+        said.append(f"The mixture{of} has {grouped(figures.steps[-1].samples)} samples{again}: {outputs}.")
+    return said

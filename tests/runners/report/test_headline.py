@@ -1,0 +1,229 @@
+"""The head of the report: one way from records to the mixture, in which "kept" has one meaning."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from tests.runners.report.test_report import Page
+from winnow.pipelines.rules.decisions import Tally
+from winnow.pipelines.rules.summary import GroupEffect, RuleEffect, RulesSummary
+from winnow.runners.report import Examples, render_report
+from winnow.runners.report.examples import ExportState
+from winnow.runners.report.figures import Remembered, figures_of, read_remembered
+from winnow.schemas.mixture import Amount, MixturePlan, PlannedOutput, PlannedStratum, Stratum
+from winnow.schemas.summary import ColumnSummary, LayerSummary, Measure, SourceSummary, StoreSummary
+
+TOKENS = LayerSummary(
+    "mix.tokens",
+    "1",
+    990,
+    100,
+    columns=(ColumnSummary("tokens", "integer", 990, 0, (Measure("value", 990, 1, 9, 5.0),)),),
+)
+SUMMARY = StoreSummary(
+    "./store",
+    3,
+    "9f8e",
+    (SourceSummary("crawl", "web", "unknown", 2, 4096, 1000, 990, {"empty": 8}, {"bomb": 2}),),
+    layers=(TOKENS,),
+)
+
+
+def rule(phase: str, reason: str, dropped: int) -> RuleEffect:
+    return RuleEffect(phase, reason, f"{reason} > 1", None, None, "r.yaml:1", Tally(dropped), Tally(dropped), Tally())
+
+
+RULES = RulesSummary(
+    generation=3,
+    bytes_of="text",
+    rows=Tally(990, 9900),
+    kept=Tally(110, 1100),
+    rules=(
+        rule("eligible", "language", 400),
+        rule("dedupe", "duplicate_near", 200),
+        rule("keep", "too_short", 270),
+        rule("keep", "<b>hostile</b>", 0),
+    ),
+    groups=(
+        GroupEffect(
+            "crawl",
+            "deu_Latn",
+            Tally(600, 6000),
+            Tally(100, 1000),
+            {"eligible.language": Tally(400), "keep.too_short": Tally(100)},
+        ),
+        GroupEffect(
+            "crawl",
+            "swe_Latn",
+            Tally(390, 3900),
+            Tally(10, 100),
+            {"dedupe.duplicate_near": Tally(200), "keep.too_short": Tally(170), "forgotten": Tally(10)},
+        ),
+    ),
+    forgotten=Tally(10),
+)
+
+
+def stratum(language: str, available: Amount, asked: int, given: Amount, unique: Amount) -> PlannedStratum:
+    of = Stratum("web", "crawl", "Germanic", language)
+    return PlannedStratum(of, available, 0, asked, asked, given, unique, 1, 5)
+
+
+PLAN = MixturePlan(
+    store="./store",
+    seed=1,
+    tree_hash="9f8e",
+    unit="tokens",
+    tokenizer="bytes",
+    max_epochs=4,
+    sample="1",
+    request="r",
+    kept=Amount(110, 550),
+    left_out={"no_text": Amount(2, 0)},
+    outputs=(
+        PlannedOutput(
+            "train",
+            800,
+            (
+                stratum("deu_Latn", Amount(95, 475), 600, Amount(120, 600), Amount(95, 475)),
+                stratum("swe_Latn", Amount(8, 40), 200, Amount(32, 160), Amount(8, 40)),
+            ),
+            ("law: one", "law: two", "three", "four"),
+        ),
+        PlannedOutput("validation", 25, (stratum("deu_Latn", Amount(5, 25), 25, Amount(5, 25), Amount(5, 25)),)),
+    ),
+)
+EXPORTS = (
+    ExportState("parquet", "out/parquet", PLAN.name, {"train": 152, "validation": 5}, 3, 2048),
+    ExportState("webdataset", "out/wds", "0123456789abcdef", {"train": 9}, 1, 10),
+    ExportState("mds", "out/mds"),
+)
+EXAMPLES = Examples(rules=RULES, plan=PLAN, exports=EXPORTS)
+
+
+@pytest.fixture(scope="module")
+def rendered() -> str:
+    return render_report(SUMMARY, EXAMPLES)
+
+
+@pytest.fixture(scope="module")
+def words(rendered: str) -> str:
+    return Page(rendered).text
+
+
+def section(rendered: str, anchor: str) -> str:
+    """The text of a section; parts are divided by bars."""
+    body = re.split(rf'<section id="{anchor}"[^>]*>', rendered)[1].partition("</section>")[0]
+    return re.sub(r"(\s*<[^>]*>\s*)+", "|", body)
+
+
+def test_the_head_is_a_funnel_in_one_unit(rendered: str) -> None:
+    head = section(rendered, "overview")
+    assert head.startswith(
+        "|From records to the mixture|records|1,000|samples|990|99.0 % of records, 4,950 tokens|eligible|580|58.6 % of "
+        "samples|unique|380|38.4 % of samples|kept|110|11.1 % of samples, 550 tokens|drawn|157|785 tokens|"
+    )
+
+
+def test_what_is_kept_is_said_of_the_rules_and_of_nothing_else(rendered: str) -> None:
+    """A run whose rules keep 11 % never says that 99 % are kept."""
+    head = section(rendered, "overview")
+    assert "The rules keep 110 of 990 samples (11.1 %)." in head
+    assert "10 samples were forgotten on request, before any rule." in head
+    assert "kept|990" not in section(rendered, "sources")
+    assert not re.search(r"99\.0 %[^|]*kept|kept[^|]*\|[^|]*99\.0 %", re.sub(r"(\s*<[^>]*>\s*)+", "|", rendered))
+
+
+def test_the_mixture_says_what_was_asked_and_given(rendered: str) -> None:
+    mixture = section(rendered, "mixture")
+    assert "|train|515|800|760|1.48|152|49|" in mixture  # available, asked, given, epochs, samples, repeated
+    assert "|web / crawl / Germanic / swe_Latn|40|200|160|4.00|32|" in mixture
+    assert "4 notes on this" in mixture
+    assert "|no_text|2|1.8 %|" in mixture
+
+
+def test_exports_are_as_their_folders_say(rendered: str) -> None:
+    exports = section(rendered, "exports")
+    assert "|parquet|out/parquet|train 152, validation 5|3|2.0 KiB|complete|" in exports
+    assert "of another plan, 0123456789abcdef" in exports
+    assert "|mds|out/mds|-|0|0 B|not written yet|" in exports
+
+
+def test_languages_are_counted_before_and_after(rendered: str) -> None:
+    languages = section(rendered, "by-language")
+    assert "|deu_Latn|German|600|5.9 KiB|100|16.7 %|475|625|92.2 %|79.6 %|" in languages
+    assert "|swe_Latn|Swedish|390|3.8 KiB|10|2.6 %|40|160|7.8 %|20.4 %|" in languages
+
+
+def test_each_rule_says_what_it_takes_of_each_language(rendered: str) -> None:
+    rules = section(rendered, "rules")
+    assert "|rule|deu_Latn|swe_Latn|language|66.7 %|too_short|16.7 %|43.6 %|" in rules
+    assert "|duplicate_near|51.3 %|" in rules
+    assert "|kept|16.7 %|2.6 %|" in rules
+    assert "1 rules are the first to fire for no sample" in rules
+    assert "<b>hostile</b>" not in rendered
+
+
+def test_what_is_not_known_yet_is_said() -> None:
+    head = section(render_report(SUMMARY), "overview")
+    assert "|samples|990|99.0 % of records|42" not in head
+    assert "What the rules keep is not known" in head
+    assert "No mixture is drawn yet." in head
+
+
+def test_sections_that_explain_are_folded_and_a_link_opens_them(rendered: str) -> None:
+    page = Page(rendered)
+    folded = re.findall(
+        r'<details class="part"><summary><h2[^>]*>([^<]*)</h2>.*?</summary><section id="([a-z-]+)"', rendered
+    )
+    assert [title for title, _ in folded] == ["Sources", "Quarantine", "Layers and stages"]
+    linked = {attributes["href"] for attributes in page.attributes("a")}
+    assert {f"#{anchor}" for _, anchor in folded} < linked
+    headings = [tag for tag, _ in page.elements if tag in ("h1", "h2", "h3")]
+    assert headings[0] == "h1"
+    assert headings.count("h1") == 1
+
+
+def test_every_column_has_a_header_and_every_row_a_name(rendered: str) -> None:
+    for table in re.findall(r"<table>.*?</table>", rendered, re.DOTALL):
+        assert table.startswith("<table><caption>")
+        columns = table.count('scope="col"')
+        for row in re.findall(r"<tr>.*?</tr>", table.partition("</thead>")[2], re.DOTALL):
+            assert len(re.findall(r"<t[hd][ >]", row)) == columns
+            assert row.startswith(('<tr><th scope="row"',))
+
+
+def test_the_next_report_says_what_changed(rendered: str) -> None:
+    then = read_remembered(rendered.encode())
+    assert then == Remembered(figures_of(SUMMARY, RULES, PLAN))
+    fewer = replace(
+        RULES, kept=Tally(10, 100), rules=(*RULES.rules[:2], rule("keep", "too_short", 370), RULES.rules[3])
+    )
+    now = figures_of(SUMMARY, fewer, None)
+    changed = section(
+        render_report(SUMMARY, replace(EXAMPLES, rules=fewer, plan=None, before=then.then(now).before)), "changes"
+    )
+    assert "|kept|110|10|−100|550|-|" in changed
+    assert "|drawn|157|-|785|-|" in changed
+    assert "|too_short|" not in changed
+    assert "|keep.too_short|270|370|+100|" in changed
+    assert f"The plan was {PLAN.name} and is not made." in changed
+
+
+def test_a_report_that_is_made_again_says_the_same() -> None:
+    first = figures_of(SUMMARY, None, None)
+    then = Remembered(first).then(figures_of(SUMMARY, RULES, PLAN))
+    page = render_report(SUMMARY, replace(EXAMPLES, before=then.before))
+    again = read_remembered(page.encode())
+    assert again == then
+    assert again is not None
+    assert again.then(figures_of(SUMMARY, RULES, PLAN)) == then
+    assert render_report(SUMMARY, replace(EXAMPLES, before=again.before)) == page
+
+
+@pytest.mark.parametrize(
+    "page", [b"", b"<html>", b'<meta name="winnow-figures" content="{">', b'<meta name="winnow-figures" content="{}">']
+)
+def test_a_page_of_another_version_is_not_compared(page: bytes) -> None:
+    assert read_remembered(page) is None
