@@ -55,6 +55,7 @@ test-wheel: setup kernels  ## run the demo out of a wheel, in a fresh environmen
 
 # Every property at full size, large sizes, kills at random times, the examples' training loops, every engine and fault.
 test-all: setup kernels test-torch  ## run every test there is; hours
+	@command -v chromium >/dev/null || echo "no chromium (apt-get install chromium): the report is not looked at"
 	WINNOW_TEST_THOROUGH=1 $(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist worksteal -m "not engines"
 	$(MAKE) test-engines
 

@@ -144,7 +144,8 @@ figcaption strong { display: block; color: var(--ink); font-weight: 600; }
 .legend li { color: var(--soft); font-size: .88rem; }
 .swatch { display: inline-block; width: .8em; height: .8em; margin-right: .45em; border-radius: 2px; }
 .scroll { margin: 0 0 1.2rem; overflow-x: auto; }
-table { width: 100%; border-collapse: collapse; overflow-wrap: break-word; font-size: .88rem; font-variant-numeric: tabular-nums; }
+table { width: 100%; border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
+table { overflow-wrap: break-word; }
 caption { padding-bottom: .35rem; font-weight: 600; text-align: left; }
 th, td { padding: .32rem .55rem; border-bottom: 1px solid var(--rule); vertical-align: top; }
 thead th { color: var(--soft); font-weight: 500; }

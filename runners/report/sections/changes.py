@@ -34,7 +34,7 @@ def changes(summary: StoreSummary, examples: Examples) -> Block | None:
         plans = f"The plan was {before.plan or 'not made'} and is {now.plan or 'not made'}."
         parts.append(element("p", crawled(plans), class_="note"))
     kept = [step.samples for figures in (before, now) for step in figures.steps if step.name == "kept"]
-    brief = f"kept {_signed(kept[1] - kept[0])} samples" if len(kept) == 2 else "since the last report"
+    brief = f"kept: {_signed(kept[1] - kept[0])} samples" if len(kept) == 2 else ""
     return Block("changes", "Changes since the last run", join(parts), brief)
 
 

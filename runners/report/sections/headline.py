@@ -73,7 +73,7 @@ def _said(summary: StoreSummary, examples: Examples, figures: Figures) -> list[s
         if rules.forgotten.rows:
             said.append(f"{grouped(rules.forgotten.rows)} samples were forgotten on request, before any rule.")
     if plan is None:
-        said.append("No mixture is drawn yet.")
+        said.append("No mixture of this recipe is drawn yet.")
     else:
         of = "" if plan.sample == "1" else f" ({plan.sample} of the plan)"
         repeated = sum(one.repeated.samples for output in plan.outputs for one in output.strata)

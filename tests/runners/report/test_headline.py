@@ -169,7 +169,7 @@ def test_what_is_not_known_yet_is_said() -> None:
     head = section(render_report(SUMMARY), "overview")
     assert "|samples|990|99.0 % of records|42" not in head
     assert "What the rules keep is not known" in head
-    assert "No mixture is drawn yet." in head
+    assert "No mixture of this recipe is drawn yet." in head
 
 
 def test_sections_that_explain_are_folded_and_a_link_opens_them(rendered: str) -> None:
