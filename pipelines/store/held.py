@@ -6,7 +6,7 @@ generation lacks are read. A layer whose object is gone, or that was made of oth
 held; its commit is withdrawn when a task is about to make it again.
 """
 
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -170,20 +170,26 @@ class Held:
 
         rows = self.rows(layer, key)
         found = rows.where(map(holds, rows))
-        for more in (self._newer_rows, self._unread_rows):
-            if len(found) < len(samples):
-                lacking = set(samples).difference(found.by_shard)
-                added = {row.shard: row for row in more(layer, key, lacking) if holds(row)}
-                found = ManifestRows.joined([found, ManifestRows.of(added.values())])
+        for unread in (False, True):
+            if len(found) == len(samples):
+                break
+            known = found.by_shard
+            if unread:
+                self._read_commits(layer, key, {shard for shard in samples if shard not in known})
+            newer = self._newer_rows(layer, key)
+            added = newer.where(row.shard not in known and holds(row) for row in newer)
+            found = ManifestRows.joined([found, added.last_of_each_shard()])
         return found
 
     def committed_rows(self, layer: str, key: str, samples: Mapping[str, str]) -> dict[str, ManifestRow]:
         """What is committed of a layer under a key, by shard, whether or not its objects are there."""
-        found: dict[str, ManifestRow] = {}
-        for more in (self._newer_rows, self._unread_rows):
-            rows = more(layer, key, samples.keys() - found.keys())
-            found |= {row.shard: row for row in rows if samples[row.shard] == row.samples}
-        return found
+
+        def known() -> dict[str, ManifestRow]:
+            rows = self._newer_rows(layer, key)
+            return {row.shard: row for row in rows if samples.get(row.shard) == row.samples}
+
+        self._read_commits(layer, key, samples.keys() - known().keys())
+        return known()
 
     def begin(self, missing: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
         """Prepares the commits of tasks that are about to write layers.
@@ -261,22 +267,21 @@ class Held:
         for layer, row in rows:
             self._newer.setdefault((layer, row.key), _Newer()).add(row)
 
-    def _newer_rows(self, layer: str, key: str, shards: Collection[str]) -> Iterator[ManifestRow]:
-        """What is known to be committed of these shards."""
+    def _newer_rows(self, layer: str, key: str) -> ManifestRows:
+        """What is known to be committed since the generation; of some shards twice, the latest last."""
         known = self._newer.get((layer, key))
-        return (row for row in known.rows() if row.shard in shards) if known is not None else iter(())
+        return _NOTHING if known is None else known.rows()
 
-    def _unread_rows(self, layer: str, key: str, shards: Collection[str]) -> Iterator[ManifestRow]:
-        """What is committed of these shards and was not read yet."""
+    def _read_commits(self, layer: str, key: str, shards: Set[str]) -> None:
+        """Reads the commits of these shards that were not read yet."""
         for name, made in sorted(self._layer_sets().items()):
             if made.layers.get(layer) != key:
                 continue
             committed = committed_names(self.objects, layout.layer_commits(name))
             read = self._read.setdefault(name, set())
-            unread = sorted((committed & set(shards)) - read)
+            unread = sorted((committed & shards) - read)
             for commit in load_layer_commits(self.objects, name, unread):
                 self._add(commit)
-                yield rows_of_commit(commit)[layer]
             read.update(unread)
 
     def _layer_sets(self) -> dict[str, LayerSet]:

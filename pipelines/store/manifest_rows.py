@@ -159,6 +159,12 @@ class ManifestRows(Sequence[ManifestRow]):
         mask = np.fromiter(wanted, np.bool_, len(self))
         return self if mask.all() else self._taken(np.flatnonzero(mask))
 
+    def last_of_each_shard(self) -> "ManifestRows":
+        """The rows without those that a later one of the same shard follows."""
+        shards = self._kept["shard"]
+        differs = pc.not_equal(shards.slice(1), shards.slice(0, max(len(self) - 1, 0))).to_numpy()
+        return self.where([*differs.tolist(), True] if len(self) else [])
+
     @cached_property
     def by_shard(self) -> Mapping[str, ManifestRow]:
         """The rows by shard, if all are of different ones; the next shard's row is found soonest."""
@@ -296,6 +302,9 @@ class _Objects(Mapping[str, str]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._rows)
+
+    def __contains__(self, shard: object) -> bool:
+        return shard in self._rows
 
     def __getitem__(self, shard: str) -> str:
         return self._rows[shard].object

@@ -183,6 +183,7 @@ def _trace(
     layer = _ready_layer(run.store, recipe, state, bound)
     shards = state if mine is None else mine
     pending = pending_traces(shards, layer)
+    expected = shards.keys[layer.layer]
     ran = CompletedTasks()
     if pending:
         context = _context(run, recipe, state, bound, layer)
@@ -198,6 +199,11 @@ def _trace(
             hints=bound.entry.hints,
         )
     if not load_trace(shards, layer):
+        if shards.keys[layer.layer] != expected:  # the user's own function is part of the key
+            raise StageError(
+                f"{layer.layer}: its code or packages changed while rows were scored, so these scores do not count; "
+                f"leave them unchanged and run again: winnow score {recipe.file}"
+            )
         raise StageError(f"{layer.layer}: shards ended without a commit; run again")
     record_rows(run, shards, "score", layer.layer, f"score.{bound.entry.task}", pending, ran, bound.passes)
 

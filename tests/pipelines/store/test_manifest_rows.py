@@ -52,6 +52,7 @@ def test_rows_come_out_as_they_went_in_by_shard_and_key(some: list[ManifestRow],
     assert ManifestRows.of_batches(rows.stored()) == rows
     assert [rows[number] for number in reversed(range(len(rows)))] == list(rows)[::-1]
     assert list(rows[1::2]) == list(rows)[1::2]
+    assert list(rows.last_of_each_shard()) == list({row.shard: row for row in rows}.values())
     assert (rows.rows, rows.bytes) == (sum(row.rows for row in rows), sum(row.bytes for row in rows))
     for key, mine in rows.by_key().items():
         assert list(mine) == [row for row in rows if row.key == key]

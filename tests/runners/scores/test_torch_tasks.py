@@ -11,6 +11,7 @@ from tests.runners.scores.stores import BROKEN, CLEAN, ONE, make_store, scored, 
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.scoring import score
+from winnow.schemas.errors import StageError
 from winnow.schemas.recipe import Recipe, load_recipe
 
 pytest.importorskip("torch", reason="needs the extra `torch`")
@@ -31,6 +32,15 @@ score:
     max_tokens: 64
     reference: {train_on: "samples.source.name = 'books'", training: {epochs: 6, learning_rate: 0.01, batch: 8}}
     trajectory: {checkpoints: 2, training: {epochs: 1, learning_rate: 0.003, batch: 16}}
+"""
+
+EDITED_NETWORK = """
+import torch
+
+def made():
+    with open(__file__, "a") as code:
+        code.write("# edited")
+    return torch.nn.Sequential(torch.nn.Embedding(300, 8), torch.nn.Linear(8, 300))
 """
 
 
@@ -95,3 +105,17 @@ def weights_of_encoders(path: Path) -> None:
 
     arrays = {name: value.detach().numpy() for name, value in user_pair().state_dict().items()}
     path.write_bytes(tensors_bytes(arrays, {}))
+
+
+def test_code_that_changes_while_rows_are_scored_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The trace's key has a hash of the user's code, so rows that were scored before the change do not count."""
+    (folder / "edited_network.py").write_text(EDITED_NETWORK)
+    monkeypatch.syspath_prepend(folder)
+    text = RECIPE.replace("network: {width", "architecture: 'edited_network:made' #").replace("epochs: 6", "epochs: 1")
+    recipe = bind(recipe_of(folder, text))
+    with pytest.raises(StageError) as raised:
+        score(recipe, ONE, Console(quiet=True))
+    assert str(raised.value) == (
+        "trace.lm: its code or packages changed while rows were scored, so these scores do not count; leave them "
+        f"unchanged and run again: winnow score {recipe.file}"
+    )
