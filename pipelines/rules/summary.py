@@ -66,6 +66,11 @@ class ItemsSummary:
     rules: tuple[ItemEffect, ...]
     of_dropped: Tally  # media that no rule of `items` drops, of samples that are dropped
 
+    @property
+    def lost(self) -> tuple[tuple[str, Tally], ...]:
+        """Each medium that is not kept once: by the first rule that drops it, then those of dropped samples."""
+        return (*((one.reason, one.dropped) for one in self.rules), ("(sample dropped)", self.of_dropped))
+
 
 @dataclass(frozen=True, slots=True)
 class RulesSummary:

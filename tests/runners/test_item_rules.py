@@ -85,16 +85,25 @@ def test_a_document_keeps_its_good_pictures_in_every_export(folder: Path) -> Non
     assert exported(folder) == kept
     with tarfile.open(next((folder / "out" / "tars").glob("*.tar"))) as tar:
         assert sum(member.name.endswith(".jpg") for member in tar) == 3
+    report = (folder / "store" / "report.html").read_text(encoding="utf-8")
+    assert "3 of 12 media (25.0 %) are kept by the rules of items." in report
+    card = (folder / "out" / "pq" / "README.md").read_text(encoding="utf-8")
+    assert "| gif | 1 | 8.3 % |" in card
     shown = json.loads(ended(run_here(folder, "show", "recipe.yaml", identity(folder, "e"), "--json")))
     assert (shown["kept"], shown["items"]) == (True, [[], ["repeated"], ["gif"]])
     assert_clean(folder)
+
+
+@pytest.mark.large
+def test_one_worker_and_two_give_the_same_exports(folder: Path) -> None:
+    ended(run_here(folder, "run", "recipe.yaml", "--workers", "2"))
     whole = tree_hash(folder)
     other = folder / "other"
     other.mkdir()
     (other / "recipe.yaml").write_text(RECIPE.replace("root: in", "root: ../in"))
     ended(run_here(other, "run", "recipe.yaml", "--workers", "1"))
     assert tree_hash(other) == whole
-    assert exported(other) == kept
+    assert exported(other) == exported(folder)
 
 
 def identity(folder: Path, name: str) -> str:

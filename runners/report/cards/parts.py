@@ -111,7 +111,13 @@ def dropped(rules: RulesSummary, recipe: BoundRecipe) -> str:
     rows = [
         (rule.reason, rule.drop, grouped(rule.dropped.rows), share(rule.dropped.rows, whole)) for rule in rules.rules
     ]
-    return "## What the rules drop\n\n" + table(("reason", "condition", "samples", "share"), rows) + _searched(recipe)
+    said = "## What the rules drop\n\n" + table(("reason", "condition", "samples", "share"), rows)
+    if rules.items is not None:
+        whole = rules.items.all.rows
+        lost = [(reason, grouped(one.rows), share(one.rows, whole)) for reason, one in rules.items.lost]
+        lost.append(("kept", grouped(rules.items.kept.rows), share(rules.items.kept.rows, whole)))
+        said += f"\nOf {grouped(whole)} media of all samples:\n\n" + table(("media", "number", "share"), lost)
+    return said + _searched(recipe)
 
 
 def _searched(recipe: BoundRecipe) -> str:

@@ -77,6 +77,7 @@ def decisions(_: StoreSummary, examples: Examples) -> Block | None:
         parts.append(folded(title, table(title, headers, [_rule(rule, whole) for rule in idle])))
     note = "A sample counts as dropped under the first rule that fires; nothing is deleted before export."
     parts.append(element("p", plain(note), class_="note"))
+    parts += _media(found)
     parts += rules_by_language(found)
     parts.append(folded("Kept by source and language", _largest_groups(found)))
     return Block("rules", "Rules", join(parts))
@@ -113,6 +114,19 @@ def _largest_groups(found: RulesSummary) -> Html:
         for group in largest[:SHOWN]
     ]
     return shares("Kept by source and language", rows)
+
+
+def _media(found: RulesSummary) -> list[Html]:
+    """What becomes of the media of samples, if there are rules of `items`."""
+    if found.items is None:
+        return []
+    whole, left = found.items.all.rows, found.items.kept.rows
+    lost = [
+        [crawled(reason), plain(grouped(one.rows)), plain(share(one.rows, whole))] for reason, one in found.items.lost
+    ]
+    said = f"{grouped(left)} of {grouped(whole)} media ({share(left, whole)}) are kept by the rules of items."
+    headers = [Header("reason"), Header("dropped", True), Header("share", True)]
+    return [element("p", plain(said)), table("What the rules of items drop", headers, lost)]
 
 
 def thresholds(summary: StoreSummary, examples: Examples) -> Block | None:
