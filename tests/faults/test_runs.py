@@ -145,17 +145,17 @@ AFTER = pytest.param(True, id="after the put", marks=pytest.mark.large)
     "part",
     [
         "samples/",
-        "layers/",
-        "quarantine/",
-        "stats/",
+        pytest.param("layers/", marks=pytest.mark.large),
+        pytest.param("quarantine/", marks=pytest.mark.large),
+        pytest.param("stats/", marks=pytest.mark.large),
         pytest.param("commits/samples", marks=pytest.mark.beam),  # a worker's error, as Beam's runner reports it
         "layers/text.length",
-        "commits/layers",
+        pytest.param("commits/layers", marks=pytest.mark.large),
         "commits/sets",
         "manifests/",
         "generations/",
-        "intake/",
-        "tasks/",
+        pytest.param("intake/", marks=pytest.mark.large),
+        pytest.param("tasks/", marks=pytest.mark.large),
     ],
 )
 def test_a_sink_that_fails_once_fails_the_run_and_the_rerun_is_whole(
