@@ -5,7 +5,7 @@ next line begins a row again. A file is read as a whole, since nothing tells whe
 """
 
 import csv
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -124,6 +124,9 @@ def _rows(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[_Row
                 names = [name.encode("latin-1").decode("utf-8").strip() for name in fields]
             except UnicodeDecodeError as error:
                 yield Unreadable(Span(0, part.size), "bad_utf8", f"byte {error.start} of a column's name")
+                return
+            if twice := next((name for name, times in Counter(names).items() if name and times > 1), None):
+                yield Unreadable(Span(0, part.size), "bad_csv", f"the header has two columns {twice!r}"[:200])
                 return
             yield Dropped(span, "not_content")
         elif any(fields[len(names) :]):

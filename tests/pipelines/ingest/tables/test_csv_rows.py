@@ -103,6 +103,13 @@ def test_other_encodings_and_compressed_files_say_so() -> None:
         rows(b"\x1f\x8b\x08\0\0\0\0\0")
 
 
+def test_a_header_that_names_a_column_twice_is_refused() -> None:
+    (event,) = rows(b"file_name,text,text\na.jpg,one,two\n")
+    assert isinstance(event, Unreadable)
+    assert (event.reason, event.detail) == ("bad_csv", "the header has two columns 'text'")
+    assert said(rows(b"file_name,text,,\na.jpg,one,,\n")) == [("a.jpg", "one")]
+
+
 FIELD = st.text(st.sampled_from('ab",\n\r é;\t'), max_size=8)
 
 
