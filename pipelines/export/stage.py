@@ -143,6 +143,9 @@ def bind_export(recipe: Recipe, number: int, problems: Problems) -> BoundExport 
             said = f"{entry.shard_bytes:,} is too large for a shard of {entry.name}; expected at most {most:,}"
             problems.add(entry.place, f"{where}.shard_bytes", said)
         export_format.check(config)
+        if isinstance(config, MediaOptions) and any(one.clips for one in recipe.sources) and config.clip_problem:
+            problems.add(entry.place, where, config.clip_problem)
+            return None
     except WinnowError as error:
         problems.add(entry.place, where, str(error))
         return None

@@ -92,8 +92,8 @@ class MediaOptions:
             raise ValueError(f"'pictures' changes pictures, but media is {self.media}: write media: image")
         if self.clips is not None and (self.kind is None or self.kind.feature != "Video"):
             raise ValueError(f"'clips' writes parts of videos, but media is {self.media}: write media: video")
-        if self.clips is not None and self.media not in ("video", self.clips.format):
-            raise ValueError(f"clips are written as {self.clips.format}, but media is {self.media}: write media: video")
+        if self.clips is not None and (said := self.clip_problem):
+            raise ValueError(said)
 
     @property
     def wants_media(self) -> bool:
@@ -111,6 +111,13 @@ class MediaOptions:
         if self.kind is None or self.kind.feature != "Video":
             return None
         return self.clips or ClipFile(format="webm" if self.media == "webm" else "mp4")
+
+    @property
+    def clip_problem(self) -> str:
+        """Why parts of videos cannot be of the type that `media` says; empty where they can."""
+        if (clips := self.clip_file) is None or self.media in ("video", clips.format):
+            return ""
+        return f"clips are written as {clips.format}, but media is {self.media}: write media: video"
 
     @property
     def kind(self) -> Kind | None:

@@ -164,3 +164,14 @@ def test_shards_are_capped_by_the_bytes_of_media_where_those_are_written(tmp_pat
     assert pictures.manifest.outputs == {"train": {"planned": 12, "samples": 12, "shards": 6}}
     assert names.manifest.outputs == {"train": {"planned": 12, "samples": 12, "shards": 1}}
     assert members(tmp_path / "out") == sorted([png(shade) + bytes(3000) for shade in range(6)] * 2)
+
+
+def test_a_type_that_clips_are_not_written_as_is_refused_before_anything_is_done(tmp_path: Path) -> None:
+    recipe = tmp_path / "clips.yaml"
+    clips = "{root: films.yaml, files: [films], format: clips, class: public, clips: {}}"
+    wanted = "webdataset: {path: out, media: mov}"
+    recipe.write_text(
+        f"version: 1\nstore: {{path: store}}\nsources:\n  shots: {clips}\nmix: {{}}\nexport:\n  - {wanted}\n"
+    )
+    with pytest.raises(RecipeError, match=r"clips.yaml:7: export\[0\].webdataset: clips are written as mp4, but media"):
+        bind_exports(load_recipe(recipe))
