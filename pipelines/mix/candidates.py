@@ -256,7 +256,9 @@ class CandidateFinder:
             rows, theirs = rows[rest], theirs[rest]
 
     def _stages(self, block: Mapping[str, pa.Array], rows: int) -> NDArray[np.uint32]:
-        """Return a mask for each row, with a bit for each stage that may take it."""
+        """Return a mask for each row, with a bit for each stage that may take it; conditions see the media left."""
+        if _LEFT in block:
+            block = {**block, _MEDIA.name: block[_LEFT]}
         found = np.zeros(rows, np.uint32)
         for number, stage in enumerate(self.bound.stages):
             may = _selected(stage, block, rows)

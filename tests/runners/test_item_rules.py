@@ -27,8 +27,8 @@ items:
   - {drop: image.geometry.shorter < 100, reason: small, when_null: drop}
   - {drop: duplicate.pdq, reason: repeated}
   - {drop: samples.media.mime = 'image/gif', reason: gif}
-keep: [{drop: "items.kept IN (0, 2)", reason: not_one}]
-mix: {unit: pixels}
+keep: [{drop: items.kept = 0, reason: no_picture}]
+mix: {unit: pixels, where: array_length(samples.media) = 1}
 export:
   - parquet: {path: out/pq, media: image}
   - webdataset: {path: out/tars, media: image, pictures: {resize: {mode: keep_ratio, side: 64}}}
@@ -75,18 +75,18 @@ def test_a_document_keeps_its_good_pictures_in_every_export(folder: Path) -> Non
     said = ended(run_here(folder, "run", "recipe.yaml", "--workers", "2"))
     rules = {line.split()[1]: line.split()[2] for line in said.splitlines() if line.startswith(("items ", "dedupe "))}
     assert (rules["small"], rules["repeated"], rules["duplicate_image_bytes"]) == ("1", "0", "1")
-    assert "Rules of items: 9 of 12 media dropped" in said
+    assert "Rules of items: 7 of 12 media dropped" in said
     lines = said.splitlines()
     first = next(number for number, line in enumerate(lines) if line.startswith("Rules of items")) + 3
     media = [line.split()[:2] for line in lines[first : first + 5]]
-    assert media == [["small", "3"], ["repeated", "2"], ["gif", "1"], ["(sample", "dropped)"], ["kept", "3"]]
+    assert media == [["small", "3"], ["repeated", "2"], ["gif", "1"], ["(sample", "dropped)"], ["kept", "5"]]
     kept = {"a": DOCUMENTS["a"][0], "c": DOCUMENTS["c"][1], "e": DOCUMENTS["e"][0]}
     assert f"train 3 samples, {400 * 300 + 2 * 320 * 240:,} pixels" in said
     assert exported(folder) == kept
     with tarfile.open(next((folder / "out" / "tars").glob("*.tar"))) as tar:
         assert sum(member.name.endswith(".jpg") for member in tar) == 3
     report = (folder / "store" / "report.html").read_text(encoding="utf-8")
-    assert "3 of 12 media (25.0 %) are kept by the rules of items." in report
+    assert "5 of 12 media (41.7 %) are kept by the rules of items." in report
     card = (folder / "out" / "pq" / "README.md").read_text(encoding="utf-8")
     assert "| gif | 1 | 8.3 % |" in card
     shown = json.loads(ended(run_here(folder, "show", "recipe.yaml", identity(folder, "e"), "--json")))
