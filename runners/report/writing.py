@@ -86,7 +86,7 @@ def _plan(store: Store, generation: Generation, recipe: BoundRecipe | None) -> M
         return None
     try:
         record = find_plan(store, request_key(recipe, store, generation, read_laws(recipe), Fraction(1)))
-    except WinnowError:  # what is wrong with the mixture is an error of winnow mix, not of a report
+    except (WinnowError, OSError):  # what is wrong with the mixture is an error of winnow mix, not of a report
         return None
     return None if record is None else record.plan
 
