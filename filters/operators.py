@@ -216,9 +216,28 @@ class Operator:
     """Warnings about the files it was given, such as invalid lines of a list."""
 
 
+_REGISTERED: dict[str, Operator] = {}
+"""Operators that this process added by itself, such as a notebook."""
+
+
+def register_operator(operator: Operator) -> None:
+    """Add an operator to those that recipes of this process may name, or replace one that was added so.
+
+    Raises:
+        RecipeError: It has no name of an operator, or that of another one.
+    """
+    name = operator.name
+    if not _NAME.fullmatch(name) or name.partition(".")[0] not in _FOLDERS:
+        rooms = ", ".join(_FOLDERS)
+        raise RecipeError(f"operator {name!r}: expected a name such as text.shouting, that begins with one of {rooms}")
+    if name in _own_names() or any(point.name == name for point in entry_points(ENTRY_POINTS)):
+        raise RecipeError(f"operator {name!r}: there is one of this name already; choose another")
+    _REGISTERED[name] = operator
+
+
 def operator_names() -> tuple[str, ...]:
     """The names of all operators."""
-    return tuple(sorted({*_own_names(), *(point.name for point in entry_points(ENTRY_POINTS))}))
+    return tuple(sorted({*_own_names(), *_REGISTERED, *(point.name for point in entry_points(ENTRY_POINTS))}))
 
 
 def find_operator(name: str) -> Operator:
@@ -227,6 +246,8 @@ def find_operator(name: str) -> Operator:
         near = nearest(name, operator_names())
         hint = f"did you mean {near!r}?" if near else "`winnow operators` lists them"
         raise RecipeError(f"unknown operator {name!r} ({hint})")
+    if name in _REGISTERED:
+        return _REGISTERED[name]
     point = next((point for point in entry_points(ENTRY_POINTS) if point.name == name), None)
     try:
         found = point.load() if point else import_module(f"winnow.filters.{name}").OPERATOR

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from winnow.filters.extractors import Extractor
     from winnow.runners.notebook.opened_store import open_store
+    from winnow.runners.notebook.own_operators import operator
     from winnow.runners.stages.recipe_run import run
     from winnow.schemas.recipe import Recipe, load_recipe
 
     __version__: str
 
-__all__ = ["Extractor", "Recipe", "__version__", "load_recipe", "open_store", "run"]
+__all__ = ["Extractor", "Recipe", "__version__", "load_recipe", "open_store", "operator", "run"]
 
 # Read when pyarrow is loaded. Its allocator would ask for huge pages, of which it touches many and fills few: reading
 # the lists of 4,000 shards took 30 MB, and takes 7 without. Operators were as fast.
@@ -32,6 +33,7 @@ _HOMES = {
     "Recipe": ("winnow.schemas.recipe", "Recipe"),
     "load_recipe": ("winnow.schemas.recipe", "load_recipe"),
     "open_store": ("winnow.runners.notebook.opened_store", "open_store"),
+    "operator": ("winnow.runners.notebook.own_operators", "operator"),
     "run": ("winnow.runners.stages.recipe_run", "run"),
 }
 

@@ -2,11 +2,13 @@
 
 import html
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any, Final
 
 import pyarrow as pa
 
 from winnow.filters.extras import required_package
+from winnow.schemas.errors import WinnowError
 
 SHOWN_ROWS: Final = 20
 SHOWN_CHARACTERS: Final = 200
@@ -45,6 +47,14 @@ class Rows:
         """All rows as Polars' DataFrame."""
         polars = required_package("to_polars", "polars", "notebook")
         return polars.from_arrow(self.to_arrow())
+
+    def to_datasets(self) -> Any:
+        """All rows as a Dataset of Hugging Face's `datasets`, which is installed apart."""
+        try:
+            datasets = import_module("datasets")
+        except ModuleNotFoundError:
+            raise WinnowError("to_datasets needs another package: run: pip install datasets") from None
+        return datasets.Dataset(self.to_arrow())
 
     def first(self, count: int = SHOWN_ROWS) -> pa.Table:
         """The first rows; no more is read than they need."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
+from winnow.pipelines.binding.readiness import require_ready
 from winnow.pipelines.binding.scores import check_scores
 from winnow.pipelines.export.stage import Finished
 from winnow.pipelines.store.command_lease import one_command
@@ -60,17 +61,24 @@ def run_recipe(
 
 def _check(recipe: BoundRecipe, engine: Engine) -> None:
     config = recipe.config
-    recipe.require_rules()
+    check_recipe(recipe)
     places = [config.store.path, *(source.root for source in config.sources), *(entry.path for entry in config.export)]
     engine.require_reachable(*map(config.located, places))
+    if config.score:
+        check_scores(recipe.scores)
+
+
+def check_recipe(recipe: BoundRecipe) -> None:
+    """Raise an error for what is known to fail before any source is read; `winnow plan` and `run` begin with it."""
+    config = recipe.config
+    recipe.require_rules()
     if config.export and config.mix is None:
         raise RecipeError(f"{recipe.file}: 'export' needs a mixture; write mix: {{}} to export everything")
+    require_ready(recipe)
     if config.mix is not None:
         read_laws(recipe)
     if config.export:
         require_exports(recipe)
-    if config.score:
-        check_scores(recipe.scores)
 
 
 def _run_stages(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bool) -> RecipeRun:

@@ -36,6 +36,7 @@ from winnow.runners.estimating.rates import Rates, read_rates
 from winnow.runners.estimating.recording import ingest_part
 from winnow.runners.estimating.scores import PlannedScore, planned_scores, print_needs
 from winnow.runners.estimating.tables import duration, estimate_json, print_estimate
+from winnow.runners.stages.recipe_run import check_recipe
 from winnow.runners.stages.rule_decisions import rule_decisions, write_dropped
 from winnow.runners.stages.warming import warm_kernels
 from winnow.runners.terminal.quantities import byte_size
@@ -92,7 +93,7 @@ def show_plan(
         RecipeError: Duplicates raise an alarm that the recipe does not accept; the plan is printed first.
     """
     known = read_rates(rates)
-    recipe.require_rules()  # reports invalid rules even without a store
+    check_recipe(recipe)  # also without a store
     plan = _plan(recipe)
     of_columns = check_columns(plan.context, [source for source, _ in plan.sources])
     layers = plan.generation.layers if plan.generation is not None else {}

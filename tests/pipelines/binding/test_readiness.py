@@ -1,0 +1,92 @@
+"""What is known to fail, or to match nothing, is refused before any source is read, in one line with its place."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from winnow.pipelines.binding.bound_recipe import bind
+from winnow.pipelines.binding.readiness import require_ready
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.recipe import load_recipe
+
+RECIPE = """\
+version: 1
+store: {path: STORE}
+sources: {crawl: {root: d, files: ["*.jsonl"], class: web, key: id}, books: {root: b, files: ["*"], class: own}}
+annotate: [text.length, {text.language: WHERE}]
+keep: [{drop: "KEEP", reason: r, when_null: keep}]
+mix: MIX
+export: [{parquet: {path: OUT}}]
+"""
+DEFAULTS = {
+    "STORE": "store",
+    "WHERE": "{}",
+    "KEEP": "text.length.characters < 3",
+    "MIX": "{unit: samples}",
+    "OUT": "out",
+}
+
+
+def check(folder: Path, **changes: str) -> str:
+    """What is complained of; empty if nothing is."""
+    text = RECIPE
+    for name, value in {**DEFAULTS, **changes}.items():
+        text = text.replace(name, value)
+    (folder / "recipe.yaml").write_text(text)
+    try:
+        require_ready(bind(load_recipe(folder / "recipe.yaml")))
+    except RecipeError as error:
+        return str(error).replace(f"{folder}/", "")
+    return ""
+
+
+def test_a_sound_recipe_is_ready(lid_model: None, tmp_path: Path) -> None:
+    assert check(tmp_path) == ""
+    sound = "samples.source.name IN ('crawl', 'books') AND samples.source_class = 'own'"
+    assert check(tmp_path, KEEP=sound) == ""
+    assert (
+        check(tmp_path, KEEP="text.language.code <> 'deu_Latn' OR text.language.code IN ('und_Latn', 'unknown')") == ""
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"KEEP": "samples.source.name = 'book'"}, "5: keep[0]: there is no source 'book' (did you mean 'books'?)"),
+        ({"KEEP": "samples.source.name IN ('crawl', 'bok')"}, "5: keep[0]: there is no source 'bok'"),
+        ({"KEEP": "samples.source_class <> 'wen'"}, "5: keep[0]: there is no class of sources 'wen'"),
+        (
+            {"KEEP": "text.language.code == 'deu'"},
+            "5: keep[0]: text.language.code is never 'deu', as codes have a script: write 'deu_Latn'",
+        ),
+        (
+            {"KEEP": "text.language.code NOT IN ('eng_Latn', 'ja')"},
+            "never 'ja', as codes have a script: write 'jpn_Jpan'",
+        ),
+        ({"KEEP": "text.language.code = 'German'"}, "no language has the code 'German'"),
+        ({"WHERE": "{where: \"samples.source.name = 'krawl'\"}"}, "there is no source 'krawl' (did you mean 'crawl'?)"),
+        ({"MIX": "{unit: samples, where: \"samples.source.name = 'x'\"}"}, "mix.where: there is no source 'x'"),
+        ({"MIX": "{unit: tokens, tokenizer: no.json}"}, "mix.tokenizer: no.json: cannot read the tokenizer"),
+        ({"MIX": "{unit: tokens, tokenizer: file}"}, "mix.tokenizer: file: "),
+        ({"STORE": "file"}, "store.path: file is a file; give the path of a folder"),
+        ({"STORE": "file/store"}, "store.path: file is a file, so the folder file/store cannot be made"),
+        ({"OUT": "file"}, "7: export[0].parquet.path: file is a file; give the path of a folder"),
+        ({"OUT": "store/out"}, "store/out is inside the store; give exports a folder of their own"),
+    ],
+)
+def test_a_mistake_is_a_line(lid_model: None, tmp_path: Path, changes: dict[str, str], line: str) -> None:
+    (tmp_path / "file").write_text("x")
+    said = check(tmp_path, **changes)
+    assert line in said
+    assert "\n" not in said
+
+
+def test_without_room_for_temporary_files_nothing_begins(
+    lid_model: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nowhere() -> str:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(tempfile, "gettempdir", nowhere)
+    assert "set TMPDIR" in check(tmp_path)

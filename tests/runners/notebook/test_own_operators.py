@@ -1,0 +1,166 @@
+"""Functions become operators by a decorator, also in worker processes, and mistakes are one line."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import winnow
+from winnow.filters import operators
+from winnow.filters.operators import find_operator, operator_names
+from winnow.pipelines.assets import AssetFiles
+from winnow.pipelines.binding.bound_recipe import bind
+from winnow.schemas.errors import RecipeError, WinnowError
+from winnow.schemas.recipe import recipe_from_text
+
+ROOT = Path(__file__).resolve().parents[3]
+WRITES = {"capitals": pa.int64()}
+RECIPE = """\
+version: 1
+store: {path: store, shard_rows: 4}
+sources: {s: {root: rows, files: ["*.jsonl"], class: web, key: id}}
+annotate: [text.shouting]
+keep: [{drop: text.shouting.capitals > 5, reason: loud, when_null: keep}]
+"""
+SCRIPT = """\
+import pyarrow as pa, pyarrow.compute as pc, winnow
+PATTERN = r"\\\\p{Lu}"
+
+@winnow.operator("text.shouting", writes={"capitals": pa.int64()})
+def shouting(batch):
+    return {"capitals": pc.count_substring_regex(batch["text"], PATTERN)}
+
+if __name__ == "__main__":
+    winnow.run("recipe.yaml", workers=2)
+    store = winnow.open_store("store", recipe="recipe.yaml")
+    counts = "SELECT sum(capitals) AS capitals, count(*) FILTER (kept) AS kept"
+    print(store.sql(counts + " FROM text.shouting JOIN decisions USING (id)").to_arrow().to_pylist())
+"""
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operators, "_REGISTERED", {})
+
+
+def shouting(batch: pa.RecordBatch) -> dict[str, pa.Array]:
+    """How many letters are capitals."""
+    return {"capitals": pc.count_substring_regex(batch["text"], r"\p{Lu}")}
+
+
+def texts(*given: str) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array(given, pa.large_string())], names=["text"])
+
+
+def test_a_function_is_an_operator() -> None:
+    assert winnow.operator("text.shouting", writes=WRITES)(shouting) is shouting
+    assert "text.shouting" in operator_names()
+    found = find_operator("text.shouting")
+    assert found.summary == "How many letters are capitals."
+    made = found.load(found.config(), AssetFiles())(texts("Ein HAUS", ""))
+    assert made.to_pylist() == [{"capitals": 5}, {"capitals": 0}]
+    (bound,) = bind(recipe_from_text(RECIPE)).operators
+    assert bound.schema.names == ["status", "capitals"]
+
+
+def test_other_code_has_another_key() -> None:
+    def key() -> str:
+        (bound,) = bind(recipe_from_text(RECIPE)).operators
+        return bound.key({"samples": "x"})
+
+    winnow.operator("text.shouting", writes=WRITES)(shouting)
+    first = key()
+    winnow.operator("text.shouting", writes=WRITES)(shouting)
+    assert key() == first
+    winnow.operator("text.shouting", writes=WRITES)(lambda batch: {"capitals": [1] * batch.num_rows})
+    assert key() != first
+
+
+@pytest.mark.parametrize(
+    ("name", "writes", "line"),
+    [
+        ("text.length", WRITES, "operator 'text.length': there is one of this name already; choose another"),
+        ("shouting", WRITES, "expected a name such as text.shouting"),
+        ("sound.loud", WRITES, "that begins with one of text, url, page"),
+        ("text.shouting", {}, "'writes' must name columns"),
+        ("text.shouting", {"status": pa.string()}, "not 'status', which winnow writes"),
+    ],
+)
+def test_a_wrong_registration_is_a_line(name: str, writes: dict[str, pa.DataType], line: str) -> None:
+    with pytest.raises(RecipeError) as raised:
+        winnow.operator(name, writes=writes)(shouting)
+    assert line in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_what_cannot_be_sent_to_workers_is_refused(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("w") as log:
+
+        def logged(batch: pa.RecordBatch) -> dict[str, pa.Array]:
+            log.write("x")
+            return {"capitals": pa.nulls(batch.num_rows, pa.int64())}
+
+        with pytest.raises(RecipeError, match="the function cannot be sent to workers"):
+            winnow.operator("text.shouting", writes=WRITES)(logged)
+
+
+@pytest.mark.parametrize(
+    ("made", "line"),
+    [
+        ({"small": [1]}, "returned the columns small, not capitals"),
+        ({"capitals": [1, 2]}, "2 values of 'capitals' for 1 rows"),
+        ({"capitals": ["many"]}, "the column 'capitals' is not int64"),
+    ],
+)
+def test_wrong_values_are_a_line(made: dict[str, list[object]], line: str) -> None:
+    winnow.operator("text.shouting", writes=WRITES)(lambda _: made)
+    found = find_operator("text.shouting")
+    with pytest.raises(WinnowError, match=line):
+        found.load(found.config(), AssetFiles())(texts("One"))
+
+
+def script(folder: Path, text: str, **environment: str) -> str:
+    (folder / "rows").mkdir()
+    rows = [{"id": str(number), "text": "A b " * number + "x"} for number in range(12)]
+    (folder / "rows" / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "recipe.yaml").write_text(RECIPE)
+    (folder / "notebook.py").write_text(text)
+    done = subprocess.run(
+        [sys.executable, "notebook.py"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.large
+def test_a_function_of_a_script_reaches_several_workers(tmp_path: Path) -> None:
+    assert script(tmp_path, SCRIPT) == "[{'capitals': 66, 'kept': 6}]"
+
+
+def test_a_clone_in_the_working_directory_does_not_hide_the_package(tmp_path: Path) -> None:
+    """A clone has a folder `winnow` inside, and no `__init__.py` of its own."""
+    clone = tmp_path / "winnow"
+    for name in ("winnow", "schemas", "docs"):
+        (clone / name).mkdir(parents=True)
+    (clone / "README.md").write_text("# winnow\n")
+    code = "import winnow; print(winnow.open_store.__module__, winnow.__file__)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[0] == "winnow.runners.notebook.opened_store"
