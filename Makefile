@@ -6,6 +6,9 @@
 PYTHON ?= python3
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, each of which would compile all modules again
 BIN := .venv/bin
+# As a line of sys.path, not as an import hook: a hook comes last, so a folder called winnow (a clone) in the working
+# directory would hide the package.
+EDITABLE := --config-settings editable_mode=compat --editable
 TEST_WORKERS ?= $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')  # tests wait a fifth of their time
 
 help:  ## list the targets
@@ -16,7 +19,7 @@ setup: .venv/ready  ## make .venv with winnow (editable), its tools and its mode
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt $(EDITABLE) ".[dev]"
 	$(BIN)/winnow assets fetch
 	$(BIN)/winnow assets fetch centerface efficientnet-lite0.features nsfwjs.inception-v3 pp-ocrv6-det  # of operators that look at pictures
 	touch $@
@@ -39,7 +42,7 @@ test-torch: .cache/trainers/winnow  ## run the tests that need PyTorch
 		tests/scoring tests/filters/models/safety tests/runners/law tests/runners/scores
 
 .cache/trainers/winnow: .cache/trainers/ready pyproject.toml
-	.cache/trainers/bin/python -m pip install --quiet --requirement examples/requirements.txt --editable ".[torch]" \
+	.cache/trainers/bin/python -m pip install --quiet --requirement examples/requirements.txt $(EDITABLE) ".[torch]" \
 		hypothesis networkx pytest pytest-xdist scikit-learn scipy
 	touch $@
 

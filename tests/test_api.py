@@ -1,5 +1,9 @@
 """The public names, from Python."""
 
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import winnow
@@ -22,3 +26,22 @@ def test_a_recipe_runs_and_its_store_is_read_from_python(tmp_path: Path) -> None
 
 def test_every_public_name_is_there() -> None:
     assert all(getattr(winnow, name) is not None for name in winnow.__all__)
+
+
+def test_a_clone_in_the_working_directory_does_not_hide_the_package(tmp_path: Path) -> None:
+    """A clone is a folder `winnow` with another one inside, but no package itself."""
+    root = Path(__file__).resolve().parents[1]
+    for name in ("winnow", "schemas", "docs"):
+        (tmp_path / "winnow" / name).mkdir(parents=True)
+    done = subprocess.run(
+        [sys.executable, "-c", "import winnow; print(winnow.open_store.__module__)"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["winnow.runners.notebook.opened_store"], done.stderr
+    makefile = (root / "Makefile").read_text("utf-8")
+    assert "editable_mode=compat" in makefile
+    assert not re.findall(r"^\t.*--editable", makefile, re.MULTILINE)  # all by EDITABLE

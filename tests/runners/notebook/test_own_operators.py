@@ -145,22 +145,3 @@ def script(folder: Path, text: str, **environment: str) -> str:
 @pytest.mark.large
 def test_a_function_of_a_script_reaches_several_workers(tmp_path: Path) -> None:
     assert script(tmp_path, SCRIPT) == "[{'capitals': 66, 'kept': 6}]"
-
-
-def test_a_clone_in_the_working_directory_does_not_hide_the_package(tmp_path: Path) -> None:
-    """A clone has a folder `winnow` inside, and no `__init__.py` of its own."""
-    clone = tmp_path / "winnow"
-    for name in ("winnow", "schemas", "docs"):
-        (clone / name).mkdir(parents=True)
-    (clone / "README.md").write_text("# winnow\n")
-    code = "import winnow; print(winnow.open_store.__module__, winnow.__file__)"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split()[0] == "winnow.runners.notebook.opened_store"
