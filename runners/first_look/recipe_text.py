@@ -132,7 +132,7 @@ _RULES: Final[Mapping[Medium, Sequence[str]]] = {
         "{drop: samples.modality = 'image' AND list_min(image.quality.contrast) IS NULL, reason: undecodable, "
         "when_null: keep}",
         "{drop: list_min(image.geometry.shorter) < 64, reason: small, when_null: keep}",
-        "preset: captions",
+        "preset: captions@short  # three letters, or two where a sign is a syllable or a word: alike in all languages",
     ),
     "videos": ("preset: video@winnow  # mostly black, frozen, unmoved, blurred or tiny",),
 }
