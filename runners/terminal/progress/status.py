@@ -41,7 +41,7 @@ class Status:
 
 def bar(share: float, cells: int, unicode: bool = True) -> Text:
     """A bar of so many cells, in half cells."""
-    full, rest = ("━", "━") if unicode else ("#", ".")
+    full, rest = ("━", "─") if unicode else ("#", ".")
     halves = min(2 * cells, max(0, int(2 * cells * share)))
     half = "╸" if unicode and halves % 2 else ""
     done = full * (halves // 2) + half
