@@ -41,7 +41,12 @@ def test_the_import_ends_under_any_limit() -> None:
     assert ends[-1][1] == 0
 
 
-RECIPE = "version: 1\nstore: {path: store}\nsources: {books: {root: books, files: ['*.jsonl'], class: web}}\n"
+RECIPE = """
+version: 1
+store: {path: store}
+sources: {books: {root: books, files: ["*.jsonl"], class: web}}
+annotate: [text.gopher]
+"""
 
 
 def under(gigabytes: float, folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
@@ -70,10 +75,11 @@ def test_a_command_that_would_not_survive_its_limit_does_not_begin(books: Path) 
 
 @pytest.mark.large
 def test_a_command_ends_under_any_limit(books: Path) -> None:
-    for tenths in range(12, 62, 4):
+    for tenths in range(12, 62, 6):
         shutil.rmtree(books / "store", ignore_errors=True)
         for command in ("ingest", "annotate", "plan"):
             done = under(tenths / 10, books, command, "recipe.yaml")
-            assert (done.returncode == 0) == (done.stderr == ""), (tenths, command, done.stderr)
-            assert len(done.stderr.splitlines()) <= 1, (tenths, command, done.stderr)
+            said = [line for line in done.stderr.splitlines() if line.startswith("winnow: ")]  # others tell of progress
+            assert "Traceback" not in done.stderr, (tenths, command, done.stderr)
+            assert len(said) == (done.returncode != 0), (tenths, command, done.stderr)
             assert tenths < 30 or done.returncode == 0, (tenths, command, done.stderr)
