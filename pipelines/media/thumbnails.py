@@ -1,13 +1,16 @@
 """Small pictures of items for people to look at: decoded under the recipe's limits, and written anew as JPEG.
 
-Nothing of the file but its pixels is left: no metadata, no other frames, nothing that a viewer might parse. Pictures
-that a layer calls unsafe are reduced to a few blocks of colour, as are those that it could not measure; a picture that
-was forgotten is not read. Both the number of pictures and their bytes are limited.
+Of a video there is a frame of each shot, side by side. Nothing of the file but its pixels is left: no metadata, no
+other frames, nothing that a viewer might parse. Pictures that a layer calls unsafe are reduced to a few blocks of
+colour, as are those that it could not measure; a picture that was forgotten is not read. Both the number of pictures
+and their bytes are limited.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any, Final
 
 import numpy as np
@@ -17,11 +20,16 @@ from numpy.typing import NDArray
 
 from winnow.filters.extras import required_package
 from winnow.filters.image.decode.batches import pixels_of
+from winnow.filters.image.decode.containers import Bytes
 from winnow.filters.image.decode.shrink import fitted, shrink
+from winnow.filters.video.decode.opening import UnwatchableError
+from winnow.filters.video.decode.wanted import Clip
+from winnow.filters.video.stills.frames_operator import NO_FRAMES
 from winnow.pipelines.binding.sources import decode_limits, video_limits
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.media.pictures import OK, Pictures, PictureSource
 from winnow.pipelines.media.references import UNREADABLE, MediaFinder, Unavailable, media_sources
+from winnow.pipelines.media.videos.strips import Part, shot_frames, side_by_side
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import HiddenRows
@@ -38,9 +46,15 @@ FORGOTTEN: Final = "forgotten"
 TOO_MANY: Final = "too_many"
 """The status of a picture beyond the limits."""
 
+NO_DECODER: Final = "needs winnow[video]"
+"""The status of a video where nothing can decode it."""
+
 NSFW_LAYER: Final = "image.nsfw"
+NSFW_OF_VIDEOS: Final = "video.nsfw"
 NSFW_SCORES: Final = ("score", "porn", "hentai", "sexy")
-"""The columns of that layer that say how unsafe a picture is, each from 0 to 1."""
+"""The columns of the first layer that say how unsafe a picture is, from 0 to 1; those of the other end in `_worst`."""
+
+SHOTS: Final = "video.shots"
 
 BLURRED: Final = 6
 """Blocks along the longer side of a picture that is not to be seen: its colours, and nothing else."""
@@ -75,6 +89,7 @@ class Thumbnail:
     height: int = 0  # of the JPEG
     width: int = 0
     blurred: bool = False
+    moments: tuple[float, ...] = ()  # seconds of a video at which its frames are shown
     facts: Mapping[str, Any] = field(default_factory=dict)  # `winnow.schemas.rows.samples.MEDIA`; empty if forgotten
 
     @property
@@ -96,6 +111,13 @@ class _ShownMedia(MediaFinder):
         try:
             return super().find(medium)
         except StoreError:  # of a bucket that cannot be reached
+            return Unavailable(medium["ref"]["path"], UNREADABLE)
+
+    def open(self, medium: Mapping[str, Any]) -> Bytes | Unavailable:
+        """A video, or why there is none."""
+        try:
+            return super().open(medium)
+        except StoreError:
             return Unavailable(medium["ref"]["path"], UNREADABLE)
 
 
@@ -141,7 +163,7 @@ class Thumbnails:
         samples = self._samples[shard]
         media = read_rows(self.store.objects, samples.object, rows, ["media"])["media"].combine_chunks()
         pictures = Pictures(self.source, samples.source, media, finder=_ShownMedia)
-        unsafe = self._unsafe(shard, rows)
+        unsafe = self._unsafe(shard, rows, NSFW_LAYER)
         items: dict[int, ItemPlace] = {}
         for place in places:
             at = rows.index(place.row)
@@ -155,7 +177,12 @@ class Thumbnails:
         facts = {item: media.flatten()[item].as_py() for item in items}
         for item, place in items.items():
             found[place] = Thumbnail(TOO_MANY, facts=facts[item])
-        chosen = np.array([item for item, place in items.items() if place in decoded], np.int64)
+        videos = {item: place for item, place in items.items() if facts[item]["mime"].startswith("video/")}
+        found |= self._of_videos(
+            samples, {place: facts[item] for item, place in videos.items() if place in decoded}, rows
+        )
+        wanted = [item for item, place in items.items() if place in decoded and item not in videos]
+        chosen = np.array(wanted, np.int64)
         for numbers, batch in pictures.batches(chosen, self.limits.side):
             for item, pixels in zip(numbers.tolist(), pixels_of(batch), strict=True):
                 place = items[item]
@@ -166,12 +193,67 @@ class Thumbnails:
                 found[items[item]] = Thumbnail(str(pictures.statuses[item]), facts=facts[item])
         return found
 
+    def _of_videos(
+        self, samples: ManifestRow, places: Mapping[ItemPlace, Mapping[str, Any]], rows: Sequence[int]
+    ) -> dict[ItemPlace, Thumbnail]:
+        """The videos of a shard, each with the facts of its item."""
+        if not places:
+            return {}
+        if find_spec("av") is None:
+            return {place: Thumbnail(NO_DECODER, facts=facts) for place, facts in places.items()}
+        found = {}
+        layer = NSFW_OF_VIDEOS if NSFW_OF_VIDEOS in self.generation.layers else NSFW_LAYER
+        unsafe = self._unsafe(samples.shard, rows, layer)
+        with closing(_ShownMedia(self.source.media, samples.source)) as finder:
+            for place, facts in places.items():
+                content = finder.open(facts)
+                if isinstance(content, Unavailable):
+                    found[place] = Thumbnail(content.status, facts=facts)
+                    continue
+                part = facts.get("clip")
+                clip = None if part is None else Clip(part["start"], part["end"])
+                try:
+                    frames = shot_frames(
+                        *(content, facts["mime"], facts["seconds"], self.source.videos, self.limits.side),
+                        *(self._shots(samples.shard, place), clip),
+                    )
+                except UnwatchableError as error:
+                    found[place] = Thumbnail(error.reason, facts=facts)
+                    continue
+                except OSError:
+                    found[place] = Thumbnail(UNREADABLE, facts=facts)
+                    continue
+                if not frames:
+                    found[place] = Thumbnail(NO_FRAMES, facts=facts)
+                    continue
+                blurred = not self.unblurred and (place.row, place.item) in unsafe
+                pixels = [hidden_behind_blocks(one.pixels) if blurred else one.pixels for one in frames]
+                drawn = self._drawn(side_by_side(pixels), facts, blurred=False)
+                found[place] = replace(drawn, blurred=blurred, moments=tuple(one.seconds for one in frames))
+        return found
+
+    def _shots(self, shard: str, place: ItemPlace) -> list[Part]:
+        """Where the shots of a video are, if that was measured."""
+        measured = self._shot_layer.get(shard)
+        if measured is None:
+            return []
+        columns = ["begin_seconds", "end_seconds"]
+        (row,) = read_rows(self.store.objects, measured.object, [place.row], columns).to_pylist()
+        begins, ends = ((row[name] or [])[place.item : place.item + 1] for name in columns)
+        return list(zip(begins[0], ends[0], strict=True)) if begins and begins[0] and ends and ends[0] else []
+
+    @cached_property
+    def _shot_layer(self) -> Mapping[str, ManifestRow]:
+        if SHOTS not in self.generation.layers:
+            return {}
+        return {row.shard: row for row in self.store.manifest(self.generation, SHOTS)}
+
     def _drawn(self, pixels: NDArray[np.uint8], facts: Mapping[str, Any], *, blurred: bool) -> Thumbnail:
         encoder = required_package("drawing thumbnails", "simplejpeg", "image")
         shown = hidden_behind_blocks(pixels) if blurred else pixels
         height, width = shown.shape[:2]
         jpeg = encoder.encode_jpeg(np.ascontiguousarray(shown), self.limits.quality, "RGB", "420")
-        return Thumbnail(OK, jpeg, height, width, blurred, facts)
+        return Thumbnail(OK, jpeg, height, width, blurred, facts=facts)
 
     @cached_property
     def _samples(self) -> Mapping[str, ManifestRow]:
@@ -182,14 +264,15 @@ class Thumbnails:
         return hidden_rows(self.store, self.generation)
 
     @cached_property
-    def _safety(self) -> Mapping[str, ManifestRow]:
-        if self.unblurred or NSFW_LAYER not in self.generation.layers:
-            return {}
-        return {row.shard: row for row in self.store.manifest(self.generation, NSFW_LAYER)}
+    def _safety(self) -> Mapping[tuple[str, str], ManifestRow]:
+        """Of each layer about safety and each shard."""
+        layers = () if self.unblurred else (NSFW_LAYER, NSFW_OF_VIDEOS)
+        there = [layer for layer in layers if layer in self.generation.layers]
+        return {(layer, row.shard): row for layer in there for row in self.store.manifest(self.generation, layer)}
 
-    def _unsafe(self, shard: str, rows: Sequence[int]) -> set[tuple[int, int]]:
+    def _unsafe(self, shard: str, rows: Sequence[int], layer: str) -> set[tuple[int, int]]:
         """The items of these rows that may not be seen: null is never safe (a row is a few items)."""
-        measured = self._safety.get(shard)
+        measured = self._safety.get((layer, shard))
         if measured is None:
             return set()
         table = read_rows(self.store.objects, measured.object, rows)
@@ -203,11 +286,13 @@ def unsafe_items(measured: pa.Table, counts: Sequence[int], most: float) -> list
     """Return, for a few rows, the items that may not be seen: a score that is missing is never safe.
 
     Args:
-        measured: The rows of the layer `image.nsfw`.
+        measured: The rows of the layer `image.nsfw` or `video.nsfw`.
         counts: How many items each row has.
         most: The highest score of an item that may be seen.
     """
-    columns = [measured[name].to_pylist() for name in NSFW_SCORES if name in measured.column_names]
+    worst = [f"{name}_worst" for name in NSFW_SCORES]
+    names = worst if any(name in measured.column_names for name in worst) else NSFW_SCORES
+    columns = [measured[name].to_pylist() for name in names if name in measured.column_names]
 
     def unsafe(row: int, item: int) -> bool:
         lists = [column[row] or () for column in columns]

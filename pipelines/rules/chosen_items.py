@@ -1,4 +1,4 @@
-"""Chooses pictures for people to look at: a random few, of those that a rule drops, and the nearest to a threshold.
+"""Chooses pictures and videos to look at: a random few, of those that a rule drops, and the nearest to a threshold.
 
 Shards are read one after the other, and of each only the columns that the choice needs; what is held are the best so
 far. Forgotten rows are never chosen, as they have no items.
@@ -119,10 +119,11 @@ def _samples(shard: ShardObjects) -> dict[str, str]:
 
 
 def _pictures(media: pa.ListArray) -> tuple[Rows, Rows, Marks]:
-    """The row and the number of every item, and whether it is a picture."""
+    """The row and the number of every item, and whether it can be shown: a picture, or a video."""
     rows, items = rows_and_items(list_counts(media))
     types = pc.struct_field(media.flatten(), "mime")
-    return rows, items, pc.starts_with(types, "image/").to_numpy(zero_copy_only=False).astype(np.bool_)
+    shown = pc.or_(pc.starts_with(types, "image/"), pc.starts_with(types, "video/"))
+    return rows, items, shown.to_numpy(zero_copy_only=False).astype(np.bool_)
 
 
 def item_cuts(pinned: PinnedProgram, reason: str) -> tuple[Cut, ...]:

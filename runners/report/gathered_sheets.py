@@ -7,7 +7,14 @@ from typing import Any, Final, Literal
 from winnow.filters.image.decode.stills import require_decoders
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.forgetting.known_harm import require_compared
-from winnow.pipelines.media.thumbnails import NSFW_LAYER, ItemPlace, ThumbnailLimits, Thumbnails, picture_source
+from winnow.pipelines.media.thumbnails import (
+    NSFW_LAYER,
+    NSFW_OF_VIDEOS,
+    ItemPlace,
+    ThumbnailLimits,
+    Thumbnails,
+    picture_source,
+)
 from winnow.pipelines.rules.chosen_items import ChosenItem, dropped_items, item_cuts, items_near, random_items
 from winnow.pipelines.rules.pinning import PinnedProgram, pin_no_rules
 from winnow.pipelines.store import layout
@@ -96,7 +103,8 @@ def gather_sheets(
         value = None if item.value is None else f"{item.value:.4g}"
         return SheetPicture(identity, thumbnails[item.place], captions, value)
 
-    notes = () if NSFW_LAYER in generation.layers else (f"{NSFW_LAYER} was not measured, so no picture is blurred.",)
+    measured = {NSFW_LAYER, NSFW_OF_VIDEOS} & set(generation.layers)
+    notes = () if measured else (f"{NSFW_LAYER} was not measured, so no picture is blurred.",)
     return tuple(
         ContactSheet(one.title, tuple((name, tuple(map(shown, items))) for name, items in groups), notes)
         for one, groups in chosen

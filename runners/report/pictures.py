@@ -35,4 +35,10 @@ def measured(shown: Thumbnail) -> str:
     if facts.get("width") and facts.get("height"):
         parts.append(f"{facts['width']} x {facts['height']}")
     size = "" if facts.get("bytes") is None else f", {grouped(facts['bytes'])} bytes"
-    return " ".join(part for part in parts if part) + size
+    lasting = "" if facts.get("seconds") is None else f", {facts['seconds']:.1f} s"
+    return " ".join(part for part in parts if part) + size + lasting
+
+
+def moments(shown: Thumbnail) -> str:
+    """When the frames of a video are shown."""
+    return f"frames at {', '.join(f'{one:.1f}' for one in shown.moments)} s"

@@ -5,6 +5,9 @@ from typing import Any
 
 from winnow.runners.terminal.quantities import grouped
 
+SHOTS = "video.shots"
+"""The layer that knows where the shots of videos are."""
+
 MOST_VALUES = 8
 """How many values of a list are shown."""
 
@@ -36,6 +39,19 @@ def _place(medium: Mapping[str, Any]) -> Iterator[str]:
     yield f"{ref['container']} {ref['path']} at {grouped(ref['offset'])} + {grouped(ref['length'])}"
     if ref["member"] is not None:
         yield f"member {ref['member']}"
+    part = medium.get("clip")
+    if part is not None:
+        first, end = (part[name] * part["numerator"] / part["denominator"] for name in ("start", "end"))
+        yield f"{first:.2f} to {end:.2f} s of {part['of']}"
+
+
+def shot_lines(begins: Sequence[Sequence[float] | None] | None) -> Iterator[tuple[str, str]]:
+    """A line for each video whose shots are known: how many there are, and where they begin."""
+    for times in begins or ():
+        if times:
+            rest = ", …" if len(times) > MOST_VALUES else ""
+            shown = ", ".join(f"{one:.2f}" for one in times[:MOST_VALUES])
+            yield "shots", f"{grouped(len(times))}, beginning at {shown}{rest} s"
 
 
 def caption_lines(captions: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:

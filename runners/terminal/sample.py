@@ -28,7 +28,7 @@ from winnow.pipelines.store.location import open_location
 from winnow.runners.stages.rule_decisions import representatives
 from winnow.runners.stages.searching import find_one
 from winnow.runners.terminal.escaping import visible
-from winnow.runners.terminal.item_facts import MOST_VALUES, caption_lines, measure, media_lines
+from winnow.runners.terminal.item_facts import MOST_VALUES, SHOTS, caption_lines, measure, media_lines, shot_lines
 from winnow.runners.terminal.quantities import grouped
 from winnow.runners.terminal.rules import pinned_rules
 from winnow.runners.terminal.tables import encodable, is_plain, print_line
@@ -256,6 +256,8 @@ def _origin(sample: Sample) -> Iterator[tuple[str, str]]:
         if values.get(name) is not None:
             yield name, str(values[name])
     yield from media_lines(batch.column("media")[0].as_py())
+    if SHOTS in sample.layers:
+        yield from shot_lines(sample.layers[SHOTS].column("begin_seconds")[0].as_py())
     yield from caption_lines(batch.column("captions")[0].as_py())
     yield "shard", f"{sample.place.shard.shard}, row {grouped(sample.place.row)}"
 

@@ -95,6 +95,29 @@ def test_each_clip_ends_as_planted(folder: Path, said: str) -> None:
         assert_clean(folder, name)
 
 
+def test_a_report_shows_a_frame_of_each_shot(folder: Path, said: str) -> None:
+    ended(run_here(folder, "report", FILM_RECIPE, "--contact-sheet", "random", "--output", "films.html"))
+    ended(run_here(folder, "report", CLIP_RECIPE, "--contact-sheet", "reason:frozen", "--output", "clips.html"))
+    pages = [(folder / name).read_text("utf-8") for name in ("films.html", "clips.html")]
+    films, clips = (one[one.index('id="contact-sheets"') :].partition("</section>")[0] for one in pages)
+    moments = [tuple(float(one) for one in found.split(", ")) for found in re.findall(r"frames at ([\d., ]+) s", films)]
+
+    assert sorted(map(len, moments)) == [1, 3, 3]
+    assert {(0, 1, 2)} == {tuple(int(one // 3) for one in of_film) for of_film in moments if len(of_film) == 3}
+    assert clips.count("<figure>") == 1
+    assert "A journey along the coast" in films
+    assert films.count("data:image/jpeg") == 3
+
+
+def test_show_says_when_shots_begin(folder: Path, said: str) -> None:
+    (film,) = (
+        row["id"].hex() for row in table(folder / FILMS, "samples").to_pylist() if row["source"]["path"] == "coast.webm"
+    )
+    shown = ended(run_here(folder, "show", FILM_RECIPE, film))
+
+    assert re.search(r"^shots    3, beginning at 0\.00, 3\.00, 6\.\d\d s$", shown, re.MULTILINE)
+
+
 def test_without_a_decoder_the_demo_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "av", None)
     out = io.StringIO()

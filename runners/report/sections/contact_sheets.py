@@ -3,7 +3,7 @@
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import ContactSheet, Examples, SheetPicture
 from winnow.runners.report.markup import Html, crawled, element, join, plain
-from winnow.runners.report.pictures import captioned, gallery, measured
+from winnow.runners.report.pictures import captioned, gallery, measured, moments
 from winnow.schemas.summary import StoreSummary
 
 ID_DIGITS = 12
@@ -30,6 +30,9 @@ def _figure(one: SheetPicture) -> Html:
     reference = one.thumbnail.facts.get("ref") or {}
     lines = [crawled(caption) for caption in one.captions]
     lines += [element("code", plain(one.id[:ID_DIGITS])), plain(measured(one.thumbnail))]
+    lines += [plain(moments(one.thumbnail))] if one.thumbnail.moments else []
     lines += [] if one.value is None else [plain(f"value {one.value}")]
     lines.append(crawled(reference.get("member") or reference.get("path") or ""))
-    return captioned(one.thumbnail, f"picture {one.id[:ID_DIGITS]}", lines)
+    return captioned(
+        one.thumbnail, f"{'frames of' if one.thumbnail.moments else 'picture'} {one.id[:ID_DIGITS]}", lines
+    )

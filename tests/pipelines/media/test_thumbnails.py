@@ -112,6 +112,12 @@ def test_a_picture_without_a_score_is_not_seen_and_the_highest_score_counts() ->
     assert unsafe_items(measured.select(["neutral"]), [1, 1, 0], 0.2) == [{0}, {0}, set()]
 
 
+def test_the_worst_frame_of_a_video_counts() -> None:
+    measured = pa.table({"score": [[[0.1, 0.9]], [[0.1]]], "score_worst": [[0.9], [0.1]], "porn_worst": [[0.1], [0.1]]})
+    assert unsafe_items(measured, [1, 1], 0.2) == [{0}, set()]
+    assert unsafe_items(measured, [2, 1], 0.2) == [{0, 1}, set()]
+
+
 def test_pictures_of_a_lost_disk_are_not_shown_and_no_failure(folder: Path) -> None:
     (folder / "pictures").rename(folder / "elsewhere")
     try:
