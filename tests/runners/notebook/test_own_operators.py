@@ -29,7 +29,7 @@ keep: [{drop: text.shouting.capitals > 5, reason: loud, when_null: keep}]
 """
 SCRIPT = """\
 import pyarrow as pa, pyarrow.compute as pc, winnow
-PATTERN = r"\\\\p{Lu}"
+PATTERN = r"\\p{Lu}"
 
 @winnow.operator("text.shouting", writes={"capitals": pa.int64()})
 def shouting(batch):
@@ -38,7 +38,7 @@ def shouting(batch):
 if __name__ == "__main__":
     winnow.run("recipe.yaml", workers=2)
     store = winnow.open_store("store", recipe="recipe.yaml")
-    counts = "SELECT sum(capitals) AS capitals, count(*) FILTER (kept) AS kept"
+    counts = "SELECT sum(capitals)::BIGINT AS capitals, count(*) FILTER (kept) AS kept"
     print(store.sql(counts + " FROM text.shouting JOIN decisions USING (id)").to_arrow().to_pylist())
 """
 
