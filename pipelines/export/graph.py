@@ -19,7 +19,7 @@ from winnow.pipelines.mix.draws import Draw, DrawnShard
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import BlockPacker, Exchange, Files, clear_scratch
-from winnow.pipelines.running.run_tasks import ReadTasks
+from winnow.pipelines.running.run_tasks import SpreadTasks
 from winnow.pipelines.running.step_beats import beat_step
 from winnow.pipelines.running.tasks import put_task_list
 from winnow.pipelines.running.worker import settle
@@ -61,9 +61,7 @@ class ExportGraph:
         scratch: ObjectStore = self.shipment.scratch
         blocks: PCollection[AddressedBlock] = (
             pipeline
-            | "TaskList" >> beam.Create([self.tasks], reshuffle=False)
-            | "ReadTasks" >> beam.ParDo(ReadTasks(scratch)).with_output_types(bytes)
-            | "Spread" >> beam.Reshuffle().with_output_types(bytes)
+            | "Tasks" >> SpreadTasks(scratch, self.tasks)
             | "ReadDrawn" >> beam.ParDo(ReadDrawn(self.shipment)).with_output_types(AddressedBlock)
         )
         written: PCollection[str] = (
