@@ -235,7 +235,7 @@ def test_what_is_wrong_is_said_before_anything_is_read(tmp_path: Path, shouting:
         check=True,
     )
     assert said.stderr == ""
-    ends = [line for line in said.stdout.splitlines() if not line.startswith("run ")]
+    ends = [line for line in said.stdout.splitlines() if line.startswith("[")]
     for folder, (entry, complaint), line in zip(folders, WRONG, ends, strict=True):
         status, error = json.loads(line)
         assert (status, "Traceback" in error) == (1, False), entry
