@@ -7,19 +7,17 @@ from pathlib import Path
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
-from winnow.pipelines.binding.readiness import require_ready
 from winnow.pipelines.binding.scores import check_scores
 from winnow.pipelines.export.stage import Finished
 from winnow.pipelines.store.command_lease import one_command
 from winnow.runners.engines.engine import Engine
-from winnow.runners.law.of_recipe import read_laws
-from winnow.runners.stages.exports import export, require_exports
+from winnow.runners.recipe_check import check_recipe
+from winnow.runners.stages.exports import export
 from winnow.runners.stages.mixing import Mixed, mix
 from winnow.runners.stages.publishing import Outcome
 from winnow.runners.stages.scoring import score
 from winnow.runners.stages.store_stages import run_all
 from winnow.runners.terminal.console import TerminalConsole
-from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe import Recipe, load_recipe
 
 
@@ -66,19 +64,6 @@ def _check(recipe: BoundRecipe, engine: Engine) -> None:
     engine.require_reachable(*map(config.located, places))
     if config.score:
         check_scores(recipe.scores)
-
-
-def check_recipe(recipe: BoundRecipe) -> None:
-    """Raise an error for what is known to fail before any source is read; `winnow plan` and `run` begin with it."""
-    config = recipe.config
-    recipe.require_rules()
-    if config.export and config.mix is None:
-        raise RecipeError(f"{recipe.file}: 'export' needs a mixture; write mix: {{}} to export everything")
-    require_ready(recipe)
-    if config.mix is not None:
-        read_laws(recipe)
-    if config.export:
-        require_exports(recipe)
 
 
 def _run_stages(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bool) -> RecipeRun:

@@ -36,7 +36,7 @@ from winnow.runners.estimating.rates import Rates, read_rates
 from winnow.runners.estimating.recording import ingest_part
 from winnow.runners.estimating.scores import PlannedScore, planned_scores, print_needs
 from winnow.runners.estimating.tables import duration, estimate_json, print_estimate
-from winnow.runners.stages.recipe_run import check_recipe
+from winnow.runners.recipe_check import check_recipe
 from winnow.runners.stages.rule_decisions import rule_decisions, write_dropped
 from winnow.runners.stages.warming import warm_kernels
 from winnow.runners.terminal.quantities import byte_size

@@ -107,6 +107,7 @@ def compared(folder: Path, workers: int) -> Comparison:
         return ComparisonTasks(old, new, tokens=False, shown=5).run(jobs)
 
 
+@pytest.mark.large
 def test_tasks_of_any_size_say_the_same(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = compared(made, 1)
     monkeypatch.setattr(shard_groups, "TASK_BYTES", 4 * OPENING_BYTES)

@@ -171,6 +171,7 @@ def test_hostile_files_are_notes(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert any("deep.jsonl: left out" in note for note in found["notes"])
 
 
+@pytest.mark.large
 def test_videos_have_a_recipe_of_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], lid_model: None
 ) -> None:

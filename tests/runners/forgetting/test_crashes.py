@@ -103,6 +103,7 @@ def forgotten(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.large
 def test_a_purge_that_ends_after_any_change(forgotten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """For points spread over all of them: everything is still hidden, a run goes on, and a purge ends as one would."""
     whole = tmp_path / "whole"
@@ -134,7 +135,14 @@ def test_a_purge_that_ends_after_any_change(forgotten: Path, tmp_path: Path, mon
         assert "purge.json" not in contents(folder / "store")
 
 
-@pytest.mark.parametrize("seen", ["samples/", "generations/", "purge.json"])
+@pytest.mark.parametrize(
+    "seen",
+    [
+        pytest.param("samples/", marks=pytest.mark.large),
+        "generations/",
+        pytest.param("purge.json", marks=pytest.mark.large),
+    ],
+)
 def test_a_killed_purge_is_finished_by_the_next(forgotten: Path, tmp_path: Path, seen: str) -> None:
     """SIGKILL as soon as the purge has put a new object, its generation, or its note of what is left to do."""
     folder = killed_purge(forgotten, tmp_path, seen)

@@ -29,6 +29,7 @@ def exports(root: str) -> str:
     return ", ".join(f"{{{name}: {{path: '{root}/{name}', {options}}}}}" for name, options in FORMATS.items())
 
 
+@pytest.mark.large
 def test_an_address_gets_what_a_folder_gets(tiny: Tiny, moto: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     point_to(monkeypatch, moto.environment)
     address = f"s3://{BUCKET}/mixture"

@@ -21,7 +21,7 @@ pytest.importorskip("array_record", reason="winnow[arrayrecord] is not installed
 
 CAP = 16 << 10
 MIX = (
-    "{unit: tokens, tokenizer: bytes, split: {validation: 0.1}, "
+    "{unit: tokens, tokenizer: bytes, split: {validation: 0.1, max_share: 0.5}, "
     "stages: {core: {budget: 90_000, languages: {unimax: 3}}, late: {budget: 20_000, sources: {books: 1}}}}"
 )
 EXPORT = ", ".join(

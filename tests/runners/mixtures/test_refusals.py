@@ -250,6 +250,7 @@ def test_a_full_disk_where_a_plan_or_a_list_of_ids_goes(small_disk: Path, tiny: 
     assert [file.name for file in small_disk.iterdir()] == ["filler"]
 
 
+@pytest.mark.large
 def test_a_full_disk_under_what_is_counted_while_planning(small_disk: Path, tiny: Tiny) -> None:
     tiny.write(MIX)
     for room in (8192, 12_288):  # for a folder, not for columns

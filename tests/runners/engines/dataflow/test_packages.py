@@ -6,6 +6,8 @@ import sys
 import venv
 from pathlib import Path
 
+import pytest
+
 import winnow
 from winnow.runners.engines.dataflow.wheel import pack
 
@@ -62,6 +64,7 @@ def test_the_same_sources_are_packed_to_the_same_bytes(tmp_path: Path) -> None:
     assert first.read_bytes() == second.read_bytes()
 
 
+@pytest.mark.large
 def test_the_sdist_of_a_checkout_installs_and_is_all_of_it(tmp_path: Path) -> None:
     tree = tmp_path / "tree"  # a copy, as building leaves things behind
     ignored = shutil.ignore_patterns(".*", "build", "demo-output", "*.egg-info", "__pycache__", "tests", "benchmarks")
