@@ -122,7 +122,7 @@ def read_archive(stream: BinaryIO, part: FilePart, limits: ReadLimits, grammar: 
         walk = _Walk(flow, grammar, limits, grammar.name, lambda start, stop: Span(start, stop - start), _End.OPEN)
         at = walk.next_start(part.start, end) if part.start > 0 else 0
         yield from walk.events(at, end)
-    elif part.start == 0 and flow.size > 0:
+    elif part.start == 0 < end:
         yield _unclaimed(flow, 0, flow.size, Unreadable(Span(0, flow.size), "bad_header", "no record begins here"))
 
 
