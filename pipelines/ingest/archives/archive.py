@@ -111,6 +111,8 @@ def read_archive(stream: BinaryIO, part: FilePart, limits: ReadLimits, grammar: 
     """Yields the events of one part of an archive file, in file order."""
     flow = FileFlow(stream, part.size)
     end = min(part.end, flow.size)
+    if part.start >= end:
+        return
     compression = _compression(flow, grammar, limits)
     if compression == "gz":
         gzip = GzipMembers(flow, grammar.opens, limits)
@@ -122,7 +124,7 @@ def read_archive(stream: BinaryIO, part: FilePart, limits: ReadLimits, grammar: 
         walk = _Walk(flow, grammar, limits, grammar.name, lambda start, stop: Span(start, stop - start), _End.OPEN)
         at = walk.next_start(part.start, end) if part.start > 0 else 0
         yield from walk.events(at, end)
-    elif part.start == 0 < end:
+    elif part.start == 0:
         yield _unclaimed(flow, 0, flow.size, Unreadable(Span(0, flow.size), "bad_header", "no record begins here"))
 
 

@@ -183,6 +183,7 @@ _RECORDS = st.lists(
 
 
 @example([b"damage" * 7], [0], False)
+@example([b"damage" * 7, picture("urn:cat")], [0], False)
 @given(_RECORDS, st.lists(st.integers(0, 12_000), max_size=4), st.booleans())
 def test_a_file_gives_the_same_however_it_is_cut(records: list[bytes], cuts: list[int], packed: bool) -> None:
     raw = b"".join(gzip_member(one) if packed and not one.startswith(b"damage") else one for one in records)
