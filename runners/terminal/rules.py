@@ -11,7 +11,7 @@ from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.rules import guards
 from winnow.pipelines.rules.decisions import Tally
 from winnow.pipelines.rules.pinning import PinnedProgram, expected_keys, pin
-from winnow.pipelines.rules.summary import GroupEffect, RulesSummary
+from winnow.pipelines.rules.summary import GroupEffect, ItemEffect, RuleEffect, RulesSummary
 from winnow.pipelines.score.stage import generation_scores
 from winnow.pipelines.store.generations import Store
 from winnow.runners.terminal.quantities import byte_size, grouped, share
@@ -107,22 +107,11 @@ def require_accepted(recipe: BoundRecipe, summary: RulesSummary | None) -> None:
 def _rules(summary: RulesSummary) -> Grid:
     whole = summary.rows.rows
     forgotten = summary.forgotten
-    rows = []
+    rows: list[tuple[str, ...]] = []
     if forgotten.rows:
         counts = (grouped(forgotten.rows), share(forgotten.rows, whole), _bytes(forgotten))
         rows.append(("", FORGOTTEN, *counts, "", ""))
-    rows += [
-        (
-            rule.list,
-            rule.reason,
-            grouped(rule.dropped.rows),
-            share(rule.dropped.rows, whole),
-            _bytes(rule.dropped),
-            grouped(rule.fires.rows),
-            grouped(rule.null.rows),
-        )
-        for rule in summary.rules
-    ]
+    rows += [(rule.list, *_effect(rule, whole)) for rule in summary.rules]
     lost = whole - summary.kept.rows
     footer = (
         ("", "kept", grouped(summary.kept.rows), share(summary.kept.rows, whole), _bytes(summary.kept), "", "")
@@ -134,23 +123,20 @@ def _rules(summary: RulesSummary) -> Grid:
     return Grid(title, headers, rows, frozenset({0, 1}), footer, whole=frozenset({1}))
 
 
+def _effect(rule: RuleEffect | ItemEffect, whole: int) -> tuple[str, ...]:
+    """A rule's reason, and what it does."""
+    dropped = rule.dropped
+    shown = (rule.reason, grouped(dropped.rows), share(dropped.rows, whole), _bytes(dropped))
+    return (*shown, grouped(rule.fires.rows), grouped(rule.null.rows))
+
+
 def _print_items(summary: RulesSummary, console: Console) -> None:
     """Print what becomes of the media of samples, if there are rules of `items`."""
     items = summary.items
     if items is None:
         return
     whole = items.all.rows
-    rows = [
-        (
-            rule.reason,
-            grouped(rule.dropped.rows),
-            share(rule.dropped.rows, whole),
-            _bytes(rule.dropped),
-            grouped(rule.fires.rows),
-            grouped(rule.null.rows),
-        )
-        for rule in items.rules
-    ]
+    rows = [_effect(rule, whole) for rule in items.rules]
     lost = items.of_dropped
     rows.append(("(sample dropped)", grouped(lost.rows), share(lost.rows, whole), _bytes(lost), "", ""))
     footer = ("kept", grouped(items.kept.rows), share(items.kept.rows, whole), _bytes(items.kept), "", "")
