@@ -80,10 +80,6 @@ def test_a_slope_is_between_the_smallest_and_the_largest_store() -> None:
 
 
 @pytest.mark.large
-@pytest.mark.xfail(
-    reason="8 kB of the driver a shard are allowed; annotate took 11 to 12, and run on S3 46 up to 4,000 shards",
-    strict=False,
-)
 def test_a_shard_costs_a_driver_little() -> None:
     slopes = slopes_of(list(growth(SIZES, CASES, CASES)))
     assert [limit for slope in slopes for limit in slope.limits if not limit.kept] == []
