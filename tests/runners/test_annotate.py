@@ -85,6 +85,7 @@ def test_operators_of_a_package_are_found_listed_and_run(tmp_path: Path, shoutin
     assert second["1234"] == {"status": "no_input", "twice": None}
 
 
+@pytest.mark.large
 def test_an_operator_of_a_package_brings_its_asset(tmp_path: Path, shouting: Path) -> None:
     shelf = tmp_path / "shelf"
     shelf.mkdir()

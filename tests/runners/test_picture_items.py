@@ -216,6 +216,7 @@ def test_a_row_is_dropped_if_all_its_items_are_in_rows_that_are_kept_before_it(s
     assert_clean(store)
 
 
+@pytest.mark.large
 def test_other_shards_order_and_workers_give_the_same_values(store: Path, tmp_path: Path) -> None:
     write(tmp_path, "a", FIRST, order=1)
     write(tmp_path, "b", SECOND, order=2)

@@ -146,6 +146,7 @@ def store(films: Path) -> Path:
     return searched(films, "four", 4)
 
 
+@pytest.mark.large
 def test_every_copy_is_found_and_no_stranger(store: Path) -> None:
     assert clusters(store) == {frozenset(COPIES)}
     found = rows(store)
@@ -157,11 +158,13 @@ def test_every_copy_is_found_and_no_stranger(store: Path) -> None:
     assert found["excerpt.mp4"]["other_share"] < 0.8
 
 
+@pytest.mark.large
 def test_one_copy_stays(store: Path) -> None:
     shown = ended(run_here(store, "plan", "recipe.yaml"))
     assert f"{len(COPIES) - 1}" in next(line for line in shown.splitlines() if "duplicate_vpdq" in line)
 
 
+@pytest.mark.large
 def test_a_copy_is_shown_with_those_that_resemble_it(store: Path) -> None:
     samples = table(store, "samples")
     names = [source["path"] for source in samples["source"].to_pylist()]
@@ -171,6 +174,7 @@ def test_a_copy_is_shown_with_those_that_resemble_it(store: Path) -> None:
     assert "frames" in shown
 
 
+@pytest.mark.large
 def test_other_shards_give_the_same_values(films: Path, store: Path) -> None:
     other = searched(films, "all", 64)
     assert rows(other) == rows(store)
