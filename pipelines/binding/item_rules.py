@@ -20,7 +20,7 @@ _LOOKS = frozenset({MEDIA_IMAGE, MEDIA_FILE, MEDIA_VIDEO})
 
 
 def media_lists(recipe: Recipe, known: Mapping[str, ColumnInfo]) -> frozenset[str]:
-    """Return the columns that are lists aligned with the media of their rows; also whether each is a duplicate."""
+    """Return the columns that are lists aligned with the media of their rows, those about duplicates among them."""
     if not recipe.items:
         return frozenset()
     looking = [one for one in measurements(recipe) if _LOOKS & set(one.operator.reads(one.config))]

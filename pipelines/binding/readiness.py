@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.binding.rule_presets import rule_lists
 from winnow.pipelines.binding.tokens import check_tokenizer
 from winnow.schemas.languages import language
 from winnow.schemas.languages.table import table
 from winnow.schemas.problems import Place, Problem, recipe_error, shown, suggestion
-from winnow.schemas.recipe import Recipe
+from winnow.schemas.recipe import Recipe, Rule
 
 _LITERAL = r"'((?:[^']|'')*)'"
 _COMPARED = re.compile(
@@ -38,12 +39,12 @@ def require_ready(recipe: BoundRecipe) -> None:
             check_tokenizer(recipe.config, tokens)
 
 
-def conditions_of(recipe: Recipe) -> Iterator[tuple[Place, str, str]]:
+def _conditions(recipe: Recipe) -> Iterator[tuple[Place, str, str]]:
     """Yield every condition that a recipe writes itself: its place, its path, and its text."""
-    for name in ("eligible", "keep"):
-        for number, rule in enumerate(getattr(recipe, name)):
-            if (drop := getattr(rule, "drop", None)) is not None:
-                yield rule.place, f"{name}[{number}]", drop
+    for phase, rules in rule_lists(recipe):
+        for number, rule in enumerate(rules):
+            if isinstance(rule, Rule):
+                yield rule.place, f"{phase}[{number}]", rule.drop
     for number, entry in enumerate(recipe.annotate):
         if entry.where is not None:
             yield entry.place, f"annotate[{number}].{entry.name}.where", entry.where
@@ -63,7 +64,7 @@ def conditions_of(recipe: Recipe) -> Iterator[tuple[Place, str, str]]:
 def _names_in_conditions(recipe: Recipe) -> Iterator[Problem]:
     sources = sorted(source.name for source in recipe.sources)
     classes = sorted({source.source_class for source in recipe.sources})
-    for place, path, condition in conditions_of(recipe):
+    for place, path, condition in _conditions(recipe):
         for found in _COMPARED.finditer(condition):
             for literal in re.findall(_LITERAL, found["one"] or found["many"]):
                 column, value = found["column"].lower(), literal.replace("''", "'")

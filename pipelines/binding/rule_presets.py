@@ -78,7 +78,8 @@ def expand_presets(recipe: Recipe) -> Recipe:
     )
 
 
-def _lists(recipe: Recipe) -> tuple[tuple[Phase, Sequence[Rule | PresetRules]], ...]:
+def rule_lists(recipe: Recipe) -> tuple[tuple[Phase, Sequence[Rule | PresetRules]], ...]:
+    """Return the lists of rules that a recipe writes, by their phase."""
     return ("eligible", recipe.eligible), ("items", recipe.items), ("keep", recipe.keep)
 
 
@@ -190,7 +191,7 @@ def with_layer(condition: str, old: str, new: str) -> str:
 def preset_notes(recipe: Recipe) -> list[str]:
     """Return a line for each measure that a preset's rules read and that the recipe configures differently."""
     notes = []
-    for phase, entries in _lists(recipe):
+    for phase, entries in rule_lists(recipe):
         for number, entry in enumerate(entries):
             if isinstance(entry, PresetRules):
                 notes += [f"{entry.place}: {phase}[{number}]: {note}" for note in _differences(recipe, entry)]
@@ -200,7 +201,7 @@ def preset_notes(recipe: Recipe) -> list[str]:
 def language_remarks(recipe: Recipe) -> list[str]:
     """Return a line for each preset whose rules were made for some languages and judge all."""
     remarks = []
-    for phase, entries in _lists(recipe):
+    for phase, entries in rule_lists(recipe):
         for number, entry in enumerate(entries):
             languages = find_preset(entry.preset).languages if isinstance(entry, PresetRules) else None
             if isinstance(entry, PresetRules) and languages is not None:

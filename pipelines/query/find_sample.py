@@ -3,15 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
 from winnow.pipelines.binding.rules import RuleProgram
 from winnow.pipelines.query.columns import MEDIA, Column, leaf_of
-from winnow.pipelines.query.items import list_counts
-from winnow.pipelines.rules.decisions import WORD, Masks
+from winnow.pipelines.rules.decisions import Masks, has_rule
 from winnow.pipelines.rules.evaluation import Evaluator, NullConditionError
-from winnow.pipelines.rules.item_lists import marked_lists
+from winnow.pipelines.rules.item_lists import represented_lists
 from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.rules.representatives import NO_DUPLICATES, Duplicates
 from winnow.pipelines.store import layout
@@ -90,32 +88,21 @@ def verdict(pinned: PinnedProgram, sample: Sample, choose: Callable[[], Duplicat
             name: pa.array([bool(name in marks and marks[name][sample.place.row])])
             for name in program.duplicate_columns
         }
-        columns |= _represented(program, sample, duplicates)
+        represented = duplicates.items_of(sample.place.shard.shard)
+        media = columns.get(MEDIA.name)
+        columns |= represented_lists(media, represented, program.duplicate_lists, sample.place.row)
     with Evaluator(program) as evaluator:
         try:
             decided = evaluator.decide(1, columns)
         except NullConditionError as error:
             return Verdict((), (error.rule.rule.reason,))
-    items = () if decided.items is None else tuple(_reasons(program, one) for one in decided.items.fired)
-    return Verdict(_reasons(program, decided.fired[0]), items=items)
+    items = () if decided.items is None else tuple(_reasons(program, one[None]) for one in decided.items.fired)
+    return Verdict(_reasons(program, decided.fired), items=items)
 
 
 def _reasons(program: RuleProgram, fired: Masks) -> tuple[str, ...]:
-    """The reasons of the rules that a mask has, in order."""
-    words = fired.tolist()
-    return tuple(name for number, name in enumerate(program.reasons) if words[number // WORD] >> number % WORD & 1)
-
-
-def _represented(program: RuleProgram, sample: Sample, duplicates: Duplicates) -> dict[str, pa.Array]:
-    """Which media of the sample are represented by others, as rules of `items` read it."""
-    marks = duplicates.items_of(sample.place.shard.shard) if program.duplicate_lists and duplicates.numbers else {}
-    found = {}
-    for name in program.duplicate_lists:
-        numbers = list_counts(sample.column(MEDIA))
-        rows, items = marks.get(name, (np.zeros(0, np.int64), np.zeros(0, np.int64)))
-        own = items[rows == sample.place.row]
-        found[f"items.{name}"] = marked_lists(numbers, np.zeros(len(own), np.int64), own)
-    return found
+    """The reasons of the rules that the only mask has, in order."""
+    return tuple(name for number, name in enumerate(program.reasons) if has_rule(fired, number)[0])
 
 
 def _has_duplicates(program: RuleProgram, sample: Sample) -> bool:

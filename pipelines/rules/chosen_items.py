@@ -18,7 +18,7 @@ from winnow.pipelines.media.thumbnails import ItemPlace
 from winnow.pipelines.query.columns import Column, column_of, read_aligned
 from winnow.pipelines.query.items import item_ids, list_counts, rows_and_items
 from winnow.pipelines.rules.deciding import choose_representatives, decide
-from winnow.pipelines.rules.decisions import WORD, Masks
+from winnow.pipelines.rules.decisions import Masks, has_rule
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS
@@ -86,7 +86,7 @@ def _fired(masks: Masks, numbers: Sequence[int]) -> Marks:
     """Which masks have one of these rules."""
     fired = np.zeros(len(masks), np.bool_)
     for number in numbers:
-        fired |= (masks[:, number // WORD] >> np.uint64(number % WORD) & np.uint64(1)).astype(np.bool_)
+        fired |= has_rule(masks, number)
     return fired
 
 

@@ -26,7 +26,6 @@ from winnow.pipelines.running.scratch_parts import existing_parts, put_part
 from winnow.pipelines.running.shard_groups import over_groups
 from winnow.pipelines.running.shard_list import ListedShard
 from winnow.pipelines.store import layout
-from winnow.schemas.tombstones import FORGOTTEN
 
 KEPT = ""
 """In place of a reason: the recipe keeps the sample."""
@@ -263,7 +262,7 @@ class ComparisonTasks:
 
     def _reasons(self, tasks: DecisionTasks, decided: ShardDecisions) -> pa.Array:
         """The first reason of each row; empty if it is kept."""
-        names = pa.array([*(one.rule.reason for one in tasks.pinned.program.rules), FORGOTTEN, KEPT])
+        names = pa.array([*tasks.pinned.program.all_reasons, KEPT])
         first = decided.first
         return names.take(pa.array(np.where(first < 0, len(names) - 1, first)))
 

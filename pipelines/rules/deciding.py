@@ -4,7 +4,7 @@ It reads only the columns that rules name, so no text unless a rule names one (l
 change at any time. Dropped samples can be listed for reviewing, sampling or tuning a threshold.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,8 +14,15 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.binding.rules import CAPTION_LANGUAGE, MEASURED_LANGUAGES
 from winnow.pipelines.query.columns import MEDIA, Column, read_aligned
-from winnow.pipelines.query.items import list_counts
-from winnow.pipelines.rules.decisions import WORD, DecisionCounts, ItemDecisions, Masks, ShardDecisions, count_block
+from winnow.pipelines.rules.decisions import (
+    WORD,
+    DecisionCounts,
+    ItemDecisions,
+    Masks,
+    ShardDecisions,
+    count_block,
+    has_rule,
+)
 from winnow.pipelines.rules.evaluation import (
     Decided,
     DecidedItems,
@@ -24,7 +31,7 @@ from winnow.pipelines.rules.evaluation import (
     Undecided,
     UndecidedError,
 )
-from winnow.pipelines.rules.item_lists import ItemLists, marked_lists
+from winnow.pipelines.rules.item_lists import ItemLists, represented_lists
 from winnow.pipelines.rules.map_shards import map_shards
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.rules.representatives import (
@@ -118,7 +125,7 @@ def decide_shard(
     for block in read_aligned(pinned.store.objects, shard.objects, _columns(pinned), _block_rows(pinned), shard.hidden):
         rows = len(next(iter(block.values())))
         block |= {name: marks.slice(at, rows) for name, marks in replaced.items()}
-        block |= _represented(block, represented, pinned.program.duplicate_lists, at)
+        block |= represented_lists(block.get(MEDIA.name), represented, pinned.program.duplicate_lists, at)
         seen = ~hidden_in(shard.hidden, at, rows)
         try:
             decided = _decide_rows(evaluator, block, seen)
@@ -192,22 +199,6 @@ class _ItemBlocks:
             np.concatenate([np.zeros((0, words), np.uint64), *self.fired]),
             DecisionCounts.merged(self.counts),
         )
-
-
-def _represented(
-    block: Mapping[str, pa.Array],
-    represented: Mapping[str, tuple[NDArray[np.int64], NDArray[np.int64]]],
-    names: Sequence[str],
-    at: int,
-) -> dict[str, pa.Array]:
-    """Return the lists that say which media of a block are represented by others; it begins at this row."""
-    found = {}
-    for name in names:
-        numbers = list_counts(block[MEDIA.name])
-        rows, items = represented.get(name, (np.zeros(0, np.int64), np.zeros(0, np.int64)))
-        within = slice(*np.searchsorted(rows, (at, at + len(numbers))).tolist())
-        found[f"items.{name}"] = marked_lists(numbers, rows[within] - at, items[within])
-    return found
 
 
 def _decide_rows(evaluator: Evaluator, block: Mapping[str, pa.Array], seen: NDArray[np.bool_]) -> Decided:
@@ -357,7 +348,7 @@ def _reasons(decisions: ShardDecisions, at: np.ndarray[tuple[int], np.dtype[np.i
     fired = decisions.fired[at]
     rows, rules = [], []
     for number in range(decisions.rules + 1):
-        found = np.flatnonzero(fired[:, number // WORD] >> np.uint64(number % WORD) & np.uint64(1))
+        found = np.flatnonzero(has_rule(fired, number))
         rows.append(found)
         rules.append(np.full(len(found), number, np.int64))
     every, which = np.concatenate(rows), np.concatenate(rules)

@@ -180,6 +180,12 @@ def word_mask(mask: int, words: int) -> Masks:
     return np.array([(mask >> (WORD * word)) & ((1 << WORD) - 1) for word in range(words)], np.uint64)
 
 
+def has_rule(masks: Masks, number: int) -> NDArray[np.bool_]:
+    """Return which masks have the bit of a rule."""
+    found: NDArray[np.bool_] = (masks[:, number // WORD] >> np.uint64(number % WORD) & np.uint64(1)).astype(np.bool_)
+    return found
+
+
 def bits_of(mask: int) -> tuple[int, ...]:
     """Return the numbers of the bits that are set, lowest first."""
     return tuple(bit for bit in range(mask.bit_length()) if mask >> bit & 1)

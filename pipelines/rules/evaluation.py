@@ -15,7 +15,7 @@ from winnow.pipelines.binding.rule_presets import ProgramRule
 from winnow.pipelines.binding.rules import RuleProgram
 from winnow.pipelines.query.columns import MEDIA
 from winnow.pipelines.query.conditions import nested
-from winnow.pipelines.rules.decisions import WORD, Masks
+from winnow.pipelines.rules.decisions import WORD, Masks, has_rule
 from winnow.pipelines.rules.item_lists import DROPPED, KEPT, ItemLists
 from winnow.schemas.conditions import CLOSED, columns_read
 from winnow.schemas.errors import RecipeError
@@ -164,7 +164,7 @@ class Evaluator:
         found = np.zeros((len(rows), self._words), np.uint64)
         for one in self._of_items:
             word, bit = one.number // WORD, np.uint64(one.number % WORD)
-            some = lists.rows_with((of_items[:, word] >> bit & np.uint64(1)).astype(np.bool_)) & rows
+            some = lists.rows_with(has_rule(of_items, one.number)) & rows
             found[:, word] |= some.astype(np.uint64) << bit
         return found
 

@@ -92,3 +92,24 @@ def marked_lists(numbers: Positions, rows: Positions, items: Positions) -> pa.Li
     marks[(ends - numbers)[rows] + items] = True
     offsets = pa.array(np.concatenate([np.zeros(1, np.int64), ends]).astype(np.int32))
     return pa.ListArray.from_arrays(offsets, pa.array(marks))
+
+
+def represented_lists(
+    media: pa.ListArray | None, represented: Mapping[str, tuple[Positions, Positions]], names: Iterable[str], first: int
+) -> dict[str, pa.Array]:
+    """Return the columns that say which media of some rows are represented by others, as rules of `items` read them.
+
+    Args:
+        media: The media of these rows; None only if there are no names.
+        represented: By the rules' column, the rows of the shard and the numbers in them of such media, ascending.
+        names: The columns that are wanted.
+        first: The number of the first of these rows in the shard.
+    """
+    found = {}
+    for name in names:
+        assert media is not None
+        numbers = list_counts(media)
+        rows, items = represented.get(name, (np.zeros(0, np.int64), np.zeros(0, np.int64)))
+        within = slice(*np.searchsorted(rows, (first, first + len(numbers))).tolist())
+        found[f"items.{name}"] = marked_lists(numbers, rows[within] - first, items[within])
+    return found

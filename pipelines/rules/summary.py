@@ -111,19 +111,13 @@ def summarise_rules(
 ) -> RulesSummary:
     """Summarise one generation's counts: of samples, and of their media where there are rules of `items`."""
     rules = pinned.program.rules
-    dropped, fires, null = ([Tally()] * (len(rules) + 1) for _ in range(3))  # the last: forgotten
+    dropped, fires, null = _effects(rules, counts)  # the last: forgotten
     names = [*(f"{one.phase}.{one.rule.reason}" for one in rules), FORGOTTEN]
     groups: dict[tuple[str, str], dict[str | None, Tally]] = {}
     for outcome, tally in counts:
         group = groups.setdefault((outcome.source, outcome.language), {})
         name = None if outcome.kept else names[outcome.first]
         group[name] = group.get(name, Tally()) + tally
-        if not outcome.kept:
-            dropped[outcome.first] += tally
-        for number in bits_of(outcome.fired):
-            fires[number] += tally
-        for number in bits_of(outcome.null):
-            null[number] += tally
     return RulesSummary(
         generation=generation,
         bytes_of=pinned.bytes_of,
@@ -162,8 +156,9 @@ def summarise_rules(
     )
 
 
-def _of_items(rules: Sequence[ProgramRule], counts: DecisionCounts) -> ItemsSummary:
-    dropped, fires, null = ([Tally()] * (len(rules) + 1) for _ in range(3))  # the last: of dropped samples
+def _effects(rules: Sequence[ProgramRule], counts: DecisionCounts) -> tuple[list[Tally], list[Tally], list[Tally]]:
+    """Return what each rule drops first, fires for and finds null, and at the end what has the bit after the last."""
+    dropped, fires, null = ([Tally()] * (len(rules) + 1) for _ in range(3))
     for outcome, tally in counts:
         if not outcome.kept:
             dropped[outcome.first] += tally
@@ -171,6 +166,11 @@ def _of_items(rules: Sequence[ProgramRule], counts: DecisionCounts) -> ItemsSumm
             fires[number] += tally
         for number in bits_of(outcome.null):
             null[number] += tally
+    return dropped, fires, null
+
+
+def _of_items(rules: Sequence[ProgramRule], counts: DecisionCounts) -> ItemsSummary:
+    dropped, fires, null = _effects(rules, counts)  # the last: of dropped samples
     effects = tuple(
         ItemEffect(one.rule.reason, dropped[number], fires[number], null[number])
         for number, one in enumerate(rules)

@@ -19,6 +19,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Final
 
+from winnow.pipelines.running.processes import usable_cores
 from winnow.schemas.errors import WinnowError
 
 __all__ = ["OUT_OF_MEMORY", "lacks_memory", "require_address_space", "require_room_for_threads", "under_a_limit"]
@@ -63,7 +64,7 @@ def require_address_space(command: str, *, pipelines: bool) -> None:
     Raises:
         WinnowError: The limit is lower than what the command reserves at its start.
     """
-    needed = (_PIPELINE_BYTES if pipelines else _COMMAND_BYTES) + _cores() * _CORE_BYTES
+    needed = (_PIPELINE_BYTES if pipelines else _COMMAND_BYTES) + usable_cores() * _CORE_BYTES
     limit = _limit()
     if limit is not None and limit < needed:
         raise WinnowError(
@@ -107,11 +108,7 @@ def _blas_threads() -> int:
         given = os.environ.get(variable, "")
         if given.isdecimal() and int(given):
             return int(given)
-    return min(64, _cores())
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(64, usable_cores())
 
 
 def _limit() -> int | None:

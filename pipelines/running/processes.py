@@ -104,3 +104,8 @@ def limit_threads() -> None:
     """Sets one thread per library, unless the environment says otherwise."""
     for variable in THREAD_LIMITS:
         os.environ.setdefault(variable, "1")
+
+
+def usable_cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from typing import Final
 
+from winnow.pipelines.running.processes import usable_cores
 from winnow.schemas.errors import WinnowError
 from winnow.scoring.scaling_law.fitting import FamilyFit, FitConfig, LawFit, fit_family
 from winnow.scoring.scaling_law.required_runs import require_determined
@@ -52,8 +53,7 @@ def _in_this_process(families: Sequence[RunTable], config: FitConfig) -> Iterato
 
 
 def _in_processes(families: Sequence[RunTable], config: FitConfig) -> Iterator[tuple[int, FamilyFit]]:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    count = min(cores, len(families))
+    count = min(usable_cores(), len(families))
     parts = [list(enumerate(families))[number::count] for number in range(count)]
     with _workers(parts, config) as left:
         while left:

@@ -1,12 +1,10 @@
 """What a recipe's rules decide on its store: read from the record that is kept, or decided in tasks and then kept."""
 
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow.parquet as pq
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
@@ -22,6 +20,7 @@ from winnow.pipelines.rules.score_overlaps import ScoreOverlap
 from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
 from winnow.pipelines.store.generations import Store
 from winnow.runners.stages.command_jobs import command_jobs
+from winnow.runners.stages.lists.parquet import whole_parquet
 from winnow.runners.terminal.rules import pinned_if_measured, pinned_rules, require_writable
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.records import Generation
@@ -123,17 +122,9 @@ def write_dropped(
     require_writable("--decisions", file)
     _ = decided.summary  # raises if a rule cannot be decided
     jobs = command_jobs(decided.asked.pinned.store, "rules", engine, console)
-    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        with (
-            jobs.folder("rules") as steps,
-            pq.ParquetWriter(unfinished, DROPPED_SAMPLES, compression="zstd") as writer,
-        ):
-            for rows in decision_tasks(decided.asked, steps).dropped(jobs):
-                writer.write_batch(rows)
-        os.replace(unfinished, file)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with jobs.folder("rules") as steps, whole_parquet(file, DROPPED_SAMPLES) as writer:
+        for rows in decision_tasks(decided.asked, steps).dropped(jobs):
+            writer.write_batch(rows)
 
 
 def decisions_if_any(

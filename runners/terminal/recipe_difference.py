@@ -1,6 +1,5 @@
 """`winnow diff`: compares the decisions of two recipes, and prints how they differ."""
 
-import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import orjson
-import pyarrow.parquet as pq
 from rich.console import Console
 
 from winnow.pipelines.binding.tokens import TOKENS_LAYER
@@ -21,6 +19,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import NoStoreError
 from winnow.runners.commands.opening import bound_recipe, store_of
 from winnow.runners.stages.command_jobs import command_jobs
+from winnow.runners.stages.lists.parquet import whole_parquet
 from winnow.runners.stages.rule_decisions import rule_decisions
 from winnow.runners.terminal.quantities import byte_size, grouped, share
 from winnow.runners.terminal.rules import pinned_rules, require_writable
@@ -110,14 +109,9 @@ def _require_common(tasks: ComparisonTasks, old: str, new: str) -> None:
 
 
 def _write(tasks: ComparisonTasks, file: Path) -> None:
-    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        with pq.ParquetWriter(unfinished, CHANGED, compression="zstd") as writer:
-            for batch in tasks.changed():
-                writer.write_batch(batch)
-        os.replace(unfinished, file)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with whole_parquet(file, CHANGED) as writer:
+        for batch in tasks.changed():
+            writer.write_batch(batch)
 
 
 def _print(old: str, new: str, found: Comparison, console: Console, *, tokens: bool) -> None:

@@ -1,1 +1,1 @@
-"""Lists of pictures of an evaluation set, by hashes or vectors, which later pictures are compared with."""
+"""Lists that commands write: of pictures of an evaluation set by hashes or vectors, and of samples in Parquet."""

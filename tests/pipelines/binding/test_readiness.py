@@ -90,3 +90,15 @@ def test_without_room_for_temporary_files_nothing_begins(
 
     monkeypatch.setattr(tempfile, "gettempdir", nowhere)
     assert "set TMPDIR" in check(tmp_path)
+
+
+def test_conditions_on_single_pictures_are_checked_too(tmp_path: Path) -> None:
+    (tmp_path / "recipe.yaml").write_text(
+        "version: 1\n"
+        "store: {path: store}\n"
+        "sources: {album: {root: d, files: ['*'], format: image_folder, class: web}}\n"
+        "annotate: [image.geometry]\n"
+        "items: [{drop: \"samples.source.name = 'albums' AND image.geometry.width < 64\", reason: small}]\n"
+    )
+    with pytest.raises(RecipeError, match=r"items\[0\]: there is no source 'albums' \(did you mean 'album'\?\)"):
+        require_ready(bind(load_recipe(tmp_path / "recipe.yaml")))
