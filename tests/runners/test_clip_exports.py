@@ -1,4 +1,5 @@
-"""From shots to files of clips by the command line: cut as they are written, described, balanced, equal when rerun."""
+"""From shots to files of clips by the command line: cut as they are written, described, balanced, equal when rerun,
+and played by the loaders of those who train with them."""
 
 import io
 import json
@@ -11,6 +12,7 @@ import pytest
 from tests.faults.winnow import ended, run_here
 from tests.filters.video.films import Film
 from tests.runners.test_picture_exports import members
+from tests.trainers import require_trainer_package, run_trainer
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.filters.video.decode.watching import VideoPass
 
@@ -29,7 +31,8 @@ sources:
 mix: {unit: seconds}
 export:
   - webdataset: {path: tars, media: video, energon: true}
-  - webdataset: {path: small, media: video, clips: {format: webm, copy: never, sound: false, quality: 40}}
+  - webdataset:
+      {path: small, media: video, energon: true, clips: {format: webm, copy: never, sound: false, quality: 40}}
   - folder: {path: files, media: video}
 """
 
@@ -47,6 +50,58 @@ def exports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ended(run_here(folder, "run", "films.yaml", "--workers", "1"))
     ended(run_here(folder, "run", "clips.yaml", "--workers", "1"))
     return folder
+
+
+PLAYER = """
+import glob, io, json, sys
+import av, webdataset
+from megatron.energon import (
+    Cooker, DefaultTaskEncoder, VidQASample, WorkerConfig, basic_sample_keys, get_loader, get_train_dataset, stateless
+)
+
+def has_sound(raw):
+    with av.open(io.BytesIO(raw)) as container:
+        return bool(container.streams.audio)
+
+def decoded(raw):
+    with av.open(io.BytesIO(raw)) as container:
+        frames = list(container.decode(video=0))
+    with av.open(io.BytesIO(raw)) as container:
+        waves = list(container.decode(audio=0)) if container.streams.audio else []
+    length = max(one.time + float(one.duration * one.time_base) for one in frames) - min(one.time for one in frames)
+    sound = sum(one.samples / one.sample_rate for one in waves)
+    return [len(frames), [frames[0].width, frames[0].height], length, sound]
+
+def by_webdataset(folder, suffix):
+    tars = sorted(glob.glob(folder + "/*.tar"))
+    return {one["__key__"]: decoded(one[suffix]) for one in webdataset.WebDataset(tars, shardshuffle=False)}
+
+@stateless
+def cooked(sample):
+    return VidQASample(**basic_sample_keys(sample), video=sample.get("mp4") or sample["webm"], context=sample["txt"])
+
+class Playing(DefaultTaskEncoder):
+    cookers = [Cooker(cooked)]
+
+def by_energon(folder):
+    alone = WorkerConfig(rank=0, world_size=1, num_workers=0)
+    options = {"shuffle_buffer_size": None, "max_samples_per_sequence": None, "repeat": False, "batch_size": None}
+    part = get_train_dataset(folder, split_part="train", worker_config=alone, task_encoder=Playing(), **options)
+    found = {}
+    for one in get_loader(part):
+        if has_sound(one.video.stream.getvalue()):
+            played = one.video.get_video_with_audio()
+            [waves] = played.audio_clips
+            sound = waves.shape[1] / one.video.get_metadata().audio_sample_rate
+        else:
+            played, sound = one.video.get_video(), 0
+        [frames], [(begin, end)] = played.video_clips, played.video_timestamps
+        found[one.__key__] = [len(frames), list(frames.shape[:1:-1]), end - begin, sound]
+    return found
+
+if __name__ == "__main__":
+    print(json.dumps([[by_webdataset(*one), by_energon(one[0])] for one in json.loads(sys.argv[1])]))
+"""
 
 
 def again(folder: Path) -> str:
@@ -83,6 +138,24 @@ def test_clips_are_encoded_as_the_options_say(exports: Path) -> None:
         frames, seconds, sounds = watched(sample["webm"], "video/webm")
         assert (frames, sounds) == (25, 0)
         assert seconds == pytest.approx(1, abs=0.04)
+
+
+def test_webdataset_with_pyav_and_energon_play_every_clip_for_as_long_as_asked(exports: Path, tmp_path: Path) -> None:
+    require_trainer_package("megatron.energon", "megatron-energon")
+    require_trainer_package("av", "av")
+    (tmp_path / "player.py").write_text(PLAYER)
+    asked = [(str(exports / folder), suffix) for folder, suffix in (("tars", "mp4"), ("small", "webm"))]
+    played = json.loads(run_trainer(tmp_path / "player.py", [json.dumps(asked)]).splitlines()[-1])
+    for (folder, _), readers, sounds in zip(asked, played, (True, False), strict=True):
+        written = {key: json.loads(sample["json"]) for key, sample in members(Path(folder)).items()}
+        assert written
+        for found in readers:  # webdataset, energon
+            assert found.keys() == written.keys()
+            for key, (frames, size, seconds, sounded) in found.items():
+                (medium,) = json.loads(written[key]["metadata"])["media"]
+                assert (frames, size) == (round(medium["seconds"] * 25), [64, 48])
+                assert seconds == pytest.approx(medium["seconds"], abs=0.04)
+                assert sounded == pytest.approx(medium["seconds"] if sounds else 0, abs=0.04)
 
 
 def test_a_folder_has_the_same_files_as_the_tars(exports: Path) -> None:
