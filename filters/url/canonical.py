@@ -26,7 +26,7 @@ from winnow.schemas.kernels import kernel, leaf
 from winnow.schemas.recipe.checks import Matching
 
 NAME = "url.canonical"
-VERSION = 2  # 2: parameters of one name keep their order, and `sid` counts, as it is an article's id in many systems
+VERSION = 3  # 2: parameters of one name keep their order, and `sid` counts; 3: routes of single-page sites count
 URL = "samples.url"
 NOT_AN_ADDRESS = "not_an_address"
 
@@ -42,8 +42,10 @@ _IN_PATH = "jsessionid"  # Java servers also write it after a semicolon in the p
 Names: TypeAlias = tuple[Bytes, npt.NDArray[np.int64]]
 """Concatenated parameter names, and the start of each."""
 
+_ROUTE = re.compile(r"#(?:(!|%21)|(?=/|%2[Ff]))(?!(?:/|%2[Ff])*\Z)")  # `#!` and `#/` without more: a site's first page
 _PORT = re.compile(r":(?:80|443)\Z")
 _QUERY = re.compile(r"%[0-9A-Fa-f]{2}|[^!$&(-;=?-~]")  # a lone percent sign is not an escape, and is escaped
+_FRAGMENT = re.compile(r"%[0-9A-Fa-f]{2}|[^!#$&(-;=?-~]")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _PREFIX = np.frombuffer(TRACKING_PREFIX.encode(), np.uint8)
 _STARTS = np.frombuffer(b"http://https://", np.uint8)
@@ -62,6 +64,7 @@ class CanonicalConfig:
     tracking: bool = True  # parameters that only say where a visitor comes from
     sessions: bool = True  # PHPSESSID and jsessionid
     sort_query: bool = True  # the order of parameters of different names
+    routes: bool = False  # `#!/…` and `#/…`, by which scripts of single-page sites choose what they show
     ignore: tuple[Annotated[str, Matching(r"[^=&#]+", "the name of a parameter of a query")], ...] = ()  # in any case
 
 
@@ -71,6 +74,7 @@ def canonical_url(url: str, config: CanonicalConfig) -> str | None:
     Example: `https://www.Example.com:443/a//b/?utm_source=x&b=2&a=1#top` is `http://example.com/a/b?a=1&b=2`.
     """
     spelt = urls.canonical_url(url)
+    route = "" if config.routes else _route(url)
     if spelt is not None and config.sessions and ";" in spelt:
         spelt = urls.canonical_url(_without_session(spelt))  # again: a dot segment may remain
     if spelt is None:
@@ -85,11 +89,18 @@ def canonical_url(url: str, config: CanonicalConfig) -> str | None:
     if config.slashes:
         path = re.sub("//+", "/", path).removesuffix("/") or "/"
     dropped = _dropped(config)
-    kept = [one for one in _spelt_query(query).split("&") if one and not _is_dropped(one, dropped, config)]
+    kept = [one for one in _spelt_part(query, _QUERY).split("&") if one and not _is_dropped(one, dropped, config)]
     if config.sort_query:
         kept.sort(key=_name)  # those of one name keep their order, which may matter
-    found = f"{scheme}://{authority}{path}{'?' if kept else ''}{'&'.join(kept)}"
+    found = f"{scheme}://{authority}{path}{'?' if kept else ''}{'&'.join(kept)}{route}"
     return found if len(found) <= urls.MAX_URL_CHARACTERS else None
+
+
+def _route(url: str) -> str:
+    """The part of the address that names a page of a single-page site, with its `#`; empty if there is none."""
+    fragment = urls.fragment_of(url)
+    match = _ROUTE.match(fragment)
+    return f"#{'!' if match[1] else ''}{_spelt_part(fragment[match.end() :], _FRAGMENT)}" if match else ""
 
 
 def _without_session(spelt: str) -> str:
@@ -97,8 +108,8 @@ def _without_session(spelt: str) -> str:
     return re.sub(rf"(?i);{_IN_PATH}(?:=[^;/]*)?(?=[;/]|\Z)", "", path) + mark + query
 
 
-def _spelt_query(query: str) -> str:
-    return _QUERY.sub(_spelt, query) if "%" in query or not query.isascii() else query
+def _spelt_part(part: str, odd: re.Pattern[str]) -> str:
+    return odd.sub(_spelt, part)
 
 
 def _spelt(match: re.Match[str]) -> str:
@@ -252,7 +263,9 @@ def _write(  # type: ignore[no-untyped-def]
     plain, _, start, last, path, query, end = scan(text, first, stop, False, classes)
     if not plain:
         return _NOT_PLAIN
-    any_scheme, any_www, any_slashes, tracking, sessions, in_order = rules
+    any_scheme, any_www, any_slashes, tracking, sessions, in_order, no_routes = rules
+    if not no_routes and end + 1 < stop and (text[end + 1] <= 33 or text[end + 1] == 37 or text[end + 1] == 47):
+        return _NOT_PLAIN  # it may be a route: `!`, `/`, an escape, or white space that browsers drop
     count = _parameters(text, query + 1, end, tracking, in_order, names, places, starts, ends)
     if count == _NOT_PLAIN:
         return _NOT_PLAIN
@@ -315,7 +328,7 @@ def canonical(batch: pa.RecordBatch, config: CanonicalConfig) -> pa.RecordBatch:
         texts.buffer,
         texts.offsets,
         CLASSES,
-        (config.scheme, config.www, config.slashes, config.tracking, config.sessions, config.sort_query),
+        (config.scheme, config.www, config.slashes, config.tracking, config.sessions, config.sort_query, config.routes),
         names,
         places,
         urls.MAX_URL_CHARACTERS,

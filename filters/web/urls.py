@@ -60,6 +60,12 @@ def canonical_url(url: str) -> str | None:
     return f"{scheme}://{name}{_path(match[3])}{_QUERY.sub(_encoded, match[4] or '')}"
 
 
+def fragment_of(url: str) -> str:
+    """What follows the page's own address, from its `#` on, as it is written; empty if nothing does."""
+    _, mark, fragment = (_cleaned(url) or "").partition("#")
+    return mark + fragment
+
+
 def resolve(base: str | None, href: str) -> str | None:
     """The canonical target of a link on the page `base`; None unless it is http or https."""
     link = _cleaned(href)

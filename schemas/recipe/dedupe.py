@@ -38,6 +38,7 @@ class CanonicalConfig:
     tracking: bool = True
     sessions: bool = True
     sort_query: bool = True
+    routes: bool = False
     ignore: Annotated[tuple[Annotated[str, PARAMETER], ...], NotEmpty()] | None = None
 
 

@@ -14,6 +14,7 @@ LOADED: Final = 1  # the same, which a browser loaded for a page
 PAGE: Final = 2  # the address of a page, on which a picture was found
 
 _URL = "samples.url"
+_RULES: Final = CanonicalConfig(routes=True)  # pictures have none, and no crawler tells that of the page
 _BYTES: Final = 16
 _KINDS: Final = 3  # the bits of the last byte that say the kind
 
@@ -32,7 +33,7 @@ def keys_of(urls: pa.Array, kind: int) -> pa.Array:
 def digests_of(urls: pa.Array) -> pa.Array:
     """The digest of each canonical address; null for what is none."""
     batch = pa.RecordBatch.from_arrays([urls.cast(pa.string())], names=[_URL])
-    return canonical(batch, CanonicalConfig()).column("digest")
+    return canonical(batch, _RULES).column("digest")
 
 
 def kind_of(key: bytes) -> int:
