@@ -52,7 +52,7 @@ def main() -> int:
     rounds = 1 if options.quick else 3
     with tempfile.TemporaryDirectory(dir=".cache", prefix="stage-") as name:
         scratch = Path(name).absolute()
-        _weights(scratch)
+        write_weights(scratch)
 
         def loop(samples: int) -> Measured:
             arguments = ("--loop", str(stores[samples].store), str(scratch))
@@ -89,7 +89,8 @@ def _linked(source: str, target: str) -> str:
     return target
 
 
-def _weights(folder: Path) -> None:
+def write_weights(folder: Path) -> None:
+    """Write weights by chance, as the recipe's lines `SCORE` name them."""
     task = find_task("next_byte").load(find_task("next_byte").config(), None)  # type: ignore[arg-type]
     chance = np.random.default_rng(0)
     for name in ("reference", *map(str, range(CHECKPOINTS))):

@@ -7,7 +7,7 @@ the store.
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -22,7 +22,7 @@ from winnow.pipelines.export.places.bucket import fetch
 from winnow.pipelines.export.places.existing import sha256_in
 from winnow.pipelines.export.places.manifest import MANIFEST, Manifest
 from winnow.pipelines.export.places.opening import is_being_written
-from winnow.pipelines.forgetting.outputs import EXPORT, registered
+from winnow.pipelines.forgetting.outputs import EXPORT, output_address, registered
 from winnow.pipelines.running.job_tasks import Silent, TaskFolder, TaskKind, TasksAt, slices
 from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.pipelines.running.tasks import TaskLine
@@ -113,21 +113,30 @@ def _unchanged(objects: ObjectStore, file: FileRecord, found: FilesFound) -> boo
 
 
 class ExportsCheck:
-    """Checks every registered export that still exists."""
+    """Checks every registered export that still exists, and those of the recipe whose registration is lost."""
 
-    def __init__(self, store: Store, findings: Findings) -> None:
+    def __init__(self, store: Store, findings: Findings, named: Iterable[str] = ()) -> None:
+        """Start.
+
+        Args:
+            store: The store.
+            findings: Where findings are reported.
+            named: The folders that the recipe exports to.
+        """
         self._store = store
         self._findings = findings
+        self._named = frozenset(map(output_address, named))
         self._exports: list[_Export] = []
 
     def plan(self, tasks_at: TasksAt) -> None:
         """Adds the tasks."""
-        paths = sorted({output.path for output in registered(self._store.objects) if output.kind == EXPORT})
-        if not paths:
+        known = {output.path for output in registered(self._store.objects) if output.kind == EXPORT}
+        if not known and not self._named:
             return
         # What is wrong with plans is reported by the check of draws.
         plans = {record.plan.name: record.plan for record in plan_records(self._store.objects, Findings())}
-        self._exports = [_Export(self._store, plans, path) for path in paths]
+        paths = sorted(known | self._named)
+        self._exports = [_Export(self._store, plans, path, registered=path in known) for path in paths]
         for one in self._exports:
             one.plan(tasks_at(one.path))
 
@@ -144,8 +153,9 @@ class ExportsCheck:
 class _Export:
     """One folder of an export."""
 
-    def __init__(self, store: Store, plans: Mapping[str, MixturePlan], path: str) -> None:
+    def __init__(self, store: Store, plans: Mapping[str, MixturePlan], path: str, *, registered: bool) -> None:
         self.path = path
+        self._registered = registered
         self.manifest: Manifest | None = None  # None: it is not checked
         self._amounts: dict[str, Amounts] = {}
         self._store = store
@@ -158,6 +168,8 @@ class _Export:
     def plan(self, tasks: TaskFolder) -> None:
         """Reads its record, and adds tasks for its files."""
         self._tasks = tasks
+        if not self._registered and not self._is_ours():
+            return
         try:
             if self._is_gone():
                 self._note("unfinished; run: winnow export" if is_being_written(self.path) else "no longer exists")
@@ -265,6 +277,16 @@ class _Export:
             names = (name.encode(errors="backslashreplace").decode() for name in others[:SHOWN])
             shown = ", ".join([*names, *(["…"] if len(others) > SHOWN else [])])
             self._note(f"{len(others):,} {'file' if len(others) == 1 else 'files'} that winnow did not write: {shown}")
+
+    def _is_ours(self) -> bool:
+        """Whether this store has written a folder that is not registered; reports that."""
+        try:
+            if self._is_gone() or self._manifest()[0].store != self._store.record.name:
+                return False
+        except (ExportError, StoreError, OSError):
+            return False  # whatever is there, it is no export of this store
+        self._wrong("the store's record of it is lost, so `winnow forget` would not name it; run: winnow export")
+        return True
 
     def _note(self, line: str) -> None:
         self._heard.notes.append(f"export {self.path}: {line}")

@@ -3,7 +3,7 @@
 Each check describes its tasks first; all of them run as one job, and what they found is reported check by check.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -46,6 +46,7 @@ def audit_generation(
     context: IngestContext | None,
     *,
     exports: bool = True,
+    named: Sequence[str] = (),
     jobs: Jobs = HERE,
 ) -> Findings:
     """Audits the store's objects, draws and files, its exports, and its sources.
@@ -59,12 +60,13 @@ def audit_generation(
         generation: Its latest generation, as the recipe reads it; the objects of every recipe are checked.
         context: From the recipe: where the sources are. None: do not read them again.
         exports: Whether to read registered exports again.
+        named: The folders that the recipe exports to, in which it looks for exports that are not registered.
         jobs: Where jobs run.
     """
     findings = Findings()
     record = store.generation_record(generation.number)
     with jobs.folder("audit") as steps:
-        audit = _Audit(store, generation, record, context, findings, steps, jobs)
+        audit = _Audit(store, generation, record, context, findings, steps, jobs, named)
         with _going_on(findings):
             audit.find_hidden()
         audit.plan(exports=exports)
@@ -90,7 +92,8 @@ def audit_store(
             tasks.run(jobs, CHECKS)
             files.conclude(tasks)
         return findings
-    return audit_generation(store, generation, context, exports=exports, jobs=jobs)
+    named = () if recipe is None else [recipe.config.located(entry.path) for entry in recipe.config.export]
+    return audit_generation(store, generation, context, exports=exports, named=named, jobs=jobs)
 
 
 class _Audit:
@@ -105,6 +108,7 @@ class _Audit:
         findings: Findings,
         steps: JobSteps,
         jobs: Jobs,
+        named: Sequence[str],
     ) -> None:
         self._jobs = jobs
         self._store = store
@@ -118,7 +122,7 @@ class _Audit:
         self._ranges = RangesCheck(store)
         self._draws = DrawsCheck(store, generation, findings)
         self._files = FilesCheck(store, record, findings)
-        self._exports = ExportsCheck(store, findings)
+        self._exports = ExportsCheck(store, findings, named)
         self._sources = SourcesCheck(context, findings) if context is not None else None
         self._hidden: dict[str, HiddenRows] = {}
         self._commits = TaskCommits.of(())  # of the recipe

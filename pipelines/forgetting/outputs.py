@@ -47,13 +47,17 @@ class AffectedOutput:
 
 def register(objects: ObjectStore, kind: str, path: str | Path, generation: int) -> bool:
     """Registers an output; False if the store cannot be written to."""
-    address = str(path) if "://" in str(path) else str(absolute_folder(path))
-    raw = to_json(Output(kind, address, generation))
+    raw = to_json(Output(kind, output_address(path), generation))
     try:
         objects.put_if_absent(layout.output(content_name(raw)), raw)
     except (OSError, StoreError):
         return False
     return True
+
+
+def output_address(path: str | Path) -> str:
+    """The path as outputs are registered with it: absolute, or with its scheme."""
+    return str(path) if "://" in str(path) else str(absolute_folder(path))
 
 
 def registered(objects: ObjectStore) -> list[Output]:

@@ -67,6 +67,11 @@ class Beat:
     bytes: int
 
 
+def beat_seconds(objects: ObjectStore) -> float:
+    """How far apart beats are, at least: so often they are worth reading."""
+    return BEAT_SECONDS if isinstance(objects, LocalStore | MemoryStore) else BUCKET_BEAT_SECONDS
+
+
 class Heartbeats:
     """Puts a task's beats, at most one per second, or per ten seconds on an object store."""
 
@@ -74,7 +79,7 @@ class Heartbeats:
         """`commit`: the path of the task's commit."""
         self._objects = objects
         self._path = layout.heartbeat(commit)
-        self._seconds = BEAT_SECONDS if isinstance(objects, LocalStore | MemoryStore) else BUCKET_BEAT_SECONDS
+        self._seconds = beat_seconds(objects)
         self._last = time.monotonic()
         self._beaten = False
 

@@ -13,6 +13,7 @@ from typing import Self
 import orjson
 from rich.console import Console
 
+from winnow.pipelines.running.worker import beat_seconds
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import parse_commit
 from winnow.pipelines.store.facade import ObjectStore
@@ -79,7 +80,7 @@ class StageProgress:
         self._total_rows = sum(one.rows for one in inputs.values())
         self._tally = Tally()
         self._started = time.monotonic()
-        self._watched = StatusLine(console, self._status(Tally(), ()), self._poll)
+        self._watched = StatusLine(console, self._status(Tally(), ()), self._poll, beat_seconds(objects))
 
     def __enter__(self) -> Self:
         self._watched.__enter__()

@@ -19,18 +19,26 @@ from winnow.runners.terminal.progress.pace import Pace, clock
 from winnow.runners.terminal.progress.status import Status
 from winnow.schemas.errors import WinnowError
 
-POLL_SECONDS = 0.5
+DRAWN_SECONDS = 0.5  # between drawings on a terminal
 PLAIN_SECONDS = 10.0  # between lines when the output is no terminal
 
 
 class StatusLine:
     """Keeps a status up to date while a block runs, from a thread of its own; the callback may read a store."""
 
-    def __init__(self, console: Console, first: Status, poll: Callable[[], Status]) -> None:
-        """`first` is shown until the first poll."""
+    def __init__(self, console: Console, first: Status, poll: Callable[[], Status], seconds: float = 0.0) -> None:
+        """Begin.
+
+        Args:
+            console: Where it is shown.
+            first: What is shown until the first poll.
+            poll: Asks for the status.
+            seconds: The least time from one poll to the next: by default each drawing asks anew.
+        """
         self._console = console
         self._status = first
         self._poll = poll
+        self._seconds = seconds
         self._began = time.monotonic()
         self._pace = Pace(self._began)
         self._stop = threading.Event()
@@ -53,22 +61,26 @@ class StatusLine:
             self._live.stop()
 
     def _watch(self) -> None:
-        printed = time.monotonic()
-        pause = POLL_SECONDS
-        while not self._stop.wait(pause):
-            polled = time.monotonic()
-            try:
-                self._status = self._poll()
-            except (OSError, WinnowError):  # display only: the work itself reports errors of its store
-                continue
-            finally:
-                pause = max(POLL_SECONDS, 10 * (time.monotonic() - polled))  # polls a large store less often
-            self._pace.update(polled, self._status.share or 0.0)
+        printed = due = time.monotonic()
+        while not self._stop.wait(DRAWN_SECONDS):
+            if time.monotonic() >= due:
+                due = self._ask()
             if self._live:
                 self._live.update(self._drawn(), refresh=True)
             if time.monotonic() - printed >= PLAIN_SECONDS:
                 printed = time.monotonic()
                 self._say(self._status.line(*self._times()))
+
+    def _ask(self) -> float:
+        """Ask for the status; return when to ask again."""
+        asked = time.monotonic()
+        try:
+            self._status = self._poll()
+            self._pace.update(asked, self._status.share or 0.0)
+        except (OSError, WinnowError):  # display only: the work itself reports errors of its store
+            pass
+        answered = time.monotonic()
+        return answered + max(self._seconds, 10 * (answered - asked))  # asks a large store less often
 
     def _say(self, line: str) -> None:
         if not self._live:

@@ -62,9 +62,9 @@ def folder(whole: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def audited(folder: Path, **stale: int) -> Findings:
+def audited(folder: Path, *named: str, **stale: int) -> Findings:
     findings = Findings()
-    check = ExportsCheck(open_store(LocalStore(folder / "store")), findings)
+    check = ExportsCheck(open_store(LocalStore(folder / "store")), findings, named)
     with HERE.folder("audit") as steps:
         tasks = TaskFolder(steps)
         check.plan(lambda _: tasks)
@@ -91,6 +91,24 @@ def test_honest_exports_are_proved_and_every_sample_is_counted(folder: Path) -> 
     assert (findings.problems, findings.notes) == ([], [])
     assert len(findings.proved) == len(ENTRIES)
     assert all(line.endswith("are unchanged; 25 samples") for line in findings.proved)
+
+
+def test_an_export_whose_registration_is_lost_is_wrong_if_the_recipe_names_it(folder: Path) -> None:
+    objects = open_store(LocalStore(folder / "store")).objects
+    for info in list(objects.list(layout.OUTPUTS)):
+        if str(folder / "lines").encode() in objects.read(info.path):
+            objects.delete(info.path)
+    assert audited(folder).problems == []
+    named = [str(folder / name) for name in ("lines", "parquet", "not written yet")]
+    foreign, broken = folder / "foreign", folder / "broken"
+    shutil.copytree(folder / "jsonl", foreign)
+    record(foreign, store="0" * 32)
+    (broken / "winnow.json").parent.mkdir()
+    (broken / "winnow.json").write_text("{")
+    findings = audited(folder, *named, str(foreign), str(broken))
+    lost = "the store's record of it is lost, so `winnow forget` would not name it; run: winnow export"
+    assert (findings.problems, findings.notes) == ([f"export {folder / 'lines'}: {lost}"], [])
+    assert len(findings.proved) == len(ENTRIES) - 1
 
 
 def test_every_format_counts() -> None:

@@ -18,7 +18,7 @@ from winnow.runners.terminal.log_file import command_output
 from winnow.runners.terminal.progress import status_line
 from winnow.runners.terminal.progress.status import Status
 
-status_line.POLL_SECONDS = 0.01
+status_line.DRAWN_SECONDS = 0.01
 status_line.PLAIN_SECONDS = 0.02
 quiet, log = sys.argv[1] == "quiet", (sys.argv[2:] or [None])[0]
 with command_output(quiet=quiet, log_file=log):
