@@ -48,6 +48,9 @@ def row_of_table(objects: ObjectStore, path: str, record: Record) -> Dropped | U
     names = [item.names or "" for item in record.items]
     if not names:
         return Unreadable(record.span, "missing_media", "the row names no file")
+    flaw = next((item.flaw for item in record.items if item.flaw is not None), None)
+    if flaw is not None:
+        return flaw
     for name in names:
         if not name.startswith(folder) or name.startswith("/"):
             return Unreadable(record.span, "missing_media", f"{name}: not in or below the table's folder"[:200])

@@ -81,6 +81,7 @@ class Record:
     referrers: tuple[str, ...] = ()  # addresses at which records beside it say that its own was found
     hops: str | None = None  # the kinds of links that led there from a seed, such as LE
     metadata: dict[str, Json] = field(default_factory=dict)
+    flaw: "Unreadable | None" = None  # of an item: why it is no medium
     clip: dict[str, Json] | None = None  # the medium of a row that is a part of a video of another store
 
 
@@ -148,7 +149,7 @@ QUARANTINE_REASONS = {
     "wrong_type": "a value that is not of the declared type",
     "missing_text": "the text column is absent or null",
     "missing_key": "the key column is absent or null",
-    "missing_media": "a row names no file that is a medium, or a sample of a tar has neither medium nor text",
+    "missing_media": "a row or a sample has no usable medium and no text",
     "corrupt_table": "a Parquet footer, row group or page, or an Arrow stream or batch, that cannot be read",
     "duplicate_id": "a second sample with the same source, file and key",
     "known_harm": "a medium is on a list of known harm",

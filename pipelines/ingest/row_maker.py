@@ -12,6 +12,7 @@ from winnow.pipelines.ingest.records import Dropped, ReadLimits, Record, Unreada
 from winnow.pipelines.ingest.rows import Row, row_of
 from winnow.pipelines.ingest.sidecars import SidecarFiles
 from winnow.pipelines.ingest.tables.named_media import NamedFiles
+from winnow.pipelines.ingest.unusable_media import is_named_as_medium
 from winnow.pipelines.media.probe import Probe, probe_bytes, probe_file
 
 
@@ -46,9 +47,11 @@ class RowMaker:
             self._beside.read(path, record)
             self._tables.add(path, record)
         named = self._named.find(record) if record.items else None
-        if isinstance(named, Unreadable):
-            return named
-        return row_of(record, path, etag, self._source.rows, named, self._probe)
+        row = row_of(record, path, etag, self._source.rows, named, self._probe)
+        in_folder = self._source.format in MEDIA_FOLDERS and is_named_as_medium(path)
+        if in_folder and isinstance(row, Row) and row.modality == "text":
+            return Unreadable(record.span, "missing_media", f"the file is {row.mime}", record.key)
+        return row
 
     def _probe(self, record: Record, path: str, mime: str) -> Probe:
         """Measures a medium; one that was too large to hold is read again if its bytes lie plain in a file."""

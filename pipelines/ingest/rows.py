@@ -21,12 +21,13 @@ from winnow.pipelines.ingest.files import FILE
 from winnow.pipelines.ingest.records import Caption, Dropped, Record, Span, Unreadable
 from winnow.pipelines.ingest.tables.media_values import CELLS
 from winnow.pipelines.ingest.tables.named_media import NamedFile
+from winnow.pipelines.ingest.unusable_media import with_unread, without_media
 from winnow.pipelines.media.probe import Probe
 from winnow.schemas.identity import Json, canonical_json, sample_id
 from winnow.schemas.rows.extraction import PAGES
 from winnow.schemas.rows.opt_out import KEY
 from winnow.schemas.rows.referrers import REFERRERS
-from winnow.schemas.rows.samples import SAMPLES, SOURCE, Modality
+from winnow.schemas.rows.samples import EMPTY_MEDIUM, MISSING_MEDIUM, SAMPLES, SOURCE, Modality
 
 SNIFFED_BYTES = 2048
 VISIBLE_OR_AUDIBLE = frozenset({"image", "video", "audio"})
@@ -92,7 +93,7 @@ def row_of(
     path: str,
     etag: str,
     source: SourceRows,
-    named: Mapping[str, NamedFile] | None = None,
+    named: Mapping[str, NamedFile | str] | None = None,
     measure: Callable[[Record, str, str], Probe] = _unmeasured,
 ) -> Row | Dropped | Unreadable:
     """Converts a record to a row, or returns why it cannot be one.
@@ -102,7 +103,7 @@ def row_of(
         path: The file that contains it.
         etag: The etag of that file.
         source: What all rows of the source have in common.
-        named: The media files that the record's items name.
+        named: The files that the record's items name, or why one is not there.
         measure: Measures a record in this file that is a medium of this type.
     """
     status = record.metadata.get("http_status")
@@ -114,15 +115,14 @@ def row_of(
     text, html, mime, media = record.text, None, record.declared_mime, list[dict[str, object]]()
     modality: Modality = "text"
     if record.items:
-        kinds = list[Sniffed]()
-        for one in record.items:
-            file = (named or {}).get(one.names or "")
-            kind = file.kind if file else sniff((one.body or one.head)[:SNIFFED_BYTES], None, None)
-            if kind.modality == "text" and one.container in CELLS:
-                return Unreadable(record.span, "missing_media", f"{one.key} is {kind.mime}"[:200], record.key)
-            kinds.append(kind)
-            probe = None if file else measure(one, path, kind.mime)
-            media.append(_named(file) if file else _reference(one, path, etag, kind.mime, probe or Probe()))
+        found = [_item(one, path, etag, (named or {}).get(one.names or ""), measure) for one in record.items]
+        media = [one.medium for one in found]
+        bad = without_media(record, [one.flaw for one in found])
+        if bad is not None:
+            return bad
+        flaws = {one.key or "": item.flaw.detail for one, item in zip(record.items, found, strict=True) if item.flaw}
+        with_unread(metadata, flaws if record.container != TAR else {})  # of a tar, the reader has said so
+        kinds = [one.kind for one in found if one.flaw is None] or [Sniffed("text/plain", "text")]
         main = next((kind for kind in kinds if kind.modality in VISIBLE_OR_AUDIBLE), kinds[0])
         mime, modality = main.mime, main.modality
     elif record.clip is not None:
@@ -174,6 +174,35 @@ def row_of(
         html=html,
         captions=record.captions,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """An item of a row's media."""
+
+    medium: dict[str, object]
+    kind: Sniffed
+    flaw: Unreadable | None  # why it is no medium
+
+
+def _item(
+    record: Record, path: str, etag: str, file: NamedFile | str | None, measure: Callable[[Record, str, str], Probe]
+) -> _Item:
+    """The item of a record: a file of its own, or what the record holds. One that is none has no hash."""
+    span, flaw = record.span, record.flaw
+    if isinstance(file, NamedFile):
+        if file.flaw:
+            flaw = Unreadable(span, "missing_media", f"{record.names}{file.flaw}"[:200])
+        return _Item(_named(file), file.kind, flaw)
+    if isinstance(file, str):
+        flaw = Unreadable(span, "missing_media", f"{record.names}{file}"[:200])
+    if flaw is not None and not record.body_bytes:
+        kind = Sniffed(MISSING_MEDIUM if record.body is None else EMPTY_MEDIUM, "other")
+        return _Item(_reference(record, path, etag, kind.mime, Probe(0)), kind, flaw)
+    kind = sniff((record.body or record.head)[:SNIFFED_BYTES], None, None)
+    if kind.modality == "text" and record.container in CELLS:
+        flaw = Unreadable(span, "missing_media", f"{record.key} is {kind.mime}"[:200])
+    return _Item(_reference(record, path, etag, kind.mime, measure(record, path, kind.mime)), kind, flaw)
 
 
 def sample_batch(rows: list[Row], source: SourceRows) -> pa.RecordBatch:

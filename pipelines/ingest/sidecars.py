@@ -9,6 +9,7 @@ from winnow.pipelines.ingest.records import Caption, Record
 from winnow.pipelines.ingest.subtitles import ENDINGS, language_of_name, read_subtitles
 from winnow.pipelines.ingest.tables.columns import ABSENT, ColumnMapping, find, languages_of, moment
 from winnow.pipelines.ingest.tables.jsonl import Fault, parse_row
+from winnow.pipelines.ingest.unusable_media import with_unread
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.local import LocalStore
 
@@ -16,7 +17,6 @@ SIDECAR_BYTES: Final = 1 << 20
 TEXTS: Final = frozenset(("txt", "json", *ENDINGS))  # the last parts of names that sidecars have, whatever they hold
 BESIDE: Final = (".txt", ".json", *(f".{ending}" for ending in ENDINGS))  # the sidecars of a file in a folder
 CAPTION: Final = "caption"  # the key of captions in JSON, as img2dataset writes it
-UNREAD: Final = "unread"  # metadata: sidecars that say nothing usable, and why
 
 _NOT_THERE: Final = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 _BOM: Final = b"\xef\xbb\xbf"
@@ -99,8 +99,7 @@ class SidecarFiles:
             why = f"{size} bytes" if large else take_sidecar(self._mapping, suffix, body, record, captions)
             if why:
                 unread[suffix] = why
-        if unread:
-            record.metadata[UNREAD] = {**unread}
+        with_unread(record.metadata, unread)
         record.captions = distinct(captions)
 
     def _subtitles_of(self, stem: str) -> list[str]:

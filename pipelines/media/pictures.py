@@ -21,7 +21,7 @@ from winnow.filters.operators import FILES, NO_PIXELS
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.pipelines.media.decoding_process import BATCH_FILES
 from winnow.pipelines.media.isolation import CRASHED, HELD_BYTES, Room
-from winnow.pipelines.media.references import MediaFinder, MediaSources, Unavailable
+from winnow.pipelines.media.references import MediaFinder, MediaSources, Unavailable, status_of_other
 from winnow.pipelines.media.required_media import RequiredMedia
 from winnow.pipelines.query.items import list_ends, list_sums
 from winnow.pipelines.running.ledger.crashes import CrashedPictures
@@ -154,7 +154,7 @@ class Pictures:
             for item in items.tolist():
                 mime = self._items[item]["mime"] or ""
                 if not mime.startswith("image/"):
-                    self._unread[item] = NOT_AN_IMAGE
+                    self._unread[item] = status_of_other(mime, NOT_AN_IMAGE)
                     continue
                 content = self._content(finder, item)
                 if isinstance(content, Unavailable):
@@ -239,7 +239,7 @@ class Pictures:
         """The file of an item, and its type; None, and a status, if it cannot be had or is not to be decoded."""
         mime = self._items[item]["mime"] or ""
         if not mime.startswith("image/"):
-            self.statuses[item] = NOT_AN_IMAGE
+            self.statuses[item] = status_of_other(mime, NOT_AN_IMAGE)
             return None
         content = self._content(finder, item)
         if isinstance(content, Unavailable):

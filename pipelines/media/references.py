@@ -24,6 +24,7 @@ from winnow.pipelines.ingest.tables.media_values import CELLS
 from winnow.pipelines.media.file_bytes import FileBytes
 from winnow.schemas.errors import SourceError
 from winnow.schemas.recipe import Recipe
+from winnow.schemas.rows.samples import MISSING_MEDIUM
 
 FILE_MISSING = "the file is gone"
 FILE_CHANGED = "the file has changed"
@@ -76,6 +77,11 @@ def referred_bytes(items: pa.StructArray) -> pa.Int64Array:
 def lies_plain(reference: Mapping[str, Any]) -> bool:
     """Whether a medium's bytes are a range of its file as it is."""
     return reference["container"] in (TAR, FILE)
+
+
+def status_of_other(mime: str, other: str) -> str:
+    """The status of an item of another type: `other`, or that it was not there when its row was read."""
+    return UNAVAILABLE if mime == MISSING_MEDIUM else other
 
 
 class MediaFinder:

@@ -19,6 +19,11 @@ In a compressed file of several members (gzip members, zstd frames) a line that 
 counts decompressed bytes.
 """
 
+EMPTY_MEDIUM = "application/x-empty"
+"""The type of a medium without bytes."""
+MISSING_MEDIUM = "application/x-missing"
+"""The type of a medium that a row names and that was not there, or was none, when the row was read."""
+
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 
 SOURCE = pa.struct(

@@ -25,9 +25,9 @@ from winnow.pipelines.ingest.records import (
     Span,
     Unreadable,
 )
-from winnow.pipelines.ingest.sidecars import SIDECAR_BYTES, TEXTS, UNREAD, distinct, take_sidecar
+from winnow.pipelines.ingest.sidecars import SIDECAR_BYTES, TEXTS, distinct, take_sidecar
 from winnow.pipelines.ingest.tables.columns import ColumnMapping, find
-from winnow.schemas.identity import Json
+from winnow.pipelines.ingest.unusable_media import is_named_as_medium, with_unread, without_media
 from winnow.schemas.problems import one_line
 
 MOST_MEMBERS: Final = 1024  # of a sample
@@ -112,26 +112,28 @@ class TarReader:
             )
         record = Record(span, key, TAR)
         captions: list[Caption] = []
-        unread: dict[str, Json] = {}
+        unread: dict[str, str] = {}
         items: list[Record] = []
         for member in members:
-            why = self._take(member, record, captions)
-            if why is None:
+            flaw = _flaw_of(member)
+            why = flaw or self._take(member, record, captions)
+            if why:
+                unread[member.suffix] = why
+            if flaw or why is None:
                 unit = member.unit
                 item = Record(Span(unit.offset, unit.size), unit.name, TAR)
                 item.body, item.body_bytes, item.head = member.body, unit.size, member.head
+                if flaw:
+                    item.flaw = Unreadable(span, "missing_media", f"{member.suffix}: {flaw}"[:200])
                 items.append(item)
-            elif why:
-                unread[member.suffix] = why
         record.items, record.captions = tuple(items), distinct(captions)
         if not items:
             record.text = self._text(record)
             if record.text is None and record.captions:
                 record.text, record.captions = record.captions[0].text, record.captions[1:]
-        if unread:
-            record.metadata[UNREAD] = unread
+        with_unread(record.metadata, unread)
         if record.items or record.text is not None:
-            return record
+            return without_media(record, [item.flaw for item in items]) or record
         return Unreadable(span, "missing_media", "the sample has neither a medium nor a text", key)
 
     def _text(self, record: Record) -> str | None:
@@ -149,6 +151,16 @@ class TarReader:
         if member.unit.size > SIDECAR_BYTES or member.body is None:
             return None
         return take_sidecar(self.mapping, member.suffix, member.body, record, captions)
+
+
+def _flaw_of(member: _Member) -> str:
+    """Why a member is not the medium that its name says; empty if it is one, or is named as something else."""
+    if not is_named_as_medium(member.suffix):
+        return ""
+    if member.unit.size == 0:
+        return "empty"
+    found = sniff(member.head, None, None)
+    return found.mime if found.modality == "text" else ""
 
 
 def _sample_of(unit: Unit) -> str | int:

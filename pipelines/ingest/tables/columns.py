@@ -16,6 +16,7 @@ from typing import Final, Literal, TypeAlias
 from winnow.pipelines.ingest.records import Caption, Dropped, Event, ReadLimits, Record, Span, Unreadable
 from winnow.pipelines.ingest.tables.media_values import EXPECTED_MEDIA, BadMedia, is_media, kind_of_value, row_media
 from winnow.pipelines.ingest.tables.values import Binary
+from winnow.pipelines.ingest.unusable_media import without_media
 from winnow.schemas.identity import Json
 from winnow.schemas.problems import one_line
 
@@ -189,7 +190,9 @@ def row_event(
                 row[mapping.media] = media.rest
             if media.absent:
                 row[ABSENT_MEDIA] = media.absent
-            return _media_event(row, Record(span, key, container, items=media.items), mapping, limits)
+            event = _media_event(row, Record(span, key, container, items=media.items), mapping, limits)
+            flaws = [item.flaw for item in media.items]
+            return (without_media(event, flaws) or event) if isinstance(event, Record) else event
     text = find(row, mapping.text)
     if isinstance(text, Binary):
         try:

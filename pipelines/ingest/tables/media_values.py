@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from winnow.pipelines.ingest.records import Record, Span
+from winnow.pipelines.ingest.records import Record, Span, Unreadable
 from winnow.pipelines.ingest.tables.values import Binary
 from winnow.pipelines.store.names import object_name
 from winnow.schemas.identity import Json
@@ -64,25 +64,39 @@ def row_media(value: Json, column: str, span: Span, container: str, path: str) -
     items: list[Record] = []
     rest: list[Json] = []
     for number, one in enumerate(values):
-        try:
-            held, said = _content(one)
-        except _WrongError as error:
-            return BadMedia("wrong_type", f"{place} holds {error}, expected {EXPECTED_MEDIA}")
-        rest.append(said)
-        if held is None:
-            continue
         item = Record(span, f"{column}[{number}]" if several else column, container)
-        if isinstance(held, str):
-            item.names = beside(path, held)
-            if item.names is None:
-                return BadMedia("missing_media", f"{place}: {held!r}: expected a path below the source's root")
-        elif not held:
-            return BadMedia("missing_media", f"{item.key}: empty")
-        else:
-            item.body, item.body_bytes = held, len(held)
-        items.append(item)
+        said, is_medium = _fill(item, one, place, path)
+        rest.append(said)
+        if is_medium:
+            items.append(item)
     said = None if all(one is None for one in rest) else rest if several else rest[0]
     return RowMedia(tuple(items), said, len(values) - len(items) if several else 0)
+
+
+def _fill(item: Record, value: Json, place: str, path: str) -> tuple[Json, bool]:
+    """Gives an item the medium that a value holds, or what is wrong with it.
+
+    Returns:
+        What the value says besides, and whether it holds anything.
+    """
+    try:
+        held, said = _content(value)
+    except _WrongError as error:
+        item.flaw = _flaw(item, "wrong_type", f"{place} holds {error}, expected {EXPECTED_MEDIA}")
+        return value, True
+    if isinstance(held, str):
+        item.names = beside(path, held)
+        if item.names is None:
+            item.flaw = _flaw(item, "missing_media", f"{place}: {held!r}: expected a path below the source's root")
+    elif held is not None:
+        item.body, item.body_bytes = held, len(held)
+        if not held:
+            item.flaw = _flaw(item, "missing_media", f"{item.key}: empty")
+    return said, held is not None
+
+
+def _flaw(item: Record, reason: str, detail: str) -> Unreadable:
+    return Unreadable(item.span, reason, detail[:200])
 
 
 def medium_of(value: Json, number: int | None) -> bytes | None:

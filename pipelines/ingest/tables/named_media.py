@@ -9,10 +9,11 @@ from winnow.filters.video.decode.opening import VideoLimits
 from winnow.filters.web.sniff import Sniffed, sniff
 from winnow.pipelines.ingest.files import HEAD_BYTES, read_range
 from winnow.pipelines.ingest.planning.etag import content_etag
-from winnow.pipelines.ingest.records import Record, Unreadable
+from winnow.pipelines.ingest.records import Record
 from winnow.pipelines.media.probe import Probe, probe_file
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.local import LocalStore
+from winnow.schemas.rows.samples import EMPTY_MEDIUM
 
 _REMEMBERED: Final = 64
 _NOT_THERE: Final = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
@@ -28,6 +29,7 @@ class NamedFile:
     etag: str
     kind: Sniffed
     probe: Probe
+    flaw: str = ""  # why it is no medium
 
 
 class NamedFiles:
@@ -37,21 +39,19 @@ class NamedFiles:
         self._objects, self._videos = objects, videos
         self._held: dict[str, NamedFile] = {}
 
-    def find(self, record: Record) -> dict[str, NamedFile] | Unreadable:
-        """The media files that a record's items name, by name, or why one is none.
+    def find(self, record: Record) -> dict[str, NamedFile | str]:
+        """The files that a record's items name, by name, or why one is not there.
 
         Raises:
             OSError: A file cannot be reached, perhaps temporarily.
         """
-        found: dict[str, NamedFile] = {}
+        found: dict[str, NamedFile | str] = {}
         for item in record.items:
             if item.names is None or item.names in found:
                 continue
-            file = self._held.get(item.names) or self._read(item.names)
-            if isinstance(file, str):
-                return Unreadable(record.span, "missing_media", f"{item.names}{file}"[:200], record.key)
-            found[item.names] = file
-        self._held = {**self._held, **found} if len(self._held) < _REMEMBERED else found or self._held
+            found[item.names] = self._held.get(item.names) or self._read(item.names)
+        files = {name: file for name, file in found.items() if isinstance(file, NamedFile)}
+        self._held = {**self._held, **files} if len(self._held) < _REMEMBERED else files or self._held
         return found
 
     def _read(self, named: str) -> NamedFile | str:
@@ -64,13 +64,12 @@ class NamedFiles:
             return f": {error.strerror or 'not there'}"
         with closing(stream):
             size = stream.seek(0, 2)
+            etag = content_etag(stream, size)
             if not size:
-                return ": empty"
+                return NamedFile(path, 0, etag, Sniffed(EMPTY_MEDIUM, "other"), Probe(0), ": empty")
             kind = sniff(read_range(stream, 0, min(size, HEAD_BYTES)), None, None)
-            if kind.modality == "text":
-                return f" is {kind.mime}"
             probe = probe_file(stream, size, kind.mime, videos=self._videos)
-            return NamedFile(path, size, content_etag(stream, size), kind, probe)
+            return NamedFile(path, size, etag, kind, probe, f" is {kind.mime}" if kind.modality == "text" else "")
 
     def _below_root(self, named: str) -> str | None:
         """The path from the root; an absolute one is of this machine, as some writers of data sets leave them."""

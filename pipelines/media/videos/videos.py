@@ -17,7 +17,7 @@ from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
 from winnow.filters.video.decode.wanted import Clip, Signal
 from winnow.pipelines.media.isolation import CRASHED
 from winnow.pipelines.media.pictures import OK
-from winnow.pipelines.media.references import MediaSources, Unavailable
+from winnow.pipelines.media.references import MediaSources, Unavailable, status_of_other
 from winnow.pipelines.media.required_media import RequiredMedia
 from winnow.pipelines.media.videos.isolation import See, watch_isolated
 from winnow.pipelines.query.items import list_ends
@@ -87,7 +87,7 @@ class Videos:
         """Each operator's row of one item; none, and a status, if it cannot be watched."""
         medium = self._items[item]
         if not medium["mime"].startswith("video/"):
-            self.statuses[item] = NOT_A_VIDEO
+            self.statuses[item] = status_of_other(medium["mime"], NOT_A_VIDEO)
             return []
         part = medium.get("clip")
         clip = None if part is None else Clip(part["start"], part["end"])

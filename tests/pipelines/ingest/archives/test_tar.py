@@ -111,6 +111,16 @@ def test_a_sample_without_media_is_its_text_or_quarantined() -> None:
     assert reasons(events) == ["missing_media"]
 
 
+def test_a_member_named_as_a_picture_that_is_none_is_an_item_that_says_why() -> None:
+    page = b"<html><body>Not found"
+    events = checked(made([("1.jpg", JPEG), ("1.a.png", b""), ("1.b.gif", page), ("2.jpg", page), ("2.txt", b"Cat")]))
+    (found,) = records(events)
+    assert [item.flaw and item.flaw.detail for item in found.items] == [None, "a.png: empty", "b.gif: text/html"]
+    assert found.metadata["unread"] == {"a.png": "empty", "b.gif": "text/html"}
+    (bad,) = [event for event in events if isinstance(event, Unreadable)]
+    assert (bad.reason, bad.detail, bad.key) == ("missing_media", "jpg: text/html", "2")
+
+
 def test_names_without_a_key_and_directories_are_not_content() -> None:
     raw = of("d/", tarfile.DIRTYPE) + made([("d/.DS_Store", b"x"), ("d/._1.jpg", JPEG), ("__index__", b"x")])
     events = checked(raw)

@@ -2,17 +2,18 @@
 
 import pytest
 
-from winnow.pipelines.ingest.records import Span
+from winnow.pipelines.ingest.records import Span, Unreadable
 from winnow.pipelines.ingest.tables.media_values import EXPECTED_MEDIA, BadMedia, RowMedia, medium_of, row_media
 from winnow.pipelines.ingest.tables.values import Binary
 from winnow.schemas.identity import Json
 
+SPAN = Span(3, 1, "rows")
 NEITHER = "an object without 'bytes' and 'path'"
 PICTURE = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 
 
 def media_of(value: Json) -> RowMedia | BadMedia:
-    return row_media(value, "image", Span(3, 1, "rows"), "parquet", "a/one.parquet")
+    return row_media(value, "image", SPAN, "parquet", "a/one.parquet")
 
 
 def held(value: Json) -> list[tuple[str | None, str | bytes | None]]:
@@ -57,11 +58,16 @@ def test_what_a_struct_says_besides_is_kept_and_absent_entries_are_counted() -> 
         ({"bytes": "b"}, "wrong_type", f"column 'image' holds a string as 'bytes', expected {EXPECTED_MEDIA}"),
         ({"bytes": Binary(b"")}, "missing_media", "image: empty"),
         ([{"path": "../../b"}], "missing_media", "column 'image': '../../b': expected a path below the source's root"),
-        (["b"] * 1025, "too_large", "column 'image' holds a list of 1025, the limit is 1024"),
     ],
 )  # fmt: skip
-def test_values_that_are_none(value: Json, reason: str, detail: str) -> None:
-    assert media_of(value) == BadMedia(reason, detail)
+def test_a_value_that_is_none_is_an_item_that_says_why(value: Json, reason: str, detail: str) -> None:
+    found = media_of(value)
+    assert isinstance(found, RowMedia)
+    assert [item.flaw for item in found.items] == [Unreadable(SPAN, reason, detail)]
+
+
+def test_a_list_of_too_many_is_refused() -> None:
+    assert media_of(["b"] * 1025) == BadMedia("too_large", "column 'image' holds a list of 1025, the limit is 1024")
 
 
 def test_a_medium_is_found_again() -> None:

@@ -3,16 +3,20 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from tests.pipelines.export.test_media import png
 from tests.pipelines.ingest.tables.test_named_media import ingested, recipe_of, rows
+from winnow.filters.image.decode.stills import DecodeLimits
 from winnow.pipelines.audit.generation import audit_generation
 from winnow.pipelines.binding.bound_recipe import bind
+from winnow.pipelines.media.pictures import Pictures, PictureSource
 from winnow.pipelines.media.references import NOT_FOUND, TOO_LARGE, MediaFinder, Unavailable, media_sources
 from winnow.schemas.recipe import Recipe
+from winnow.schemas.rows.samples import SAMPLES
 
 RECIPE = """
 version: 1
@@ -21,6 +25,7 @@ sources:
   set: {root: set, files: ["*"], class: web, columns: {media: image, captions: says, language: lang}}
 """
 IMAGE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])  # Hugging Face's feature `Image`
+MEDIA_TYPE = SAMPLES.field("media").type
 PICTURES = [png(number) for number in range(6)]
 
 
@@ -115,6 +120,52 @@ def test_rows_without_a_usable_medium_are_quarantined_alone(tmp_path: Path) -> N
     ]
     findings = audit_generation(outcome.store, outcome.generation, bind(recipe).ingest(outcome.store))
     assert findings.problems == []
+
+
+def test_a_row_keeps_its_good_media_or_its_text_and_says_what_is_wrong_with_the_others(tmp_path: Path) -> None:
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set/words.png").write_text("No picture, but words.")
+    names = ["gone.png", "words.png", "../recipe.yaml"]
+    inside = [{"bytes": raw, "path": None} for raw in (PICTURES[0], b"", b"<html><body>Not found", PICTURES[1])]
+    lists = [[*inside, *({"bytes": None, "path": name} for name in names)], [inside[1]], [inside[2]]]
+    table = pa.table({"image": pa.array(lists, pa.list_(IMAGE)), "text": [None, "A text.", None]})
+    write(tmp_path, table)
+    recipe = recipe_of(tmp_path, RECIPE.replace('"*"', '"*.parquet"'))
+    outcome = ingested(recipe)
+    mixed, text = rows(outcome)
+    media: list[dict[str, object]] = mixed["media"]  # type: ignore[assignment]
+    empty, missing = "application/x-empty", "application/x-missing"
+    assert [one["mime"] for one in media] == [
+        "image/png", empty, "text/html", "image/png", missing, "text/plain", missing,
+    ]  # fmt: skip
+    assert json.loads(str(mixed["metadata"]))["unread"] == {
+        "image[1]": "image[1]: empty",
+        "image[2]": "image[2] is text/html",
+        "image[4]": "gone.png: No such file or directory",
+        "image[5]": "words.png is text/plain",
+        "image[6]": "column 'image': '../recipe.yaml': expected a path below the source's root",
+    }
+    assert (mixed["modality"], text["modality"], text["text"], text["mime"]) == (
+        "image", "text", "A text.", "text/plain",
+    )  # fmt: skip
+    assert quarantined(outcome) == [("missing_media", "image[0] is text/html")]
+    batches = Pictures(PictureSource(media_sources(recipe), DecodeLimits()), "set", pa.array([media], MEDIA_TYPE))
+    ((items, pictures),) = batches.batches(np.arange(len(media)), None)
+    assert (items.tolist(), len(pictures)) == ([0, 3], 2)
+    other = "not_an_image"
+    assert [*batches.statuses] == ["ok", other, other, "ok", "unavailable", other, "unavailable"]
+    findings = audit_generation(outcome.store, outcome.generation, bind(recipe).ingest(outcome.store))
+    assert findings.problems == []
+
+
+def test_a_page_named_as_a_picture_of_a_folder_is_quarantined_with_its_caption(tmp_path: Path) -> None:
+    (tmp_path / "set").mkdir()
+    for name, content in (("a.png", PICTURES[0]), ("b.jpg", b"<html><body>Not found"), ("b.txt", b"A cat")):
+        (tmp_path / "set" / name).write_bytes(content)
+    folder = RECIPE.replace("columns: {media: image, captions: says, language: lang}", "format: image_folder")
+    outcome = ingested(recipe_of(tmp_path, folder))
+    assert [row["mime"] for row in rows(outcome)] == ["image/png"]
+    assert quarantined(outcome) == [("missing_media", "the file is text/html")]
 
 
 def test_a_medium_larger_than_the_limit_is_measured_but_not_given(tmp_path: Path) -> None:

@@ -1,0 +1,47 @@
+"""What becomes of media that are none, in every source: the row stays for what else it has, and says why.
+
+An entry that is empty, is a text, cannot be found or leads outside stays an item of its row, in its place, with a type
+that operators look at no further; `metadata.unread` says what is wrong with it. A row without any usable medium and
+without a text of its own is quarantined for the first of its flaws: captions alone are captions of nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from winnow.pipelines.ingest.records import Record, Unreadable
+from winnow.schemas.identity import Json
+
+UNREAD: Final = "unread"  # metadata: what a row has besides and says nothing usable, and why
+
+_PICTURES: Final = (
+    *("jpg", "jpeg", "jpe", "jfif", "png", "apng", "webp", "gif", "tif", "tiff", "bmp"),
+    *("avif", "heic", "heif", "jp2", "j2k", "jxl", "ico", "psd"),
+)
+_FILMS: Final = ("mp4", "m4v", "mov", "webm", "mkv", "avi", "mpg", "mpeg", "m2ts", "wmv", "flv", "ogv", "3gp")
+_SOUNDS: Final = ("mp3", "m4a", "flac", "ogg", "oga", "opus", "wav", "aac", "wma")
+_SUFFIXES: Final = frozenset((*_PICTURES, *_FILMS, *_SOUNDS))
+
+
+def is_named_as_medium(name: str) -> bool:
+    """Whether a name ends like that of a picture, a video or a sound."""
+    return name.rpartition(".")[2].lower() in _SUFFIXES
+
+
+def without_media(record: Record, flaws: Sequence[Unreadable | None]) -> Unreadable | None:
+    """Why a row is quarantined: none of its media is usable, and it has no text. None if it stays.
+
+    Args:
+        record: The row.
+        flaws: What is wrong with each of its items.
+    """
+    first = next((flaw for flaw in flaws if flaw is not None), None)
+    stays = first is None or not all(flaws) or record.text is not None
+    return None if stays or first is None else replace(first, key=record.key)
+
+
+def with_unread(metadata: dict[str, Json], named: Mapping[str, str]) -> None:
+    """Adds to a row's metadata why what has these names says nothing usable."""
+    if named:
+        before = metadata.get(UNREAD)
+        metadata[UNREAD] = {**(before if isinstance(before, dict) else {}), **named}
