@@ -66,6 +66,7 @@ class Page:
 
 # Attributes of lazy loaders come first: where one is present, `src` is a placeholder.
 _SOURCES = ("data-src", "data-original", "data-lazy-src", "src", "data-srcset", "srcset")
+_OPEN_GRAPH_TITLE = 'meta[property="og:title" i][content], meta[name="og:title" i][content]'
 _MOST_PARENTS = 32
 _MENTION_CHARACTERS = 1 << 15  # of the head, searched for rare elements
 _ATTRIBUTE = re.compile(
@@ -112,6 +113,8 @@ def page_facts(page: Page, url: str | None, limits: PageLimits) -> Facts:
     source = page.source
     body = _BODY.search(source)
     head_end = body.start() if body else len(source)
+    if _mentioned("og:title", source, head_end):  # without the name of the site, and there where a script sets <title>
+        title = _label(_attribute_of(document, _OPEN_GRAPH_TITLE, "content"), limits) or title
     base = url
     if source.find("<base", 0, head_end) >= 0 or source.find("<BASE", 0, head_end) >= 0:
         written = _attribute_of(document, "base[href]", "href")

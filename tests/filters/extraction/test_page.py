@@ -30,6 +30,22 @@ def test_the_head_says_what_the_page_is() -> None:
     assert (found.title, found.canonical_url, found.language) == ("A & B", "https://example.org/story", "pt-BR")
 
 
+@pytest.mark.parametrize(
+    ("head", "title"),
+    [
+        ("<title>Cats | Site</title><meta property='og:title' content=' Cats &amp;\n more '>", "Cats & more"),
+        ("<meta content=Cats PROPERTY=OG:Title><title>Cats | Site</title>", "Cats"),
+        ("<meta name=og:title content=Cats>", "Cats"),
+        ("<title>Cats | Site</title><meta property='og:title' content=' '>", "Cats | Site"),
+        ("<title>Cats | Site</title><meta property='og:title'>", "Cats | Site"),
+        ("<title>Cats | Site</title><!-- <meta property='og:title' content='Dogs'> -->", "Cats | Site"),
+        ("<title>Cats | Site</title></head><body><p>og:title", "Cats | Site"),
+    ],
+)
+def test_the_title_for_sharing_goes_before_that_of_the_window(head: str, title: str) -> None:
+    assert facts(f"<html><head>{head}").title == title
+
+
 def test_a_canonical_link_in_the_body_or_in_a_comment_is_none() -> None:
     assert facts("<head><!-- <link rel=canonical href=/x> --></head><body>").canonical_url is None
 
