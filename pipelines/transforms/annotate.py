@@ -1,0 +1,167 @@
+"""winnow's operators as one transform over batches: each adds its columns beside those that are there."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.pvalue import PCollection
+
+from winnow.filters.operators import CAPTIONS, TEXT
+from winnow.pipelines.annotate.one_layer import layer_of_batch
+from winnow.pipelines.annotate.rows import BatchRows, Excluded
+from winnow.pipelines.annotate.task import LoadedOperators
+from winnow.pipelines.binding.operators import (
+    BoundOperator,
+    bind_operators,
+    check_operators,
+    measurements,
+    store_columns,
+)
+from winnow.pipelines.query.conditions import selected_rows
+from winnow.pipelines.running.worker import settle
+from winnow.pipelines.store import layout
+from winnow.pipelines.transforms.batches import column_of_batch
+from winnow.schemas.conditions import columns_read
+from winnow.schemas.errors import RecipeError, StageError
+from winnow.schemas.identity import canonical_json
+from winnow.schemas.recipe import recipe_from_text
+from winnow.schemas.rows.samples import SAMPLES
+
+Entry: TypeAlias = str | Mapping[str, Any]
+
+
+class Annotate(beam.PTransform[PCollection[pa.RecordBatch], PCollection[pa.RecordBatch]]):
+    """Batches to batches of the same rows in the same order, with the columns of some operators behind theirs.
+
+    What operators read as `samples.url` is the batch's column `url`, and so for all that `samples` has; what they read
+    of each other keeps its name, such as `text.language.code`. A row that an operator cannot measure has nulls, and
+    its `status` says why.
+
+    Args:
+        operators: As under `annotate` in a recipe: names, or a mapping of one name to its options.
+        text: The column with the texts.
+
+    Raises:
+        RecipeError: An operator or an option is unknown, or one needs what batches do not have: the bytes of pictures
+            and videos, captions, or rows of the whole store.
+    """
+
+    def __init__(self, operators: Sequence[Entry], *, text: str = TEXT) -> None:
+        super().__init__()
+        self._operators = _bound(operators)
+        self._text = text
+
+    def expand(self, batches: PCollection[pa.RecordBatch]) -> PCollection[pa.RecordBatch]:
+        """Measures batch by batch."""
+        step = _Measure(self._operators, self._text)
+        measured: PCollection[pa.RecordBatch] = batches | "Measure" >> beam.ParDo(step).with_output_types(
+            pa.RecordBatch
+        )
+        return measured
+
+
+def _bound(operators: Sequence[Entry]) -> tuple[BoundOperator, ...]:
+    """The operators, checked as those of a recipe are, and each after those that it reads."""
+    if isinstance(operators, str | Mapping) or not isinstance(operators, Sequence) or not operators:
+        raise RecipeError(f'Annotate: expected a list of operators, such as ["text.language"], not {operators!r}')
+    try:
+        written = canonical_json(
+            {
+                "version": 1,
+                "store": {"path": "none"},
+                "sources": {"batches": {"root": ".", "files": ["*"], "class": "batches"}},
+                "annotate": [dict(entry) if isinstance(entry, Mapping) else entry for entry in operators],
+            }
+        )
+    except TypeError as error:
+        raise RecipeError(
+            f"Annotate: options are numbers, texts, lists and mappings, as in a recipe: {error}"
+        ) from None
+    recipe = recipe_from_text(written, "Annotate")
+    measured = measurements(recipe)
+    bound = bind_operators(recipe, measured, store_columns(recipe, measured))
+    for one in bound:
+        needs = None
+        if one.reads_pictures or one.reads_files or one.reads_videos:
+            needs = "the bytes of pictures or videos"
+        elif one.operator.across is not None:
+            needs = "rows of the whole store"
+        elif CAPTIONS in one.operator.reads(one.config):
+            needs = "captions"
+        if needs is not None:
+            raise RecipeError(f"Annotate: {one.layer} reads {needs}, which a batch does not have; use 'winnow run'")
+    check_operators(bound)
+    return bound
+
+
+def annotated(
+    batch: pa.RecordBatch, operators: Sequence[BoundOperator], loaded: LoadedOperators, text: str
+) -> pa.RecordBatch:
+    """A batch with the columns of these operators, in the order in which they are given."""
+    columns, schema = list(batch.columns), list(batch.schema)
+    rows = BatchRows({"": pa.nulls(batch.num_rows)})  # so that it knows how many rows there are
+    for bound in operators:
+        rows.add(_read(bound, batch, rows, text))
+        chosen = None
+        if bound.where is not None:
+            chosen = selected_rows(bound.where, {name: rows[name] for name in columns_read(bound.where)}, rows.count)
+        excluded = Excluded(chosen, None)
+        layer = layer_of_batch(bound, loaded.kernels[bound.layer], rows, excluded, None)
+        for field, column in zip(layer.schema, layer.columns, strict=True):
+            name = f"{bound.layer}.{field.name}"
+            if name in batch.schema.names:
+                raise StageError(f"Annotate: the batch has a column {name!r} already; give the operator a name by 'as'")
+            rows.add({name: column})
+            columns.append(column)
+            schema.append(field.with_name(name))
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(schema, batch.schema.metadata))
+
+
+def _read(bound: BoundOperator, batch: pa.RecordBatch, rows: BatchRows, text: str) -> dict[str, pa.Array]:
+    """What an operator reads of the batch itself."""
+    found = {}
+    reads_text = TEXT in bound.operator.reads(bound.config)
+    if reads_text and TEXT not in rows:
+        found[TEXT] = column_of_batch("Annotate", batch, text, pa.large_string())
+    where = () if bound.where is None else columns_read(bound.where)
+    for column in bound.columns:
+        if column.name in rows or (column.name in bound.text and reads_text and column.name not in where):
+            continue
+        if column.layer != layout.SAMPLES:
+            found[column.name] = column_of_batch("Annotate", batch, column.name, _type(bound, column.name))
+        elif column.leaf == TEXT:
+            found[column.name] = column_of_batch("Annotate", batch, text, pa.large_string())
+        else:
+            found[column.name] = column_of_batch("Annotate", batch, column.leaf, _type(bound, column.name))
+    return found
+
+
+def _type(bound: BoundOperator, name: str) -> pa.DataType:
+    if name in bound.input_schema.names:
+        return bound.input_schema.field(name).type
+    leaf = name.removeprefix(f"{layout.SAMPLES}.")
+    return SAMPLES.field(leaf).type if leaf in SAMPLES.names else pa.string()
+
+
+class _Measure(beam.DoFn):
+    """A batch → the batch with measurements."""
+
+    def __init__(self, operators: tuple[BoundOperator, ...], text: str) -> None:
+        self._operators, self._text = operators, text
+        self._loaded = LoadedOperators()
+
+    def setup(self) -> None:
+        """Loads every operator, once a process."""
+        settle()
+        for bound in self._operators:
+            self._loaded.load(bound)
+
+    def process(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Measures one batch."""
+        if not isinstance(batch, pa.RecordBatch):
+            raise StageError(
+                f"Annotate: expected a pyarrow.RecordBatch, found {type(batch).__name__}; put ToBatches() in front"
+            )
+        if batch.num_rows:
+            yield annotated(batch, self._operators, self._loaded, self._text)
