@@ -14,6 +14,7 @@ from winnow.pipelines.ingest.planning.formats import container_reader, kind_of
 from winnow.pipelines.ingest.planning.sampling import section, until_enough
 from winnow.pipelines.ingest.records import FilePart, ReadLimits, Record
 from winnow.pipelines.ingest.tables.arrow import ArrowTable, open_arrow
+from winnow.pipelines.ingest.tables.arrow_tables import repeated_column
 from winnow.pipelines.ingest.tables.columns import ColumnMapping, moment
 from winnow.pipelines.ingest.tables.csv_rows import first_csv_rows
 from winnow.pipelines.ingest.tables.jsonl import first_rows
@@ -114,6 +115,8 @@ def guess_columns(objects: ObjectStore, info: ObjectInfo) -> TableGuess:
             if isinstance(table, str):
                 return TableGuess(None, (), table)
             schema: pa.Schema = table.schema
+            if repeated := repeated_column(schema):
+                return TableGuess(None, (), repeated)
             rows = list(_rows_of_table(objects, info, schema))
             columns = _guess(rows, _pictures_of(schema), _looked_for(objects, info))
             return TableGuess(columns, _names([dict.fromkeys(schema.names), *rows]))

@@ -58,8 +58,13 @@ class ArrowReader:
             if holds_start(part):
                 yield Unreadable(Span(0, part.size), "corrupt_table", table)
             return
-        if self.checked and (misfit := columns_of_schema(table.schema, self.mapping).misfit(self.mapping)):
+        columns = columns_of_schema(table.schema, self.mapping)
+        if self.checked and (misfit := columns.misfit(self.mapping)):
             raise SourceError(f"{part.path}: {misfit}")
+        if columns.fault:
+            if holds_start(part):
+                yield Unreadable(Span(0, part.size), "corrupt_table", columns.fault)
+            return
         first = 0
         for index, message in enumerate(table.messages.batches):
             if part.start <= message.start < part.end:

@@ -1,5 +1,6 @@
 """What the readers of Parquet and Arrow tables share: how a schema fits the recipe, and how a stream is watched."""
 
+from collections import Counter
 from typing import BinaryIO, Final
 
 import pyarrow as pa
@@ -26,7 +27,21 @@ def columns_of_schema(schema: pa.Schema, mapping: ColumnMapping) -> Columns:
         kind = column_type(schema, column)
         if kind is not None:
             states[role] = "" if _fits_role(role, plain_type(kind)) else f"is {kind}, expected {EXPECTED[role]}"
-    return Columns(tuple(schema.names), states)
+    return Columns(tuple(schema.names), states, repeated_column(schema))
+
+
+def repeated_column(schema: pa.Schema) -> str:
+    """Says which column, or field of a struct, there is twice: nothing tells which one is meant. Else empty."""
+    queue: list[tuple[str, list[pa.Field]]] = [("", list(schema))]
+    while queue:
+        inside, fields = queue.pop()
+        counts = Counter(field.name for field in fields)
+        if twice := next((name for name, times in counts.items() if times > 1), None):
+            return f"the schema has two columns {inside + twice!r}"[:200]
+        for field in fields:
+            kind = plain_type(field.type)
+            queue.append((f"{inside}{field.name}.", [kind.field(index) for index in range(kind.num_fields)]))
+    return ""
 
 
 def textual(batch: pa.RecordBatch, mapping: ColumnMapping) -> pa.RecordBatch:

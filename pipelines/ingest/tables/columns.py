@@ -68,6 +68,7 @@ class Columns:
 
     names: tuple[str, ...]
     states: Mapping[Role, str]
+    fault: str = ""  # why no row of the file is read, whatever columns the recipe names
 
     def state(self, role: Role) -> str | None:
         """How the column of this role fits; None if it is absent."""
@@ -75,6 +76,8 @@ class Columns:
 
     def misfit(self, mapping: ColumnMapping) -> str:
         """Why every row of the file would be quarantined; empty if there is no such reason."""
+        if self.fault:
+            return self.fault
         for role, column in mapping.roles():
             state = self.state(role)
             if state is None and (mapping.is_required(role) or (role == "media" and self.state("text") is None)):

@@ -46,8 +46,13 @@ class CsvReader:
 
 
 def first_csv_rows(stream: BinaryIO, part: FilePart, limits: ReadLimits, most: int) -> Iterator[dict[str, Json]]:
-    """The rows among so many of a file's first lines."""
-    return ({**found.values} for found in islice(_rows(stream, part, limits), most) if isinstance(found, _Row))
+    """The rows among so many of a file's first lines.
+
+    Raises:
+        SourceError: The header names a column twice.
+    """
+    found = islice(_rows(stream, part, limits, checked=True), most)
+    return ({**one.values} for one in found if isinstance(one, _Row))
 
 
 def delimiter_of(path: str, header: bytes) -> str:
@@ -103,7 +108,9 @@ class _Lines:
         return lines, Span(lines[0].offset, end - lines[0].offset)
 
 
-def _rows(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[_Row | Dropped | Unreadable]:
+def _rows(
+    stream: BinaryIO, part: FilePart, limits: ReadLimits, checked: bool = False
+) -> Iterator[_Row | Dropped | Unreadable]:
     head = read_range(stream, 0, 1 << 16)
     if codec_of(head[:8]) is not None:
         raise SourceError(f"{part.path}: the file is compressed, expected plain CSV; decompress it")
@@ -126,7 +133,10 @@ def _rows(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[_Row
                 yield Unreadable(Span(0, part.size), "bad_utf8", f"byte {error.start} of a column's name")
                 return
             if twice := next((name for name, times in Counter(names).items() if name and times > 1), None):
-                yield Unreadable(Span(0, part.size), "bad_csv", f"the header has two columns {twice!r}"[:200])
+                fault = f"the header has two columns {twice!r}"[:200]
+                if checked:
+                    raise SourceError(f"{part.path}: {fault}")
+                yield Unreadable(Span(0, part.size), "bad_csv", fault)
                 return
             yield Dropped(span, "not_content")
         elif any(fields[len(names) :]):

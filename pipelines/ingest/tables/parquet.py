@@ -55,8 +55,13 @@ class ParquetReader:
             if holds_start(part):
                 yield Unreadable(Span(0, part.size), "corrupt_table", table)
             return
-        if self.checked and (misfit := columns_of_schema(table.schema, self.mapping).misfit(self.mapping)):
+        columns = columns_of_schema(table.schema, self.mapping)
+        if self.checked and (misfit := columns.misfit(self.mapping)):
             raise SourceError(f"{part.path}: {misfit}")
+        if columns.fault:
+            if holds_start(part):
+                yield Unreadable(Span(0, part.size), "corrupt_table", columns.fault)
+            return
         first = 0
         for index, group in enumerate(table.footer.groups):
             anchor = min(max(0, group.start), part.size - 1)  # kept inside the file, whatever the footer says

@@ -36,7 +36,7 @@ class Binary(dict[str, str]):
 def rows_of(batch: pa.RecordBatch, media: str | None = None) -> tuple[list[dict[str, Json]], list[int]]:
     """The batch's rows as JSON objects, and the number of non-finite numbers per row that became null.
 
-    If column names repeat, the last wins, as in a JSON object.
+    Column names do not repeat: readers refuse such a table (`arrow_tables.repeated_column`).
 
     Args:
         batch: The rows.

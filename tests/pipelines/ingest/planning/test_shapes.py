@@ -112,6 +112,32 @@ def test_only_new_files_are_looked_at(folder: Path) -> None:
     assert ingested(folder, 'files: ["good*"]')[0] == 2
 
 
+def test_two_columns_of_one_name_fit_nothing_in_any_format(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, texts = folder / "data", pa.array(["one", "two"])
+    inner = pa.StructArray.from_arrays([texts, texts], fields=[pa.field("a", pa.string()), pa.field("a", pa.string())])
+    twice = pa.table([texts, texts], names=["text", "text"])
+    pq.write_table(twice, data / "twice.parquet")
+    pq.write_table(pa.table({"text": texts, "meta": inner}), data / "twice_inside.parquet")
+    for name, table in (("twice.arrow", twice), ("twice_inside.arrow", pa.table({"text": texts, "meta": inner}))):
+        with pa.ipc.new_file(data / name, table.schema) as written:
+            written.write_table(table)
+    (data / "twice.csv").write_text("text,text\none,two\n")
+    lines = refusal(folder, 'files: ["twice*", "good*"]')
+    assert lines[:-1] == [
+        "source 'books': twice.arrow: the schema has two columns 'text'",
+        "source 'books': twice.csv: the header has two columns 'text'",
+        "source 'books': twice.parquet: the schema has two columns 'text'",
+        "source 'books': twice_inside.arrow: the schema has two columns 'meta.a'",
+        "source 'books': twice_inside.parquet: the schema has two columns 'meta.a'",
+    ]
+    assert lines[-1].startswith("source 'books': 5 of 7 new files do not fit its columns; ")
+    kept, quarantined = ingested(folder, 'files: ["twice*", "good*"], on_schema_mismatch: quarantine')
+    assert (kept, quarantined) == (2, {"corrupt_table": 4, "bad_csv": 1, "missing_text": 1})
+    assert main(["audit", "recipe.yaml"]) == 0
+    assert main(["look", "data/twice.parquet", "data/twice.csv"]) == 1
+    assert "two columns 'text'" in capsys.readouterr().err
+
+
 def test_names_from_files_neither_break_a_line_nor_hide_in_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "data/new\nline\x1b[31m.jsonl").write_text('{"a\\nb\\u001b[31m": "x"}\n')
     write(folder, 'files: ["new*", "good*"]')
