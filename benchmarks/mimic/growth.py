@@ -6,7 +6,8 @@ The traces are there: winnow has made those of one shard by the task `next_byte`
 copies of it (`benchmarks.inputs.multiplied`). What is measured decides on them (cuts, ranks, votes, estimates),
 writes the layer with two workers, and publishes. Full shards of 65,536 rows: 1, 4 and 16 million rows. Shards of four
 rows: 1,000 and 4,000. Memory is the peak without the pages of mapped files. Wanted: by these slopes, at most 1 GiB at a
-billion rows in full shards, and at most 8 KiB a shard. `--quick` has 0.5 and 1 million rows, 250 and 1,000 shards.
+billion rows in full shards; at most 8 KiB a shard; and at most 3 requests a shard for each of the two layers that a
+command meets for the first time, the traces and the result. `--quick` has 0.5 and 1 million rows, 250 and 1,000 shards.
 """
 
 import os
@@ -30,6 +31,7 @@ SHARDS = {FULL: (16, 64, 256), TINY: (1_000, 4_000)}
 QUICK_SHARDS = {FULL: (8, 16), TINY: (250, 1_000)}
 ON_PAPER = 1_000_000_000  # rows
 SHARD_BYTES = 8 << 10
+SHARD_REQUESTS = 6.0  # of the driver, for two layers that no generation has yet
 
 RECIPE = """
 version: 1
@@ -111,19 +113,20 @@ def _recipe(folder: Path, seed: Path) -> Path:
 def limits_of(runs: list[Run]) -> list[Limit]:
     """What must be kept, by the slopes between the smallest and the largest store of each kind."""
     full, tiny = ([run for run in runs if (run.rows == TINY * run.shards) == small] for small in (False, True))
-    of_rows, of_shards = _slope(full, "rows"), _slope(tiny, "shards")
+    of_rows = _memory(full) / (full[-1].rows - full[0].rows)
+    of_shards = _memory(tiny) / (tiny[-1].shards - tiny[0].shards)
+    requests = (tiny[-1].counted.asked - tiny[0].counted.asked) / (tiny[-1].shards - tiny[0].shards)
     at_a_billion = full[-1].counted.peak_bytes + max(of_rows, 0.0) * (ON_PAPER - full[-1].rows)
     print(f"one more row in full shards: {of_rows:.2f} bytes; one more shard of {TINY} rows: {of_shards:,.0f} bytes")
     return [
         Limit(f"memory at {ON_PAPER:,} rows", at_a_billion / GIB, 1.0, "GiB"),
         Limit("memory by tiny shards", of_shards, SHARD_BYTES, "bytes a shard"),
+        Limit("requests by tiny shards", requests, SHARD_REQUESTS, "a shard"),
     ]
 
 
-def _slope(runs: list[Run], by: str) -> float:
-    least, most = runs[0], runs[-1]
-    grown: int = getattr(most, by) - getattr(least, by)
-    return (most.counted.peak_bytes - least.counted.peak_bytes) / grown
+def _memory(runs: list[Run]) -> int:
+    return runs[-1].counted.peak_bytes - runs[0].counted.peak_bytes
 
 
 def main() -> int:

@@ -26,6 +26,7 @@ from winnow.scoring.selection.ranks import Floats, Ids, Integers
 MOST_PLACES = 256
 """Results of places are merged one after another by their readers, so there are not many of them."""
 GROUP_SHARDS = 64  # of few rows, that one task writes one after another
+SHARD_ROWS = 1 << 10  # that are decided in about the time in which a shard's objects are opened and written
 NO_VALUE = "(null)"
 _ID = Column(layout.SAMPLES, "id")
 _NO_WORDS = np.zeros(0, np.uint64)
@@ -35,7 +36,7 @@ _NO_WORDS = np.zeros(0, np.uint64)
 class Sizes:
     """How finely the work is divided; no value depends on it."""
 
-    place_rows: int = 1 << 18  # fewer rows are not worth another task
+    place_rows: int = 1 << 18  # fewer are not worth another task; a shard counts as `SHARD_ROWS`
     group_bytes: int = GROUP_BYTES  # of a partition
     here_rows: int = 1 << 18  # of a decision that is made in the driver's process, by the same functions
     room: int = 1 << 20  # rows or bins that the driver holds while it searches for cuts: some 50 MB
@@ -71,7 +72,7 @@ class Decision:
     @property
     def small(self) -> bool:
         """Whether its jobs cost less in this process than a pipeline does."""
-        return self.rows <= self.sizes.here_rows
+        return self._work <= self.sizes.here_rows
 
     @property
     def checkpoints(self) -> int:
@@ -93,8 +94,13 @@ class Decision:
         """The number of partitions for so many bytes."""
         return partitions_for(total_bytes, self.sizes.group_bytes)
 
+    @property
+    def _work(self) -> int:
+        """Its rows, with its shards as so many rows."""
+        return self.rows + self.listed_shards * SHARD_ROWS
+
     def _grouped(self, most: int, least: int) -> ShardList[ListedShard]:
-        groups = max(1, min(most, max(least, -(-self.rows // self.sizes.place_rows))))
+        groups = max(1, min(most, max(least, -(-self._work // self.sizes.place_rows))))
         return ShardList(self.store.objects, self.listed, self.scratch, ListedShard, groups)
 
 
