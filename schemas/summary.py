@@ -110,15 +110,15 @@ class SourceSummary:
     files: int
     input_bytes: int
     records: int
-    kept: int
+    samples: int  # records that could be read and have content; what rules keep of them is another matter
     dropped: Mapping[str, int] = field(default_factory=dict)
     quarantined: Mapping[str, int] = field(default_factory=dict)
     by_modality: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def balanced(self) -> bool:
-        """Conservation: records in = kept + dropped + quarantined."""
-        return _balanced(self.records, self.kept, self.dropped, self.quarantined)
+        """Conservation: records in = samples + dropped + quarantined."""
+        return _balanced(self.records, self.samples, self.dropped, self.quarantined)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class StoreSummary:
             files=sum(source.files for source in self.sources),
             input_bytes=sum(source.input_bytes for source in self.sources),
             records=sum(source.records for source in self.sources),
-            kept=sum(source.kept for source in self.sources),
+            samples=sum(source.samples for source in self.sources),
             dropped=add_counts(source.dropped for source in self.sources),
             quarantined=add_counts(source.quarantined for source in self.sources),
             by_modality=add_counts(source.by_modality for source in self.sources),

@@ -95,6 +95,7 @@ class Examples:
 
     plan: MixturePlan | None = None
     exports: tuple[ExportState, ...] = ()
+    now: Figures | None = None  # of this report: computed when the page is made, unless they are there
     before: Figures | None = None  # of the last report that had other figures
 
     rows: tuple[ExampleRow, ...] = ()

@@ -68,7 +68,7 @@ def figures_of(summary: StoreSummary, rules: RulesSummary | None, plan: MixtureP
     unit = None if plan is None or plan.unit == "samples" else plan.unit
     steps = [
         Step("records", total.records),
-        Step("samples", total.kept, _tokens(summary) if unit == "tokens" else None),
+        Step("samples", total.samples, _tokens(summary) if unit == "tokens" else None),
     ]
     drops: dict[str, int] = {}
     languages: dict[str, LanguageFigures] = {}

@@ -5,6 +5,7 @@ where it was made, so equal summaries give equal files.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from winnow.runners.report.block import Block, Section
 from winnow.runners.report.examples import Examples
@@ -54,6 +55,8 @@ SECTIONS: tuple[Section, ...] = (
 def render_report(summary: StoreSummary, examples: Examples | None = None, parts: Sequence[Section] = SECTIONS) -> str:
     """Render all sections that have something to show as one HTML file."""
     shown = examples or Examples()
+    now = shown.now or figures_of(summary, shown.rules, shown.plan)
+    shown = replace(shown, now=now)
     blocks = [block for block in (part(summary, shown) for part in parts) if block is not None]
     contents = (element("li", element("a", plain(block.title), href=f"#{block.anchor}")) for block in blocks)
     generation = f"generation {summary.generation}"
@@ -76,7 +79,7 @@ def render_report(summary: StoreSummary, examples: Examples | None = None, parts
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="referrer", content="no-referrer"),
         element("meta", name="color-scheme", content="light dark"),
-        remembered(Remembered(figures_of(summary, shown.rules, shown.plan), shown.before)),
+        remembered(Remembered(now, shown.before)),
         element("title", plain(f"{summary.store}: winnow report, {generation}")),
         element("style", Html(page_style())),
     ]

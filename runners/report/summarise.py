@@ -200,7 +200,7 @@ def _source(
         files=found.files,
         input_bytes=found.bytes,
         records=found.records,
-        kept=found.kept,
+        samples=found.kept,
         dropped=add_counts([found.dropped]),
         quarantined=add_counts([found.quarantined]),
         by_modality=modalities,

@@ -61,7 +61,7 @@ def write_report(
     before = _remembered(store)
     now = figures_of(summary, rules, plan)
     both = Remembered(now) if before is None else before.then(now)
-    examples = replace(examples, plan=plan, exports=tuple(_exports(recipe)), before=both.before)
+    examples = replace(examples, plan=plan, exports=tuple(_exports(recipe)), now=now, before=both.before)
     if wanted is not None:
         examples = replace(examples, sheets=gather_sheets(wanted, store, generation, recipe))
     page = render_report(summary, examples).encode()

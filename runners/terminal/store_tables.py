@@ -57,8 +57,8 @@ def _sources(summary: StoreSummary) -> Grid:
             grouped(source.files),
             byte_size(source.input_bytes),
             grouped(source.records),
-            grouped(source.kept),
-            share(source.kept, source.records),
+            grouped(source.samples),
+            share(source.samples, source.records),
             grouped(dropped),
             grouped(quarantined),
         )
@@ -81,7 +81,7 @@ def _losses(summary: StoreSummary) -> Grid:
 
 def _modalities(summary: StoreSummary) -> Grid:
     rows = [
-        (source.name, modality, grouped(count), share(count, source.kept))
+        (source.name, modality, grouped(count), share(count, source.samples))
         for source in summary.sources
         for modality, count in by_count(source.by_modality)
     ]

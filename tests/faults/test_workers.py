@@ -76,7 +76,7 @@ def test_a_row_that_kills_its_worker_three_times_is_left_out_and_stays_out(
         assert layer["statuses"]["ok"] == 11
     else:
         assert crawl["quarantined"]["killed_worker"] == 1
-        assert crawl["kept"] == 11
+        assert crawl["samples"] == 11
     first = tree_hash(tmp_path)
     again = run(tmp_path, "ingest", "recipe.yaml", "--workers", "2", env=lethal)
     assert again.status == 0

@@ -64,6 +64,23 @@ def test_a_run_that_reads_nothing_says_that_there_is_no_report(
     assert "report  none: nothing is ingested yet" in capsys.readouterr().out.splitlines()
 
 
+def test_the_demo_reports_too_if_a_stage_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "demo"
+    folder.mkdir()
+    (folder / ".winnow-demo").touch()  # a folder of the demo's, with another recipe
+    (folder / "demo.yaml").write_text(RECIPE)
+    (folder / "lines.jsonl").write_text('{"text": "A text that is long enough."}\n')
+    (folder / "out" / "part-00000.jsonl").mkdir(parents=True)  # where the export has a file
+    assert main(["demo", "--into", "demo", "--workers", "1"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out.splitlines()[-1] == "report  demo/store/report.html"
+    assert shown.err.splitlines()[-1].startswith("winnow: ")
+    assert "kept|1|" in head(folder / "store" / "report.html")
+
+
 def head(report: Path) -> str:
     """The funnel, its parts divided by bars."""
     funnel = report.read_text().partition('<ol class="funnel">')[2].partition("</ol>")[0]

@@ -6,6 +6,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from winnow.runners.commands.core.run import run_reported
 from winnow.runners.commands.opening import begin, bound_recipe, open_engine
 from winnow.runners.commands.parser import engine_arguments
 from winnow.schemas.errors import RecipeError, WinnowError
@@ -49,7 +50,6 @@ def run(options: argparse.Namespace) -> int:
 def run_demo(folder: Path, engine: "Engine", console: "Console") -> "Iterator[tuple[BoundRecipe, RecipeRun]]":
     """Run recipes on a few hundred pages, a few dozen pictures and three videos. A second run finds all work done."""
     from winnow.runners.demo import make_crawl
-    from winnow.runners.stages.recipe_run import run_recipe
 
     mark = folder / MARK
     if folder.exists() and any(folder.iterdir()) and not mark.exists():
@@ -60,15 +60,12 @@ def run_demo(folder: Path, engine: "Engine", console: "Console") -> "Iterator[tu
         make_crawl(folder)
         _copy_recipes(folder, LAW, RECIPE)
         console.print(f"crawl   {folder} (generated locally)", soft_wrap=True)
-    pages = bound_recipe(folder / RECIPE)
-    yield pages, run_recipe(pages, engine, console)
+    yield run_reported(bound_recipe(folder / RECIPE), engine, console)
     if _draw_pictures(folder, console):
-        pictures = bound_recipe(folder / PICTURE_RECIPE)
-        yield pictures, run_recipe(pictures, engine, console)
+        yield run_reported(bound_recipe(folder / PICTURE_RECIPE), engine, console)
     if _make_films(folder, console):
         for name in (FILM_RECIPE, CLIP_RECIPE):
-            videos = bound_recipe(folder / name)
-            yield videos, run_recipe(videos, engine, console)
+            yield run_reported(bound_recipe(folder / name), engine, console)
 
 
 def _draw_pictures(folder: Path, console: "Console") -> bool:

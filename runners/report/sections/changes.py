@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import Examples
-from winnow.runners.report.figures import Figures, figures_of
+from winnow.runners.report.figures import Figures
 from winnow.runners.report.markup import Header, Html, crawled, element, join, plain, table
 from winnow.runners.terminal.quantities import grouped
 from winnow.schemas.summary import StoreSummary
@@ -12,12 +12,11 @@ from winnow.schemas.summary import StoreSummary
 SHOWN = 15
 
 
-def changes(summary: StoreSummary, examples: Examples) -> Block | None:
+def changes(_: StoreSummary, examples: Examples) -> Block | None:
     """The steps, rules and languages whose numbers differ."""
-    before = examples.before
-    if before is None:
+    before, now = examples.before, examples.now
+    if before is None or now is None:
         return None
-    now = figures_of(summary, examples.rules, examples.plan)
     unit = now.unit or before.unit or "units"
     parts = [_steps(before, now)]
     drops = _differing(before.drops, now.drops)

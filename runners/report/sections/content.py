@@ -33,10 +33,10 @@ def funnel(summary: StoreSummary, _: Examples) -> Block | None:
             plain(grouped(source.files)),
             plain(byte_size(source.input_bytes)),
             plain(grouped(source.records)),
-            plain(grouped(source.kept)),
+            plain(grouped(source.samples)),
             plain(grouped(dropped)),
             plain(grouped(quarantined)),
-            plain(share(source.kept, source.records)),
+            plain(share(source.samples, source.records)),
         ]
 
     headers = [Header("source"), Header("class"), Header("licence")]
@@ -62,13 +62,13 @@ def funnel(summary: StoreSummary, _: Examples) -> Block | None:
         [folded("Why records became no samples", table("Why records became no samples", reasons, lost))] if lost else []
     )
     total = summary.total()
-    brief = f"{grouped(total.kept)} samples of {grouped(total.records)} records in {len(summary.sources)} sources"
+    brief = f"{grouped(total.samples)} samples of {grouped(total.records)} records in {len(summary.sources)} sources"
     return Block("sources", "Sources", join([shares("What became of records", rows), counted, *why]), brief)
 
 
 def _fates(source: SourceSummary) -> tuple[Part, ...]:
     return (
-        Part("samples", source.kept, "kept"),
+        Part("samples", source.samples, "kept"),
         Part("dropped", sum(source.dropped.values()), "dropped"),
         Part("quarantined", sum(source.quarantined.values()), "quarantined"),
     )

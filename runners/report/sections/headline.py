@@ -2,7 +2,7 @@
 
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import Examples
-from winnow.runners.report.figures import Figures, figures_of
+from winnow.runners.report.figures import Figures
 from winnow.runners.report.markup import Html, crawled, element, join, meter, plain
 from winnow.runners.terminal.quantities import byte_size, grouped, share
 from winnow.schemas.summary import StoreSummary
@@ -21,7 +21,8 @@ BASES = {"samples": "records", "eligible": "samples", "unique": "samples", "kept
 
 def overview(summary: StoreSummary, examples: Examples) -> Block:
     """The funnel, its losses in words, and the verdict of the counts."""
-    figures = figures_of(summary, examples.rules, examples.plan)
+    figures = examples.now
+    assert figures is not None
     parts = [_funnel(figures), *(element("p", crawled(line)) for line in _said(summary, examples, figures))]
     names = [part.name for part in summary.sources if not part.balanced]
     names += [part.name for part in summary.stages if not part.balanced]

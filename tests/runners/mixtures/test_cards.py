@@ -161,7 +161,7 @@ def test_a_source_without_a_row_is_of_the_class_and_licence_that_the_recipe_says
         one[:4] for one in expected
     ]
     assert [
-        (one["name"], one["source_class"], one["licence"], one["records"], one["kept"]) for one in stats
+        (one["name"], one["source_class"], one["licence"], one["records"], one["samples"]) for one in stats
     ] == expected
     assert "| void | crawled | CC0-1.0 | 1 |" in (tmp_path / "out/README.md").read_text()
 

@@ -176,7 +176,7 @@ def test_an_excerpt_is_cut_at_three_hundred_characters(page: Page) -> None:
 
 
 def test_counts_that_do_not_reconcile_are_said() -> None:
-    lossy = replace(SUMMARY, sources=(replace(SUMMARY.sources[0], kept=5),))
+    lossy = replace(SUMMARY, sources=(replace(SUMMARY.sources[0], samples=5),))
     assert "The counts do not reconcile: crawl. Run winnow audit." in Page(render_report(lossy)).text
 
 
