@@ -15,6 +15,7 @@ from winnow.filters.image.decode.stills import DAMAGED
 from winnow.filters.video.decode.clock import shown_at
 from winnow.filters.video.decode.facts import SoundFacts, VideoFacts
 from winnow.filters.video.decode.opening import OpenVideo, UnwatchableError
+from winnow.filters.video.decode.reading import side_data_of
 
 if TYPE_CHECKING:
     from av import Packet
@@ -154,7 +155,7 @@ class Counting:
 
 def orientation_of(frame: "VideoFrame") -> int:
     """How the display matrix of a frame turns it, as EXIF numbers it; 1 without one."""
-    matrix = frame.side_data.get("DISPLAYMATRIX")
+    matrix = side_data_of(frame, "DISPLAYMATRIX")
     if matrix is None:
         return 1
     a, b, _, c, d = (_sign(one) for one in np.frombuffer(cast(bytes, matrix), "<i4")[:5].tolist())

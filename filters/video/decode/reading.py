@@ -16,8 +16,10 @@ from winnow.filters.video.decode.opening import (
 
 if TYPE_CHECKING:
     from av import Packet
+    from av.sidedata.sidedata import SideData
+    from av.video.frame import VideoFrame
 
-__all__ = ["decoded", "packets_within_limits", "refuse_large_frame"]
+__all__ = ["decoded", "packets_within_limits", "refuse_large_frame", "side_data_of"]
 
 _Frame = TypeVar("_Frame")
 
@@ -109,3 +111,16 @@ def refuse_large_frame(decoder: "_Decoder[Any]", packet: "Packet[Any]", limits: 
         if (size := _TOO_MANY.search(said)) is not None:
             width, height = (int(side) for side in size.groups())
             raise UnwatchableError(TOO_MANY_PIXELS, f"a frame of {width:,} x {height:,} pixels")
+
+
+def side_data_of(frame: "VideoFrame", kind: str) -> "SideData | None":
+    """What a decoder says beside a frame's pixels; None where it says nothing of this kind.
+
+    `frame.side_data` would tie the frame to itself: it and its pixels would stay in memory until Python looks for
+    cycles, hundreds of frames later.
+    """
+    from av.sidedata.sidedata import SideDataContainer
+
+    container: Any = SideDataContainer  # its published type does not know what it is made of
+    found: SideData | None = container(frame).get(kind)
+    return found

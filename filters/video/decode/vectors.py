@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.filters.video.decode.reading import side_data_of
 from winnow.filters.video.decode.signals import PATCH_COLUMNS, PATCH_ROWS
 from winnow.schemas.kernels import arithmetic
 
@@ -24,6 +25,14 @@ CODECS: Final = frozenset({"h264", "mpeg4", "mpeg2video", "mpeg1video", "msmpeg4
 """Those whose vectors are exported."""
 
 _B_FRAME: Final = 3  # AVPictureType
+_VECTOR: Final = np.dtype(  # AVMotionVector; PyAV's own `to_ndarray` describes it anew for each frame
+    [
+        ("source", np.int32), ("w", np.uint8), ("h", np.uint8), ("src_x", np.int16), ("src_y", np.int16),
+        ("dst_x", np.int16), ("dst_y", np.int16), ("flags", np.uint64), ("motion_x", np.int32),
+        ("motion_y", np.int32), ("motion_scale", np.uint16),
+    ],
+    align=True,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +57,12 @@ class Anchors:
         last = self._last
         if frame.pict_type != _B_FRAME:
             self._last = seconds
-        data = frame.side_data.get("MOTION_VECTORS")
+        data = side_data_of(frame, "MOTION_VECTORS")
         if data is None or last is None or not seconds > last:
             return None
         found = np.zeros(4, np.float64)
         patches = np.zeros((PATCH_ROWS, PATCH_COLUMNS), np.float32)
-        vectors = data.to_ndarray()
+        vectors = np.frombuffer(memoryview(data), _VECTOR)
         _fold(
             vectors["source"], vectors["w"], vectors["h"], vectors["dst_x"], vectors["dst_y"],
             vectors["motion_x"], vectors["motion_y"], vectors["motion_scale"],

@@ -1,10 +1,12 @@
 """A signal is the same whatever else is asked for, and the pass goes on behind damage."""
 
+import gc
 import io
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from av import VideoFrame
 
 from tests.filters.video.drawn import encoded, scene
 from tests.filters.video.films import Film
@@ -32,6 +34,19 @@ def test_a_signal_is_the_same_alone_and_among_others(codec: str) -> None:
         alone = seen(content, "video/mp4", one)[one]
         assert str(alone.to_pylist()) == str(together[one].to_pylist()), one  # NaN is not equal to itself
         assert together[one].num_rows, one
+
+
+def test_no_frame_is_held_longer_than_it_is_measured() -> None:
+    content = Film("mp4", "libx264", frames=60, reordered=2, gop=10).encoded()
+    held = []
+    gc.disable()  # or frames that refer to themselves would go now and then
+    try:
+        for _ in VideoPass(io.BytesIO(content), "video/mp4", EVERYTHING, VideoLimits()).signals():
+            held.append(sum(isinstance(one, VideoFrame) for one in gc.get_objects()))
+    finally:
+        gc.enable()
+    assert held
+    assert max(held) <= 6  # the first one, and what the decoder gives at its end
 
 
 def test_frames_are_those_of_the_file_in_the_order_of_their_times() -> None:
