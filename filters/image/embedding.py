@@ -1,8 +1,9 @@
 """Embeddings of pictures: a vector for each, close for pictures that show the same, by a network's features.
 
 EfficientNet-lite0's by default: of a published package, trained to name 1,000 kinds of things; with the preset
-`copies@sscd` those of a network that was made for finding copies; or those of any encoder in an ONNX file. Vectors have
-unit length and are rounded to multiples of 1/4096, which changes a cosine by some 10⁻⁵. Values are pinned (law 4).
+`copies@sscd` those of a network that was made for finding copies; or those of any encoder in an ONNX file, or of the
+weights of a vision transformer in safetensors. Vectors have unit length and are rounded to multiples of 1/4096, which
+changes a cosine by some 10⁻⁵. Values are pinned (law 4).
 """
 
 from dataclasses import dataclass, field
@@ -14,10 +15,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.filters.image.decode.batches import pixels_of
+from winnow.filters.models.formats import format_of
 from winnow.filters.models.pictures.efficientnet import FEATURES
 from winnow.filters.models.pictures.framing import Framing
 from winnow.filters.models.pictures.networks import NOT_FINITE, PictureNetwork
 from winnow.filters.models.pictures.sscd import MODEL as SSCD
+from winnow.filters.models.pictures.vision_transformers import encoder_of
 from winnow.filters.operators import MEDIA_IMAGE, STATUS, Assets, Kernel, Operator
 from winnow.schemas.efficientnet import DEVIATION, MEAN, POOLED, SIDE
 from winnow.schemas.errors import RecipeError
@@ -36,10 +39,11 @@ _PUBLISHED: Final = Framing(SIDE, "crop", mean=(MEAN,) * 3, deviation=(DEVIATION
 class EmbeddingConfig:
     """The encoder, and what it sees."""
 
-    model: str = FEATURES.name  # or the path of an ONNX file
+    model: str = FEATURES.name  # or the path of an ONNX file, or of weights in safetensors
     output: str = ""  # the network's output by name; the first if not set
     dimensions: Annotated[int, Between(2, 16_384)] = POOLED
     framing: Framing = field(default_factory=lambda: _PUBLISHED)
+    config: str = ""  # with safetensors: the path of the `config.json` beside them, as `transformers` writes it
 
 
 def embeddings(batch: pa.RecordBatch, config: EmbeddingConfig, network: PictureNetwork) -> pa.RecordBatch:
@@ -74,7 +78,17 @@ def unit_vector(features: NDArray[np.float32]) -> tuple[str, NDArray[np.float32]
 
 def _load(config: EmbeddingConfig, assets: Assets) -> Kernel:
     path = assets.path(config.model)
-    network = PictureNetwork(NAME, path, config.framing, (config.output,) if config.output else ())
+    expected = "expected an ONNX file, or weights in safetensors with `config`"
+    content = None
+    if format_of(path, expected) == "safetensors":
+        if not config.config:
+            raise RecipeError(
+                f"{path}: only weights; set `config` to the `config.json` beside them, or use an ONNX file"
+            )
+        content = encoder_of(path, assets.path(config.config))
+    elif config.config:
+        raise RecipeError(f"{path}: an ONNX file needs no `config`; remove it (it is for safetensors)")
+    network = PictureNetwork(NAME, path, config.framing, (config.output,) if config.output else (), content)
     numbers = int(np.prod(network.shapes[0], dtype=np.int64))
     if max(network.shapes[0], default=0) != numbers:
         shape = list(network.shapes[0])
@@ -94,7 +108,7 @@ OPERATOR = Operator(
     load=_load,
     needs=(),
     side=lambda config: config.framing.decoded_side,
-    assets=lambda config: (config.model,),
+    assets=lambda config: (config.model, config.config) if config.config else (config.model,),
     declares=(FEATURES, SSCD),
     resource="model",
     reasons=(NOT_FINITE, NO_FEATURES),

@@ -36,18 +36,28 @@ class PictureNetwork:
         path: Its ONNX file.
         framing: How it sees pictures.
         outputs: Those that are wanted, by name; none for the first.
+        content: The network where it was made from weights, which the path names then.
 
     Raises:
         RecipeError: A package is missing, or the file is no model, or not one for such pictures.
     """
 
-    def __init__(self, operator: str, path: str, framing: Framing, outputs: tuple[str, ...] = ()) -> None:
-        if format_of(path, "expected an ONNX file") != "onnx":
+    def __init__(
+        self,
+        operator: str,
+        path: str,
+        framing: Framing,
+        outputs: tuple[str, ...] = (),
+        content: bytes | None = None,
+    ) -> None:
+        if content is None and format_of(path, "expected an ONNX file") != "onnx":
             raise RecipeError(
                 f"{path}: weights in safetensors; expected a network as an ONNX file, as torch.onnx.export writes it"
             )
         self._path, self._framing = path, framing
-        self._session = open_session(operator, EXTRA, path, read_model(path), varying=framing.fit == "pad")
+        self._session = open_session(
+            operator, EXTRA, path, read_model(path) if content is None else content, varying=framing.fit == "pad"
+        )
         self._input = self._checked_input()
         self._values = _BYTES if self._input[1] is np.uint8 else colour_values(framing)
         given = [one.name for one in self._session.get_outputs()]
