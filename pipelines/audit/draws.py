@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from winnow.pipelines.audit.drawn_media import OF_SAMPLES, Drawn, needs_media, wrong_media
 from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.mix.drawn_objects import DrawnObject, DrawnObjects
 from winnow.pipelines.mix.plans import PlanRecord
@@ -79,7 +80,8 @@ class DrawsContext:
                 found.problems.append(f"plan {plan.name}: {one.object}: {str(error).splitlines()[0]}")
                 continue
             said = f"plan {plan.name}: shard {drawn.shard}"
-            found.problems += [f"{said}: {line}" for line in (*_misplaced(drawn), *_exposure(plan, drawn))]
+            lines = (*_misplaced(drawn), *_exposure(plan, drawn), *wrong_media(plan.unit, drawn))
+            found.problems += [f"{said}: {line}" for line in lines]
             totals.add(drawn)
             found.gone += int(np.isin(drawn.rows, np.array(task.forgotten.get(one.shard, ()), np.int64)).sum())
         found.counted, found.largest = totals.counted.tolist(), totals.largest.tolist()
@@ -176,24 +178,7 @@ def _kind(plan: MixturePlan) -> str:
     return f"draws-{plan.request}"
 
 
-@dataclass(frozen=True)
-class _Drawn:
-    """The draw of one shard, with all values in range; by output, and by row within it."""
-
-    shard: str
-    ids: pa.Array  # for all rows of the shard
-    table: pa.Table
-    outputs: Numbers = field(init=False)
-    rows: Numbers = field(init=False)
-    first: Numbers = field(init=False)
-    copies: Numbers = field(init=False)
-
-    def __post_init__(self) -> None:
-        for name, column in (("outputs", "output"), ("rows", "row"), ("first", "first"), ("copies", "copies")):
-            object.__setattr__(self, name, self.table[column].to_numpy().astype(np.int64))
-
-
-def _read(store: Store, plan: MixturePlan, one: DrawnObject, row: ManifestRow | None, *, again: bool) -> _Drawn:
+def _read(store: Store, plan: MixturePlan, one: DrawnObject, row: ManifestRow | None, *, again: bool) -> Drawn:
     """Reads the draw of a shard; StoreError if its bytes, columns or ranges are wrong."""
     if row is None or row.source != one.source:
         raise StoreError(f"{one.source} has no shard {one.shard}")
@@ -206,11 +191,14 @@ def _read(store: Store, plan: MixturePlan, one: DrawnObject, row: ManifestRow | 
         raise StoreError("its columns are not those of a draw")
     if table.num_rows != one.rows:
         raise StoreError(f"{table.num_rows:,} rows, but the plan says {one.rows:,}")
-    ids = pa.chunked_array(
-        [batch["id"].cast(DRAW.field("id").type) for batch in read_batches(store.objects, row.object, ["id"])],
-        DRAW.field("id").type,
-    ).combine_chunks()
-    drawn = _Drawn(one.shard, ids, table.combine_chunks())
+    samples = read_batches(store.objects, row.object, OF_SAMPLES if needs_media(plan.unit, table) else ["id"])
+    held = [
+        (batch["id"].cast(DRAW.field("id").type), batch["media"] if "media" in batch.schema.names else None)
+        for batch in samples
+    ]
+    ids = pa.chunked_array([id for id, _ in held], DRAW.field("id").type).combine_chunks()
+    media = [lists for _, lists in held if lists is not None]
+    drawn = Drawn(one.shard, ids, table.combine_chunks(), pa.concat_arrays(media) if media else None)
     if bool((drawn.rows >= len(ids)).any()):
         raise StoreError(f"it names row {int(drawn.rows.max()):,} of a shard of {len(ids):,}")
     strata = np.array([len(output.strata) for output in plan.outputs], np.int64)
@@ -221,7 +209,7 @@ def _read(store: Store, plan: MixturePlan, one: DrawnObject, row: ManifestRow | 
     return drawn
 
 
-def _misplaced(drawn: _Drawn) -> Iterator[str]:
+def _misplaced(drawn: Drawn) -> Iterator[str]:
     """Yields rows that are repeated, have a different id, or have no copies."""
     order = np.diff(drawn.outputs)
     twice = (order < 0) | ((order == 0) & (np.diff(drawn.rows) <= 0))
@@ -236,7 +224,7 @@ def _misplaced(drawn: _Drawn) -> Iterator[str]:
         yield f"row {drawn.rows[int(np.argmin(drawn.copies))]:,} is drawn with no copies"
 
 
-def _exposure(plan: MixturePlan, drawn: _Drawn) -> Iterator[str]:
+def _exposure(plan: MixturePlan, drawn: Drawn) -> Iterator[str]:
     """Checks that copies are numbered across stages, never exceed `max_epochs`, and avoid validation samples."""
     given = np.zeros(len(drawn.ids), np.int64)
     held_out = np.zeros(len(drawn.ids), np.bool_)
@@ -277,7 +265,7 @@ class _Totals:
         """The number of copies counted."""
         return int(self.counted[0].sum())
 
-    def add(self, drawn: _Drawn) -> None:
+    def add(self, drawn: Drawn) -> None:
         """Adds one shard."""
         place = self._starts[drawn.outputs] + drawn.table["stratum"].to_numpy()
         units = drawn.table["units"].to_numpy()

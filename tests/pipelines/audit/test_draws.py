@@ -270,3 +270,13 @@ def test_rows_that_are_forgotten_since_are_counted(mixed: Mixing) -> None:
     assert any(
         "drawn rows have been forgotten since; run winnow mix to make a new plan" in one for one in findings.notes
     )
+
+
+def drops_a_medium(rows: list[Row]) -> None:
+    rows[0]["dropped"] = [0]
+
+
+def test_a_draw_that_drops_a_medium_which_its_row_lacks_is_caught(mixed: Mixing) -> None:
+    redraw(mixed, drops_a_medium)
+    (problem,) = audited(mixed).problems
+    assert problem.endswith("drops medium 0, but has 0 (numbers begin at 0)")
