@@ -279,12 +279,16 @@ class _Export:
             self._note(f"{len(others):,} {'file' if len(others) == 1 else 'files'} that winnow did not write: {shown}")
 
     def _is_ours(self) -> bool:
-        """Whether this store has written a folder that is not registered; reports that."""
+        """Whether this store has written a folder that is not registered, by a plan that it has; reports that."""
         try:
-            if self._is_gone() or self._manifest()[0].store != self._store.record.name:
+            if self._is_gone():
                 return False
+            plan = self._manifest()[0].plan
         except (ExportError, StoreError, OSError):
             return False  # whatever is there, it is no export of this store
+        if plan not in self._plans:
+            self._note("not written by this store, as far as it knows: `winnow forget` does not name it; not checked")
+            return False
         self._wrong("the store's record of it is lost, so `winnow forget` would not name it; run: winnow export")
         return True
 
