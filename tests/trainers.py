@@ -33,7 +33,13 @@ def require_trainer_package(name: str, package: str) -> None:
 def run_trainer(script: str | Path, arguments: Sequence[str | Path] = (), *, seconds: int = SECONDS) -> str:
     """What a script of that environment prints; fails with its own words."""
     command = [trainers_python(), str(script), *map(str, arguments)]
-    environment = {**os.environ, "PYTHONHASHSEED": "0", "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "PYTHONHASHSEED": "0",
+        "HF_HUB_OFFLINE": "1",
+        "HF_DATASETS_OFFLINE": "1",
+    }
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, env=environment, check=False)
     assert done.returncode == 0, f"{script} {' '.join(command[2:])}:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
     return done.stdout

@@ -151,8 +151,10 @@ def count_undetermined(counts: DecisionCounts) -> dict[str, int]:
 def undetermined_message(counts: Mapping[str, int]) -> str:
     """One line on samples in no known language."""
     named = ", ".join(f"{code} {rows:,}" for code, rows in counts.items())
+    rows = sum(counts.values())
+    of = "1 sample is" if rows == 1 else f"{rows:,} samples are"
     return (
-        f"{sum(counts.values()):,} samples are in no known language: {named}; where the script of their letters ruled "
+        f"{of} in no known language: {named}; where the script of their letters ruled "
         "out what the model took them for, text.language.mismatch holds its guess"
     )
 

@@ -31,6 +31,9 @@ ROOMS = {
 COMMANDS = {name: room for room, names in ROOMS.items() for name in names}
 """The folder of each command."""
 
+ANNOUNCED = frozenset({"init", "look", "plan", "diff", "stats", "report", "card", "show", "duplicates"})
+"""Commands that begin with something slow, and print results: what they begin with is for terminals alone."""
+
 INTERRUPTED = 130
 
 _PROCESSES = (
@@ -89,6 +92,7 @@ def _answer(own: Sequence[str], beam: Sequence[str], options: argparse.Namespace
         if beam and options.command not in PIPELINES:
             raise WinnowError(f"winnow {options.command} runs no pipeline, so it takes no Beam flags after '--'")
         options.beam = beam
+        _announce(options)
         return _run(command, options)
     except WinnowError as error:
         if options.debug:
@@ -113,6 +117,16 @@ def _answer(own: Sequence[str], beam: Sequence[str], options: argparse.Namespace
     except KeyboardInterrupt:
         say_error("winnow: interrupted; committed work is kept, run the same command again to continue")
         return INTERRUPTED
+
+
+def _announce(options: argparse.Namespace) -> None:
+    """A first line at once, where someone waits before a terminal: recipes and operators take seconds to load."""
+    if options.command not in ANNOUNCED or not (sys.stdout.isatty() and sys.stderr.isatty()):
+        return
+    given = vars(options)
+    of = next((given[name] for name in ("recipe", "place", "places", "old") if given.get(name) is not None), "")
+    what = " ".join(of) if isinstance(of, list) else of
+    print(f"{options.command:<7} {what} …", file=sys.stderr, flush=True)
 
 
 def _require_utf8(arguments: Sequence[str]) -> None:

@@ -48,7 +48,9 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
     search = make_search(run.store, recipe, state, missing, hiding)
     rows = sum(shard.rows for shard in search.covered)
     began, clock = time.monotonic(), Clock(run.engine)
-    run.console.print(f"dedupe  comparing {rows:,} rows of {len(search.covered):,} shards: {', '.join(missing)}")
+    shards = len(search.covered)
+    of = f"{rows:,} row{'s'[: rows != 1]} of {shards:,} shard{'s'[: shards != 1]}"
+    run.console.print(f"dedupe  comparing {of}: {', '.join(missing)}")
     compare(run, search, rows, estimated_items(state, missing, rows))
     report_large_buckets(run.console, search)
     report_recall(run.console, search)

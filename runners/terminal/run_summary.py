@@ -41,6 +41,7 @@ def print_run_summary(recipe: BoundRecipe, whole: RecipeRun, engine: Engine, con
     outcome = whole.outcome
     store = outcome.store
     plan = None if whole.mixed is None else whole.mixed.record.plan
+    print_line(console, "report  counting what the rules keep, and writing the page")
     summary, rules = write_report(store, None, recipe, engine, console, plan=plan)
     print_summary(summary, console)
     if rules is not None:

@@ -57,9 +57,9 @@ def run_demo(folder: Path, engine: "Engine", console: "Console") -> "Iterator[tu
     if not (folder / RECIPE).exists():
         folder.mkdir(parents=True, exist_ok=True)
         mark.touch()
+        console.print(f"crawl   {folder} (generated locally)", soft_wrap=True)
         make_crawl(folder)
         _copy_recipes(folder, LAW, RECIPE)
-        console.print(f"crawl   {folder} (generated locally)", soft_wrap=True)
     yield run_reported(bound_recipe(folder / RECIPE), engine, console)
     if _draw_pictures(folder, console):
         yield run_reported(bound_recipe(folder / PICTURE_RECIPE), engine, console)
@@ -79,9 +79,9 @@ def _draw_pictures(folder: Path, console: "Console") -> bool:
         console.print(f"pictures  left out: {error}", markup=False, soft_wrap=True)
         return False
     if not (folder / PICTURE_RECIPE).exists():
+        console.print(f"pictures  {folder / PICTURES} (drawn locally)", soft_wrap=True)
         make_photos(folder / PICTURES)
         _copy_recipes(folder, PICTURE_RECIPE)
-        console.print(f"pictures  {folder / PICTURES} (drawn locally)", soft_wrap=True)
     return True
 
 
@@ -96,9 +96,9 @@ def _make_films(folder: Path, console: "Console") -> bool:
         console.print(f"videos  left out: {error}", markup=False, soft_wrap=True)
         return False
     if not (folder / CLIP_RECIPE).exists():
+        console.print(f"videos  {folder / FILMS} (encoded locally)", soft_wrap=True)
         make_films(folder / FILMS)
         _copy_recipes(folder, FILM_RECIPE, CLIP_RECIPE)
-        console.print(f"videos  {folder / FILMS} (encoded locally)", soft_wrap=True)
     return True
 
 

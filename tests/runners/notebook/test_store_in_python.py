@@ -11,6 +11,7 @@ import pytest
 
 import winnow
 from tests.faults.crawl import write_crawl
+from tests.trainers import require_trainer_package, run_trainer
 from winnow.runners.commands.main import main
 from winnow.runners.notebook.opened_store import OpenedStore
 from winnow.runners.notebook.sql import QueryError
@@ -113,6 +114,35 @@ def test_rows_for_other_packages(store: OpenedStore) -> None:
     assert isinstance(other := rows.to_polars(), pl.DataFrame)
     assert other.height == frame.shape[0]
     assert rows.to_reader().read_all() == rows.to_arrow() == pa.Table.from_batches(rows.batches())
+
+
+DATASETS = """
+import json, sys
+import winnow
+
+store = winnow.open_store(sys.argv[1], recipe=sys.argv[2])
+names = {"samples", "rows", "decisions", "quarantine", "dropped", "extract.fast", "text.length", "dedupe.exact"}
+found = {name: store.sql(f"SELECT * FROM {name} ORDER BY ALL").to_datasets() for name in names}
+counted = {name: dataset.num_rows for name, dataset in found.items()}
+none = store.sql("SELECT url FROM samples WHERE false").to_datasets()
+lengths = store.table(["id", "text.length.characters"]).to_datasets()
+long = lengths.filter(lambda row: (row["text.length.characters"] or 0) >= 40)
+long.save_to_disk(sys.argv[3])
+print(json.dumps([counted, none.num_rows, dict(zip(long["id"], long["text.length.characters"]))]))
+"""
+
+
+@pytest.mark.large
+def test_every_table_becomes_a_dataset_of_datasets(folder: Path, store: OpenedStore, tmp_path: Path) -> None:
+    require_trainer_package("apache_beam", "winnow, which comes with: make test-torch, and")
+    (tmp_path / "script.py").write_text(DATASETS)
+    said = run_trainer(tmp_path / "script.py", [folder / "store", folder / "recipe.yaml", tmp_path / "saved"])
+    counted, none, long = json.loads(said.splitlines()[-1])
+    for name, rows in counted.items():
+        assert rows == store.sql(f"SELECT count(*) AS n FROM {name}").to_arrow()["n"][0].as_py(), name
+    assert counted["samples"] > 20
+    expected = store.sql("SELECT id, characters FROM text.length WHERE characters >= 40").to_arrow().to_pylist()
+    assert (none, long) == (0, {row["id"]: row["characters"] for row in expected})
 
 
 def test_what_notebooks_show_is_escaped_and_short(store: OpenedStore) -> None:

@@ -38,8 +38,11 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-9]|\x1b\[[0-9;]*9[0-9]")
 
 def on_a_terminal(*arguments: str, columns: int = 80, **environment: str) -> str:
     """What a process writes to a terminal of its own."""
+    return written_by([sys.executable, "-c", WORK, *arguments], 0, columns, environment)
+
+
+def written_by(command: list[str], status: int, columns: int, environment: dict[str, str]) -> str:
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-c", WORK, *arguments]
     clean = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLORTERM")}
     with subprocess.Popen(
         command,
@@ -59,8 +62,17 @@ def on_a_terminal(*arguments: str, columns: int = 80, **environment: str) -> str
                 break
             written += chunk
         os.close(ours)
-        assert process.wait() == 0
+        assert process.wait() == status
     return written.decode()
+
+
+def test_a_command_that_prints_results_says_at_once_that_it_works_on_a_terminal_alone(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "winnow", "look", str(tmp_path)]
+    first, error, *rest = written_by(command, 1, 200, {}).splitlines()
+    assert first == f"look    {tmp_path} …"
+    assert error.startswith("winnow: ")
+    assert not rest
+    assert subprocess.run(command, capture_output=True, text=True, check=False).stderr.rstrip() == error
 
 
 def test_a_terminal_shows_a_bar_with_colours(tmp_path: Path) -> None:
