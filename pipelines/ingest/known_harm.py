@@ -6,9 +6,10 @@ from typing import Any
 
 from winnow.filters.image.decode.containers import Bytes, HeldBytes
 from winnow.filters.known_harm.matching import HarmMatch
+from winnow.pipelines.ingest.archives.large_bodies import open_body
 from winnow.pipelines.ingest.archives.tar import TAR
 from winnow.pipelines.ingest.files import FILE
-from winnow.pipelines.ingest.records import Record
+from winnow.pipelines.ingest.records import ReadLimits, Record
 from winnow.pipelines.ingest.rows import Row
 from winnow.pipelines.media.file_bytes import FileBytes
 from winnow.pipelines.media.known_harm import KnownHarm
@@ -17,14 +18,17 @@ from winnow.pipelines.store.facade import ObjectStore
 __all__ = ["known_harm_of"]
 
 
-def known_harm_of(harm: KnownHarm, row: Row, record: Record, objects: ObjectStore) -> HarmMatch | None:
-    """The first medium of a row that a list names. One too large to hold, in an archive, is compared by SHA-256 alone.
+def known_harm_of(
+    harm: KnownHarm, row: Row, record: Record, objects: ObjectStore, limits: ReadLimits
+) -> HarmMatch | None:
+    """The first medium of a row that a list names; one that is too large to hold is read again, piece by piece.
 
     Args:
         harm: The lists.
         row: The row.
         record: What it was made from.
         objects: The source, for media that are read again: files of their own, and large ones.
+        limits: What the record was read under.
     """
     media: Sequence[Mapping[str, Any]] = row.media
     for item, medium in zip(record.items or (record,), media, strict=False):  # a text has no medium
@@ -35,10 +39,14 @@ def known_harm_of(harm: KnownHarm, row: Row, record: Record, objects: ObjectStor
             ) -> Bytes | None:
                 if item.body is not None:
                     return HeldBytes(item.body)
-                if reference["container"] not in (FILE, TAR):
+                plain = reference["container"] in (FILE, TAR)
+                if not plain and item.large is None:
                     return None
                 stream = opened.enter_context(closing(objects.open(reference["path"])))
-                return FileBytes(stream, reference["length"], reference["offset"])
+                if plain:
+                    return FileBytes(stream, reference["length"], reference["offset"])
+                body = open_body(stream, stream.seek(0, 2), item, limits)
+                return None if body is None else opened.enter_context(closing(body)).content
 
             found = harm.match(medium["mime"], medium["sha256"], content)
             if found is not None:

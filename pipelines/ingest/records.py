@@ -58,6 +58,16 @@ class Caption:
     language: str | None = None  # as the source says it
 
 
+@dataclass(frozen=True, slots=True)
+class LargeBody:
+    """Where a body that is too large to hold lies among the bytes of its archive, or of its inflated member."""
+
+    start: int
+    length: int
+    chunked: bool = False  # as its header says; tried, not believed
+    cut: bool = False  # its record says that it was cut off, so that a broken end is expected
+
+
 @dataclass(slots=True)
 class Record:
     """A possible sample: a captured response, a converted text, a line, a table row, a file."""
@@ -73,6 +83,7 @@ class Record:
     body: bytes | None = None  # the payload, content- and transfer-decoded; None when only `text` is given or too large
     body_bytes: int = 0  # the payload's length, also when the body is not loaded
     head: bytes = b""  # the first bytes of a body that is not loaded, for sniffing
+    large: LargeBody | None = None  # of an archive: where such a body can be read, piece by piece
     text: str | None = None  # where the source itself provides text
     captions: tuple[Caption, ...] = ()  # of its media
     items: "tuple[Record, ...]" = ()  # its media; the key of each is its member's name or its column

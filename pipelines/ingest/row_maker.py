@@ -3,6 +3,7 @@
 from contextlib import closing
 
 from winnow.filters.video.decode.opening import VideoLimits
+from winnow.pipelines.ingest.archives.large_bodies import open_body
 from winnow.pipelines.ingest.archives.tar import TAR
 from winnow.pipelines.ingest.caption_tables import CaptionTables, is_caption_table, row_of_table
 from winnow.pipelines.ingest.files import FILE
@@ -13,7 +14,7 @@ from winnow.pipelines.ingest.rows import Row, row_of
 from winnow.pipelines.ingest.sidecars import SidecarFiles
 from winnow.pipelines.ingest.tables.named_media import NamedFiles
 from winnow.pipelines.ingest.unusable_media import is_named_as_medium
-from winnow.pipelines.media.probe import Probe, probe_bytes, probe_file
+from winnow.pipelines.media.probe import Probe, probe_bytes, probe_content, probe_file
 
 
 class RowMaker:
@@ -21,7 +22,7 @@ class RowMaker:
 
     Args:
         source: The source.
-        limits: What is read of tables of captions.
+        limits: What is read of tables of captions, and of archives again.
         videos: What a video may cost; None: videos are hashed only.
         reads_large: Whether a medium that was too large to hold is read again, whatever its size.
     """
@@ -34,7 +35,7 @@ class RowMaker:
         *,
         reads_large: bool = True,
     ) -> None:
-        self._source, self._videos, self._reads_large = source, videos, reads_large
+        self._source, self._limits, self._videos, self._reads_large = source, limits, videos, reads_large
         self._beside = SidecarFiles(source.objects, source.columns)
         self._tables = CaptionTables(source.objects, source.columns, limits)
         self._named = NamedFiles(source.objects, videos)
@@ -54,10 +55,17 @@ class RowMaker:
         return row
 
     def _probe(self, record: Record, path: str, mime: str) -> Probe:
-        """Measures a medium; one that was too large to hold is read again if its bytes lie plain in a file."""
+        """Measures a medium; one that was too large to hold is read again, piece by piece, where that can be done."""
         if record.body is not None:
             return probe_bytes(record.body, mime, self._videos)
-        if not self._reads_large or record.container not in (FILE, TAR):
+        plain = record.container in (FILE, TAR)
+        if not self._reads_large or not (plain or record.large):
             return Probe()
         with closing(self._source.objects.open(path)) as stream:
-            return probe_file(stream, record.body_bytes, mime, record.span.offset, self._videos)
+            if plain:
+                return probe_file(stream, record.body_bytes, mime, record.span.offset, self._videos)
+            body = open_body(stream, stream.seek(0, 2), record, self._limits)
+            if body is None:
+                return Probe()
+            with closing(body):
+                return probe_content(body.content, mime, self._videos, body.sha256)

@@ -209,7 +209,7 @@ class TaskRun:
         row = self._maker.row(record, path, etag)
         if self._context.known_harm is None or not isinstance(row, Row):
             return row
-        match = known_harm_of(self._context.known_harm, row, record, self._source.objects)
+        match = known_harm_of(self._context.known_harm, row, record, self._source.objects, self._context.limits)
         return row if match is None else Unreadable(record.span, KNOWN_HARM, str(match), record.key)
 
     def _settle(self) -> None:

@@ -9,7 +9,6 @@ from winnow.filters.image.decode.frames import image_frames
 from winnow.filters.image.decode.headers import image_size
 from winnow.filters.image.decode.orientation import orientation_of
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
-from winnow.pipelines.ingest.files import read_range
 from winnow.pipelines.media.file_bytes import FileBytes
 from winnow.pipelines.media.videos.isolation import probe_isolated
 
@@ -43,12 +42,24 @@ def probe_bytes(content: bytes, mime: str, videos: VideoLimits | None = None) ->
 
 def probe_file(stream: BinaryIO, size: int, mime: str, start: int = 0, videos: VideoLimits | None = None) -> Probe:
     """Measures a file of any size, or a range of one, in little memory; reads it whole, a video twice."""
+    content = FileBytes(stream, size, start)
+    sha256, content.size = _hashed(content)
+    return _probe(content, sha256, mime, videos)
+
+
+def probe_content(content: Bytes, mime: str, videos: VideoLimits | None = None, sha256: str | None = None) -> Probe:
+    """Measures a medium of any size, whose hash may be known, in little memory."""
+    return _probe(content, sha256 or _hashed(content)[0], mime, videos)
+
+
+def _hashed(content: Bytes) -> tuple[str, int]:
+    """The hash of all its bytes, and how many there are."""
     state = hashlib.sha256()
     at = 0
-    while piece := read_range(stream, start + at, min(_COPY_BYTES, size - at)):
+    while piece := content.at(at, min(_COPY_BYTES, content.size - at)):
         state.update(piece)
         at += len(piece)
-    return _probe(FileBytes(stream, at, start), state.hexdigest(), mime, videos)
+    return state.hexdigest(), at
 
 
 def _probe(content: Bytes, sha256: str, mime: str, videos: VideoLimits | None) -> Probe:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from winnow.filters.image.decode.containers import Bytes, HeldBytes
 from winnow.pipelines.binding.sources import bind_media, media_root, read_limits
+from winnow.pipelines.ingest.archives.large_bodies import OpenBody, open_body
 from winnow.pipelines.ingest.archives.tar import TAR
 from winnow.pipelines.ingest.files import FILE, FilesReader, read_range
 from winnow.pipelines.ingest.planning.context import IngestSource
@@ -30,6 +31,7 @@ FILE_MISSING = "the file is gone"
 FILE_CHANGED = "the file has changed"
 NOT_FOUND = "no record where there was one"
 TOO_LARGE = "larger than max_body_bytes"
+BROKEN_OFF = "its chunks break off"
 UNREADABLE = "the file cannot be read"
 
 UNAVAILABLE = "unavailable"
@@ -74,7 +76,7 @@ def referred_bytes(items: pa.StructArray) -> pa.Int64Array:
     return pc.coalesce(pc.struct_field(items, "bytes"), pc.struct_field(items, ["ref", "length"]))
 
 
-def lies_plain(reference: Mapping[str, Any]) -> bool:
+def _lies_plain(reference: Mapping[str, Any]) -> bool:
     """Whether a medium's bytes are a range of its file as it is."""
     return reference["container"] in (TAR, FILE)
 
@@ -94,6 +96,9 @@ class MediaFinder:
         self._stream: BinaryIO | None = None
         self._reader: Reader | None = None
         self._cells: Cells | None = None
+        self._large: Record | None = None  # what `find` did not hold
+        self._body_open: OpenBody | None = None
+        self._body_of: tuple[object, ...] | None = None  # the place of the open body
         self._size = 0
         self._etag = ""
         self._gone: Unavailable | None = None
@@ -103,6 +108,7 @@ class MediaFinder:
         """The bytes that a reference (`winnow.schemas.rows.samples.MEDIA`) leads to, with their type and hash."""
         reference = medium["ref"]
         path = reference["path"]
+        self._large = None
         if (gone := self._unchanged(reference)) is not None:
             return gone
         try:
@@ -124,9 +130,8 @@ class MediaFinder:
         One that lies plain in its file is known by the file's etag alone: its hash would take all its bytes.
         """
         reference = medium["ref"]
-        if not lies_plain(reference):
-            found = self.find(medium)
-            return found if isinstance(found, Unavailable) else HeldBytes(found["bytes"])
+        if not _lies_plain(reference):
+            return self._open_record(medium)
         if (gone := self._unchanged(reference)) is not None:
             return gone
         if reference["offset"] + reference["length"] > self._size:
@@ -134,27 +139,55 @@ class MediaFinder:
         assert self._stream is not None
         return FileBytes(self._stream, reference["length"], reference["offset"])
 
+    def _open_record(self, medium: Mapping[str, Any]) -> Bytes | Unavailable:
+        """A record of an archive, or a cell. A large body that was unpacked stays so until another is asked for."""
+        reference = medium["ref"]
+        path, place = reference["path"], tuple(reference[name] for name in ("path", "offset", "member"))
+        if self._body_open is not None and self._body_of == place:
+            return self._body_open.content
+        found = self.find(medium)
+        if not isinstance(found, Unavailable):
+            return HeldBytes(found["bytes"])
+        if self._large is None:
+            return found
+        try:
+            body = self._opened(path, self._large)
+        except OSError:
+            return Unavailable(path, UNREADABLE)
+        if body is None:
+            return Unavailable(path, BROKEN_OFF)
+        self._body_open, self._body_of = body, place
+        if body.sha256 is not None and medium["sha256"] not in (None, body.sha256):
+            self._close_body()
+            return Unavailable(path, FILE_CHANGED)
+        return body.content
+
+    def should_copy(self, medium: Mapping[str, Any], most: int) -> bool:
+        """Whether a medium is to be copied piece by piece, having more bytes than this: a table's cell is one value."""
+        size: int = medium["bytes"] or medium["ref"]["length"]
+        return size > min(most, self._limits.max_body_bytes) and medium["ref"]["container"] not in CELLS
+
     def copy_to(self, medium: Mapping[str, Any], out: BinaryIO) -> Unavailable | None:
-        """Copies a medium that lies plain in its file, of any size, in little memory.
+        """Copies a medium of any size, in little memory.
 
         Where it returns a reason, what it has written is to be thrown away.
         """
         reference = medium["ref"]
-        path, offset, left = reference["path"], reference["offset"], reference["length"]
-        if (gone := self._unchanged(reference)) is not None:
-            return gone
-        assert self._stream is not None
+        path, offset = reference["path"], 0
+        content = self.open(medium)
+        if isinstance(content, Unavailable):
+            return content
         state = hashlib.sha256()
-        while left:
+        while offset < content.size:
             try:
-                piece = read_range(self._stream, offset, min(left, _COPY_BYTES))
+                piece = content.at(offset, min(content.size - offset, _COPY_BYTES))
             except OSError:
                 return Unavailable(path, UNREADABLE)
             if not piece:
                 return Unavailable(path, NOT_FOUND)
             state.update(piece)
             out.write(piece)
-            offset, left = offset + len(piece), left - len(piece)
+            offset += len(piece)
         return Unavailable(path, FILE_CHANGED) if medium["sha256"] not in (None, state.hexdigest()) else None
 
     def _unchanged(self, reference: Mapping[str, Any]) -> Unavailable | None:
@@ -168,14 +201,27 @@ class MediaFinder:
 
     def close(self) -> None:
         """Closes the open file."""
+        self._close_body()
         if self._stream is not None:
             self._stream.close()
             self._stream = self._cells = None
+
+    def _close_body(self) -> None:
+        if self._body_open is not None:
+            self._body_open.close()
+        self._body_open = self._body_of = None
+
+    def _opened(self, path: str, record: Record) -> OpenBody | None:
+        """A large body of the open file."""
+        del path
+        assert self._stream is not None
+        return open_body(self._stream, self._size, record, self._limits)
 
     def _body(self, path: str, reference: Mapping[str, Any]) -> bytes | None:
         """The record's payload; None if there is no such record, empty if it is too large to hold."""
         assert self._reader is not None
         assert self._stream is not None
+        self._close_body()
         offset = reference["offset"]
         if reference["container"] in CELLS:
             if self._cells is None:
@@ -188,6 +234,7 @@ class MediaFinder:
         member = int(reference["member"] or 0)
         for event in self._reader(self._stream, FilePart(path, self._size, offset, offset + 1), self._limits):
             if isinstance(event, Record) and event.span.offset == offset and event.span.member == member:
+                self._large = event if event.body is None and event.large is not None else None
                 return event.body or b""
         return None
 

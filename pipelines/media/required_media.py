@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 from winnow.filters.image.decode.containers import Bytes
+from winnow.pipelines.ingest.archives.large_bodies import OpenBody
+from winnow.pipelines.ingest.records import Record
 from winnow.pipelines.media.references import MediaFinder, MediaSources, Unavailable
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.errors import StageError
@@ -56,6 +58,12 @@ class RequiredMedia(MediaFinder):
     def _body(self, path: str, reference: Mapping[str, Any]) -> bytes | None:
         try:
             return super()._body(path, reference)
+        except OSError as error:
+            raise self.out_of_reach(path, error) from error
+
+    def _opened(self, path: str, record: Record) -> OpenBody | None:
+        try:
+            return super()._opened(path, record)
         except OSError as error:
             raise self.out_of_reach(path, error) from error
 

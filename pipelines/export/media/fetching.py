@@ -1,7 +1,7 @@
 """Reads the media that an export writes, and changes pictures as its options say.
 
 A sample whose media cannot be had as asked is left out and counted with a reason; it never fails an export. A medium
-that is larger than a block, keeps its bytes and lies plain in its file stays a reference: the task that writes its
+that is larger than a block, keeps its bytes and is no cell of a table stays a reference: the task that writes its
 shard copies it from there. So does a clip, which that task cuts.
 """
 
@@ -24,7 +24,7 @@ from winnow.pipelines.export.media.changing import ToChange, change_pictures
 from winnow.pipelines.export.places.manifest import FACES_UNMEASURED, MEDIA_GONE, MEDIA_UNCHANGEABLE
 from winnow.pipelines.media.decoding_process import BATCH_FILES
 from winnow.pipelines.media.pictures import PictureSource
-from winnow.pipelines.media.references import MediaFinder, Unavailable, lies_plain
+from winnow.pipelines.media.references import MediaFinder, Unavailable
 from winnow.pipelines.running.ledger.crashes import CrashedPictures
 from winnow.schemas.identity import canonical_json
 from winnow.schemas.rows.draws import MIXED
@@ -200,7 +200,7 @@ def _medium(finder: MediaFinder, asked: Asked, row: int, item: int, one: Mapping
         part = {"start": one["clip"]["start"], "end": one["clip"]["end"], "file": asked.clips.described()}
         return mixed_medium(one) | {"sha256": one["sha256"], "ref": canonical_json({**one["ref"], "clip": part})}
     is_picture = one["mime"].startswith("image/") and asked.changes.changes_bytes
-    if not is_picture and one["ref"]["length"] > LARGE_BYTES and lies_plain(one["ref"]):
+    if not is_picture and finder.should_copy(one, LARGE_BYTES):
         return mixed_medium(one) | {"sha256": one["sha256"], "ref": canonical_json(one["ref"])}
     read = finder.find(one)
     if isinstance(read, Unavailable):

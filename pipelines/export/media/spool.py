@@ -183,11 +183,12 @@ class _Large:
     row: int
     item: int
 
-    def place(self) -> tuple[str, str, int, int, int, int]:
+    def place(self) -> tuple[str, str, int, int, str, int, int]:
         """Where it is: equal for copies of a sample."""
         reference = self.medium["ref"]
+        path, offset, length = (reference[name] for name in ("path", "offset", "length"))
         part = reference.get("clip", {"start": 0, "end": 0})
-        return self.source, reference["path"], reference["offset"], reference["length"], part["start"], part["end"]
+        return self.source, path, offset, length, reference["member"] or "", part["start"], part["end"]
 
 
 def _known(clip: CutClip, file: Path) -> dict[str, Any]:

@@ -49,6 +49,7 @@ class Block:
     start: int
     length: int
     held: bool
+    at: int  # where it begins in the file, or in its inflated member
 
 
 H = TypeVar("H", bound=Head)
@@ -159,7 +160,7 @@ def _read_members(
         if member.fault is None:
             head = _only_record(member, grammar, limits)
             if head is not None and member.content is not None:
-                block = Block(member.content, head.header_bytes, head.length, True)
+                block = Block(member.content, head.header_bytes, head.length, True, head.header_bytes)
                 yield grammar.event(head, block, Span(at, member.length), container, limits)
             else:
                 yield from _member_events(members, member, at, member.length, container, limits, grammar, _End.PROVED)
@@ -349,9 +350,9 @@ class _Walk(Generic[H]):
             return flow.size, Fault("truncated", "the file ends before the checksum")
         if held:
             index = flow.load(start, head.length)
-            block = Block(flow.buffer[index : index + head.length], 0, head.length, True)
+            block = Block(flow.buffer[index : index + head.length], 0, head.length, True, start)
         else:
-            block = Block(front, 0, head.length, False)
+            block = Block(front, 0, head.length, False, start)
         return stop, grammar.event(head, block, self._span(at, stop), self._container, limits)
 
     def _fault(self, at: int, stop: int, fault: Fault, head: H | None) -> Event:

@@ -15,6 +15,8 @@ import brotli
 import zstandard
 from isal import isal_zlib
 
+from winnow.pipelines.ingest.archives.chunks import BrokenOffError, NotChunkedError, chunks
+from winnow.pipelines.ingest.archives.flows import HeldFlow
 from winnow.pipelines.ingest.archives.members import INFLATE_ERROR
 from winnow.schemas.rows.opt_out import HEADER_NAMES
 
@@ -30,7 +32,6 @@ _BLANK_LINE: Final = re.compile(rb"\n\r?\n")
 _FOLDED: Final = re.compile(rb"\r?\n[ \t]+")
 _CHARSET: Final = re.compile(rb"charset\s*=\s*[\"']?([^\s\"';,]{1,64})", re.IGNORECASE)
 _MIME: Final = re.compile(rb"[!-+\--:<-~]{1,255}")
-_CHUNK_SIZE: Final = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _UNSAFE: Final = re.compile("[\x00-\x20\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _CONTROL: Final = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 
@@ -183,24 +184,16 @@ def _foreign(coding: str, body: bytes) -> Literal["foreign", "broken"]:
 
 
 def _dechunk(body: bytes, _cap: int) -> _Decoded:
-    """Undoes chunking (RFC 9112, section 7.1); chunks are never larger than the stored payload."""
+    """Undoes chunking; chunks are never larger than the stored payload."""
     out = bytearray()
-    at = chunks = 0
-    while line := _CHUNK_SIZE.match(body, at):
-        size = int(line.group(1), 16)
-        if size == 0:
-            return _Decoded("whole", bytes(out))
-        start, stop = line.end(), line.end() + size
-        out += body[start:stop]
-        chunks += 1
-        if body.startswith(b"\r\n", stop):
-            at = stop + 2
-        elif body.startswith(b"\n", stop):
-            at = stop + 1
-        else:
-            # A first chunk that does not end correctly was text that happens to begin like a chunk size.
-            return _Decoded("broken" if chunks > 1 or stop >= len(body) else "foreign", bytes(out))
-    return _Decoded("broken" if chunks else "foreign", bytes(out))
+    try:
+        for start, stop in chunks(HeldFlow(body), 0, len(body)):
+            out += body[start:stop]
+    except NotChunkedError:
+        return _Decoded("foreign")
+    except BrokenOffError:
+        return _Decoded("broken", bytes(out))
+    return _Decoded("whole", bytes(out))
 
 
 def _gunzip(body: bytes, cap: int) -> _Decoded:

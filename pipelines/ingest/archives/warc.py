@@ -27,7 +27,17 @@ from winnow.pipelines.ingest.archives.referrers import (
     referrers_of_request,
     take_page_info,
 )
-from winnow.pipelines.ingest.records import Dropped, Event, FilePart, ReadLimits, Record, Referral, Span, Unreadable
+from winnow.pipelines.ingest.records import (
+    Dropped,
+    Event,
+    FilePart,
+    LargeBody,
+    ReadLimits,
+    Record,
+    Referral,
+    Span,
+    Unreadable,
+)
 from winnow.schemas.identity import Json
 from winnow.schemas.rows.opt_out import KEY
 from winnow.schemas.rows.referrers import PAGE_INFO
@@ -215,10 +225,17 @@ def http_event(record: Record, block: Block, limits: ReadLimits, truncated: bool
     if not block.held or size > limits.max_body_bytes:
         beginning = block.content[head.stop : stop if coded else min(stop, head.stop + HEAD_BYTES)]
         record.body_bytes, record.head = size, beginning[:HEAD_BYTES]
-        if coded:
-            found = decode_payload(head, beginning, HEAD_BYTES, True)
-            if not isinstance(found, str):
-                record.head = (found.head if found.body is None else found.body)[:HEAD_BYTES]
+        place = block.at + head.stop - block.start
+        if not coded:
+            record.large = LargeBody(place, size)
+            return record
+        found = decode_payload(head, beginning, HEAD_BYTES, True)
+        if isinstance(found, str):
+            return record
+        record.head = (found.head if found.body is None else found.body)[:HEAD_BYTES]
+        transfer = head.codings(b"transfer-encoding")
+        if not found.undone and transfer in ([], ["chunked"]):  # other codings are undone only in memory
+            record.large = LargeBody(place, size, bool(transfer), truncated)
         return record
     stored = block.content[head.stop : stop]
     if not coded:
@@ -252,6 +269,7 @@ def plain_event(record: Record, block: Block, limits: ReadLimits, *, is_text: bo
     record.body_bytes = block.length
     if not block.held or block.length > limits.max_body_bytes:
         record.head = block.content[block.start : block.start + min(block.length, HEAD_BYTES)]
+        record.large = LargeBody(block.at, block.length)
         return record
     body = block.content[block.start : block.start + block.length]
     if not is_text:

@@ -1,0 +1,130 @@
+"""Gives ranges of a record's body that is too large to hold: out of a plain archive, else out of a scratch file.
+
+A body in a compressed member, or one that was stored in chunks, is written once to an unnamed temporary file, which
+the limit of a member (`max_member_bytes`) bounds; memory holds a few pieces.
+"""
+
+import errno
+import hashlib
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, BinaryIO, Final, cast
+
+from winnow.filters.image.decode.containers import Bytes
+from winnow.pipelines.ingest.archives.chunks import BrokenOffError, NotChunkedError, chunks
+from winnow.pipelines.ingest.archives.flows import FileFlow, Flow
+from winnow.pipelines.ingest.archives.members import GzipMembers, Member, Members
+from winnow.pipelines.ingest.archives.zstd_members import ZstdMembers
+from winnow.pipelines.ingest.records import LargeBody, ReadLimits, Record
+from winnow.pipelines.media.file_bytes import FileBytes
+from winnow.schemas.errors import StageError
+
+__all__ = ["OpenBody", "open_body"]
+
+_PIECE: Final = 1 << 20
+
+
+@dataclass(slots=True)
+class OpenBody:
+    """A body, of which ranges are read until it is closed."""
+
+    content: Bytes
+    sha256: str | None = None  # of one that was unpacked, which took all its bytes
+    scratch: IO[bytes] | None = None
+
+    def close(self) -> None:
+        """Gives up the scratch file; the archive stays open."""
+        if self.scratch is not None:
+            self.scratch.close()
+
+
+def open_body(stream: BinaryIO, size: int, record: Record, limits: ReadLimits) -> OpenBody | None:
+    """The body of a record that has a `large` one.
+
+    Args:
+        stream: The archive, open until the body is closed.
+        size: Its length.
+        record: What its reader found.
+        limits: What was read under.
+
+    Returns:
+        The body; None if its chunks break off or its bytes are no longer there.
+
+    Raises:
+        OSError: The archive cannot be read.
+        StageError: There is no room for the scratch file.
+    """
+    large = record.large
+    assert large is not None
+    flow = _flow(stream, size, record, large, limits)
+    if isinstance(flow, FileFlow) and not large.chunked:
+        return OpenBody(FileBytes(stream, large.length, large.start))
+    if large.chunked:
+        try:
+            return _unpacked(_of_chunks(flow, large))
+        except NotChunkedError:  # crawlers store decoded bytes under the header of the encoded ones
+            flow = _flow(stream, size, record, large, limits)
+    found = _unpacked(_range(flow, large.start, large.start + large.length))
+    if found is not None and found.content.size < large.length:
+        found.close()
+        return None
+    return found
+
+
+def _unpacked(pieces: Iterator[bytes]) -> OpenBody | None:
+    """Writes a body to a scratch file; None if it breaks off."""
+    scratch = tempfile.TemporaryFile()  # noqa: SIM115 - its owner closes it; unnamed, so a killed process leaves nothing
+    try:
+        state = hashlib.sha256()
+        written = 0
+        for piece in pieces:
+            state.update(piece)
+            _write(scratch, piece)
+            written += len(piece)
+    except BrokenOffError:
+        scratch.close()
+        return None
+    except BaseException:
+        scratch.close()
+        raise
+    return OpenBody(FileBytes(cast(BinaryIO, scratch), written), state.hexdigest(), scratch)
+
+
+def _flow(stream: BinaryIO, size: int, record: Record, large: LargeBody, limits: ReadLimits) -> Flow:
+    """The bytes among which the body lies."""
+    flow = FileFlow(stream, size)
+    compression = record.container.rpartition(".")[2]
+    if compression not in ("gz", "zst"):
+        return flow
+    kind = GzipMembers if compression == "gz" else ZstdMembers
+    members: Members = kind(flow, lambda _: True, limits)
+    return members.inflated(Member(record.span.offset, record.span.length, large.start + large.length))
+
+
+def _of_chunks(flow: Flow, large: LargeBody) -> Iterator[bytes]:
+    """What the chunks of a body hold, forward, a piece at a time."""
+    try:
+        for start, stop in chunks(flow, large.start, large.start + large.length):
+            yield from _range(flow, start, stop)
+    except BrokenOffError:
+        if not large.cut:
+            raise
+
+
+def _range(flow: Flow, at: int, stop: int) -> Iterator[bytes]:
+    while at < stop and (piece := flow.peek(at, min(_PIECE, stop - at))):
+        yield piece
+        at += len(piece)
+
+
+def _write(scratch: IO[bytes], piece: bytes) -> None:
+    try:
+        scratch.write(piece)
+        scratch.flush()
+    except OSError as error:
+        why = "there is no room" if error.errno == errno.ENOSPC else f"{error.strerror or error}"
+        raise StageError(
+            f"{why} in {tempfile.gettempdir()}, where large media of archives are unpacked to be read; make room, set "
+            "TMPDIR to a larger disk, or lower limits.max_member_bytes"
+        ) from error
