@@ -7,6 +7,7 @@ as that of a picture smaller than what a network looks at, is interpolated linea
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.filters.image.decode.lanes import add_three
 from winnow.schemas.kernels import kernel, leaf
 
 __all__ = ["fitted", "resized", "shrink"]
@@ -47,6 +48,7 @@ def _shrink(lines, old_width, height, width):  # type: ignore[no-untyped-def]
     most = across.shape[1]
     found = np.empty((height, width * depth), np.uint8)
     sums = np.zeros(length + depth * max(most, 3), np.float32)  # beyond the line, for shares of nothing
+    wide = np.empty(3 * width + 1, np.float32)  # a line before it is rounded
     for row in range(height):
         sums[:length] = np.float32(0)
         for step in range(heights[row]):
@@ -56,7 +58,7 @@ def _shrink(lines, old_width, height, width):  # type: ignore[no-untyped-def]
         out = found[row]
         if depth == 3:
             if most <= 3:
-                _across_few(sums, lefts, across, out)
+                _across_few(sums, lefts, across, wide, out)
             else:
                 _across_many(sums, lefts, widths, across, out)
             continue
@@ -71,16 +73,14 @@ def _shrink(lines, old_width, height, width):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _across_few(sums, lefts, across, out):  # type: ignore[no-untyped-def]
+def _across_few(sums, lefts, across, wide, out):  # type: ignore[no-untyped-def]
     """New pixels of three colours that cover at most three old ones each, without a loop over these."""
     last = across.shape[1] - 1
     for column in range(len(lefts)):
-        at = lefts[column] * 3
-        one, two = across[column, 0], across[column, 1]
         three = across[column, 2] if last == 2 else np.float32(0)
-        for layer in range(3):
-            total = np.float32(0.5) + one * sums[at + layer] + two * sums[at + 3 + layer] + three * sums[at + 6 + layer]
-            out[3 * column + layer] = np.uint8(min(total, np.float32(255)))
+        add_three(sums, lefts[column] * 3, across[column, 0], across[column, 1], three, wide, 3 * column)
+    for at in range(len(out)):
+        out[at] = np.uint8(np.int32(min(wide[at], np.float32(255))))
 
 
 @leaf
