@@ -198,6 +198,9 @@ class Operator:
     Such an operator reads `media.image` alone, or `media.file`, and writes a row for each picture; the columns of its
     layer are lists, aligned with the sample's media.
     """
+    as_written: bool = False
+    """Whether its kernel gets the text as it is written; else in composed form (NFC), and its columns of spans are
+    moved to the same places of the text as it is written."""
     memory: int = 1
     """The bytes of memory that its kernel takes at worst for each byte of a text. Texts for which that is more than
     `MAX_KERNEL_BYTES` are not measured (`too_large`)."""

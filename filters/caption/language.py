@@ -59,7 +59,7 @@ def _load(config: LanguageConfig, assets: Assets) -> Kernel:
 
 OPERATOR = Operator(
     name="caption.language",
-    version=1,
+    version=2,  # 2: captions are measured in composed form (NFC)
     summary="language of each caption by a fastText model, and the model's own label",
     config=LanguageConfig,
     reads=lambda config: (config.captions, MEDIA),

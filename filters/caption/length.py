@@ -68,7 +68,7 @@ def _load(config: LengthConfig, _assets: Assets) -> Kernel:
 
 OPERATOR = Operator(
     name="caption.length",
-    version=1,
+    version=2,  # 2: captions are measured in composed form (NFC)
     summary="characters, words and letters of each caption, by its script",
     config=LengthConfig,
     reads=lambda config: (config.captions, MEDIA),

@@ -201,5 +201,6 @@ OPERATOR = Operator(
     reads=lambda _config: (TEXT,),
     writes=lambda _config: WRITES,
     load=_load,
+    as_written=True,
     reasons=(NO_TEXT_LEFT,),
 )

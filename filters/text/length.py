@@ -48,4 +48,5 @@ OPERATOR = Operator(
     reads=lambda _config: (TEXT,),
     writes=lambda _config: WRITES,
     load=_load,
+    as_written=True,
 )

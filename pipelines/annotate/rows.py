@@ -8,12 +8,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from winnow.filters.language.folding.composed import ComposedTexts, composed_texts, has_spans, spans_as_written
 from winnow.filters.operators import ITEMS, MEDIA_FILE, MEDIA_IMAGE, MEDIA_VIDEO, STATUS, TEXT, Kernel, Operator
 from winnow.schemas.errors import StageError
 from winnow.schemas.tombstones import FORGOTTEN
 
 STATUSES = ("ok", "not_selected", "no_text", "no_input", "too_large", "left_out", FORGOTTEN)
 """The stage's own statuses; an operator may add others."""
+
+_COMPOSED = "text (composed)"  # no column of a store has this name
 
 
 def layer_schema(operator: Operator, config: object) -> pa.Schema:
@@ -37,6 +40,7 @@ class BatchRows:
     def __init__(self, columns: Mapping[str, pa.Array]) -> None:
         self._columns = dict(columns)
         self._taken: dict[tuple[str, bytes], pa.Array] = {}
+        self._composed: ComposedTexts | None = None
         self.count = len(next(iter(columns.values())))
 
     def __contains__(self, name: str) -> bool:
@@ -49,16 +53,27 @@ class BatchRows:
         """Add columns that an operator has written, for operators that read them."""
         self._columns |= columns
 
-    def chosen(self, names: Sequence[str], rows: NDArray[np.int64]) -> pa.RecordBatch:
-        """Return these rows of these columns."""
+    @property
+    def composed(self) -> ComposedTexts:
+        """The texts in composed form, in which most operators read them."""
+        if self._composed is None:
+            self._composed = composed_texts(self._columns[TEXT])
+            self._columns[_COMPOSED] = self._composed.texts
+        return self._composed
+
+    def chosen(self, names: Sequence[str], rows: NDArray[np.int64], as_written: bool = True) -> pa.RecordBatch:
+        """Return these rows of these columns, the text as it is written or in composed form."""
+        held = list(names)
+        if not as_written and TEXT in names and len(self.composed.changed):
+            held[held.index(TEXT)] = _COMPOSED
         if len(rows) == self.count:
-            return pa.RecordBatch.from_arrays([self._columns[name] for name in names], names=list(names))
+            return pa.RecordBatch.from_arrays([self._columns[name] for name in held], names=list(names))
         which = rows.tobytes()
         indices = pa.array(rows)
-        for name in names:
+        for name in held:
             if (name, which) not in self._taken:
                 self._taken[name, which] = self._columns[name].take(indices)
-        return pa.RecordBatch.from_arrays([self._taken[name, which] for name in names], names=list(names))
+        return pa.RecordBatch.from_arrays([self._taken[name, which] for name in held], names=list(names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +111,7 @@ def measure(
         sizes = pc.fill_null(pc.binary_length(batch[TEXT]), 0).to_numpy(zero_copy_only=False)
         codes[(codes == 0) & (sizes > max_text_bytes)] = STATUSES.index("too_large")
     chosen = np.flatnonzero(codes == 0)
-    given = batch.chosen(names, chosen)
+    given = batch.chosen(names, chosen, operator.as_written)
     try:
         found = kernel(given)
     except MemoryError:
@@ -105,6 +120,8 @@ def measure(
             "give them more memory, or lower limits.batch_bytes or limits.max_text_bytes in the recipe"
         ) from None
     check_measured(operator, schema, found, len(chosen))
+    if TEXT in names and not operator.as_written:
+        found = _with_spans_as_written(found, batch, chosen)
     if len(chosen) == rows:
         status = found.column(STATUS.name) if STATUS.name in found.schema.names else pa.array(["ok"] * rows)
         columns = [status, *(found.column(field.name) for field in list(schema)[1:])]
@@ -117,6 +134,17 @@ def measure(
         own = pc.coalesce(pc.take(found.column(STATUS.name), at), own)
     measured = [pc.take(found.column(field.name), at) for field in list(schema)[1:]]
     return pa.RecordBatch.from_arrays([own, *measured], schema=schema)
+
+
+def _with_spans_as_written(found: pa.RecordBatch, batch: BatchRows, chosen: NDArray[np.int64]) -> pa.RecordBatch:
+    """Moves the spans of texts that were composed to their places in the texts as they are written."""
+    changed = np.flatnonzero(np.isin(chosen, batch.composed.changed))
+    if len(changed):
+        texts = batch.chosen([TEXT], chosen).column(TEXT)
+        for at, field in enumerate(found.schema):
+            if has_spans(field.type):
+                found = found.set_column(at, field, spans_as_written(found.column(at), texts, changed))
+    return found
 
 
 def excluded_codes(needs: Sequence[str], batch: BatchRows, excluded: Excluded) -> NDArray[np.int8]:

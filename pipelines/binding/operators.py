@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from winnow.filters.extras import required_package
 from winnow.filters.image.decode.stills import DECODER, DecodeLimits, require_decoders
+from winnow.filters.language.folding.composed import FORM
 from winnow.filters.operators import (
     CAPTIONS,
     FILES,
@@ -140,6 +141,7 @@ class BoundOperator:
             | ({"decoder": DECODER, **asdict(self.decoding)} if self.reads_pictures else {})
             | ({"max_bytes": self.decoding.max_bytes} if self.reads_files else {})
             | ({"pass": PASS, **asdict(self.watching)} if self.reads_videos else {})
+            | ({"form": FORM} if TEXT in self.operator.reads(self.config) and not self.operator.as_written else {})
             | ({"captions": list(self.captions)} if CAPTIONS in self.operator.reads(self.config) else {})
             | {
                 "operator": self.operator.name,

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from winnow.filters.image.decode.stills import DECODER, DecodeLimits, require_decoders
+from winnow.filters.language.folding.composed import FORM
 from winnow.filters.operators import TEXT
 from winnow.pipelines.assets import asset_digest, require_file
 from winnow.pipelines.binding.operators import BoundAssets, bind_assets, plain_config
@@ -116,6 +117,7 @@ class BoundScore:
             "config": plain_config(self.config, {asset.name: asset.digest for asset in self.assets.assets}),
             "depends": list(self.kind.depends(self.config)),
             "text": [column.name for column in self.text] if TEXT in reads else [],
+            **({"form": FORM} if TEXT in reads else {}),
             "max_text_bytes": self.max_text_bytes,
             **({"decoder": DECODER, **asdict(self.decoding)} if IMAGE in reads else {}),
         }

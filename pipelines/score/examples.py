@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from winnow.filters.language.folding.composed import composed_texts
 from winnow.pipelines.binding.scores import BoundScore, Condition
 from winnow.pipelines.media.score_inputs import Inputs
 from winnow.pipelines.query.columns import MEDIA, Column, read_aligned
@@ -231,7 +232,8 @@ def _task_batch(
     for name in task.reads:
         if name == TEXT:
             texts = text_of([column.name for column in bound.text], read)
-            columns[name] = pc.if_else(too_large(texts, bound.max_text_bytes), None, texts)
+            fitting = pc.if_else(too_large(texts, bound.max_text_bytes), None, texts)
+            columns[name] = composed_texts(fitting).texts
         else:
             columns[name] = images if name == IMAGE else read[name]
     return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))

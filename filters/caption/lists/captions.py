@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from winnow.filters.language.folding.composed import composed_texts
 from winnow.filters.operators import CAPTIONS, STATUS
 
 MEDIA = "samples.media"
@@ -27,13 +28,14 @@ class Captions:
     statuses: list[str]  # of the rows
 
 
-def captions_of(batch: pa.RecordBatch, column: str = CAPTIONS) -> Captions:
-    """The captions in a column of a batch that has `MEDIA` too; null is none."""
+def captions_of(batch: pa.RecordBatch, column: str = CAPTIONS, as_written: bool = False) -> Captions:
+    """The captions in a column of a batch that has `MEDIA` too, in composed form (NFC) or as written; null is none."""
     captions = batch.column(column)
     counts = pc.fill_null(captions.value_lengths(), 0).to_numpy(zero_copy_only=False)
     media = pc.fill_null(batch.column(MEDIA).value_lengths(), 0).to_numpy(zero_copy_only=False)
     absent = np.where(media > 0, NO_CAPTIONS, NO_MEDIA)
     texts = pc.struct_field(captions.flatten(), "text").cast(pa.large_string())
+    texts = texts if as_written else composed_texts(texts).texts
     return Captions(texts, _offsets(counts), np.where(counts > 0, "ok", absent).tolist())
 
 

@@ -1,5 +1,7 @@
-"""Which rows an operator measures, and the status of those that it does not (law 2)."""
+"""Which rows an operator measures, in which form, and the status of those that it does not (law 2)."""
 
+import re
+import unicodedata
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,7 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from winnow.filters.operators import STATUS, TEXT, Kernel, Operator
+from tests.filters.text.test_gopher import NoAssets
+from winnow.filters.edits.spans import SPANS
+from winnow.filters.language.folding.composed import has_spans
+from winnow.filters.operators import STATUS, TEXT, Kernel, Operator, find_operator
 from winnow.pipelines.annotate.rows import BatchRows, Excluded, layer_schema, measure
 from winnow.schemas.errors import StageError
 
@@ -47,12 +52,13 @@ def run(
     of: Operator = LENGTH,
     selected: list[bool] | None = None,
     left_out: list[bool] | None = None,
-    max_text_bytes: int = 100,
+    max_text_bytes: int = 10_000,
+    config: object = NoConfig(),  # it has no settings
 ) -> list[dict[str, object]]:
     def mask(values: list[bool] | None) -> "np.ndarray[tuple[int], np.dtype[np.bool_]] | None":
         return None if values is None else np.array(values, np.bool_)
 
-    schema = layer_schema(of, NoConfig())
+    schema = layer_schema(of, config)
     columns = BatchRows({TEXT: batch.column(TEXT)})
     rows: list[dict[str, object]] = measure(
         of, kernel, schema, (TEXT,), columns, Excluded(mask(selected), mask(left_out)), max_text_bytes
@@ -61,7 +67,7 @@ def run(
 
 
 def test_every_unmeasured_row_has_a_status() -> None:
-    batch = texts("four", None, "x" * 101, "unasked", "deadly", "")
+    batch = texts("four", None, "x" * 10_001, "unasked", "deadly", "")
     found = run(batch, selected=[True, True, True, False, True, True], left_out=[False] * 4 + [True, False])
     assert found == [
         {"status": "ok", "bytes": 4},
@@ -126,3 +132,52 @@ def test_a_kernel_that_loses_a_row_is_refused() -> None:
 def test_a_kernel_that_returns_another_type_is_refused() -> None:
     with pytest.raises(StageError, match="column 'bytes': expected int64, it returned double"):
         run(texts("a"), lambda batch: pa.RecordBatch.from_arrays([pa.array([1.0])], names=["bytes"]))
+
+
+PAGES = (
+    "Tất cả mọi người sinh ra đều được tự do và bình đẳng về nhân phẩm và quyền lợi. " * 4,
+    "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다. " * 4,
+    "Wszyscy ludzie rodzą się wolni i równi pod względem swej godności i swych praw. " * 4,
+)
+
+
+@pytest.mark.parametrize("name", ["text.gopher", "text.fineweb", "text.refinedweb", "text.minhash"])
+def test_a_page_measures_the_same_however_its_letters_are_written(name: str) -> None:
+    of = find_operator(name)
+    kernel = of.load(of.config(), NoAssets())
+    one, other = (
+        run(texts(*(unicodedata.normalize(form, text) for text in PAGES)), kernel, of, config=of.config())
+        for form in ("NFC", "NFD")
+    )
+    spans = {field.name for field in of.writes(of.config()) if has_spans(field.type)}
+    assert [{name: row[name] for name in row.keys() - spans} for row in one] == [
+        {name: row[name] for name in row.keys() - spans} for row in other
+    ]
+
+
+def test_spans_mark_the_text_as_it_is_written() -> None:
+    seen: list[str] = []
+
+    def words(batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Marks every `tôi`."""
+        seen.extend(batch.column(TEXT).to_pylist())
+        spans = [
+            [{"start": match.start(), "end": match.end()} for match in re.finditer("tôi".encode(), text.encode())]
+            for text in batch.column(TEXT).to_pylist()
+        ]
+        return pa.RecordBatch.from_arrays([pa.array(spans, SPANS)], names=["spans"])
+
+    apart = unicodedata.normalize("NFD", "Gọi cho tôi, tôi ở nhà")
+    found = run(texts("tôi", None, apart, "other"), words, operator(pa.field("spans", SPANS)))
+    assert seen == ["tôi", unicodedata.normalize("NFC", apart), "other"]
+    assert found[0]["spans"] == [{"start": 0, "end": 4}]
+    marked = [apart.encode()[span["start"] : span["end"]].decode() for span in found[2]["spans"]]  # type: ignore[attr-defined]
+    assert marked == [unicodedata.normalize("NFD", "tôi")] * 2
+
+
+@pytest.mark.parametrize("name", ["text.digest", "text.length"])
+def test_digests_and_lengths_are_those_of_the_text_as_it_is_written(name: str) -> None:
+    of = find_operator(name)
+    apart = unicodedata.normalize("NFD", PAGES[0])
+    (row,) = run(texts(apart), of.load(of.config(), NoAssets()), of, max_text_bytes=1_000, config=of.config())
+    assert len(apart.encode()) in row.values()
