@@ -18,7 +18,7 @@ from winnow.filters.operators import MEDIA_VIDEO, Assets, Operator, Watch, Watch
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.signals import LUMA_COLUMNS, LUMA_ROWS, PATCH_COLUMNS, PATCH_ROWS, small_planes
 from winnow.filters.video.decode.wanted import Signal
-from winnow.schemas.kernels import arithmetic
+from winnow.filters.video.matching.blocks import match_blocks
 from winnow.schemas.recipe.checks import Between
 
 WRITES: Final = pa.schema(
@@ -39,9 +39,6 @@ _STEP_SECONDS: Final = 0.1  # between frames whose blocks are matched
 _LONGEST_SECONDS: Final = 1.0  # frames further apart are not compared
 _LEAST_PREDICTED: Final = 0.5  # of a frame, by vectors; less is a cut, or mostly predicted from later frames
 _LEAST_MATCHED: Final = 0.3  # of its patches; less is a cut
-_REACH: Final = 4  # cells to each side that a block is looked for
-_LEAST_TEXTURE: Final = 2.0  # levels, mean deviation of a block: a flat one matches anywhere
-_MOST_RESIDUAL: Final = 12.0  # levels: a block that differs more has no match
 _MOST_SECONDS: Final = 86400  # of `by_second`
 
 
@@ -104,7 +101,7 @@ class MotionWatcher:
             if self._last is not None and seconds - self._last[0] <= _LONGEST_SECONDS:
                 apart = seconds - self._last[0]
                 patches = np.full((PATCH_ROWS, PATCH_COLUMNS), np.nan)
-                covered, right, down = _match(self._last[1], planes[at], shapes[at], patches)
+                covered, right, down = match_blocks(self._last[1], planes[at], shapes[at], patches)
                 if covered >= _LEAST_MATCHED * patches.size:
                     speed = float(np.nansum(patches)) / covered / apart
                     rows.append((seconds, apart, speed, np.hypot(right, down) / apart))
@@ -150,83 +147,6 @@ def _by_second(
     with np.errstate(invalid="ignore"):
         found: NDArray[np.float64] = np.bincount(which, speed * lasting) / np.where(total > 0, total, np.nan)
     return found
-
-
-@arithmetic
-def _match(before, after, shape, patches):  # type: ignore[no-untyped-def]
-    """Fills how far each patch has moved, in widths; gives how many were matched, and their mean move each way."""
-    covered = 0
-    rightward = downward = 0.0
-    for row in range(PATCH_ROWS):
-        for column in range(PATCH_COLUMNS):
-            top = min(max(row * LUMA_ROWS // PATCH_ROWS - 2, _REACH), LUMA_ROWS - 8 - _REACH)
-            left = min(max(column * LUMA_COLUMNS // PATCH_COLUMNS - 2, _REACH), LUMA_COLUMNS - 8 - _REACH)
-            total = np.int32(0)
-            for y in range(top, top + 8):
-                for x in range(left, left + 8):
-                    total = np.int32(total + np.int32(before[y, x]))
-            mean = total / 64.0
-            texture = 0.0
-            for y in range(top, top + 8):
-                for x in range(left, left + 8):
-                    texture += abs(before[y, x] - mean)
-            if texture < 64 * _LEAST_TEXTURE:
-                continue
-            best_y = best_x = 0
-            least = _apart(before, after, top, left, 0, 0)
-            for step in (4, 2, 1):  # the nearest of a coarse grid first, then around it
-                if least < 64:
-                    break
-                middle_y, middle_x = best_y, best_x
-                for down in range(middle_y - step, middle_y + step + 1, step):
-                    for right in range(middle_x - step, middle_x + step + 1, step):
-                        if max(abs(down), abs(right)) <= _REACH and (down != middle_y or right != middle_x):
-                            here = _apart(before, after, top, left, down, right)
-                            if here < least:
-                                least, best_y, best_x = here, down, right
-            if least > 64 * _MOST_RESIDUAL:
-                continue
-            y_by, x_by = _within_cell(before, after, top, left, best_y, best_x)
-            across = (best_x + x_by) / LUMA_COLUMNS
-            along = (best_y + y_by) / LUMA_ROWS * shape
-            covered += 1
-            rightward += across
-            downward += along
-            patches[row, column] = np.sqrt(across * across + along * along)
-    if covered == 0:
-        return 0, 0.0, 0.0
-    return covered, rightward / covered, downward / covered
-
-
-@arithmetic
-def _apart(before, after, top, left, down, right):  # type: ignore[no-untyped-def]
-    """How much a block differs from where it may have moved to; of equals, the nearest counts."""
-    found = np.int32(4 * (abs(down) + abs(right)))
-    for y in range(8):
-        for x in range(8):
-            one, other = np.int32(before[top + y, left + x]), np.int32(after[top + y + down, left + x + right])
-            found = np.int32(found + np.int32(abs(np.int32(one - other))))
-    return found
-
-
-@arithmetic
-def _within_cell(before, after, top, left, down, right):  # type: ignore[no-untyped-def]
-    """How far a block has moved beyond whole cells, by the slopes of its levels, as Lucas and Kanade have it."""
-    xx = yy = 64.0
-    xy = x_gain = y_gain = 0.0
-    for y in range(top, top + 8):
-        for x in range(left, left + 8):
-            x_slope = (np.float64(before[y, x + 1]) - np.float64(before[y, x - 1])) / 2
-            y_slope = (np.float64(before[y + 1, x]) - np.float64(before[y - 1, x])) / 2
-            gain = np.float64(after[y + down, x + right]) - np.float64(before[y, x])
-            xx += x_slope * x_slope
-            yy += y_slope * y_slope
-            xy += x_slope * y_slope
-            x_gain += x_slope * gain
-            y_gain += y_slope * gain
-    size = xx * yy - xy * xy
-    x_by, y_by = (xy * y_gain - yy * x_gain) / size, (xy * x_gain - xx * y_gain) / size
-    return min(max(y_by, -1.0), 1.0), min(max(x_by, -1.0), 1.0)
 
 
 def _wants(config: MotionConfig) -> frozenset[Signal]:

@@ -6,11 +6,12 @@ every frame is decoded too. The first frames of the file tell when it begins; ti
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from winnow.filters.image.decode.stills import DAMAGED, TOO_MANY_PIXELS
+from winnow.filters.image.decode.stills import TOO_MANY_PIXELS
+from winnow.filters.video.decode.beginning import Beginning, beginning_of, first_packets, first_tick
 from winnow.filters.video.decode.clip_packets import packets_of_clip
 from winnow.filters.video.decode.clock import Clock, shown_at
 from winnow.filters.video.decode.collecting import Frames, Hashes, Packets, Stills, Vectors
@@ -24,7 +25,7 @@ from winnow.filters.video.decode.opening import (
     open_video,
     translated,
 )
-from winnow.filters.video.decode.reading import decoded, packets_within_limits, refuse_large_frame
+from winnow.filters.video.decode.reading import decoded, packets_within_limits
 from winnow.filters.video.decode.sound import SoundBlocks
 from winnow.filters.video.decode.vectors import CODECS
 from winnow.filters.video.decode.wanted import Clip, Signal
@@ -35,11 +36,6 @@ if TYPE_CHECKING:
     from av.video.frame import VideoFrame
 
 __all__ = ["VideoPass"]
-
-_AHEAD_PACKETS: Final = 32  # of pictures, from which the first frame is told: no codec reorders more
-_MOST_AHEAD: Final = 4096  # packets that are held while there is no keyframe to begin with
-_MOST_AHEAD_BYTES: Final = 64 << 20
-_MOST_EXAMINED: Final = 4  # keyframes, for why they cannot be decoded
 
 
 @dataclass
@@ -75,13 +71,15 @@ class VideoPass:
             if self.clip is not None:
                 packets = packets_of_clip(video, packets, self.clip)
             packets = _counted(packets, counting, self.clip)
-            ahead = _ahead(video, packets)
+            ahead = first_packets(video, packets)
+            decoder = video.pictures.codec_context
             if any(signal.kind == "vectors" for signal in self.wanted):
-                _export_vectors(video.pictures.codec_context)
-            first = _first_frame(video, ahead)
-            _refuse_size(first, self.limits)
-            start = _beginning(video, ahead) if self.clip is None else self.clip.start
-            decoding = _Decoding(video, self.wanted, self.mime, start, orientation_of(first), self.clip)
+                _export_vectors(decoder)
+            every = any(_of_every_frame(signal, decoder) for signal in self.wanted)
+            beginning = beginning_of(video, ahead, go_on=every)
+            _refuse_size(beginning.first, self.limits)
+            start = first_tick(video, ahead) if self.clip is None else self.clip.start
+            decoding = _Decoding(video, self.wanted, self.mime, start, beginning, self.clip)
             for packet in ahead:
                 decoding.add(packet)
             ahead.clear()
@@ -91,7 +89,7 @@ class VideoPass:
                 yield from decoding.batches()
             decoding.end()
             yield from decoding.batches(end=True)
-            self.facts = counting.facts(first)
+            self.facts = counting.facts(beginning.first)
 
 
 class _Decoding:
@@ -103,10 +101,10 @@ class _Decoding:
         wanted: Sequence[Signal],
         mime: str,
         start: int,
-        orientation: int,
+        beginning: Beginning,
         clip: Clip | None = None,
     ) -> None:
-        self._video, self._start, self._clip = video, start, clip
+        self._video, self._start, self._beginning, self._clip = video, start, beginning, clip
         self._pixels = 0
         tick = video.pictures.time_base
         assert tick is not None
@@ -117,6 +115,7 @@ class _Decoding:
         self._stills: list[Stills] = []  # of one in so many frames
         self._key_stills: list[Stills] = []
         self._sound: SoundBlocks | None = None
+        orientation = orientation_of(beginning.first)
         for signal in wanted:
             self._give(signal, mime, orientation)
         self._decoder: VideoCodecContext | None = None
@@ -137,7 +136,7 @@ class _Decoding:
             (self._key_stills if signal.seconds is None else self._stills).append(found)
         elif signal.kind == "vectors":
             found = Vectors()
-            if self._video.pictures.codec_context.codec.canonical_name in CODECS:
+            if _of_every_frame(signal, self._video.pictures.codec_context):
                 self._every.append(found)
         else:
             self._every.append(found := Frames() if signal.kind == "frames" else Hashes(orientation))
@@ -151,7 +150,9 @@ class _Decoding:
             if self._key_decoder is not None and packet.is_keyframe and not packet.is_discard:
                 self._add_keyframe(self._key_decoder, packet)
             if self._decoder is not None:
-                self._add_frames(decoded(self._decoder, packet, self._video.limits), packet.size)
+                given = self._beginning.given
+                frames = given.popleft() if given else decoded(self._decoder, packet, self._video.limits)
+                self._add_frames(frames, packet.size)
         elif self._sound is not None and packet.stream is self._video.sound:
             for frame in decoded(self._video.sound.codec_context, packet):
                 self._sound.add(frame)
@@ -195,8 +196,11 @@ class _Decoding:
                 stills.add(frame, ticks, seconds, size)
 
     def _add_keyframe(self, decoder: "VideoCodecContext", packet: "Packet[Any]") -> None:
-        frames = decoded(decoder, packet, self._video.limits) or decoded(decoder, None)
-        decoder.flush_buffers()
+        if packet is self._beginning.alone:
+            frames = [self._beginning.first]
+        else:
+            frames = decoded(decoder, packet, self._video.limits) or decoded(decoder, None)
+            decoder.flush_buffers()
         for frame in frames[:1]:
             self._spend(frame)
             ticks = self._key_clock.ticks(shown_at(packet), packet.duration)
@@ -230,49 +234,11 @@ def _counted(packets: "Iterator[Packet[Any]]", counting: Counting, clip: Clip | 
         yield packet
 
 
-def _ahead(video: OpenVideo, packets: "Iterator[Packet[Any]]") -> "list[Packet[Any]]":
-    """The first packets: enough of them to know when the video begins, and to see a first frame."""
-    found: list[Packet[Any]] = []
-    pictures = size = 0
-    has_key = False
-    for packet in packets:
-        found.append(packet)
-        size += packet.size
-        if packet.stream_index == video.pictures.index and not packet.is_discard:
-            pictures += 1
-            has_key |= packet.is_keyframe
-        if (has_key and pictures >= _AHEAD_PACKETS) or len(found) >= _MOST_AHEAD or size >= _MOST_AHEAD_BYTES:
-            break
-    return found
-
-
-def _beginning(video: OpenVideo, ahead: "Sequence[Packet[Any]]") -> int:
-    """Ticks of the first frame that is shown."""
-    shown = [one for one in ahead if one.stream_index == video.pictures.index and not one.is_discard]
-    times = [shown_at(one) for one in shown]
-    return min((one for one in times if one is not None), default=0)
-
-
-def _first_frame(video: OpenVideo, ahead: "Sequence[Packet[Any]]") -> "VideoFrame":
-    """The first keyframe, or whatever can be decoded first; the decoder is as new afterwards."""
-    decoder = video.pictures.codec_context
-    pictures = [one for one in ahead if one.stream_index == video.pictures.index]
-    try:
-        for packet in pictures:
-            if packet.is_keyframe:
-                found = decoded(decoder, packet, video.limits) or decoded(decoder, None)
-                decoder.flush_buffers()
-                if found:
-                    return found[0]
-        for each in (*pictures, None):
-            found = decoded(decoder, each, video.limits)
-            if found:
-                return found[0]
-    finally:
-        decoder.flush_buffers()
-    for packet in [one for one in pictures if one.is_keyframe][:_MOST_EXAMINED]:
-        refuse_large_frame(decoder, packet, video.limits)
-    raise UnwatchableError(DAMAGED, "none of its first frames can be decoded")
+def _of_every_frame(signal: Signal, decoder: "VideoCodecContext") -> bool:
+    """Whether every frame is decoded for a signal."""
+    if signal.kind == "vectors":
+        return decoder.codec.canonical_name in CODECS
+    return signal.kind in ("frames", "hashes") or (signal.kind == "stills" and signal.seconds is not None)
 
 
 def _export_vectors(decoder: "VideoCodecContext") -> None:

@@ -1,0 +1,1 @@
+"""How the parts of one small plane are found again in another."""
