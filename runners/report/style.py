@@ -144,6 +144,7 @@ figcaption strong { display: block; color: var(--ink); font-weight: 600; }
 .legend li { color: var(--soft); font-size: .88rem; }
 .swatch { display: inline-block; width: .8em; height: .8em; margin-right: .45em; border-radius: 2px; }
 .scroll { margin: 0 0 1.2rem; overflow-x: auto; }
+.note + .scroll { margin-top: 1.1rem; }
 table { width: 100%; border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
 table { overflow-wrap: break-word; }
 caption { padding-bottom: .35rem; font-weight: 600; text-align: left; }
@@ -185,6 +186,7 @@ figure img { display: block; max-width: 100%; height: auto; border-radius: 4px; 
   .funnel { grid-template-columns: 1fr 1fr; }
   h1 { font-size: 1.5rem; }
   th:empty, td:has(> svg.meter) { display: none; }
+  .name { min-width: 6rem; }
 }
 @media print {
   details::details-content { content-visibility: visible; height: auto; }

@@ -49,6 +49,7 @@ from winnow.pipelines.store.mending import mend_manifests
 from winnow.pipelines.store.state import StoreState
 from winnow.pipelines.store.task_commits import TaskCommits
 from winnow.runners.engines.engine import Engine
+from winnow.runners.estimating.budgets import refuse_impossible_budgets
 from winnow.runners.estimating.recording import record_ingest, record_pass
 from winnow.runners.stages.deduplication import find_duplicates
 from winnow.runners.stages.engine_jobs import EngineJobs
@@ -74,6 +75,8 @@ def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bo
         mend_manifests(store)
         held = Held.of(store)
         plans = plan_sources(context, patterns)
+        if store.latest_record() is None:  # else what it holds is known better
+            refuse_impossible_budgets(recipe.config, context, plans)
         plans = [settle_changes(context, held, plan, replace_files=replace) for plan in plans]
         for note in check_columns(context, plans):
             console.print(f"note    {note}", markup=False, soft_wrap=True)

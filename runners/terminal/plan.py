@@ -32,6 +32,7 @@ from winnow.pipelines.store.hash_set import HashSet
 from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.location import open_location, open_store_at
 from winnow.runners.estimating.amounts import StageEstimate, StoreBefore, estimate
+from winnow.runners.estimating.budgets import budget_notes, refuse_impossible_budgets
 from winnow.runners.estimating.rates import Rates, read_rates
 from winnow.runners.estimating.recording import ingest_part
 from winnow.runners.estimating.scores import PlannedScore, planned_scores, print_needs
@@ -95,7 +96,10 @@ def show_plan(
     known = read_rates(rates)
     check_recipe(recipe)  # also without a store
     plan = _plan(recipe)
-    of_columns = check_columns(plan.context, [source for source, _ in plan.sources])
+    listed = [source for source, _ in plan.sources]
+    if plan.generation is None:  # else what the store holds is known better
+        refuse_impossible_budgets(recipe.config, plan.context, listed)
+    of_columns = check_columns(plan.context, listed)
     layers = plan.generation.layers if plan.generation is not None else {}
     operators = recipe.operators
     untried = [bound for bound in operators if bound.layer not in layers]
@@ -108,6 +112,7 @@ def show_plan(
     notes += [*of_columns, *_unlisted_sources(recipe, plan)]
     if plan.generation is None:  # later, the languages of the samples say whether it matters
         notes += language_remarks(recipe.config)
+        notes += budget_notes(recipe.config, plan.context, listed)
     left = estimate(recipe, _store_before(plan), operators, scores, known)
     if not as_json:
         if resolved:

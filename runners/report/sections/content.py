@@ -10,7 +10,7 @@ from winnow.runners.report.examples import EXCERPT_CHARACTERS, ExampleRow, Examp
 from winnow.runners.report.markup import Header, Html, crawled, element, folded, join, marked, plain, table
 from winnow.runners.report.plots.bars import Part, Row, bars, shares
 from winnow.runners.report.plots.histograms import Curve, log_histograms
-from winnow.runners.terminal.quantities import byte_size, grouped, share
+from winnow.runners.terminal.quantities import byte_size, count_of, grouped, share
 from winnow.schemas.rows.extraction import EXTRACTED
 from winnow.schemas.summary import ColumnSummary, LayerSummary, SourceSummary, StoreSummary, add_counts, by_count
 
@@ -62,7 +62,8 @@ def funnel(summary: StoreSummary, _: Examples) -> Block | None:
         [folded("Why records became no samples", table("Why records became no samples", reasons, lost))] if lost else []
     )
     total = summary.total()
-    brief = f"{grouped(total.samples)} samples of {grouped(total.records)} records in {len(summary.sources)} sources"
+    samples, records = count_of(total.samples, "sample"), count_of(total.records, "record")
+    brief = f"{samples} of {records} in {count_of(len(summary.sources), 'source')}"
     return Block("sources", "Sources", join([shares("What became of records", rows), counted, *why]), brief)
 
 
@@ -166,7 +167,7 @@ def quarantine(summary: StoreSummary, examples: Examples) -> Block | None:
             for found in examples.ranges
         ]
         parts.append(folded("Examples of ranges", table("Examples of ranges", headers, rows)))
-    brief = f"{grouped(sum(reasons.values()))} records that could not be read"
+    brief = f"{count_of(sum(reasons.values()), 'record')} that could not be read"
     return Block("quarantine", "Quarantine", join(parts), brief)
 
 
@@ -236,7 +237,7 @@ def samples(_: StoreSummary, examples: Examples) -> Block | None:
     """Excerpts of a few samples, as plain text."""
     if not examples.rows:
         return None
-    brief = f"the first lines of {len(examples.rows)} samples"
+    brief = f"the first lines of {count_of(len(examples.rows), 'sample')}"
     return Block("samples", "Examples of samples", join(map(_sample, examples.rows)), brief)
 
 

@@ -45,7 +45,7 @@ def duplicates(_: StoreSummary, examples: Examples) -> Block | None:
     if drawn:
         parts.append(element("div", *drawn, class_="multiples"))
     parts += [_largest(one) for one in examples.duplicates if one.overview.largest]
-    brief = ", ".join(f"{one.kind} {grouped(one.surplus)}" for one in found) + " surplus rows"
+    brief = "surplus rows: " + ", ".join(f"{one.kind} {grouped(one.surplus)}" for one in found)
     return Block("duplicates", "Duplicates", join(parts), brief)
 
 

@@ -4,7 +4,7 @@ from winnow.runners.report.block import Block
 from winnow.runners.report.examples import Examples
 from winnow.runners.report.figures import Figures
 from winnow.runners.report.markup import Html, crawled, element, join, meter, plain
-from winnow.runners.terminal.quantities import byte_size, grouped, share
+from winnow.runners.terminal.quantities import byte_size, count_of, grouped, share
 from winnow.schemas.summary import StoreSummary
 
 MEANINGS = {
@@ -62,9 +62,10 @@ def _said(summary: StoreSummary, examples: Examples, figures: Figures) -> list[s
     """What the figures mean, in sentences."""
     total, rules, plan = summary.total(), examples.rules, examples.plan
     dropped, quarantined = sum(total.dropped.values()), sum(total.quarantined.values())
+    read = f"{count_of(total.files, 'file')} of {byte_size(total.input_bytes)} {'was' if total.files == 1 else 'were'}"
     said = [
-        f"{grouped(total.files)} files of {byte_size(total.input_bytes)} were read. Of their {grouped(total.records)} "
-        f"records, {grouped(dropped)} were dropped as no content and {grouped(quarantined)} quarantined."
+        f"{read} read. Of {count_of(total.records, 'record')}, {grouped(dropped)} were dropped as no content and "
+        f"{grouped(quarantined)} quarantined."
     ]
     if rules is None:
         said.append("What the rules keep is not known: there are none, or what they read is not measured yet.")

@@ -22,7 +22,12 @@ def before_and_after(_: StoreSummary, examples: Examples) -> Block | None:
     if rules is None or not rules.groups:
         return None
     rows = _rows(rules, plan)
-    headers = [Header("language"), Header("samples", True), Header("text", True), Header("kept", True)]
+    headers = [
+        Header("language"),
+        Header("samples", True),
+        Header("text" if rules.bytes_of == "text" else "size", True),
+    ]
+    headers += [Header("kept", True)]
     headers += [Header("share kept", True)]
     if plan is not None:
         headers += [Header(f"{plan.unit} available", True), Header(f"{plan.unit} drawn", True)]

@@ -8,7 +8,7 @@ from winnow.runners.report.markup import Header, Html, crawled, element, folded,
 from winnow.runners.report.plots.bars import Part, Row, bars, shares
 from winnow.runners.report.plots.histograms import Mark, small_histogram
 from winnow.runners.report.sections.languages import rules_by_language
-from winnow.runners.terminal.quantities import grouped, share
+from winnow.runners.terminal.quantities import count_of, grouped, share
 from winnow.runners.terminal.safety_coverage import categories, largest_languages, uncovered
 from winnow.schemas.languages import language
 from winnow.schemas.languages.counts import LANGUAGE_LAYER, language_counts
@@ -73,7 +73,7 @@ def decisions(_: StoreSummary, examples: Examples) -> Block | None:
     if firing:
         parts.append(table("What the rules drop", headers, [_rule(rule, whole) for rule in firing]))
     if idle:
-        title = f"{len(idle)} rules are the first to fire for no sample"
+        title = f"{count_of(len(idle), 'rule is', 'rules are')} the first to fire for no sample"
         parts.append(folded(title, table(title, headers, [_rule(rule, whole) for rule in idle])))
     note = "A sample counts as dropped under the first rule that fires; nothing is deleted before export."
     parts.append(element("p", plain(note), class_="note"))

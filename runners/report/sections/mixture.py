@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import Examples, ExportState
 from winnow.runners.report.markup import Header, Html, crawled, element, folded, join, meter, plain, table
-from winnow.runners.terminal.quantities import byte_size, grouped, share
+from winnow.runners.terminal.quantities import byte_size, count_of, grouped, share
 from winnow.schemas.mixture import Amount, MixturePlan, PlannedOutput, PlannedStratum
 from winnow.schemas.summary import StoreSummary
 
@@ -90,7 +90,7 @@ def _output(output: PlannedOutput, plan: MixturePlan) -> list[Html]:
     return [
         table(f"{output.name}, by source, in {plan.unit}", headers, rows),
         folded(
-            f"{output.name}: {len(output.strata):,} strata",
+            f"{output.name}: {count_of(len(output.strata), 'stratum', 'strata')}",
             table(f"Strata of {output.name}, in {plan.unit}", titles, strata),
         ),
         *_notes(output.notes),

@@ -161,7 +161,7 @@ def test_each_rule_says_what_it_takes_of_each_language(rendered: str) -> None:
     assert "|rule|deu_Latn|swe_Latn|language|66.7 %|too_short|16.7 %|43.6 %|" in rules
     assert "|duplicate_near|51.3 %|" in rules
     assert "|kept|16.7 %|2.6 %|" in rules
-    assert "1 rules are the first to fire for no sample" in rules
+    assert "1 rule is the first to fire for no sample" in rules
     assert "<b>hostile</b>" not in rendered
 
 

@@ -1,0 +1,135 @@
+"""Whether a mixture's budget can be met, before anything is read: what the files hold at most, and about.
+
+At most is proved by sizes, and so generous: a byte of text may become several (character sets, entities, edits), and a
+compressed byte many thousands. What is inside archives and tables cannot be bounded by their size. About is measured: a
+few windows of the files say how many rows and how much text a byte holds, as when tasks are planned.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Final
+
+from winnow.pipelines.ingest.archives.inflate import codec_of
+from winnow.pipelines.ingest.files import read_range
+from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
+from winnow.pipelines.ingest.planning.formats import kind_of
+from winnow.pipelines.ingest.planning.sampling import sample_densities
+from winnow.pipelines.ingest.planning.stage import SourcePlan
+from winnow.pipelines.store.facade import ObjectInfo
+from winnow.runners.terminal.quantities import byte_size
+from winnow.schemas.problems import Place, Problem, recipe_error
+from winnow.schemas.recipe import MixConfig, Recipe
+from winnow.schemas.recipe.mix import MAX_EPOCHS, StageConfig
+
+UNITS_PER_BYTE: Final = 16  # of text that is not compressed: character sets, entities, replacements, ends of samples
+RATIOS: Final = {"gz": 1032, "zst": 1 << 15, None: 1}
+"""How much a byte can become: of deflate, and of a block of zstd that is one byte repeated."""
+
+_BOUNDED: Final = ("jsonl", "csv", "file")
+
+OPENED_FILES: Final = 64  # of a source; of more files it is not looked up whether they are compressed
+
+
+def refuse_impossible_budgets(recipe: Recipe, context: IngestContext, plans: Sequence[SourcePlan]) -> None:
+    """Raise RecipeError for a budget of a strict mixture that the files cannot hold, whatever is in them."""
+    mix = recipe.mix
+    if mix is None or not mix.strict or not _counts_text(mix) or not any(_budgets(mix)):
+        return
+    most = _most(context, plans)
+    if most is None:
+        return
+    size = byte_size(sum(plan.listing.bytes for plan in plans))
+    problems = [
+        Problem(
+            place,
+            where,
+            f"{budget:,} {mix.unit} are more than the sources can hold: {size} of files are {most:,} {mix.unit} at "
+            f"most, each {epochs:g} times; lower the budget, or leave out 'strict'",
+        )
+        for place, where, budget, epochs in _budgets(mix)
+        if budget > most * epochs
+    ]
+    if problems:
+        raise recipe_error(problems)
+
+
+def budget_notes(recipe: Recipe, context: IngestContext, plans: Sequence[SourcePlan]) -> list[str]:
+    """A note for each budget that is more than the sources hold by a sample of their files."""
+    mix = recipe.mix
+    if mix is None or not _counts_text(mix) or not any(_budgets(mix)):
+        return []
+    about = sum(_about(context.sources[plan.name], plan.listing.files, mix) for plan in plans)
+    then = "strict makes that an error, after everything is measured" if mix.strict else "what there is will be given"
+    of = "samples" if mix.unit == "samples" else "bytes of text"
+    return [
+        f"{where}: {budget:,} {mix.unit} are more than the sources seem to hold: about {_rounded(about)} {of} before "
+        f"any rule, each at most {epochs:g} times; {then}"
+        for _, where, budget, epochs in _budgets(mix)
+        if budget > about * epochs
+    ]
+
+
+def _counts_text(mix: MixConfig) -> bool:
+    """Whether the unit is one that grows with the text; no tokenizer makes more tokens than there are bytes."""
+    return mix.unit in ("tokens", "bytes", "samples")
+
+
+def _budgets(mix: MixConfig) -> Iterator[tuple[Place, str, int, float]]:
+    """Each budget: its place, its path, its size, and how often a sample may be given for it."""
+    if mix.budget is not None:
+        yield mix.place, "mix.budget", mix.budget, _epochs(mix, mix)
+    for stage in mix.stages:
+        if stage.budget is not None:
+            yield stage.place, f"mix.stages.{stage.name}.budget", stage.budget, _epochs(mix, stage)
+
+
+def _epochs(mix: MixConfig, of: MixConfig | StageConfig) -> float:
+    """The most that any level allows."""
+    found = [mix.max_epochs]
+    for config in (mix, of):
+        for name in ("families", "languages"):
+            unimax = getattr(getattr(config, name), "unimax", None)
+            found += [] if unimax is None else [unimax]
+        bands = config.bands
+        if bands is not None and (bands.repeats is not None or bands.rehydrate is not None):
+            found.append(float(MAX_EPOCHS))
+    return max(found)
+
+
+def _most(context: IngestContext, plans: Sequence[SourcePlan]) -> int | None:
+    """The most units of all files; None if their sizes do not bound them."""
+    most = 0
+    for plan in plans:
+        source, files = context.sources[plan.name], plan.listing.files
+        if source.clips is not None or any(kind_of(source.format, info.path) not in _BOUNDED for info in files):
+            return None
+        if len(files) > OPENED_FILES:
+            most += plan.listing.bytes * RATIOS["zst"] * UNITS_PER_BYTE
+        else:
+            most += sum(info.size * _ratio(source, info) for info in files) * UNITS_PER_BYTE
+    return most
+
+
+def _ratio(source: IngestSource, info: ObjectInfo) -> int:
+    try:
+        with closing(source.objects.open(info.path)) as stream:
+            return RATIOS[codec_of(read_range(stream, 0, min(8, info.size)))]
+    except OSError:  # reading it will say what is wrong
+        return RATIOS["zst"]
+
+
+def _about(source: IngestSource, files: Sequence[ObjectInfo], mix: MixConfig) -> float:
+    densities = sample_densities(source, files)
+    found = 0.0
+    for info in files:
+        density = densities.of(source.format, info.path)
+        if mix.unit != "samples":
+            found += info.size * density.text
+        else:
+            found += 1 if kind_of(source.format, info.path) == "file" else info.size * density.rows
+    return found
+
+
+def _rounded(amount: float) -> str:
+    """Two digits, as more would pretend to know."""
+    return f"{int(float(f'{amount:.2g}')):,}"
