@@ -80,7 +80,7 @@ class MotionWatcher:
             self._see_planes(batch)
 
     def _see_vectors(self, batch: pa.RecordBatch) -> None:
-        seconds = batch.column("seconds").to_numpy()
+        seconds = batch.column("seconds").to_numpy().copy()  # a view would keep the batch, with its patches
         before = np.concatenate([[seconds[0] if self._last_vector is None else self._last_vector], seconds[:-1]])
         self._last_vector = float(seconds[-1])
         covered = batch.column("covered").to_numpy() >= _LEAST_PREDICTED

@@ -91,8 +91,8 @@ class ShotsWatcher:
         luma = small_planes(batch.column("luma"), LUMA_ROWS, LUMA_COLUMNS)
         chroma = [small_planes(batch.column(name), CHROMA_ROWS, CHROMA_COLUMNS) for name in ("cb", "cr")]
         planes = np.hstack([one.reshape(len(one), -1) for one in (luma, *chroma)])
-        seconds = batch.column("seconds").to_numpy()
-        self._ticks.append(batch.column("ticks").to_numpy())
+        seconds = batch.column("seconds").to_numpy().copy()  # a view would keep the batch, with its planes
+        self._ticks.append(batch.column("ticks").to_numpy().copy())
         self._seconds.append(seconds)
         self._luma.append(
             np.stack([batch.column(name).to_numpy().astype(np.float32) for name in ("mean", "deviation")], axis=1)

@@ -66,7 +66,7 @@ class StaticWatcher:
     def see(self, signal: Signal, batch: pa.RecordBatch) -> None:
         """Takes the next frames."""
         assert signal == FRAMES
-        self._seconds.append(batch.column("seconds").to_numpy())
+        self._seconds.append(batch.column("seconds").to_numpy().copy())  # a view would keep the batch, with its planes
         names = ("mean", "deviation", "dark", "change")
         columns = [batch.column(name).to_numpy(zero_copy_only=False).astype(np.float32) for name in names]
         self._measures.append(np.stack(columns, axis=1))

@@ -5,13 +5,17 @@ those of any table. No bytes are moved: a clip's medium is the video's, with the
 id depends on the source, the shard and the id of the whole video's sample, and the ticks.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
+import orjson
+
 from winnow.pipelines.ingest.records import Caption, Dropped, Event, FilePart, ReadLimits, Record, Span
+from winnow.pipelines.ingest.sidecars import CUE_TIMES
+from winnow.pipelines.ingest.subtitles import lines_between
 from winnow.pipelines.query.columns import Column, read_aligned
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
@@ -28,7 +32,7 @@ ALL_LISTED = ("**",)
 """The pattern of the files of such a source: all that are listed."""
 
 _SAMPLES = ("id", "url", "media", "captions", "metadata")
-_SHOTS = ("status", "begins", "ends", "numerator", "denominator")
+_SHOTS = ("status", "begins", "ends", "begin_seconds", "numerator", "denominator")
 _BATCH_ROWS = 1024
 
 
@@ -129,15 +133,19 @@ class FilmStore:
         number = 0
         shots = [said[f"{self.config.shots}.{name}"] for name in _SHOTS[1:]]
         lists = zip(said["samples.media"], *shots, strict=True) if all(one is not None for one in shots) else ()
-        for item, (medium, begins, ends, numerator, denominator) in enumerate(lists):
+        said_when = _spoken(said["samples.captions"], said["samples.metadata"])
+        for item, (medium, begins, ends, begin_seconds, numerator, denominator) in enumerate(lists):
             if begins is None or ends is None or not numerator or not denominator:
                 continue
             tick = Fraction(numerator, denominator)
-            for begin, end in zip(begins, ends, strict=True):
+            for begin, end, seconds in zip(begins, ends, begin_seconds, strict=True):
                 for start, stop in cut(begin, end, tick, self.config):
                     part = {"of": said["samples.id"].hex(), "start": start, "end": stop}
                     part |= {"numerator": numerator, "denominator": denominator}
-                    yield self._record(said, medium, part, Span(row, 1, "rows", number), item, stop - start, tick)
+                    first = seconds + float((start - begin) * tick)  # since the video's first frame
+                    captions = said_when(first, first + float((stop - start) * tick))
+                    span = Span(row, 1, "rows", number)
+                    yield self._record(said, medium, part, span, item, stop - start, tick, captions)
                     number += 1
         if not number:
             yield Dropped(Span(row, 1, "rows"), "no_clips")
@@ -151,9 +159,9 @@ class FilmStore:
         item: int,
         ticks: int,
         tick: Fraction,
+        captions: tuple[Caption, ...],
     ) -> Record:
         clip = {**medium, "frames": None, "seconds": float(ticks * tick), "clip": part}
-        captions = tuple(Caption(one["text"], one["origin"], one["language"]) for one in said["samples.captions"])
         return Record(
             span,
             f"{part['of']}.{item}.{part['start']}-{part['end']}",
@@ -163,6 +171,27 @@ class FilmStore:
             captions=captions,
             clip=clip,
         )
+
+
+def _spoken(
+    captions: Sequence[Mapping[str, Any]], metadata: str | None
+) -> Callable[[float, float], tuple[Caption, ...]]:
+    """The captions of a video from one second to another: of subtitles the lines that are shown there."""
+    times = orjson.loads(metadata or "{}").get(CUE_TIMES)
+    times = times if isinstance(times, dict) else {}
+
+    def between(start: float, end: float) -> tuple[Caption, ...]:
+        found = []
+        for one in captions:
+            of_lines = times.get(one["origin"])
+            text = None
+            if isinstance(of_lines, list) and all(isinstance(time, int) for time in of_lines):
+                text = lines_between(one["text"], of_lines, start, end)
+            if text != "":  # nothing is said
+                found.append(Caption(one["text"] if text is None else text, one["origin"], one["language"]))
+        return tuple(found)
+
+    return between
 
 
 def cut(begin: int, end: int, tick: Fraction, config: ClipsConfig) -> Iterator[tuple[int, int]]:

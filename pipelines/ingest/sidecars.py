@@ -16,6 +16,8 @@ from winnow.pipelines.store.local import LocalStore
 SIDECAR_BYTES: Final = 1 << 20
 TEXTS: Final = frozenset(("txt", "json", *ENDINGS))  # the last parts of names that sidecars have, whatever they hold
 BESIDE: Final = (".txt", ".json", *(f".{ending}" for ending in ENDINGS))  # the sidecars of a file in a folder
+CUE_TIMES: Final = "cue_times"
+"""The key of a row's metadata that has the times of each subtitle's lines, by its origin."""
 CAPTION: Final = "caption"  # the key of captions in JSON, as img2dataset writes it
 
 _NOT_THERE: Final = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
@@ -45,6 +47,8 @@ def take_sidecar(mapping: ColumnMapping, suffix: str, body: bytes, record: Recor
         if isinstance(found, str):
             return found
         captions.append(Caption(found.text, suffix, language_of_name(suffix) or found.language))
+        known = record.metadata.get(CUE_TIMES)
+        record.metadata[CUE_TIMES] = {**(known if isinstance(known, dict) else {}), suffix: list(found.times)}
         return ""
     try:
         text = body.decode("utf-8-sig").rstrip("\r\n")

@@ -1,21 +1,23 @@
-"""Reads subtitles: the text of SubRip (`.srt`) and WebVTT (`.vtt`) files, without times and markup.
+"""Reads subtitles: the text of SubRip (`.srt`) and WebVTT (`.vtt`) files without markup, and when it is shown.
 
 Hostile ones cost nothing else: what is no cue is passed over, in time linear in the file.
 """
 
 import html
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
-__all__ = ["ENDINGS", "Subtitles", "language_of_name", "read_subtitles"]
+__all__ = ["ENDINGS", "Subtitles", "language_of_name", "lines_between", "read_subtitles"]
 
 ENDINGS: Final = ("srt", "vtt")
 
 _LANGUAGE: Final = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}", re.IGNORECASE)
 _NOT_LANGUAGES: Final = frozenset(("sdh", "cc", "hi", "sub", "srt", "vtt"))  # `hi` beside a language: hard of hearing
 _TIMES: Final = re.compile(
-    r"\s*(?:\d{1,4}:)?\d{1,2}:\d{1,2}[.,]\d{1,3}\s*-->\s*(?:\d{1,4}:)?\d{1,2}:\d{1,2}[.,]\d{1,3}(?:\s.*)?"
+    r"\s*(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})\s*-->"
+    r"\s*(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})(?:\s.*)?"
 )
 _HEADER: Final = re.compile(r"language:\s*([A-Za-z0-9_-]{2,35})\s*", re.IGNORECASE)
 _TAG: Final = re.compile(r"</?[A-Za-z0-9][^<>]{0,200}>|\{\\[^{}]{0,200}\}")
@@ -28,6 +30,7 @@ class Subtitles:
 
     text: str
     language: str | None = None
+    times: tuple[int, ...] = ()  # of each line its first and its last millisecond, one after the other
 
 
 def read_subtitles(raw: bytes) -> Subtitles | str:
@@ -41,16 +44,33 @@ def read_subtitles(raw: bytes) -> Subtitles | str:
     except UnicodeDecodeError as error:
         return f"byte {error.start} is not {charset.upper()}"
     said: list[str] = []
-    shown: list[str] = []  # of the last cue
+    times: list[int] = []
+    shown: dict[str, int] = {}  # the lines of the last cue, and which they are of all
     language = None
     for cue in _cues(lines):
         if isinstance(cue, str):
             language = language or cue
             continue
-        fresh = [line for line in cue if line not in shown]
-        said += fresh
-        shown = cue
-    return Subtitles("\n".join(said), language) if said else "no cue with a text"
+        now: dict[str, int] = {}
+        for line in cue.lines:
+            if (known := shown.get(line)) is not None:
+                times[2 * known + 1] = max(times[2 * known + 1], cue.end)
+                now[line] = known
+                continue
+            now[line] = len(said)
+            said.append(line)
+            times += (cue.start, cue.end)
+        shown = now
+    return Subtitles("\n".join(said), language, tuple(times)) if said else "no cue with a text"
+
+
+def lines_between(text: str, times: Sequence[int], start: float, end: float) -> str | None:
+    """The lines of subtitles whose middle is within some seconds; None if the times are of another text."""
+    lines = text.split("\n")
+    if len(times) != 2 * len(lines):
+        return None
+    middles = zip(lines, times[::2], times[1::2], strict=True)
+    return "\n".join(line for line, first, last in middles if start * 1000 <= (first + last) / 2 < end * 1000)
 
 
 def language_of_name(suffix: str) -> str | None:
@@ -60,20 +80,36 @@ def language_of_name(suffix: str) -> str | None:
     return next((one for one in found if one.lower() not in _NOT_LANGUAGES), found[0] if found else None)
 
 
-def _cues(lines: list[str]) -> "list[list[str] | str]":
+@dataclass(slots=True)
+class _Cue:
+    """What is shown together, in milliseconds."""
+
+    start: int
+    end: int
+    lines: list[str] = field(default_factory=list)
+
+
+def _cues(lines: list[str]) -> "list[_Cue | str]":
     """The lines of each cue, without markup; and the language of a header, alone."""
-    found: list[list[str] | str] = []
-    cue: list[str] | None = None
+    found: list[_Cue | str] = []
+    cue: _Cue | None = None
     for number, line in enumerate(lines):
-        if _TIMES.fullmatch(line):
-            cue = []
+        if times := _TIMES.fullmatch(line):
+            start, end = (_milliseconds(times.groups()[at : at + 4]) for at in (0, 4))
+            cue = _Cue(start, max(start, end))
             found.append(cue)
         elif not line.strip():
             cue = None
         elif cue is not None:
             plain = " ".join(html.unescape(_TAG.sub("", line)).split())
             if plain:
-                cue.append(plain)
+                cue.lines.append(plain)
         elif number < 16 and not found and (header := _HEADER.fullmatch(line)):
             found.append(header[1])
     return found
+
+
+def _milliseconds(pieces: Sequence[str | None]) -> int:
+    hours, minutes, seconds, fraction = pieces
+    whole = (int(hours or 0) * 60 + int(minutes or 0)) * 60 + int(seconds or 0)
+    return whole * 1000 + int((fraction or "0").ljust(3, "0"))

@@ -22,7 +22,7 @@ FILMS = """
 version: 1
 store: {path: films-store, seed: 7}
 sources:
-  films: {root: films, files: ["**/*.mp4", "**/*.mkv"], class: public}
+  films: {root: films, files: ["**/*.mp4", "**/*.mkv"], class: public, format: video_folder}
 annotate: [video.shots]
 """
 CLIPS = """
@@ -34,6 +34,20 @@ annotate: [video.streams, video.vpdq]
 keep:
   - {drop: list_min(video.streams.seconds) < 1, reason: short, when_null: keep}
 mix: {unit: seconds, split: {validation: 0.4}}
+"""
+
+
+SUBTITLES = b"""1
+00:00:00,100 --> 00:00:00,900
+Good morning.
+
+2
+00:00:01,500 --> 00:00:02,900
+Over the cut.
+
+3
+00:00:03,000 --> 00:00:03,900
+And good night.
 """
 
 
@@ -61,6 +75,8 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number, frames in enumerate((60, 110, 30, 90, 75, 60)):
         film = Film(container="mp4", codec="mpeg4", frames=frames, seed=number, gop=25)
         (folder / "films" / f"{number}.mp4").write_bytes(film.encoded())
+    (folder / "films" / "1.en.srt").write_bytes(SUBTITLES)
+    (folder / "films" / "1.txt").write_bytes(b"a film of stripes")
     (folder / "films" / "short.mkv").write_bytes(Film(container="matroska", codec="mpeg4", frames=5).encoded())
     (folder / "films.yaml").write_text(FILMS)
     (folder / "clips.yaml").write_text(CLIPS)
@@ -73,6 +89,25 @@ def layer(folder: Path, store: str, name: str) -> list[dict[str, Any]]:
     opened = open_store(open_location(str(folder / store)))
     rows = opened.manifest(opened.require_latest(), name)
     return [line for row in rows for batch in opened.batches(row) for line in batch.to_pylist()]
+
+
+def test_a_clip_has_the_lines_of_subtitles_that_are_shown_in_it(stores: Path) -> None:
+    (film,) = (row for row in layer(stores, "films-store", "samples") if row["source"]["path"] == "1.mp4")
+    clips = [
+        row for row in layer(stores, "clips-store", "samples") if row["media"][0]["clip"]["of"] == film["id"].hex()
+    ]
+    said = {row["media"][0]["clip"]["start"]: row["captions"] for row in clips}
+    found = {
+        one["origin"]: [
+            next((c["text"] for c in said[at] if c["origin"] == one["origin"]), None) for at in sorted(said)
+        ]
+        for one in film["captions"]
+    }
+    assert found == {
+        "txt": ["a film of stripes"] * 2,
+        "en.srt": ["Good morning.", "Over the cut.\nAnd good night."],
+    }
+    assert {one["language"] for captions in said.values() for one in captions if one["origin"] == "en.srt"} == {"en"}
 
 
 def test_each_shot_is_a_row_with_its_ticks_and_no_bytes_are_moved(stores: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.pipelines.ingest.subtitles import Subtitles, language_of_name, read_subtitles
+from winnow.pipelines.ingest.subtitles import Subtitles, language_of_name, lines_between, read_subtitles
 
 SRT = b"""1
 00:00:01,000 --> 00:00:02,500
@@ -37,9 +37,20 @@ Bom dia
 
 
 def test_lines_are_kept_once_and_without_markup() -> None:
-    assert read_subtitles(SRT) == Subtitles("Hello there,\nyou & I.\nGoodbye.")
+    times = (1000, 2500, 1000, 4000, 2500, 4000)  # of a line that is shown on until it is gone
+    assert read_subtitles(SRT) == Subtitles("Hello there,\nyou & I.\nGoodbye.", None, times)
     assert read_subtitles(SRT.decode().replace("\n", "\r\n").encode("utf-16")) == read_subtitles(SRT)
-    assert read_subtitles(VTT) == Subtitles("Bom dia", "pt-BR")
+    assert read_subtitles(VTT) == Subtitles("Bom dia", "pt-BR", (1000, 3000))
+
+
+def test_a_line_is_in_the_part_that_has_its_middle() -> None:
+    found = read_subtitles(b"100:00:00,0 --> 100:00:01,00\nlate\n\n00:03,5 --> 00:02,000\nbackwards\n")
+    assert isinstance(found, Subtitles)
+    assert found.times == (360_000_000, 360_001_000, 3500, 3500)
+    assert lines_between(found.text, found.times, 0, 3.5) == ""
+    assert lines_between(found.text, found.times, 3.5, 4) == "backwards"
+    assert lines_between(found.text, found.times, 0, 1e9) == found.text
+    assert lines_between(found.text, found.times[:2], 0, 1) is None
 
 
 @pytest.mark.parametrize(
