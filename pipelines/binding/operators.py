@@ -322,8 +322,8 @@ def _bind(
         elif name in known:
             names.append(name)
         else:
-            missing = f"{operator.name} reads {name}, which no layer of this recipe has{suggestion(name, known)}"
-            problems.append(Problem(entry.place, where, missing))
+            missing = f"{operator.name} reads {name}, which no layer of this recipe has"
+            problems.append(Problem(entry.place, where, f"{missing}{_remedy(name, known)}"))
     if entry.where is not None:
         others = {name: info for name, info in known.items() if not name.startswith(f"{entry.layer}.")}
         read, complaints = check_where(entry.where, others, entry.place, f"{where}.where")
@@ -356,6 +356,14 @@ _ITEMS: Mapping[tuple[str, ...], pa.Schema] = {
     (MEDIA_FILE,): FILES,
     (MEDIA_VIDEO,): pa.schema([]),  # watchers see signals
 }
+
+
+def _remedy(missing: str, known: Mapping[str, ColumnInfo]) -> str:
+    """The operator to add for a column that is missing, or else the column that was meant."""
+    writes = next((one for one in operator_names() if missing.startswith(f"{one}.")), None)
+    if writes is None or any(name.startswith(f"{writes}.") for name in known):
+        return suggestion(missing, known)
+    return f"; add `{writes}` to 'annotate'"
 
 
 def _input_schema(reads: tuple[str, ...], known: Mapping[str, ColumnInfo]) -> pa.Schema:

@@ -1,6 +1,7 @@
 """The keys of layers cover everything that their values depend on."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from winnow.filters.models.code import code_identity
 from winnow.filters.private.names import model_identity
 from winnow.pipelines.binding.bound_recipe import bind
+from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe import recipe_from_text
 
 RECIPE = """
@@ -44,6 +46,13 @@ def test_the_code_of_a_users_model_is_part_of_its_identity(tmp_path: Path, monke
 def test_an_installed_package_is_identified_by_its_version() -> None:
     assert any(part.startswith("numpy ") for part in code_identity("numpy.linalg"))
     assert code_identity("no_such_module_anywhere") == ()
+
+
+def test_what_writes_a_column_that_another_operator_reads_is_named() -> None:
+    recipe = RECIPE.replace("[{{url.blocklist: {{list: {file}}}}}]", "[text.fineweb2]")
+    line = "reads text.language.code, which no layer of this recipe has; add `text.language` to 'annotate'"
+    with pytest.raises(RecipeError, match=re.escape(line)):
+        _ = bind(recipe_from_text(recipe.format())).operators
 
 
 def test_binding_an_operator_with_an_asset_or_a_file_imports_no_other_operator(tmp_path: Path) -> None:
