@@ -28,6 +28,7 @@ def _content(medium: Mapping[str, Any]) -> Iterator[str]:
         yield f"{medium['width']} × {medium['height']}"
     if medium["bytes"] is not None:
         yield f"{grouped(medium['bytes'])} bytes"
+    if medium["sha256"] is not None:
         yield f"sha256 {medium['sha256']}"
 
 

@@ -206,7 +206,8 @@ class WantedMedia:
     @property
     def remedy(self) -> str:
         """What to do, for a message."""
-        return "choose such samples with the mixture's `where`, or write media: none"
+        others = "drop the others by rules of `items`, " if self.many else ""
+        return f"{others}choose such samples with the mixture's `where`, or write media: none"
 
 
 def contents(items: pa.StructArray) -> pa.LargeBinaryArray:
