@@ -131,7 +131,8 @@ class _Bars:
         behind = np.zeros_like(lit[:, :1])
         for side, next_line in enumerate(((lit[:, 1:], behind), (behind, lit[:, :-1]))):
             edge = lit | np.concatenate(next_line, axis=1)  # an edge may run through a line of cells
-            self._edges[side] += (edge.mean(axis=2) >= _EDGE_CELLS).sum(axis=0)
+            lit_cells = edge.view(np.uint8).sum(axis=2, dtype=np.uint8)  # a line has fewer than 256
+            self._edges[side] += (lit_cells / edge.shape[2] >= _EDGE_CELLS).sum(axis=0)
 
     def share(self) -> float:
         """The share of the lines that bars take; 0 if nothing was lit."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from winnow.filters.image.decode.orientation import upright
 from winnow.filters.video.decode.planes import Planes, planes_of
-from winnow.schemas.kernels import kernel
+from winnow.schemas.kernels import kernel, leaf
 
 if TYPE_CHECKING:
     from av.video.frame import VideoFrame
@@ -72,22 +72,46 @@ def _factors(planes: Planes) -> NDArray[np.int32]:
 @kernel
 def _rgb(luma, cb, cr, chroma_width, shift, factors, pixels):  # type: ignore[no-untyped-def]
     height, width, _ = pixels.shape
+    lines = pixels.reshape(height, 3 * width)  # flat lines are vectorised; a third axis is not
     black, of_luma, red_cr, green_cb, green_cr, blue_cb = factors
     adds = np.zeros((3, width), np.int32)  # what chroma adds to each colour of a line
+    reds, greens, blues = adds[0], adds[1], adds[2]
+    of_samples = np.empty((3, chroma_width), np.int32)  # the same, for each sample of chroma
     last = -1
     for y in range(height):
-        line, out = luma[y], pixels[y]
+        line, out = luma[y], lines[y]
         row = y * len(cb) // height
         if len(cb) and row != last:
             last = row
-            for x in range(width):
-                at = x if chroma_width == width else x >> 1 if 2 * chroma_width >= width else x * chroma_width // width
-                blueness = np.int32((np.int32(cb[row, at]) >> shift) - 128)
-                redness = np.int32((np.int32(cr[row, at]) >> shift) - 128)
-                adds[0, x] = red_cr * redness
-                adds[1, x] = green_cb * blueness + green_cr * redness
-                adds[2, x] = blue_cb * blueness
+            bluenesses, rednesses = cb[row], cr[row]
+            for at in range(chroma_width):
+                blueness = np.int32((np.int32(bluenesses[at]) >> shift) - 128)
+                redness = np.int32((np.int32(rednesses[at]) >> shift) - 128)
+                of_samples[0, at] = red_cr * redness
+                of_samples[1, at] = green_cb * blueness + green_cr * redness
+                of_samples[2, at] = blue_cb * blueness
+            for colour in range(3):
+                _spread(of_samples[colour], adds[colour])
         for x in range(width):
             level = np.int32(np.int32((np.int32(line[x]) >> shift) - black) * of_luma + 32768)
-            for colour in range(3):
-                out[x, colour] = min(max(np.int32(level + adds[colour, x]) >> 16, 0), 255)
+            out[3 * x] = min(max(np.int32(level + reds[x]) >> 16, 0), 255)
+            out[3 * x + 1] = min(max(np.int32(level + greens[x]) >> 16, 0), 255)
+            out[3 * x + 2] = min(max(np.int32(level + blues[x]) >> 16, 0), 255)
+
+
+@leaf
+def _spread(samples, found):  # type: ignore[no-untyped-def]
+    """Gives each pixel of a line the nearest sample's value."""
+    width, count = len(found), len(samples)
+    if count == width:
+        for x in range(width):
+            found[x] = samples[x]
+    elif 2 * count >= width:
+        for x in range(width // 2):
+            found[2 * x] = samples[x]
+            found[2 * x + 1] = samples[x]
+        if width % 2:
+            found[width - 1] = samples[width // 2]
+    else:
+        for x in range(width):
+            found[x] = samples[x * count // width]
