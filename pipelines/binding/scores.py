@@ -8,12 +8,15 @@ from typing import Any, cast
 
 import pyarrow as pa
 
+from winnow.filters.extras import required_package
 from winnow.filters.image.decode.stills import DECODER, DecodeLimits, require_decoders
 from winnow.filters.language.folding.composed import FORM
 from winnow.filters.operators import TEXT
+from winnow.filters.video.decode.facts import PASS
+from winnow.filters.video.decode.opening import VideoLimits
 from winnow.pipelines.assets import asset_digest, require_file
 from winnow.pipelines.binding.operators import BoundAssets, bind_assets, plain_config
-from winnow.pipelines.binding.sources import decode_limits
+from winnow.pipelines.binding.sources import decode_limits, video_limits
 from winnow.pipelines.query.columns import MEDIA, Column, column_of
 from winnow.pipelines.store import layout
 from winnow.schemas.errors import WinnowError
@@ -66,6 +69,7 @@ class BoundScore:
     seed: int
     max_text_bytes: int
     decoding: DecodeLimits  # of the pictures that the task reads
+    watching: VideoLimits  # of the videos whose frames it reads
 
     @property
     def layer(self) -> str:
@@ -109,7 +113,7 @@ class BoundScore:
     @property
     def settings(self) -> dict[str, Json]:
         """The settings that both the weights and the trace depend on."""
-        reads = self.kind.reads(self.config)
+        reads, frames = self.kind.reads(self.config), self.entry.frames
         return {
             "version": VERSION,
             "task": self.kind.name,
@@ -120,6 +124,7 @@ class BoundScore:
             **({"form": FORM} if TEXT in reads else {}),
             "max_text_bytes": self.max_text_bytes,
             **({"decoder": DECODER, **asdict(self.decoding)} if IMAGE in reads else {}),
+            **({"frames": asdict(frames), "pass": PASS, "videos": asdict(self.watching)} if frames else {}),
         }
 
 
@@ -155,6 +160,9 @@ def _bind_score(recipe: Recipe, entry: ScoreEntry, known: Mapping[str, ColumnInf
     if kind.measures and entry.filter.of == "rho":
         raise recipe_error([Problem(entry.place, f"{where}.filter.of", f"{entry.task} has no loss; write mimic")])
     config = build_config(kind.config, entry.options, where)
+    if entry.frames is not None and IMAGE not in kind.reads(config):
+        message = f"{entry.task} reads no pictures, so no frames of videos; remove 'frames'"
+        raise recipe_error([Problem(entry.place, f"{where}.frames", message)])
     layers = sorted({".".join(name.split(".")[:2]) for name in measured if not name.startswith("samples.")})
     layers.insert(0, layout.SAMPLES)
 
@@ -213,6 +221,7 @@ def _bind_score(recipe: Recipe, entry: ScoreEntry, known: Mapping[str, ColumnInf
         seed=recipe.store.seed,
         max_text_bytes=recipe.limits.max_text_bytes,
         decoding=decode_limits(recipe),
+        watching=video_limits(recipe),
     )
     for files, at in ((bound.reference, "reference.merge"), (bound.trajectory, "trajectory.weights")):
         if (same := _same_content(files)) is not None:
@@ -280,6 +289,8 @@ def check_scores(scores: tuple[BoundScore, ...]) -> None:
                 chosen_parameters(tuple(task.initial(bound.seed)), bound.entry.parameters)
             if IMAGE in ready.reads:
                 require_decoders()
+            if bound.entry.frames is not None:
+                required_package("watching videos", "av", "video")
             ready.encode(_no_rows(bound.input_schema, ready.side))  # columns of other types are refused
             _LOADED.add(loaded)
         except WinnowError as error:

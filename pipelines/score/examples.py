@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from winnow.filters.language.folding.composed import composed_texts
 from winnow.pipelines.binding.scores import BoundScore, Condition
-from winnow.pipelines.media.score_inputs import Inputs
+from winnow.pipelines.media.score_inputs import Images, Inputs
 from winnow.pipelines.query.columns import MEDIA, Column, read_aligned
 from winnow.pipelines.query.conditions import selected_rows
 from winnow.pipelines.query.picked_rows import read_picked
@@ -183,7 +183,19 @@ def _encode_rows(
 def encoded_rows(
     task: Task | Measure, bound: BoundScore, read: Mapping[str, pa.Array], inputs: Inputs, source: str
 ) -> Iterator[tuple[slice, Encoded]]:
+    """Yield rows as examples, in order, of videos their middle frames; raises as `encoded_passes` does."""
+    for rows, passes, _ in encoded_passes(task, bound, read, inputs, source):
+        yield rows, next(passes)
+
+
+def encoded_passes(
+    task: Task | Measure, bound: BoundScore, read: Mapping[str, pa.Array], inputs: Inputs, source: str
+) -> Iterator[tuple[slice, Iterator[Encoded], NDArray[np.int64]]]:
     """Yield rows as examples, in order: as many at once as fit in the limits for texts and pictures.
+
+    Yields:
+        The rows; their examples in each pass (`winnow.pipelines.media.score_inputs.Images`), with the same statuses;
+        how many passes show each row something new.
 
     Raises:
         StageError: A file with an image cannot be reached.
@@ -191,16 +203,26 @@ def encoded_rows(
     if IMAGE not in task.reads:
         batch = _task_batch(task, bound, read, None)
         for rows in _text_slices(batch):
-            yield rows, task.encode(batch.slice(rows.start, rows.stop - rows.start))
+            count = rows.stop - rows.start
+            yield rows, iter([task.encode(batch.slice(rows.start, count))]), np.ones(count, np.int64)
         return
     for images in inputs.images(read[MEDIA.name], source, task.side):
         rows = images.rows
         some = {name: column.slice(rows.start, rows.stop - rows.start) for name, column in read.items()}
-        encoded = task.encode(_task_batch(task, bound, some, images.squares))
-        # The task sees a null where there is no picture, and where one cannot be decoded.
         refused = np.array([status is not None for status in images.statuses], np.bool_)
-        status = np.where(refused & (encoded.status == NO_INPUT), images.statuses, encoded.status)
-        yield rows, replace(encoded, status=status)
+
+        def encoded(
+            squares: pa.Array,
+            some: Mapping[str, pa.Array] = some,
+            refused: NDArray[np.bool_] = refused,
+            images: Images = images,
+        ) -> Encoded:
+            found = task.encode(_task_batch(task, bound, some, squares))
+            # The task sees a null where there is no picture, and where one cannot be decoded.
+            status = np.where(refused & (found.status == NO_INPUT), images.statuses, found.status)
+            return replace(found, status=status)
+
+        yield rows, map(encoded, images.passes), images.counts
 
 
 def _text_slices(batch: pa.RecordBatch) -> Iterator[slice]:

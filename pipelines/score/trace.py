@@ -4,7 +4,8 @@ A row's values depend only on the row and the weights, except for tasks whose lo
 the order of a shard's rows, so that the values do not depend on how the shard is read.
 """
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -20,12 +21,13 @@ from winnow.pipelines.running.row_layers import RowLayerTask, write_layers
 from winnow.pipelines.running.shard_rows import Part, read_parts, text_of
 from winnow.pipelines.running.worker import Heartbeats, settle
 from winnow.pipelines.score.example_buffer import bytes_of
-from winnow.pipelines.score.examples import LEFT_OUT, encoded_rows, too_large
+from winnow.pipelines.score.examples import LEFT_OUT, encoded_passes, too_large
+from winnow.pipelines.score.frames import of_frames
 from winnow.pipelines.score.weights import load_weights
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.rows.scores import trace_schema
 from winnow.schemas.tombstones import FORGOTTEN
-from winnow.scoring.tasks.protocol import ALONE, NOT_FINITE, OK, TEXT, Floats, Measure, Scorers, Task, Weights
+from winnow.scoring.tasks.protocol import ALONE, NOT_FINITE, OK, TEXT, Encoded, Floats, Measure, Scorers, Task, Weights
 
 _BATCHES = 8  # scored at once
 NOT_SELECTED, TOO_LARGE = "not_selected", "too_large"
@@ -140,15 +142,28 @@ def trace_shard(context: TraceContext, tracer: Tracer, task: RowLayerTask, beat:
     schema = trace_schema(context.bound.entry.checkpoints)
     texts = [column.name for column in context.bound.text if column in context.bound.inputs]
 
+    frames = context.bound.entry.frames
+    scores = max(context.bound.entry.checkpoints, 1)
+
     def trace_parts(parts: Iterator[Part]) -> Iterator[dict[str, pa.RecordBatch]]:
-        pending = PendingRows()
+        pending = [PendingRows() for _ in range(1 if frames is None else frames.max_frames)]
+        counts = np.zeros(0, np.int64)
+
+        def score(batch_size: int = 0) -> dict[str, pa.RecordBatch]:
+            nonlocal counts
+            passes = [score_pending(schema, tracer, one, batch_size) for one in pending]
+            done, counts = np.split(counts, [passes[0].num_rows])
+            return {trace: passes[0] if frames is None else of_frames(passes, done, scores, frames)}
+
         for part in parts:
-            for status, encoded, count in encode_part(context, tracer.task, part, task.source):
-                pending.add(status, encoded, count)
-                if pending.is_ready(max(tracer.batch_size, 1)):
-                    yield {trace: score_pending(schema, tracer, pending, tracer.batch_size)}
-        if pending.statuses:
-            yield {trace: score_pending(schema, tracer, pending)}
+            for status, passes, new in encode_part(context, tracer.task, part, task.source):
+                counts = np.concatenate([counts, new])
+                for one, encoded in zip(pending, passes, strict=True):
+                    one.add(status, encoded.examples, encoded.count)
+                if pending[0].is_ready(max(tracer.batch_size, 1)):
+                    yield score(tracer.batch_size)
+        if pending[0].statuses:
+            yield score()
 
     read = read_parts(context.store, context.stage, task.read, context.bound.columns, texts)
     write_layers(context.store, task, {trace: schema}, read, trace_parts, beat)
@@ -156,8 +171,9 @@ def trace_shard(context: TraceContext, tracer: Tracer, task: RowLayerTask, beat:
 
 def encode_part(
     context: TraceContext, task: Task | Measure, part: Part, source: str
-) -> Iterator[tuple[NDArray[np.object_], Any, int]]:
-    """Yield, part by part and in order, the status of each row, the examples of rows that are `ok`, and their count."""
+) -> Iterator[tuple[NDArray[np.object_], Iterable[Encoded], NDArray[np.int64]]]:
+    """Yield, part by part and in order, the status of each row, the examples of rows that are `ok` in each pass, and
+    how many passes show each row something new."""
     bound = context.bound
     status = np.full(part.count, OK, object)
     if bound.where.text is not None:
@@ -172,14 +188,17 @@ def encode_part(
     chosen = np.flatnonzero(status == OK)
     rows = pa.array(chosen)
     read = {name: column.take(rows) for name, column in part.columns.items()}
+    counts = np.ones(part.count, np.int64)
     first = 0
-    for these, encoded in encoded_rows(task, bound, read, context.inputs, source):
-        status[chosen[these]] = encoded.status
+    for these, passes, new in encoded_passes(task, bound, read, context.inputs, source):
+        head = next(passes)
+        status[chosen[these]], counts[chosen[these]] = head.status, new
         end = int(chosen[these.stop]) if these.stop < len(chosen) else part.count
-        yield status[first:end], encoded.examples, encoded.count
+        yield status[first:end], itertools.chain([head], passes), counts[first:end]
         first = end
     if first < part.count:
-        yield status[first:], None, 0
+        number = 1 if bound.entry.frames is None else bound.entry.frames.max_frames
+        yield status[first:], [Encoded(status[first:], None, 0)] * number, counts[first:]
 
 
 def score_pending(schema: pa.Schema, tracer: Tracer, pending: PendingRows, batch_size: int = 0) -> pa.RecordBatch:

@@ -173,7 +173,7 @@ def _weights_context(
 
 
 def _inputs(recipe: BoundRecipe, bound: BoundScore) -> Inputs:
-    return Inputs(picture_source(recipe.config) if MEDIA in bound.inputs else None)
+    return Inputs(picture_source(recipe.config) if MEDIA in bound.inputs else None, frames=bound.entry.frames)
 
 
 def _trace(

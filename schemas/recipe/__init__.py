@@ -56,6 +56,7 @@ from winnow.schemas.recipe.score import (
     ScoreEntry,
     TrainingConfig,
     TrajectoryConfig,
+    VideoFrames,
 )
 
 __all__ = [
@@ -107,6 +108,7 @@ __all__ = [
     "TrajectoryConfig",
     "Unit",
     "Variable",
+    "VideoFrames",
     "VpdqConfig",
     "build_config",
     "load_recipe",

@@ -124,6 +124,15 @@ class FilterConfig:
 
 
 @dataclass(frozen=True)
+class VideoFrames:
+    """Which frames of a video a task on pictures looks at, and what becomes of their values."""
+
+    take: Literal["mean", "worst"] = "mean"  # of the values of all frames, or those of the frame with the lowest score
+    max_frames: Annotated[int, Between(1, 64)] = 4  # evenly spread
+    every_seconds: Annotated[float, Between(0.1, 3600.0)] | None = None  # one in so many seconds; else keyframes
+
+
+@dataclass(frozen=True)
 class ScoreEntry:
     """One score: a task with its own options, its reference and trajectory."""
 
@@ -134,6 +143,7 @@ class ScoreEntry:
     where: Annotated[str, NotEmpty()] | None = None
     parameters: Annotated[tuple[Annotated[str, _GLOB], ...], NotEmpty()] = ("*",)
     variant: Literal["projection", "cosine"] = "projection"
+    frames: VideoFrames | None = None  # of videos, for tasks on pictures; None: videos have no picture
     accelerator: Annotated[str, _ACCELERATOR] | None = None
     min_ram_bytes: Annotated[int, Between(1 << 20, 1 << 50)] | None = None
     trajectory: TrajectoryConfig = TrajectoryConfig()

@@ -110,6 +110,14 @@ def test_a_clip_has_the_lines_of_subtitles_that_are_shown_in_it(stores: Path) ->
     assert {one["language"] for captions in said.values() for one in captions if one["origin"] == "en.srt"} == {"en"}
 
 
+def test_show_says_which_part_of_which_film_a_clip_is(stores: Path) -> None:
+    row = layer(stores, "clips-store", "samples")[0]
+    clip = row["media"][0]["clip"]
+    first, end = (clip[name] * clip["numerator"] / clip["denominator"] for name in ("start", "end"))
+    said = ended(run_here(stores, "show", "clips.yaml", row["id"].hex()))
+    assert f"{first:.2f} to {end:.2f} s of {clip['of']}" in said
+
+
 def test_each_shot_is_a_row_with_its_ticks_and_no_bytes_are_moved(stores: Path) -> None:
     films = {row["id"].hex(): row for row in layer(stores, "films-store", "samples")}
     clips = layer(stores, "clips-store", "samples")

@@ -45,6 +45,7 @@ from winnow.schemas.recipe import (
     TrainingConfig,
     TrajectoryConfig,
     Variable,
+    VideoFrames,
     VpdqConfig,
     recipe_from_text,
 )
@@ -71,6 +72,7 @@ TABLES = [
     AcceptedLoss,
     AcceptedCluster,
     ScoreEntry,
+    VideoFrames,
     ReferenceConfig,
     TrajectoryConfig,
     TrainingConfig,
