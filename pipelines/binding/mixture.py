@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from winnow.pipelines.binding.language_codes import why_no_code
 from winnow.pipelines.binding.tokens import TOKENS, TOKENS_LAYER
 from winnow.pipelines.query.columns import Column, leaves
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.languages import grouping, language
+from winnow.schemas.languages import grouping
 from winnow.schemas.problems import Problem, recipe_error, shown, suggestion
 from winnow.schemas.recipe import MixConfig, Recipe, StageConfig
 from winnow.schemas.rules import ColumnInfo, check_where
@@ -133,8 +134,9 @@ def _unknown_names(recipe: Recipe, stages: Sequence[BoundStage]) -> list[Problem
                 if name not in names:
                     message = f"there is no {what} {shown(name)}{suggestion(name, names)}"
                     problems.append(Problem(one.place, f"{stage.path}.{level}", message))
-        for name in one.languages.weights.by_name if one.languages.weights is not None else ():
-            if language(name.partition("_")[0]) is None and name not in ("unknown", "und"):
-                message = f"{shown(name)} is not a language; write it as plans show it, such as deu_Latn"
-                problems.append(Problem(one.place, f"{stage.path}.languages.weights", message))
+        problems += [
+            Problem(one.place, f"{stage.path}.languages.weights", message)
+            for name in (one.languages.weights.by_name if one.languages.weights is not None else ())
+            if (message := why_no_code(name, "a language of the mixture"))
+        ]
     return problems

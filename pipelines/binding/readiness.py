@@ -1,39 +1,57 @@
 """Checks a whole recipe before any work: what can be known without reading the sources fails here, not hours later.
 
-Names of sources, classes and languages in conditions that no sample can have; tokenizers, laws and keys that cannot be
-read; places that cannot be written.
+Names of sources, classes, languages and statuses in conditions that no sample can have; tokenizers, laws and keys that
+cannot be read; places that cannot be written.
 """
 
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Literal, TypeAlias, get_args
 
+from winnow.pipelines.annotate.rows import STATUSES
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.binding.language_codes import why_no_code
 from winnow.pipelines.binding.rule_presets import rule_lists
 from winnow.pipelines.binding.tokens import check_tokenizer
-from winnow.schemas.languages import language
-from winnow.schemas.languages.table import table
 from winnow.schemas.problems import Place, Problem, recipe_error, shown, suggestion
 from winnow.schemas.recipe import Recipe, Rule
+from winnow.schemas.rows.extraction import EXTRACTED, Status
 
 _LITERAL = r"'((?:[^']|'')*)'"
 _COMPARED = re.compile(
-    r"(?P<column>samples\.source\.name|samples\.source_class|text\.language\.code)\s*"
+    r"(?<![\w.])(?P<column>samples\.source\.name|samples\.source_class|text\.language\.code|\w+\.\w+\.status)\s*"
     rf"(?:(?:==?|<>|!=|IS\s+(?:NOT\s+)?DISTINCT\s+FROM)\s*(?P<one>{_LITERAL})"
     rf"|(?:NOT\s+)?IN\s*\((?P<many>\s*{_LITERAL}(?:\s*,\s*{_LITERAL})*\s*)\))",
     re.IGNORECASE,
 )
-_CODE = re.compile(r"[a-z]{3}_[A-Z][a-z]{3}")
+
+Stage: TypeAlias = Literal["ingest", "annotate", "dedupe", "score", "mix", "export"]
+_SECTIONS: Mapping[Stage, tuple[str, ...]] = {
+    "ingest": (),
+    "annotate": ("annotate",),
+    "dedupe": ("annotate", "eligible"),
+    "score": ("annotate", "eligible", "score"),
+    "mix": ("annotate", "eligible", "score", "keep", "items", "mix"),
+    "export": ("annotate", "eligible", "score", "keep", "items", "mix", "export"),
+}
+"""The sections of a recipe that a stage and those before it read."""
 
 
-def require_ready(recipe: BoundRecipe) -> None:
-    """Raise RecipeError for everything that is known to fail, or to match nothing, with one line for each problem."""
-    problems = [*_names_in_conditions(recipe.config), *_places(recipe.config)]
+def require_ready(recipe: BoundRecipe, stage: Stage = "export") -> None:
+    """Raise RecipeError for everything that is known to fail, or to match nothing, with one line for each problem.
+
+    Args:
+        recipe: The recipe.
+        stage: The last stage that is to run: what only later ones need is not checked.
+    """
+    sections = _SECTIONS[stage]
+    problems = [*_names_in_conditions(recipe, sections), *_places(recipe.config, "export" in sections)]
     if problems:
         raise recipe_error(dict.fromkeys(problems))
-    if recipe.config.mix is not None:
+    if recipe.config.mix is not None and "mix" in sections:
         _ = recipe.mixture
         if (tokens := recipe.tokens) is not None:
             check_tokenizer(recipe.config, tokens)
@@ -61,15 +79,22 @@ def _conditions(recipe: Recipe) -> Iterator[tuple[Place, str, str]]:
                 yield stage.place, f"mix.stages.{stage.name}.where", stage.where
 
 
-def _names_in_conditions(recipe: Recipe) -> Iterator[Problem]:
-    sources = sorted(source.name for source in recipe.sources)
-    classes = sorted({source.source_class for source in recipe.sources})
-    for place, path, condition in _conditions(recipe):
+def _names_in_conditions(recipe: BoundRecipe, sections: Sequence[str]) -> Iterator[Problem]:
+    sources = sorted(source.name for source in recipe.config.sources)
+    classes = sorted({source.source_class for source in recipe.config.sources})
+    statuses = _statuses(recipe)
+    for place, path, condition in _conditions(recipe.config):
+        if path.partition(".")[0].partition("[")[0] not in sections:
+            continue
         for found in _COMPARED.finditer(condition):
             for literal in re.findall(_LITERAL, found["one"] or found["many"]):
                 column, value = found["column"].lower(), literal.replace("''", "'")
                 if column == "text.language.code":
-                    message = _no_code(value)
+                    message = why_no_code(value, column)
+                elif column.endswith(".status"):
+                    may_be = statuses.get(column.removesuffix(".status"), (value,))
+                    never = f"{column} is never {shown(value)}{_hint(value, may_be, 'it is one of')}"
+                    message = "" if value in may_be else never
                 else:
                     names, what = (classes, "class of sources") if column.endswith("class") else (sources, "source")
                     message = "" if value in names else f"there is no {what} {shown(value)}{_hint(value, names)}"
@@ -77,26 +102,25 @@ def _names_in_conditions(recipe: Recipe) -> Iterator[Problem]:
                     yield Problem(place, path, message)
 
 
-def _hint(value: str, names: Sequence[str]) -> str:
-    return suggestion(value, names) or f"; the recipe has {', '.join(names[:6])}{' …' if len(names) > 6 else ''}"
+def _statuses(recipe: BoundRecipe) -> dict[str, tuple[str, ...]]:
+    """The statuses that rows of each layer may have; without the layers whose statuses are no closed list."""
+    found = {
+        bound.layer.lower(): (*STATUSES, *bound.operator.reasons)
+        for bound in recipe.operators
+        if not (bound.reads_pictures or bound.reads_files or bound.reads_videos)
+    }
+    return found | {f"{EXTRACTED}{one.name}": get_args(Status) for one in recipe.config.extract}
 
 
-def _no_code(value: str) -> str:
-    """Why a text's language never has this code; empty if it may."""
-    if value == "unknown" or _CODE.fullmatch(value):
-        return ""
-    known = language(table().by_two_letters.get(value, value))
-    if known is None:
-        return f"no language has the code {shown(value)}; write it as plans show it, such as deu_Latn"
-    written = f"{known.code}_{known.script or 'Latn'}"
-    return f"text.language.code is never {shown(value)}, as codes have a script: write {written!r}"
+def _hint(value: str, names: Sequence[str], has: str = "the recipe has") -> str:
+    return suggestion(value, names) or f"; {has} {', '.join(names[:12])}{' …' if len(names) > 12 else ''}"
 
 
-def _places(recipe: Recipe) -> Iterator[Problem]:
+def _places(recipe: Recipe, exports: bool) -> Iterator[Problem]:
     store = recipe.located(recipe.store.path)
     if why := _unwritable(store):
         yield Problem(Place(recipe.file, 1), "store.path", why)
-    for number, entry in enumerate(recipe.export):
+    for number, entry in enumerate(recipe.export if exports else ()):
         path = recipe.located(entry.path)
         where = f"export[{number}].{entry.name}.path"
         if why := _unwritable(path):

@@ -1,6 +1,7 @@
 """Chooses a file's reader by the recipe's `format`, else by the file's extension. Readers detect compression."""
 
 import re
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from winnow.pipelines.ingest.archives.arc import read_arc
@@ -20,6 +21,27 @@ from winnow.pipelines.ingest.tables.parquet import ParquetReader
 Kind: TypeAlias = Literal["warc", "arc", "jsonl", "csv", "parquet", "arrow", "tar", "file", "clips"]
 
 TABLES = frozenset({"jsonl", "csv", "parquet", "arrow"})  # kinds whose rows have the columns that a recipe names
+
+ARCHIVES = frozenset({"warc", "arc", "tar"})
+
+HEAD_BYTES = 512  # of a file, by which its content is known
+_MARKS: tuple[tuple[Kind, int, bytes], ...] = (
+    ("parquet", 0, b"PAR1"),
+    ("arrow", 0, b"ARROW1"),
+    ("warc", 0, b"WARC/"),
+    ("arc", 0, b"filedesc://"),
+    ("tar", 257, b"ustar"),
+    ("jsonl", 0, b'{"'),
+)
+NAMES: Mapping[Kind | None, str] = {
+    "parquet": "Parquet",
+    "arrow": "Arrow",
+    "warc": "WARC",
+    "arc": "ARC",
+    "tar": "a tar",
+    "jsonl": "JSON lines",
+    "csv": "CSV",
+}
 
 MEDIA_FOLDERS = frozenset({"image_folder", "video_folder"})  # formats of media with sidecars beside them
 
@@ -57,6 +79,11 @@ def kind_of(format_name: str, path: str) -> Kind:
         if re.search(ending + r"$", path, re.IGNORECASE):
             return kind
     return "file"
+
+
+def content_of(head: bytes) -> Kind | None:
+    """The kind that a file's first bytes show beyond doubt; None if they may be of any."""
+    return next((kind for kind, at, mark in _MARKS if head.startswith(mark, at)), None)
 
 
 def ending_of(path: str) -> str:

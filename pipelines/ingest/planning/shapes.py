@@ -1,4 +1,4 @@
-"""Compares the columns of new lines and tables with those that the recipe names, before anything is read.
+"""Compares the formats and columns of new files with those that the recipe names, before anything is read.
 
 Of a table its footer is read, of lines the first: what they lack would be found hours later, one file at a run.
 """
@@ -9,8 +9,17 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 
+from winnow.pipelines.ingest.files import read_range
 from winnow.pipelines.ingest.planning.context import IngestSource
-from winnow.pipelines.ingest.planning.formats import TABLES, is_compressed_tar, kind_of
+from winnow.pipelines.ingest.planning.formats import (
+    ARCHIVES,
+    HEAD_BYTES,
+    NAMES,
+    TABLES,
+    content_of,
+    is_compressed_tar,
+    kind_of,
+)
 from winnow.pipelines.ingest.planning.sampling import section, until_enough
 from winnow.pipelines.ingest.records import FilePart, ReadLimits
 from winnow.pipelines.ingest.tables.arrow import open_arrow
@@ -27,6 +36,8 @@ from winnow.schemas.problems import one_line
 FIRST_BYTES: Final = 256 << 10
 FIRST_ROWS: Final = 256
 MOST_LISTED: Final = 50
+MOST_ARCHIVES: Final = 16  # of a source: their beginnings only tell whether they are of the format that it names
+_REMEDY: Final = "correct 'format', or leave it out so that each file is read by its name"
 _LIMITS: Final = ReadLimits(max_body_bytes=FIRST_BYTES, max_member_bytes=64 << 20)
 _SETTING: Final[dict[Role, str]] = {"key": "key"}  # others are under `columns`
 
@@ -90,7 +101,9 @@ def check_shapes(new: Sequence[NewFiles]) -> list[str]:
 def look_at_shapes(source: IngestSource, files: Sequence[ObjectInfo]) -> list[Shape]:
     """The shapes of these files, without those that hold no rows or whose rows cannot be seen."""
     rows = [info for info in files if info.size and kind_of(source.format, info.path) in TABLES]
-    return [shape for shape in each(source.objects, lambda info: _look(source, info), rows) if shape is not None]
+    archives = [info for info in files if info.size and kind_of(source.format, info.path) in ARCHIVES]
+    looked_at = [*rows, *(archives[:MOST_ARCHIVES] if source.format != "auto" else ())]
+    return [shape for shape in each(source.objects, lambda info: _look(source, info), looked_at) if shape is not None]
 
 
 def nowhere(source: IngestSource, shapes: Sequence[Shape]) -> dict[Role, str]:
@@ -112,6 +125,11 @@ def _look(source: IngestSource, info: ObjectInfo) -> Shape | None:
     try:
         with closing(source.objects.open(info.path)) as stream:
             kind = kind_of(source.format, info.path)
+            content = None if source.format == "auto" else content_of(read_range(stream, 0, HEAD_BYTES))
+            if content not in (None, kind):
+                return Shape(info.path, Columns((), {}), f"the file is {NAMES[content]}, not {NAMES[kind]}: {_REMEDY}")
+            if kind in ARCHIVES:
+                return None
             if kind == "parquet":
                 columns = table_columns(stream, info.size, source.columns, _LIMITS)
             elif kind == "arrow":

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import begin, bound_recipe, open_engine
+from winnow.runners.commands.opening import begin, open_engine, ready_recipe
 from winnow.runners.commands.parser import engine_arguments, recipe_argument, slice_argument
 from winnow.schemas.errors import WinnowError
 
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.terminal.store_tables import print_layers
     from winnow.runners.terminal.tables import print_line
 
-    recipe = bound_recipe(options.recipe)
+    recipe = ready_recipe(options.recipe, "annotate")
     if not recipe.config.annotate:
         raise WinnowError(
             f"{options.recipe}: nothing to annotate; list operators under 'annotate' (see winnow operators)"

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import begin, bound_recipe, open_engine
+from winnow.runners.commands.opening import begin, open_engine, ready_recipe
 from winnow.runners.commands.parser import engine_arguments, recipe_argument
 from winnow.schemas.errors import WinnowError
 
@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.stages.store_stages import dedupe
     from winnow.runners.terminal.store_tables import print_layers
 
-    recipe = bound_recipe(options.recipe)
+    recipe = ready_recipe(options.recipe, "dedupe")
     if recipe.config.dedupe is None:
         raise WinnowError(
             f"{options.recipe}: no 'dedupe' in the recipe; add for example 'dedupe: {{exact: {{}}, near: {{}}}}'"

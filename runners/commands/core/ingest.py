@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import begin, bound_recipe, open_engine
+from winnow.runners.commands.opening import begin, open_engine, ready_recipe
 from winnow.runners.commands.parser import engine_arguments, recipe_argument, slice_argument
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.terminal.store_tables import print_summary
     from winnow.runners.terminal.tables import print_line
 
-    recipe = bound_recipe(options.recipe)
+    recipe = ready_recipe(options.recipe, "ingest")
     if options.tasks is not None:
         part = parse_slice(options.tasks)
         done = ingest_slice(recipe, part, open_engine(options), console, replace_files=options.replace)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import begin, bound_recipe, open_console, open_engine
+from winnow.runners.commands.opening import begin, open_console, open_engine, ready_recipe
 from winnow.runners.commands.parser import engine_arguments
 from winnow.schemas.errors import WinnowError
 
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.stages.mixing import WHOLE, mix, parse_sample, plan_only
     from winnow.runners.terminal.mixture_tables import print_mixture
 
-    recipe = bound_recipe(options.recipe)
+    recipe = ready_recipe(options.recipe, "mix")
     sample = parse_sample(options.sample)
     engine = open_engine(options)
     file = Path(options.output or PLAN_FILE) if options.plan_only or options.output else None

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import begin, bound_recipe, open_engine
+from winnow.runners.commands.opening import begin, open_engine, ready_recipe
 from winnow.runners.commands.parser import engine_arguments, recipe_argument, slice_argument
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.terminal.store_tables import print_layers
     from winnow.runners.terminal.tables import print_line
 
-    recipe = bound_recipe(options.recipe)
+    recipe = ready_recipe(options.recipe, "score")
     if options.tasks is not None:
         done = score_slice(recipe, parse_slice(options.tasks), open_engine(options), console)
         print_line(console, done.line(recipe))

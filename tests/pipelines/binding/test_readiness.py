@@ -1,12 +1,14 @@
 """What is known to fail, or to match nothing, is refused before any source is read, in one line with its place."""
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.pipelines.binding.readiness import require_ready
+from winnow.pipelines.binding.readiness import Stage, require_ready
+from winnow.runners.commands.main import main
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe import load_recipe
 
@@ -14,6 +16,8 @@ RECIPE = """\
 version: 1
 store: {path: STORE}
 sources: {crawl: {root: d, files: ["*.jsonl"], class: web, key: id}, books: {root: b, files: ["*"], class: own}}
+extract: {fast: {}}
+text: coalesce(extract.fast.text, samples.text)
 annotate: [text.length, {text.language: WHERE}]
 keep: [{drop: "KEEP", reason: r, when_null: keep}]
 mix: MIX
@@ -30,12 +34,17 @@ DEFAULTS = {
 
 def check(folder: Path, **changes: str) -> str:
     """What is complained of; empty if nothing is."""
+    return check_before(folder, "export", changes)
+
+
+def check_before(folder: Path, stage: Stage, changes: Mapping[str, str]) -> str:
+    """What is complained of before a stage."""
     text = RECIPE
     for name, value in {**DEFAULTS, **changes}.items():
         text = text.replace(name, value)
     (folder / "recipe.yaml").write_text(text)
     try:
-        require_ready(bind(load_recipe(folder / "recipe.yaml")))
+        require_ready(bind(load_recipe(folder / "recipe.yaml")), stage)
     except RecipeError as error:
         return str(error).replace(f"{folder}/", "")
     return ""
@@ -53,25 +62,37 @@ def test_a_sound_recipe_is_ready(lid_model: None, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"KEEP": "samples.source.name = 'book'"}, "5: keep[0]: there is no source 'book' (did you mean 'books'?)"),
-        ({"KEEP": "samples.source.name IN ('crawl', 'bok')"}, "5: keep[0]: there is no source 'bok'"),
-        ({"KEEP": "samples.source_class <> 'wen'"}, "5: keep[0]: there is no class of sources 'wen'"),
+        ({"KEEP": "samples.source.name = 'book'"}, "7: keep[0]: there is no source 'book' (did you mean 'books'?)"),
+        ({"KEEP": "samples.source.name IN ('crawl', 'bok')"}, "7: keep[0]: there is no source 'bok'"),
+        ({"KEEP": "samples.source_class <> 'wen'"}, "7: keep[0]: there is no class of sources 'wen'"),
         (
             {"KEEP": "text.language.code == 'deu'"},
-            "5: keep[0]: text.language.code is never 'deu', as codes have a script: write 'deu_Latn'",
+            "7: keep[0]: text.language.code is never 'deu', as codes have a script: write 'deu_Latn'",
         ),
         (
             {"KEEP": "text.language.code NOT IN ('eng_Latn', 'ja')"},
             "never 'ja', as codes have a script: write 'jpn_Jpan'",
         ),
         ({"KEEP": "text.language.code = 'German'"}, "no language has the code 'German'"),
+        ({"KEEP": "text.length.status = 'no_txt'"}, "7: keep[0]: text.length.status is never 'no_txt' (did you mean"),
+        ({"KEEP": "text.language.status <> 'no_leters'"}, "text.language.status is never 'no_leters' (did you mean"),
+        ({"KEEP": "text.length.status in ('ok', 'okay')"}, "text.length.status is never 'okay'"),
+        (
+            {"KEEP": "extract.fast.status = 'okay'"},
+            "extract.fast.status is never 'okay' (did you",
+        ),
+        (
+            {"MIX": "{unit: samples, languages: {weights: {de: 0.5, eng_Latn: 0.5}}}"},
+            "8: mix.languages.weights: a language of the mixture is never 'de', as codes have a script: "
+            "write 'deu_Latn'",
+        ),
         ({"WHERE": "{where: \"samples.source.name = 'krawl'\"}"}, "there is no source 'krawl' (did you mean 'crawl'?)"),
         ({"MIX": "{unit: samples, where: \"samples.source.name = 'x'\"}"}, "mix.where: there is no source 'x'"),
         ({"MIX": "{unit: tokens, tokenizer: no.json}"}, "mix.tokenizer: no.json: cannot read the tokenizer"),
         ({"MIX": "{unit: tokens, tokenizer: file}"}, "mix.tokenizer: file: "),
         ({"STORE": "file"}, "store.path: file is a file; give the path of a folder"),
         ({"STORE": "file/store"}, "store.path: file is a file, so the folder file/store cannot be made"),
-        ({"OUT": "file"}, "7: export[0].parquet.path: file is a file; give the path of a folder"),
+        ({"OUT": "file"}, "9: export[0].parquet.path: file is a file; give the path of a folder"),
         ({"OUT": "store/out"}, "store/out is inside the store; give exports a folder of their own"),
     ],
 )
@@ -80,6 +101,21 @@ def test_a_mistake_is_a_line(lid_model: None, tmp_path: Path, changes: dict[str,
     said = check(tmp_path, **changes)
     assert line in said
     assert "\n" not in said
+
+
+def test_a_stage_asks_for_what_it_and_those_before_it_need(lid_model: None, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    mistakes = {
+        "WHERE": "{where: \"samples.source.name = 'krawl'\"}",
+        "KEEP": "text.length.status = 'okay'",
+        "MIX": "{unit: samples, where: \"samples.source.name = 'x'\"}",
+        "OUT": "file",
+    }
+    stages: tuple[Stage, ...] = ("ingest", "annotate", "score", "mix", "export")
+    said = [check_before(tmp_path, stage, mistakes).splitlines() for stage in stages]
+    assert [len(lines) for lines in said] == [0, 1, 1, 3, 4]
+    assert main(["annotate", str(tmp_path / "recipe.yaml")]) == 1
+    assert not (tmp_path / "store").exists()
 
 
 def test_without_room_for_temporary_files_nothing_begins(

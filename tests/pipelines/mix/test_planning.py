@@ -262,7 +262,7 @@ def test_a_text_in_an_unknown_language_is_unclassified() -> None:
         ("{stages: {a: {where: CAST(text.language.code AS INTEGER) > 10}}}", r"mix\.stages\.a\.where: condition"),
         ("{budget: 1_000, max_epochs: 2, strict: true}", r"max_epochs"),
         ("{where: text.length.characters > 100_000}", r"no sample may be taken"),
-        ("{languages: {weights: {xyzzy: 1.0}}}", r"is not a language"),
+        ("{languages: {weights: {xyzzy: 1.0}}}", r"no language has the code 'xyzzy'"),
         ("{unit: tokens}", r"tokenizer"),
     ],
 )

@@ -43,8 +43,11 @@ def refused(tiny: Tiny, mix: str, *, base: str = RECIPE, command: str = "mix", e
         ),
         ("{families: {by: group, weights: {germanic: 1}}}", "(did you mean 'Germanic'?)"),
         ("{families: {by: branch}}", "families.by"),
-        ("{languages: {weights: {deu_Latn: 0.5, xx: 0.5}}}", "'xx' is not a language"),
-        ("{tokenizer: bytes, languages: {weights: {deu: 1}}}", "there is no sample of language 'deu' (known: deu_Latn"),
+        ("{languages: {weights: {deu_Latn: 0.5, xx: 0.5}}}", "no language has the code 'xx'"),
+        (
+            "{tokenizer: bytes, languages: {weights: {deu: 1}}}",
+            "a language of the mixture is never 'deu', as codes have a script: write 'deu_Latn'",
+        ),
         ("{bands: {by: text.length.charcters, top: 0.1}}", "(did you mean 'text.length.characters'?)"),
         ("{bands: {by: text.language.code, top: 0.1}}", "expected a column of numbers"),
         ("{bands: {by: text.length.bytes, cuts: [1], weights: [1]}}", "1 cuts define 2 bands, but there are 1 weights"),

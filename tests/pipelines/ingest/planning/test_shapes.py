@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -136,6 +137,27 @@ def test_two_columns_of_one_name_fit_nothing_in_any_format(folder: Path, capsys:
     assert main(["audit", "recipe.yaml"]) == 0
     assert main(["look", "data/twice.parquet", "data/twice.csv"]) == 1
     assert "two columns 'text'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("format_name", ["warc", "arc", "jsonl", "csv", "parquet", "arrow", "webdataset"])
+def test_files_that_contradict_the_format_of_their_source_are_named(folder: Path, format_name: str) -> None:
+    data = folder / "data"
+    (data / "a.warc").write_bytes(b"".join(pieces([Capture("https://e.org/a")], "warc")))
+    with tarfile.open(data / "a.tar", "w") as tar:
+        tar.add(data / "junk.jsonl", "a.txt")
+    with pa.ipc.new_file(data / "a.arrow", pa.schema([("text", pa.string())])):
+        pass
+    own = {
+        "good.parquet": "parquet",
+        "good.jsonl": "jsonl",
+        "a.warc": "warc",
+        "a.tar": "webdataset",
+        "a.arrow": "arrow",
+    }
+    wrong = sorted(name for name, of in own.items() if of != format_name)
+    lines = refusal(folder, f"files: [{', '.join(own)}], format: {format_name}")
+    assert sorted(line.split(": ")[1] for line in lines[:-1]) == wrong
+    assert all(": the file is " in line and "correct 'format', or leave it out" in line for line in lines[:-1])
 
 
 def test_names_from_files_neither_break_a_line_nor_hide_in_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
