@@ -31,7 +31,7 @@ import orjson
 from benchmarks.inputs.loopback_s3 import BUCKET, LoopbackS3, serving
 from benchmarks.inputs.tiny_shards import cached_tiny_shards, last_id, write_recipe
 from benchmarks.measuring.counted import Counted
-from benchmarks.measuring.reporting import GIB, Limit, benchmark_arguments, machine, measure
+from benchmarks.measuring.reporting import GIB, Limit, benchmark_arguments, judged, measure
 
 SIZES, QUICK_SIZES = (1_000, 4_000, 16_000), (250, 1_000)
 LAST_ID = "ID"  # stands for the id of a sample in the last shard
@@ -215,13 +215,7 @@ def main() -> int:
             f"{slope.bytes / 1e3:>11.1f}   {ON_PAPER * slope.requests:>14,.0f}{ON_PAPER * slope.cpu_seconds:>10,.0f}"
             f"{ON_PAPER * slope.bytes / GIB:>8.2f}"
         )
-    limits = [limit for slope in slopes for limit in slope.limits]
-    for limit in limits:
-        verdict = "kept" if limit.kept else "EXCEEDED"
-        print(f"{limit.what}: {limit.value:.2f} of {limit.allowed:g} {limit.unit}, {verdict}")
-    if options.json:
-        print(orjson.dumps({"name": "growth_shards", "limits": limits, "machine": machine()}).decode())
-    return 0 if all(limit.kept for limit in limits) else 1
+    return judged("growth_shards", [limit for slope in slopes for limit in slope.limits], options.json)
 
 
 def _print(run: Run) -> None:

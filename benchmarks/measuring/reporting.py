@@ -239,6 +239,16 @@ def show(report: Report, as_json: bool) -> int:
     return 0 if report.kept else 1
 
 
+def judged(name: str, limits: Sequence[Limit], as_json: bool) -> int:
+    """Print whether limits are kept; return the exit status. For benchmarks that compare winnow with itself."""
+    for limit in limits:
+        verdict = "kept" if limit.kept else "EXCEEDED"
+        print(f"{limit.what}: {limit.value:.2f} of {limit.allowed:g} {limit.unit}, {verdict}")
+    if as_json:
+        print(orjson.dumps({"name": name, "limits": limits, "machine": machine()}).decode())
+    return 0 if all(limit.kept for limit in limits) else 1
+
+
 def median_of(runs: int, run: Callable[[], Measured]) -> Measured:
     """The run with the median wall time."""
     measured = sorted((run() for _ in range(runs)), key=lambda took: took.wall_seconds)

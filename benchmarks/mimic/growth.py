@@ -23,7 +23,7 @@ import orjson
 from benchmarks.inputs.multiplied import multiply, writers_stamp
 from benchmarks.inputs.pages import CACHE
 from benchmarks.measuring.counted import Counted
-from benchmarks.measuring.reporting import GIB, Limit, benchmark_arguments, machine, measure
+from benchmarks.measuring.reporting import GIB, Limit, benchmark_arguments, judged, measure
 from benchmarks.mimic.stage import SCORE, write_weights
 
 FULL, TINY = 1 << 16, 4  # rows of a shard
@@ -143,13 +143,7 @@ def main() -> int:
                 f"{run.workers_cpu_seconds:>9.1f}{run.wall_seconds:>8.1f}{run.counted.peak_bytes / (1 << 20):>10.0f}",
                 flush=True,
             )
-    limits = limits_of(runs)
-    for limit in limits:
-        verdict = "kept" if limit.kept else "EXCEEDED"
-        print(f"{limit.what}: {limit.value:.2f} of {limit.allowed:g} {limit.unit}, {verdict}")
-    if options.json:
-        print(orjson.dumps({"name": "mimic_growth", "limits": limits, "machine": machine()}).decode())
-    return 0 if all(limit.kept for limit in limits) else 1
+    return judged("mimic_growth", limits_of(runs), options.json)
 
 
 if __name__ == "__main__":

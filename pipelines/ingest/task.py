@@ -43,6 +43,22 @@ Beat = Callable[[int, int, int], None]
 """Called now and then with the number of records read, rows made and bytes done."""
 
 
+def range_row(source: str, path: str, event: Dropped | Unreadable) -> dict[str, object]:
+    """The row of a range that became no sample."""
+    row: dict[str, object] = {
+        "source": source,
+        "path": path,
+        "offset": event.span.offset,
+        "length": event.span.length,
+        "unit": event.span.unit,
+        "member": event.span.member,
+        "reason": event.reason,
+    }
+    if isinstance(event, Unreadable):
+        row |= {"record": event.key, "detail": event.detail}
+    return row
+
+
 class RangeWriter:
     """Writes the ranges that a task dropped or quarantined."""
 
@@ -57,18 +73,7 @@ class RangeWriter:
     def add(self, source: str, path: str, event: Dropped | Unreadable) -> None:
         """Adds one range."""
         self.reasons[event.reason] += 1
-        row: dict[str, object] = {
-            "source": source,
-            "path": path,
-            "offset": event.span.offset,
-            "length": event.span.length,
-            "unit": event.span.unit,
-            "member": event.span.member,
-            "reason": event.reason,
-        }
-        if isinstance(event, Unreadable):
-            row |= {"record": event.key, "detail": event.detail}
-        self._rows.append(row)
+        self._rows.append(range_row(source, path, event))
         if len(self._rows) >= RANGES_PER_BATCH:
             self._flush()
 

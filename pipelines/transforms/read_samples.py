@@ -19,6 +19,7 @@ from winnow.pipelines.ingest.records import Dropped, FilePart, ReadLimits, Recor
 from winnow.pipelines.ingest.row_maker import RowMaker
 from winnow.pipelines.ingest.rows import Row, page_batch, sample_batch
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, extract
+from winnow.pipelines.ingest.task import range_row
 from winnow.pipelines.running import block_coders  # noqa: F401  registers the coder of batches
 from winnow.pipelines.running.ledger.listings import list_source
 from winnow.pipelines.running.worker import settle
@@ -154,21 +155,8 @@ def _with_texts(reading: Reading, rows: list[Row]) -> pa.RecordBatch:
 
 def refused_batch(name: str, path: str, events: Sequence[Dropped | Unreadable]) -> pa.RecordBatch:
     """Records that became no samples, as lines of a store's quarantine; `detail` is empty where nothing is damaged."""
-    lines = [
-        {
-            "source": name,
-            "path": path,
-            "offset": event.span.offset,
-            "length": event.span.length,
-            "unit": event.span.unit,
-            "member": event.span.member,
-            "reason": event.reason,
-            "record": event.key if isinstance(event, Unreadable) else None,
-            "detail": event.detail if isinstance(event, Unreadable) else "",
-        }
-        for event in events
-    ]
-    return pa.RecordBatch.from_pylist(lines, schema=QUARANTINE)
+    rows = [{"detail": ""} | range_row(name, path, event) for event in events]
+    return pa.RecordBatch.from_pylist(rows, schema=QUARANTINE)
 
 
 def _listed(_: str, source: IngestSource, patterns: Sequence[str]) -> Iterator[tuple[str, int]]:
