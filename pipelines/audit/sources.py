@@ -26,6 +26,7 @@ from winnow.pipelines.ingest.counting import (
 from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
 from winnow.pipelines.ingest.planning.formats import kind_of
 from winnow.pipelines.ingest.records import ReadLimits, Span
+from winnow.pipelines.ingest.tables.jsonl import foreign_format
 from winnow.pipelines.running.job_tasks import OPENING_BYTES, Silent, TaskFolder, TaskKind, TasksAt, slices
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store.facade import ObjectStore
@@ -182,6 +183,8 @@ def _check_file(
         spans = list(_spans(claims))
         if kind in {"warc", "arc"}:
             wrong = check_tiling(stream, spans, limits)
+        elif kind == "jsonl" and foreign_format(stream) is not None:  # it was quarantined as one range
+            wrong = check_ranges(size, [claim.span for claim in spans])
         elif kind == "jsonl":
             wrong = _check_lines(spans, count_jsonl(stream, limits), size)
         elif kind == "csv":

@@ -121,9 +121,9 @@ def container_reader(
     if kind == "arc":
         return read_arc
     if kind == "jsonl":
-        return JsonlReader(columns)
+        return JsonlReader(columns, checked)
     if kind == "csv":
-        return CsvReader(columns)
+        return CsvReader(columns, checked)
     if kind == "parquet":
         return ParquetReader(columns, checked)
     if kind == "arrow":

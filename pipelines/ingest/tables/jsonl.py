@@ -19,8 +19,8 @@ from winnow.pipelines.ingest.archives.inflate import BLOCK_BYTES, Codec, Damage,
 from winnow.pipelines.ingest.files import read_range, refuse_changed
 from winnow.pipelines.ingest.records import Covered, Dropped, Event, FilePart, ReadLimits, Span, Unreadable
 from winnow.pipelines.ingest.tables.columns import NON_FINITE_NUMBERS, REPLACED_SURROGATES, ColumnMapping, row_event
+from winnow.pipelines.ingest.tables.foreign import ForeignFileError, unless_foreign
 from winnow.pipelines.ingest.tables.lines import Line, compressed_lines, split_lines
-from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import Json
 
 MAX_DEPTH: Final = 200  # of nested arrays and objects; JSON writers stop at 254
@@ -41,9 +41,13 @@ class JsonlReader:
     """Yields one event per line, blank lines included."""
 
     mapping: ColumnMapping = field(default_factory=ColumnMapping)
+    checked: bool = True  # whether a file that has no lines is an error; else it is quarantined
 
     def __call__(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event | Covered]:
         """Events in file order whose ranges tile the lines that begin in the part."""
+        yield from unless_foreign(self._events(stream, part, limits), part, "bad_json", checked=self.checked)
+
+    def _events(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event | Covered]:
         for found in _read(stream, part, limits):
             if isinstance(found, _Row):
                 yield row_event(found.values, found.span, found.container, self.mapping, limits, part.path)
@@ -60,6 +64,12 @@ class _Row:
     container: str
 
 
+def foreign_format(stream: BinaryIO) -> str | None:
+    """The format of a file that has no lines, by its first bytes; None if it may have some."""
+    head = read_range(stream, 0, 8)
+    return next((name for magic, name in _FOREIGN.items() if head.startswith(magic)), None)
+
+
 def first_rows(stream: BinaryIO, part: FilePart, limits: ReadLimits, most: int) -> Iterator[dict[str, Json]]:
     """The rows among so many of a part's first lines."""
     return (found.values for found in islice(_read(stream, part, limits), most) if isinstance(found, _Row))
@@ -67,14 +77,10 @@ def first_rows(stream: BinaryIO, part: FilePart, limits: ReadLimits, most: int) 
 
 def _read(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[_Row | Dropped | Unreadable | Covered]:
     refuse_changed(stream, part)
-    head = read_range(stream, 0, 8)
-    for magic, name in _FOREIGN.items():
-        if head.startswith(magic):
-            raise SourceError(
-                f"{part.path}: the file is {name}, expected JSON lines, plain or compressed with gzip or zstd; "
-                "convert it or remove it from the source"
-            )
-    codec = codec_of(head)
+    if (name := foreign_format(stream)) is not None:
+        holds = f"the file is {name}, expected JSON lines, plain or compressed with gzip or zstd"
+        raise ForeignFileError(part.path, holds, "convert it or remove it from the source")
+    codec = codec_of(read_range(stream, 0, 8))
     if codec is None:
         yield from _plain(stream, part, limits)
     else:

@@ -101,6 +101,9 @@ def test_other_encodings_and_compressed_files_say_so() -> None:
     assert event.detail == "the file is UTF-16; save it as UTF-8"
     with pytest.raises(SourceError, match="the file is compressed, expected plain CSV; decompress it"):
         rows(b"\x1f\x8b\x08\0\0\0\0\0")
+    raw = b"\x1f\x8b\x08\0\0\0\0\0"
+    (event,) = read(CsvReader(checked=False), raw, path="a.csv")
+    assert event == Unreadable(Span(0, len(raw)), "bad_csv", "the file is compressed, expected plain CSV")
 
 
 def test_a_header_that_names_a_column_twice_is_refused() -> None:

@@ -374,6 +374,11 @@ def test_other_formats_are_refused_in_one_line(magic: bytes) -> None:
     with pytest.raises(SourceError, match=r"^books/a\.jsonl: the file is .*, expected JSON lines") as caught:
         read(READER, magic + bytes(10), path="books/a.jsonl")
     assert "\n" not in str(caught.value)
+    raw = magic + bytes(10)
+    (event,) = read(JsonlReader(checked=False), raw, cuts=[4, 9])
+    assert isinstance(event, Unreadable)
+    assert (event.span, event.reason) == (Span(0, len(raw)), "bad_json")
+    assert f"books/a.jsonl: {event.detail}; convert it or remove it from the source" == str(caught.value)
 
 
 def test_a_file_that_is_not_as_long_as_it_was_listed_is_refused() -> None:
