@@ -40,6 +40,6 @@ def peer(code: str, *arguments: str) -> Any:
     """What a program of the peers' environment prints; skipped where that has not been made."""
     python = PEERS / "picture-networks" / "bin" / "python"
     if not (PEERS / "picture-networks" / "ready").exists():
-        pytest.skip("needs the peers' environment: python -m benchmarks.networks makes it")
+        pytest.skip("needs the peers' environment: python -m benchmarks.pictures.networks makes it")
     done = subprocess.run([python, "-c", code, *arguments], capture_output=True, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])

@@ -18,9 +18,9 @@ import pytest
 from rich.console import Console
 
 import winnow
-from benchmarks.alignment import ENGLISH, captions_of
 from benchmarks.inputs.pages import CACHE
 from benchmarks.mimic.text import auc
+from benchmarks.pictures.alignment import ENGLISH, captions_of
 from tests.runners.scores.stores import ONE, scored, table
 from winnow.pipelines.assets import AssetFiles, find_asset, state_of
 from winnow.pipelines.binding.bound_recipe import bind
@@ -39,7 +39,7 @@ pytestmark = [
         any(state_of(find_asset(name)) != "present" for name in ASSETS),
         reason=f"needs: winnow assets fetch {' '.join(ASSETS)}",
     ),
-    pytest.mark.skipif(not STAMPS.is_dir(), reason="needs the stamps of: python -m benchmarks.alignment --quick"),
+    pytest.mark.skipif(not STAMPS.is_dir(), reason="needs: python -m benchmarks.pictures.alignment --quick"),
 ]
 
 KINDS = ("animals", "food", "plants", "seasonal", "town", "vehicles")

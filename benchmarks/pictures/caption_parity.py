@@ -1,9 +1,10 @@
 """What do rules on captions cost each language? The same pictures, with captions in up to 78 languages, say.
 
-    python -m benchmarks.caption_parity [--preset NAME] [--examples N] [--json]
+    python -m benchmarks.pictures.caption_parity [--preset NAME] [--examples N] [--json]
 
-The captions are those of the stamps of a drawing program (see `benchmarks.alignment`), written by its translators.
-Of each preset only the rules that read captions alone count. A language is shown if it has `LEAST` captions.
+The captions are those of the stamps of a drawing program (see `benchmarks.pictures.alignment`), written by its
+translators. Of each preset only the rules that read captions alone count. A language is shown if it has
+`LEAST` captions.
 """
 
 import sys
@@ -15,10 +16,10 @@ from typing import Final
 
 import orjson
 
-from benchmarks.alignment import stamps
 from benchmarks.measuring.reporting import machine
 from benchmarks.parity.documents import Document
 from benchmarks.parity.ours import Preparation
+from benchmarks.pictures.alignment import stamps
 from winnow.filters.presets import Preset, find_preset
 from winnow.schemas.conditions import columns_read
 
@@ -82,7 +83,9 @@ def shown(found: Mapping[str, Mapping[str, Kept]], examples: int) -> Iterable[st
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The table; with `--json` an object with every number."""
-    parser = ArgumentParser(prog="python -m benchmarks.caption_parity", description=__doc__, allow_abbrev=False)
+    parser = ArgumentParser(
+        prog="python -m benchmarks.pictures.caption_parity", description=__doc__, allow_abbrev=False
+    )
     parser.add_argument("--preset", action="append", choices=PRESETS, help=f"default: {', '.join(PRESETS)}")
     parser.add_argument("--examples", type=int, default=0, metavar="N", help="show N dropped captions of each language")
     parser.add_argument("--json", action="store_true")

@@ -1,6 +1,6 @@
 """The search for near duplicates in simulated signatures: 20 million rows on one machine in 6 GiB, and time by rows.
 
-    python -m benchmarks.bands [--quick] [--json] [--rows N]
+    python -m benchmarks.dedupe.bands [--quick] [--json] [--rows N]
 
 Signatures of 112 hashes are drawn from a row's number; a tenth of the rows are copies of others, all over the store,
 that share 80 to 95 % of their hashes. They are written as the layers of a store, in shards of 65,536 rows, and searched
@@ -159,7 +159,7 @@ def measured(total: int) -> Measured:
     folder = CACHE / "bands"
     try:
         write_store(folder, total)
-        took = measure([sys.executable, "-m", "benchmarks.bands", "--case", str(folder)])
+        took = measure([sys.executable, "-m", "benchmarks.dedupe.bands", "--case", str(folder)])
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     found = orjson.loads(took.last_line)

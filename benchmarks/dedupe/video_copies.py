@@ -1,6 +1,6 @@
 """The search for copies of videos in simulated hashes: a hundred thousand clips of ten seconds on two cores.
 
-    python -m benchmarks.video_copies [--quick] [--json] [--rows N]
+    python -m benchmarks.dedupe.video_copies [--quick] [--json] [--rows N]
 
 A clip has ten hashes, a frame a second. One in a hundred is a copy of another, of which each hash differs in up to 24
 bits. They are written as the layers of a store and searched as `winnow dedupe` does by two workers: digests, the
@@ -115,7 +115,7 @@ def main() -> int:
     folder = CACHE / "video_copies"
     try:
         write_store(folder, clips)
-        took = measure([sys.executable, "-m", "benchmarks.video_copies", "--case", str(folder)])
+        took = measure([sys.executable, "-m", "benchmarks.dedupe.video_copies", "--case", str(folder)])
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     found = orjson.loads(took.last_line)

@@ -1,6 +1,6 @@
 """How much of the text on pictures does `image.text_area` find, by script and height of a line?
 
-    python -m benchmarks.text_scripts [--quick] [--json]
+    python -m benchmarks.pictures.text_scripts [--quick] [--json]
 
 Lines of the Universal Declaration of Human Rights in twelve scripts are set in Noto's fonts (Debian's fonts-noto-core
 and fonts-noto-cjk; shaped by raqm) and put on photographs of 640 pixels without text: white with a dark rim or black

@@ -56,7 +56,7 @@ def write_texts(folder: Path, documents: int = DOCUMENTS, family_bytes: int = FA
 
 
 def main() -> None:
-    """`python -m benchmarks.probe_texts FOLDER`: make the files and say how large they are."""
+    """`python -m benchmarks.inputs.probe_texts FOLDER`: make the files and say how large they are."""
     parser = argparse.ArgumentParser(description="Write real texts of four language families, a file a family.")
     parser.add_argument("folder", type=Path)
     for family, size in write_texts(parser.parse_args().folder).items():

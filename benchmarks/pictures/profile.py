@@ -1,6 +1,6 @@
 """Where the time of one picture goes, step by step: what the ratios of `benchmarks.images` are made of.
 
-    python -m benchmarks.picture_profile [--quick] [--json]
+    python -m benchmarks.pictures.profile [--quick] [--json]
 
 Photographs of 640 pixels, one thread, CPU time. All steps are measured in turn, in each of some rounds, so that what
 else the machine does weighs on them alike; the median of the rounds is given. A kernel is measured right after its

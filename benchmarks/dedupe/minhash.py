@@ -1,6 +1,6 @@
 """Signatures: from raw texts to 112 hashes of shingles of five words each, against rensa and datasketch.
 
-    python -m benchmarks.minhash [--quick] [--json]
+    python -m benchmarks.dedupe.minhash [--quick] [--json]
 
 Both peers are fed by the same Python, which makes the normal form (compatibility decomposition without case, words by
 a regular expression) and the shingles as fast as Python does; rensa is given text, datasketch bytes, each hashes them

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.caption_parity import LEAST, on_captions, retained, shown
+from benchmarks.pictures.caption_parity import LEAST, on_captions, retained, shown
 from winnow.filters.presets import find_preset
 
 pytestmark = pytest.mark.usefixtures("lid_model")

@@ -1,6 +1,6 @@
 """Which copies of pictures do vectors find, and PDQ? Wallpapers of a distribution, changed in every common way, say.
 
-    python -m benchmarks.copies [--quick] [--json]
+    python -m benchmarks.pictures.copies [--quick] [--json]
 
 `mate-backgrounds` and `plasma-workspace-wallpapers` (Debian) hold photographs and drawings, smooth ones among them; one
 of each is taken, at 640 pixels. Every picture is changed in fourteen ways, and each copy is compared with all pictures.

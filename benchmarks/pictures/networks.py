@@ -1,6 +1,6 @@
 """Networks on pictures: winnow's operators against a bare loop of ONNX Runtime.
 
-    python -m benchmarks.networks [--quick] [--json]
+    python -m benchmarks.pictures.networks [--quick] [--json]
 
 Photographs of 640 pixels, the same files for both; each case in a process of its own, one thread, CPU seconds of work
 alone. The bare loop decodes each file with simplejpeg and runs the same network on tensors that were made before: it

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks.alignment import Embedded, captions_of, recalls, told
+from benchmarks.pictures.alignment import Embedded, captions_of, recalls, told
 
 
 def test_the_first_line_is_english_and_empty_captions_are_none() -> None:

@@ -1,6 +1,6 @@
 """How memory grows with the number of pictures: ingest and three layers of stores of 1 k, 10 k and 100 k of them.
 
-    python -m benchmarks.picture_memory [--quick] [--json]
+    python -m benchmarks.pictures.memory [--quick] [--json]
 
 Small photographs in tars of a thousand, each with a comment of its own behind its header, so that no two files are
 equal. One worker; the peak is that of all processes together. `--quick` leaves out the largest store.

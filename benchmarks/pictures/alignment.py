@@ -1,6 +1,6 @@
 """Do cosines of the task `alignment` tell an image's own caption from another's? Stamps of a drawing program say.
 
-    python -m benchmarks.alignment [--quick] [--json]
+    python -m benchmarks.pictures.alignment [--quick] [--json]
 
 `tuxpaint-stamps-default` (Debian; GPL-2) holds pictures of animals, food, vehicles, … with captions in up to 78
 languages. The encoders are those of `encoders: conse`, which were never trained on pairs and know English alone.
@@ -119,7 +119,7 @@ def recalls(of: Embedded) -> tuple[float, float, int]:
 def main() -> int:
     """The tables; with `--json` an object with every number."""
     options = benchmark_arguments(__doc__ or "").parse_args()
-    require_torch("benchmarks.alignment")
+    require_torch("benchmarks.pictures.alignment")
     require_assets(TASK.declares)
     task = TASK.load(TASK.config(), AssetFiles())
     assert isinstance(task, Alignment)
