@@ -19,7 +19,7 @@ from typing import Any
 import numba
 from numba import njit
 
-from winnow.schemas.temporary_root import temporary_root
+from winnow.schemas.environment.temporary_root import temporary_root
 
 FOLDER_VARIABLE = "NUMBA_CACHE_DIR"
 _PRIVATE = 0o700

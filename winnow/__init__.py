@@ -44,7 +44,7 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        return import_module("winnow.schemas.version").winnow_version()
+        return import_module("winnow.schemas.environment.version").winnow_version()
     if name not in _HOMES:
         raise AttributeError(f"module 'winnow' has no attribute {name!r}")
     module, attribute = _HOMES[name]

@@ -19,14 +19,14 @@ from winnow.pipelines.binding.operators import configure
 from winnow.pipelines.ingest.files import FILE
 from winnow.pipelines.query.columns import MEDIA
 from winnow.pipelines.query.conditions import nested
-from winnow.schemas.conditions import CLOSED, columns_read
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.identity import canonical_json
 from winnow.schemas.problems import Problems
 from winnow.schemas.recipe.model import OperatorEntry
 from winnow.schemas.recipe.nodes import parse_yaml
 from winnow.schemas.rows.samples import SAMPLES
-from winnow.schemas.thresholds import PREFIX, lookup
+from winnow.schemas.rules.conditions import CLOSED, columns_read
+from winnow.schemas.rules.thresholds import PREFIX, lookup
 
 _LANGUAGE = "text.language"
 _URL, _DOMAIN = "samples.url", "samples.domain"

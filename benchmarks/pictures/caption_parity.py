@@ -21,7 +21,7 @@ from benchmarks.parity.documents import Document
 from benchmarks.parity.ours import Preparation
 from benchmarks.pictures.alignment import stamps
 from winnow.filters.presets import Preset, find_preset
-from winnow.schemas.conditions import columns_read
+from winnow.schemas.rules.conditions import columns_read
 
 PRESETS: Final = ("captions", "captions@short", "laion@pre-filter", "datacomp@basic")
 LEAST: Final = 30

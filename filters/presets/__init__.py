@@ -18,7 +18,7 @@ from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import Json
 from winnow.schemas.problems import Place, nearest
 from winnow.schemas.recipe import Rule
-from winnow.schemas.thresholds import ThresholdTable
+from winnow.schemas.rules.thresholds import ThresholdTable
 
 __all__ = ["ENGLISH", "Preset", "find_preset", "find_table", "preset_names", "preset_rule", "table_names"]
 

@@ -23,7 +23,7 @@ from winnow.pipelines.running.row_layers import RowLayerTask, write_layers
 from winnow.pipelines.running.shard_rows import BATCH_BYTES, Part, read_parts, text_of
 from winnow.pipelines.running.worker import Heartbeats, settle
 from winnow.pipelines.store.generations import Store
-from winnow.schemas.conditions import columns_read
+from winnow.schemas.rules.conditions import columns_read
 
 ANNOTATE = "annotate/"
 """The prefix for strikes and poison records of this stage: a row that kills a measurement stays a sample."""

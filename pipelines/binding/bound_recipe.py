@@ -31,7 +31,7 @@ from winnow.pipelines.query.columns import Column
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.rows.duplicates import Kind
-from winnow.schemas.rules import ColumnInfo
+from winnow.schemas.rules.checking import ColumnInfo
 
 if TYPE_CHECKING:
     from winnow.pipelines.export.stage import BoundExport

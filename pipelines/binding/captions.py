@@ -11,7 +11,7 @@ from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import shown, suggestion
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.rows.samples import SAMPLES
-from winnow.schemas.rules import ColumnInfo
+from winnow.schemas.rules.checking import ColumnInfo
 
 SAMPLE_CAPTIONS = Column("samples", "captions")
 _TYPE = SAMPLES.field("captions").type

@@ -35,7 +35,7 @@ from winnow.pipelines.query.columns import Column
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.problems import Place, Problem, recipe_error, shown, suggestion
 from winnow.schemas.recipe import EditEntry, Recipe
-from winnow.schemas.rules import ColumnInfo
+from winnow.schemas.rules.checking import ColumnInfo
 
 Action: TypeAlias = Literal["delete", "placeholder", "pseudonym"]
 WhenNull: TypeAlias = Literal["keep", "drop", "error"]

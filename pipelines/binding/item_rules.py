@@ -9,12 +9,12 @@ from winnow.filters.operators import MEDIA_FILE, MEDIA_IMAGE, MEDIA_VIDEO
 from winnow.pipelines.binding.operators import measurements
 from winnow.pipelines.binding.rule_presets import ProgramRule
 from winnow.pipelines.query.columns import MEDIA, leaves
-from winnow.schemas.conditions import ConditionError, columns_read
 from winnow.schemas.problems import Problem
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.rows.duplicates import OF_MEDIA, VIRTUAL, layer_of_kind
 from winnow.schemas.rows.samples import MEDIA as MEDIUM
-from winnow.schemas.rules import ColumnInfo
+from winnow.schemas.rules.checking import ColumnInfo
+from winnow.schemas.rules.conditions import ConditionError, columns_read
 
 _LOOKS = frozenset({MEDIA_IMAGE, MEDIA_FILE, MEDIA_VIDEO})
 

@@ -12,7 +12,7 @@ from winnow.schemas.errors import RecipeError
 from winnow.schemas.languages import grouping
 from winnow.schemas.problems import Problem, recipe_error, shown, suggestion
 from winnow.schemas.recipe import MixConfig, Recipe, StageConfig
-from winnow.schemas.rules import ColumnInfo, check_where
+from winnow.schemas.rules.checking import ColumnInfo, check_where
 
 MAX_STAGES = 32  # each is a bit of a row's mask
 UNCLASSIFIED = "unclassified"

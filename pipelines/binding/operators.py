@@ -48,7 +48,7 @@ from winnow.schemas.rows.duplicates import layer_of_kind, schema_of_kind
 from winnow.schemas.rows.extraction import EXTRACTED, EXTRACTION
 from winnow.schemas.rows.samples import SAMPLES
 from winnow.schemas.rows.scores import SCORE, trace_schema
-from winnow.schemas.rules import ColumnInfo, check_where
+from winnow.schemas.rules.checking import ColumnInfo, check_where
 
 
 @dataclass(frozen=True, slots=True)

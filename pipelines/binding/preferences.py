@@ -12,7 +12,7 @@ from winnow.pipelines.query.columns import Column
 from winnow.schemas.problems import Problems, shown, suggestion
 from winnow.schemas.recipe import DedupeConfig
 from winnow.schemas.recipe.dedupe import Order, Preference
-from winnow.schemas.rules import ColumnInfo
+from winnow.schemas.rules.checking import ColumnInfo
 
 Keys = NDArray[np.uint64]
 

@@ -10,14 +10,14 @@ from dataclasses import asdict, dataclass, replace
 from winnow.filters.presets import Preset, find_preset
 from winnow.pipelines.binding.duplicates import duplicate_kinds
 from winnow.pipelines.binding.operators import configure
-from winnow.schemas.conditions import columns_read
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.languages import language_name
 from winnow.schemas.problems import Problems, shown, suggestion
 from winnow.schemas.recipe import PresetRules, Recipe, Rule, RuleOverride
 from winnow.schemas.recipe.nodes import MapNode
 from winnow.schemas.rows.duplicates import CHOSEN_IN, VIRTUAL
-from winnow.schemas.rules import Phase
+from winnow.schemas.rules.checking import Phase
+from winnow.schemas.rules.conditions import columns_read
 
 
 @dataclass(frozen=True, slots=True)

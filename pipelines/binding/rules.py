@@ -16,13 +16,13 @@ from winnow.pipelines.binding.threshold_tables import ThresholdTables
 from winnow.pipelines.query.columns import MEDIA, Column
 from winnow.pipelines.rules.item_lists import DROPPED, KEPT
 from winnow.pipelines.rules.representatives import Choice
-from winnow.schemas.conditions import ConditionError, columns_read, is_text
 from winnow.schemas.problems import Place, Problem, Problems, recipe_error, shown, suggestion
 from winnow.schemas.recipe import LossAlarms, Recipe
 from winnow.schemas.rows.duplicates import CHOSEN_IN, OF_MEDIA, VIRTUAL
 from winnow.schemas.rows.extraction import EXTRACTED
-from winnow.schemas.rules import ColumnInfo, Phase, check_rules
-from winnow.schemas.thresholds import PREFIX, ThresholdTable
+from winnow.schemas.rules.checking import ColumnInfo, Phase, check_rules
+from winnow.schemas.rules.conditions import ConditionError, columns_read, is_text
+from winnow.schemas.rules.thresholds import PREFIX, ThresholdTable
 from winnow.schemas.tombstones import FORGOTTEN
 
 PHASES: tuple[Phase, ...] = ("eligible", "items", "keep")  # the lists of rules in a recipe

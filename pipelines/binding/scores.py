@@ -24,7 +24,7 @@ from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.problems import Problem, recipe_error, suggestion
 from winnow.schemas.recipe import Recipe, ScoreEntry, build_config
 from winnow.schemas.rows.scores import SCORES, TRACES
-from winnow.schemas.rules import ColumnInfo, check_where
+from winnow.schemas.rules.checking import ColumnInfo, check_where
 from winnow.scoring.mimic.direction import chosen_parameters
 from winnow.scoring.tasks import find_task
 from winnow.scoring.tasks.protocol import IMAGE, Measure, Method, Task, TaskKind, picture_type

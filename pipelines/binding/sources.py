@@ -23,7 +23,7 @@ from winnow.schemas.problems import recipe_error, suggestion
 from winnow.schemas.recipe import ExtractorEntry, Recipe, SourceConfig, build_config, load_recipe
 from winnow.schemas.records import StoreRecord
 from winnow.schemas.rows.samples import SAMPLES
-from winnow.schemas.rules import check_where
+from winnow.schemas.rules.checking import check_where
 
 
 def store_record(recipe: Recipe) -> StoreRecord:

@@ -15,7 +15,7 @@ from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import Json
 from winnow.schemas.problems import Place, Problem, Problems, recipe_error, shown, suggestion
 from winnow.schemas.recipe import Recipe, ThresholdEntry
-from winnow.schemas.thresholds import ThresholdTable
+from winnow.schemas.rules.thresholds import ThresholdTable
 
 MAX_FILE_BYTES = 64 << 20
 MAX_ROWS = 1_000_000

@@ -29,13 +29,13 @@ from winnow.pipelines.export.places.overlaps import nesting_of, overlap_of
 from winnow.pipelines.export.planning.shipment import FACES, Places
 from winnow.pipelines.export.planning.sizing import Cutting, Way
 from winnow.pipelines.mix.draws import Draw
+from winnow.schemas.environment.version import winnow_version
 from winnow.schemas.errors import ExportError, StageError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.mixture import MixturePlan
 from winnow.schemas.problems import Place, Problems
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.recipe.build import build
-from winnow.schemas.version import winnow_version
 
 VERSION = 1
 """The version of the code that selects, orders and edits a shard's rows for a plan."""

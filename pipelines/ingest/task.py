@@ -30,8 +30,8 @@ from winnow.pipelines.store.hiding.matching import Matcher
 from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.integrity.sealed import put_record_if_absent, read_record
 from winnow.pipelines.store.tables import TableWriter
+from winnow.schemas.environment.fingerprint import current_fingerprint
 from winnow.schemas.errors import SourceError
-from winnow.schemas.fingerprint import current_fingerprint
 from winnow.schemas.identity import sample_id
 from winnow.schemas.records import InputRecord, ObjectRecord, TaskCommit
 from winnow.schemas.rows.samples import DROPPED, QUARANTINE

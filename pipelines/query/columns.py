@@ -13,7 +13,7 @@ from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.hiding.neutral import neutral_stream
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import StoreError
-from winnow.schemas.rules import ColumnInfo
+from winnow.schemas.rules.checking import ColumnInfo
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.schemas.conditions import CLOSED
 from winnow.schemas.errors import RecipeError
+from winnow.schemas.rules.conditions import CLOSED
 
 
 def evaluate(condition: str, batch: pa.RecordBatch) -> list[bool]:

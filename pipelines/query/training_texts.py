@@ -22,9 +22,9 @@ from winnow.pipelines.query.conditions import selected_rows
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import NOTHING
 from winnow.pipelines.store.tables import read_schema
-from winnow.schemas.conditions import ConditionError, columns_read
 from winnow.schemas.errors import RecipeError, SourceError
 from winnow.schemas.problems import shown, suggestion
+from winnow.schemas.rules.conditions import ConditionError, columns_read
 
 LANGUAGE = "text.language.code"
 """The store column with a text's language, if it exists."""

@@ -22,7 +22,7 @@ from winnow.pipelines.rules.decisions import Masks, has_rule
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS
-from winnow.schemas.conditions import LIST_FUNCTIONS, Cut, cuts_of
+from winnow.schemas.rules.conditions import LIST_FUNCTIONS, Cut, cuts_of
 from winnow.schemas.uint128 import words_of
 from winnow.scoring.selection.ranks import hashes
 

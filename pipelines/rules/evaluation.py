@@ -17,9 +17,9 @@ from winnow.pipelines.query.columns import MEDIA
 from winnow.pipelines.query.conditions import nested
 from winnow.pipelines.rules.decisions import WORD, Masks, has_rule
 from winnow.pipelines.rules.item_lists import DROPPED, KEPT, ItemLists
-from winnow.schemas.conditions import CLOSED, columns_read
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.thresholds import ThresholdTable, lookup
+from winnow.schemas.rules.conditions import CLOSED, columns_read
+from winnow.schemas.rules.thresholds import ThresholdTable, lookup
 
 _BLOCK = "rows of a block"  # a name that no column of a recipe can have
 

@@ -20,8 +20,8 @@ from winnow.pipelines.query.items import list_counts
 from winnow.pipelines.query.text_previews import TextPreview, read_previews
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS
-from winnow.schemas.conditions import Cut, cuts_of
 from winnow.schemas.records import Generation
+from winnow.schemas.rules.conditions import Cut, cuts_of
 
 NEAREST = 10
 

@@ -18,7 +18,6 @@ from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import NOTHING, load_hiding
 from winnow.pipelines.store.manifest_rows import ManifestRow, ManifestRows
 from winnow.pipelines.store.state import covered_key
-from winnow.schemas.conditions import columns_read
 from winnow.schemas.errors import StoreError
 from winnow.schemas.mixture import MIXTURES
 from winnow.schemas.problems import Place, Problem, recipe_error
@@ -27,7 +26,8 @@ from winnow.schemas.rows.duplicates import DUPLICATES
 from winnow.schemas.rows.extraction import EXTRACTED
 from winnow.schemas.rows.samples import SAMPLES
 from winnow.schemas.rows.scores import SCORES, TRACES
-from winnow.schemas.thresholds import PREFIX
+from winnow.schemas.rules.conditions import columns_read
+from winnow.schemas.rules.thresholds import PREFIX
 
 _WIDE = {
     f"{layout.SAMPLES}.{field.name}" for field in SAMPLES if field.name in ("text", "metadata", "media", "captions")

@@ -29,10 +29,10 @@ from winnow.pipelines.query.columns import Column
 from winnow.pipelines.query.items import ItemLines, item_lines
 from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.pipelines.store import layout
-from winnow.schemas.conditions import CLOSED
 from winnow.schemas.errors import StageError
 from winnow.schemas.recipe import DedupeConfig
 from winnow.schemas.rows.duplicates import DISTINCT, ID_BYTES, OF_ITEMS, OF_MEDIA, VIRTUAL, Kind, layer_of_kind
+from winnow.schemas.rules.conditions import CLOSED
 from winnow.schemas.uint128 import Words, values_of, words_of
 
 MAX_NAMED = 100  # the most clusters above the cap that alarms name

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from winnow.pipelines.running.processes import started
-from winnow.schemas.temporary_root import RUN_FOLDER_VARIABLE, temporary_root
+from winnow.schemas.environment.temporary_root import RUN_FOLDER_VARIABLE, temporary_root
 
 FAILED = "failed-"
 """The beginning of the names of kept logs."""

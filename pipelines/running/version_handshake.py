@@ -12,8 +12,8 @@ from importlib.metadata import version
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
+from winnow.schemas.environment.version import winnow_version
 from winnow.schemas.errors import StageError
-from winnow.schemas.version import winnow_version
 
 OPTION = "winnow_driver"
 FOLDER_OPTION = "winnow_folder"

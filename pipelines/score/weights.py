@@ -23,8 +23,8 @@ from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
 from winnow.pipelines.store.integrity.sealed import find_record, put_record, put_record_if_absent
 from winnow.pipelines.store.state import StoreState
 from winnow.pipelines.store.together import delete_all
+from winnow.schemas.environment.fingerprint import current_fingerprint
 from winnow.schemas.errors import ScoreError
-from winnow.schemas.fingerprint import current_fingerprint
 from winnow.schemas.identity import Json, content_name, fingerprint_of
 from winnow.schemas.recipe import TrainingConfig
 from winnow.schemas.records import StoredWeights, WeightKeys

@@ -10,7 +10,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.integrity.sealed import put_record_if_absent
 from winnow.pipelines.store.tables import TableWriter
-from winnow.schemas.fingerprint import current_fingerprint
+from winnow.schemas.environment.fingerprint import current_fingerprint
 from winnow.schemas.identity import content_name
 from winnow.schemas.records import LayerPart, LayersCommit
 from winnow.schemas.statistics import ShardStatistics, StatisticsSpec, by_layer_to_json

@@ -22,11 +22,11 @@ from winnow.pipelines.query.conditions import selected_rows
 from winnow.pipelines.running.worker import settle
 from winnow.pipelines.store import layout
 from winnow.pipelines.transforms.batches import column_of_batch
-from winnow.schemas.conditions import columns_read
 from winnow.schemas.errors import RecipeError, StageError
 from winnow.schemas.identity import canonical_json
 from winnow.schemas.recipe import recipe_from_text
 from winnow.schemas.rows.samples import SAMPLES
+from winnow.schemas.rules.conditions import columns_read
 
 Entry: TypeAlias = str | Mapping[str, Any]
 

@@ -184,7 +184,7 @@ class _Version(argparse.Action):
     """Prints the version; looks it up only on request, as that is slow."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from winnow.schemas.version import winnow_version
+        from winnow.schemas.environment.version import winnow_version
 
         print(f"winnow {winnow_version()}")
         parser.exit()

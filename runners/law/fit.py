@@ -23,10 +23,10 @@ from winnow.runners.law.views import number4, parameters, print_units, print_war
 from winnow.runners.terminal.escaping import visible
 from winnow.runners.terminal.quantities import grouped
 from winnow.runners.terminal.tables import print_grid, print_line
+from winnow.schemas.environment.version import winnow_version
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.law import ScalingLaw, law_to_json
-from winnow.schemas.version import winnow_version
 from winnow.scoring.scaling_law.hypotheses import Independence, Invariance
 
 if TYPE_CHECKING:

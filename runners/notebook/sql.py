@@ -18,9 +18,9 @@ import pyarrow as pa
 from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.runners.notebook.result import Rows
 from winnow.runners.notebook.store_tables import StoreTables
-from winnow.schemas.conditions import CLOSED
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.problems import suggestion
+from winnow.schemas.rules.conditions import CLOSED
 
 MEMORY: Final = "2GiB"
 BATCH_ROWS: Final = 16_384

@@ -17,7 +17,7 @@ from tests.runners.forgetting.crawl import HOST, write_crawl, write_recipe
 from tests.runners.forgetting.files import holders
 from winnow.pipelines.store.lease import Lease
 from winnow.pipelines.store.local import LocalStore
-from winnow.schemas.temporary_root import RUN_FOLDER_VARIABLE
+from winnow.schemas.environment.temporary_root import RUN_FOLDER_VARIABLE
 
 KEPT = {"guard", "kernels"}
 """What the folder of a user's runs has while none runs."""

@@ -5,7 +5,7 @@ from winnow.pipelines.rules.near_thresholds import NearSample, NearThreshold
 from winnow.pipelines.score.deciding.records import Distribution
 from winnow.pipelines.score.overview import DropOverlap, FitOverview, ScoredSample, ScoreOverview
 from winnow.runners.report import DuplicatesFound, ExampleRange, ExampleRow, Examples
-from winnow.schemas.conditions import Cut
+from winnow.schemas.rules.conditions import Cut
 from winnow.schemas.summary import (
     Bin,
     ColumnSummary,

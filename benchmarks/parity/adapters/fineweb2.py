@@ -11,7 +11,7 @@ from benchmarks.parity.adapters.gopher import QUALITY, QUALITY_THRESHOLDS, REPET
 from winnow.filters.language.thresholds.fineweb2 import fineweb2_published, fineweb2_stop_words, fineweb2_thresholds
 from winnow.schemas.identity import Json
 from winnow.schemas.languages import language, read_label
-from winnow.schemas.thresholds import ThresholdTable
+from winnow.schemas.rules.thresholds import ThresholdTable
 
 _QUALITY, _REPETITION, _FINEWEB = "GopherQualityFilter", "GopherRepetitionFilter", "FineWebQualityFilter"
 _OFF = 0  # what datatrove takes for no demand

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
-from winnow.schemas.thresholds import ThresholdTable
+from winnow.schemas.rules.thresholds import ThresholdTable
 
 __all__ = [
     "ALIASES",

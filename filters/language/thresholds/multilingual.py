@@ -7,7 +7,7 @@ language, so one table serves both; what only FineWeb checks is null outside Eng
 from functools import lru_cache
 
 from winnow.filters.language.thresholds.fineweb2 import KEY, fineweb2_stop_words, fineweb2_thresholds
-from winnow.schemas.thresholds import ThresholdTable
+from winnow.schemas.rules.thresholds import ThresholdTable
 
 __all__ = ["ENGLISH", "ENGLISH_STOP_WORDS", "multilingual_thresholds", "stop_words_of"]
 

@@ -21,8 +21,8 @@ from apache_beam.runners.runner import PipelineResult
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.runners.engines.backend import print_notice
+from winnow.schemas.environment.version import winnow_version
 from winnow.schemas.errors import StageError
-from winnow.schemas.version import winnow_version
 
 
 class _Steps(PipelineVisitor):

@@ -13,7 +13,7 @@ from importlib import resources
 from importlib.metadata import distribution
 from pathlib import Path
 
-from winnow.schemas.version import winnow_version
+from winnow.schemas.environment.version import winnow_version
 
 _BORN = (1980, 1, 1, 0, 0, 0)  # fixed, so that equal files give equal wheels
 _LEFT_OUT = {"__pycache__"}

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from winnow.pipelines.running.run_folder import FAILED, run_folder
-from winnow.schemas.temporary_root import temporary_root
+from winnow.schemas.environment.temporary_root import temporary_root
 
 _NAMED = "workers-"
 

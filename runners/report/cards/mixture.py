@@ -24,13 +24,13 @@ from winnow.runners.report.summarise import summarise
 from winnow.runners.stages.rule_decisions import rule_decisions
 from winnow.runners.terminal.quantities import byte_size, grouped, share
 from winnow.runners.terminal.rules import pinned_rules
+from winnow.schemas.environment.version import winnow_version
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.languages import language
 from winnow.schemas.mixture import Amount, MixturePlan, PlannedOutput, PlannedStratum
 from winnow.schemas.recipe import EditEntry, resolved_yaml
 from winnow.schemas.records import Generation
 from winnow.schemas.summary import StoreSummary
-from winnow.schemas.version import winnow_version
 
 if TYPE_CHECKING:
     from winnow.runners.engines.engine import Engine

@@ -15,10 +15,10 @@ from winnow.runners.report.cards.markdown import table, text
 from winnow.runners.terminal.escaping import visible
 from winnow.runners.terminal.quantities import byte_size, grouped, share
 from winnow.runners.terminal.safety_coverage import categories, largest_languages, uncovered
+from winnow.schemas.environment.version import winnow_version
 from winnow.schemas.languages import language
 from winnow.schemas.safety import subcategories
 from winnow.schemas.summary import StoreSummary
-from winnow.schemas.version import winnow_version
 
 SHOWN_LANGUAGES = 100
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))

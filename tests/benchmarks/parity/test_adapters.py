@@ -11,8 +11,8 @@ from benchmarks.parity.documents import Document
 from winnow.filters.operators import find_operator
 from winnow.filters.presets import find_preset
 from winnow.runners.demo.texts import declarations
-from winnow.schemas.conditions import columns_read
 from winnow.schemas.errors import WinnowError
+from winnow.schemas.rules.conditions import columns_read
 
 ADAPTERS = [find_adapter(name) for name in adapter_names()]
 NAMES = [adapter.preset for adapter in ADAPTERS]

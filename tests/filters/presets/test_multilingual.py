@@ -14,7 +14,7 @@ import pytest
 from winnow.filters.operators import find_operator
 from winnow.filters.presets import find_preset, find_table
 from winnow.pipelines.assets import AssetFiles
-from winnow.schemas.thresholds import lookup as look_up
+from winnow.schemas.rules.thresholds import lookup as look_up
 
 UDHR: dict[str, Any] = json.loads(lzma.decompress(Path("runners/demo/udhr.json.xz").read_bytes()))
 CLEAN = (

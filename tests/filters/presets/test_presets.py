@@ -6,9 +6,9 @@ import pytest
 
 from winnow.filters.operators import find_operator, operator_names
 from winnow.filters.presets import find_preset, preset_names
-from winnow.schemas.conditions import columns_read
 from winnow.schemas.recipe.model import PRESET, REASON
 from winnow.schemas.rows.samples import SAMPLES
+from winnow.schemas.rules.conditions import columns_read
 
 TOGETHER = [
     ("gopher@datatrove", "c4@fineweb", "fineweb"),  # FineWeb

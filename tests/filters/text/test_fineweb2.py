@@ -23,7 +23,7 @@ from winnow.filters.language.words.packages import PACKAGES, Segmenter
 from winnow.filters.operators import Assets, Operator, find_operator
 from winnow.filters.presets import find_preset, find_table
 from winnow.filters.text.fineweb2 import OPERATOR, Config
-from winnow.schemas.conditions import columns_read
+from winnow.schemas.rules.conditions import columns_read
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden" / "fineweb2.json"

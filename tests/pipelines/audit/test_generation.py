@@ -11,7 +11,7 @@ from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.audit.generation import check_weights
 from winnow.pipelines.store.integrity.sealed import put_record, read_record
 from winnow.runners.stages.publishing import Outcome
-from winnow.schemas.fingerprint import current_fingerprint
+from winnow.schemas.environment.fingerprint import current_fingerprint
 from winnow.schemas.records import StoredWeights
 
 

@@ -14,7 +14,7 @@ from winnow.pipelines.store.tables import put_table
 from winnow.schemas.identity import sample_id
 from winnow.schemas.records import Generation, LayersCommit, ObjectRecord, ShardRecord, StoreRecord, TaskCommit
 from winnow.schemas.rows.samples import SAMPLES
-from winnow.schemas.rules import ColumnInfo, Phase
+from winnow.schemas.rules.checking import ColumnInfo, Phase
 from winnow.schemas.statistics import ShardStatistics, StatisticsSpec
 
 RECORD = StoreRecord("s", 7, 65_536, 256 << 20, 16_384, 64 << 20, 64 << 20)

@@ -33,7 +33,7 @@ from winnow.schemas.identity import sample_id
 from winnow.schemas.problems import Place
 from winnow.schemas.recipe import DedupeConfig, ExactConfig, NearConfig, recipe_from_text
 from winnow.schemas.rows.duplicates import GROUPS, NEAR, Kind
-from winnow.schemas.rules import ColumnInfo
+from winnow.schemas.rules.checking import ColumnInfo
 
 QUALITY = pa.schema([pa.field("score", pa.float64()), pa.field("good", pa.bool_()), pa.field("name", pa.string())])
 CONFIG = DedupeConfig(Place("recipe.yaml", 1), exact=ExactConfig(), near=NearConfig())

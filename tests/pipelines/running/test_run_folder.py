@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from winnow.pipelines.running.processes import Process, started
-from winnow.schemas.temporary_root import temporary_root
+from winnow.schemas.environment.temporary_root import temporary_root
 
 WORKS = "from winnow.pipelines.running.run_folder import *; import os, tempfile\n"
 

@@ -4,7 +4,6 @@ import dataclasses
 import re
 from pathlib import Path
 
-from winnow.schemas.conditions import FUNCTIONS
 from winnow.schemas.recipe import (
     AcceptedCluster,
     AcceptedLoss,
@@ -50,6 +49,7 @@ from winnow.schemas.recipe import (
     recipe_from_text,
 )
 from winnow.schemas.recipe.build import Setting, expected, settings
+from winnow.schemas.rules.conditions import FUNCTIONS
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/recipe.md").read_text(encoding="utf-8")
 TABLES = [

@@ -16,7 +16,7 @@ from winnow.filters.language.thresholds.fineweb2 import (
 )
 from winnow.filters.language.thresholds.make_fineweb2 import packed, read
 from winnow.filters.presets import find_table
-from winnow.schemas.thresholds import ThresholdTable
+from winnow.schemas.rules.thresholds import ThresholdTable
 
 
 def row(table: ThresholdTable, language: str) -> dict[str, float | None]:

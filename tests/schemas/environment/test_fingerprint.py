@@ -6,7 +6,7 @@ from importlib import metadata
 
 import pytest
 
-from winnow.schemas.fingerprint import current_fingerprint
+from winnow.schemas.environment.fingerprint import current_fingerprint
 
 
 @pytest.mark.parametrize("package", ["pillow", "simplejpeg"])
@@ -24,7 +24,7 @@ def test_other_decoders_are_another_environment(package: str, monkeypatch: pytes
 
 def test_nothing_is_imported_to_learn_its_version() -> None:
     code = (
-        "import sys; from winnow.schemas.fingerprint import current_fingerprint; current_fingerprint(); "
+        "import sys; from winnow.schemas.environment.fingerprint import current_fingerprint; current_fingerprint(); "
         "print(*{'PIL', 'simplejpeg', 'onnxruntime', 'torch', 'numba'} & sys.modules.keys())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

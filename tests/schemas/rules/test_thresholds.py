@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from winnow.schemas.thresholds import ThresholdTable, lookup
+from winnow.schemas.rules.thresholds import ThresholdTable, lookup
 
 TABLE = ThresholdTable("t", "text.language.code", ("deu", "fra"), {"least": (0.5, None), "most": (2, 3)})
 

@@ -12,9 +12,9 @@ from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
-from winnow.schemas.conditions import ConditionError, columns_read, type_complaint
 from winnow.schemas.problems import Place, Problem, nearest, shown, suggestion
 from winnow.schemas.recipe.model import Rule
+from winnow.schemas.rules.conditions import ConditionError, columns_read, type_complaint
 
 __all__ = ["ColumnInfo", "Phase", "Rule", "check_rules", "check_where"]
 

@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.property_sizes import scaled
-from winnow.schemas.condition_growth import TooLargeError, largest_size
-from winnow.schemas.conditions import ConditionError, columns_read
+from winnow.schemas.rules.conditions import ConditionError, columns_read
+from winnow.schemas.rules.growth import TooLargeError, largest_size
 
 NESTED = "samples.text"
 for _ in range(3):

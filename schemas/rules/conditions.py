@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import pyarrow as pa
 
-from winnow.schemas.condition_growth import growth_complaint
 from winnow.schemas.identity import Json
 from winnow.schemas.problems import UNSTORABLE, nearest, shown
+from winnow.schemas.rules.growth import growth_complaint
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
