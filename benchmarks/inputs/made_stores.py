@@ -17,11 +17,11 @@ from winnow.pipelines.rules.pinning import expected_keys
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.location import open_location
-from winnow.pipelines.store.manifest_rows import ManifestRow, ManifestRows
-from winnow.pipelines.store.manifests import rows_of_commit
+from winnow.pipelines.store.manifests.rows import ManifestRow, ManifestRows
+from winnow.pipelines.store.manifests.tables import rows_of_commit
+from winnow.pipelines.store.manifests.tasks import TaskCommits
 from winnow.pipelines.store.publishing import Contents, publish_union
 from winnow.pipelines.store.tables import TableWriter
-from winnow.pipelines.store.task_commits import TaskCommits
 from winnow.schemas.identity import digest, fingerprint_of
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.records import FORMAT_VERSION, LayerPart, LayersCommit, ObjectRecord, ShardRecord, TaskCommit

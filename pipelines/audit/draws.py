@@ -25,7 +25,7 @@ from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.integrity.content import name_content
 from winnow.pipelines.store.integrity.sealed import read_record
-from winnow.pipelines.store.manifest_rows import ManifestRow
+from winnow.pipelines.store.manifests.rows import ManifestRow
 from winnow.pipelines.store.tables import read_batches, read_table
 from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import content_name

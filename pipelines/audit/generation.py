@@ -30,7 +30,7 @@ from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import HiddenRows, load_hiding
 from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
 from winnow.pipelines.store.integrity.sealed import find_record
-from winnow.pipelines.store.task_commits import TaskCommits
+from winnow.pipelines.store.manifests.tasks import TaskCommits
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import Generation, GenerationRecord, StoredWeights, WeightKeys
 from winnow.schemas.rows.scores import TRACES

@@ -24,7 +24,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.neutral import neutral_stream
 from winnow.pipelines.store.integrity.damage import DamagedError, MissingError, damaged
-from winnow.pipelines.store.manifest_rows import ManifestRow
+from winnow.pipelines.store.manifests.rows import ManifestRow
 from winnow.pipelines.store.tables import open_table, read_batches
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import Generation, GenerationRecord, TaskCommit, values_hash

@@ -13,7 +13,7 @@ from winnow.pipelines.running.shard_list import put_hidden_rows_of
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import Hiding, load_hiding
-from winnow.pipelines.store.manifest_rows import ManifestRows
+from winnow.pipelines.store.manifests.rows import ManifestRows
 from winnow.pipelines.store.state import StoreState
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.records import Generation

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import HiddenRows, Hiding, load_hiding
-from winnow.pipelines.store.manifest_rows import ManifestRow
+from winnow.pipelines.store.manifests.rows import ManifestRow
 from winnow.schemas.records import Generation, GenerationRecord
 from winnow.schemas.rows.extraction import EXTRACTED
 

@@ -14,10 +14,10 @@ from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.neutral import neutral_stream
 from winnow.pipelines.store.hiding.scans import HiddenRows, load_hiding
 from winnow.pipelines.store.layers import LayerWriter, put_statistics
-from winnow.pipelines.store.manifest_rows import ManifestRow, ManifestRows
+from winnow.pipelines.store.manifests.rows import ManifestRow, ManifestRows
+from winnow.pipelines.store.manifests.tasks import TaskCommits
 from winnow.pipelines.store.state import is_of_all
 from winnow.pipelines.store.tables import put_table, read_batches, read_schema
-from winnow.pipelines.store.task_commits import TaskCommits
 from winnow.schemas.records import GenerationRecord, ObjectRecord, TaskCommit
 from winnow.schemas.rows.duplicates import DUPLICATES
 from winnow.schemas.statistics import layer_spec

@@ -33,7 +33,7 @@ from winnow.pipelines.media.videos.strips import Part, shot_frames, side_by_side
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import HiddenRows
-from winnow.pipelines.store.manifest_rows import ManifestRow
+from winnow.pipelines.store.manifests.rows import ManifestRow
 from winnow.pipelines.store.tables import read_rows
 from winnow.schemas.errors import StoreError
 from winnow.schemas.recipe import Recipe

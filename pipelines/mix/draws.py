@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from winnow.pipelines.mix.drawn_objects import DrawnObject
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.manifest_rows import ManifestRow
+from winnow.pipelines.store.manifests.rows import ManifestRow
 from winnow.schemas.mixture import MixturePlan
 
 _COPIES = 1 << 18  # at once: a row may be repeated thousands of times

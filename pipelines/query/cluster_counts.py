@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from winnow.pipelines.query.cluster_rows import ClusterLines
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.running.shard_list import ListedShard
-from winnow.pipelines.store.manifest_rows import ManifestRow
+from winnow.pipelines.store.manifests.rows import ManifestRow
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind, layer_of_kind
 from winnow.schemas.uint128 import Words, words_of
 

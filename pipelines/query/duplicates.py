@@ -20,7 +20,7 @@ from winnow.pipelines.query.items import item_ids
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import NOTHING, HiddenRows
-from winnow.pipelines.store.manifest_rows import ManifestRow
+from winnow.pipelines.store.manifests.rows import ManifestRow
 from winnow.pipelines.store.tables import read_rows, read_schema
 from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.errors import RecipeError, StoreError

@@ -14,7 +14,7 @@ from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.rules.representatives import NO_DUPLICATES, Duplicates
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.manifest_rows import ManifestRow
+from winnow.pipelines.store.manifests.rows import ManifestRow
 from winnow.pipelines.store.tables import read_rows
 from winnow.schemas.records import Generation
 

@@ -15,7 +15,7 @@ from winnow.pipelines.store.hiding.neutral import neutral_stream
 from winnow.pipelines.store.hiding.scans import NOTHING, HiddenRows
 from winnow.pipelines.store.integrity.content import name_content, read_content
 from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
-from winnow.pipelines.store.manifest_rows import ManifestRow, ManifestRows
+from winnow.pipelines.store.manifests.rows import ManifestRow, ManifestRows
 from winnow.pipelines.store.tables import read_batches, read_schema
 from winnow.pipelines.store.together import each
 from winnow.schemas.errors import StoreError

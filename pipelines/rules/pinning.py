@@ -16,7 +16,7 @@ from winnow.pipelines.query.columns import Column
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import NOTHING, load_hiding
-from winnow.pipelines.store.manifest_rows import ManifestRow, ManifestRows
+from winnow.pipelines.store.manifests.rows import ManifestRow, ManifestRows
 from winnow.pipelines.store.state import covered_key
 from winnow.schemas.errors import StoreError
 from winnow.schemas.mixture import MIXTURES

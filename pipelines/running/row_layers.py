@@ -16,7 +16,7 @@ from winnow.pipelines.running.worker import Heartbeats
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.layers import LayerWriter, commit_layers
-from winnow.pipelines.store.manifest_rows import ManifestRow, ManifestRows
+from winnow.pipelines.store.manifests.rows import ManifestRow, ManifestRows
 from winnow.pipelines.store.state import RowLayer, StoreState
 from winnow.schemas.statistics import layer_spec
 

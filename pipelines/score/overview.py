@@ -25,7 +25,7 @@ from winnow.pipelines.score.deciding.records import (
 )
 from winnow.pipelines.score.stage import generation_scores
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.manifest_rows import ManifestRow
+from winnow.pipelines.store.manifests.rows import ManifestRow
 from winnow.pipelines.store.tables import read_rows
 from winnow.schemas.records import Generation
 from winnow.schemas.summary import LayerSummary, StoreSummary

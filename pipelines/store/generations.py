@@ -18,10 +18,10 @@ from winnow.pipelines.store.integrity.sealed import (
     put_record_if_absent,
     unsealed,
 )
-from winnow.pipelines.store.manifest_rows import ManifestRow, ManifestRows
-from winnow.pipelines.store.manifests import each_task, read_manifest, read_tasks
+from winnow.pipelines.store.manifests.rows import ManifestRow, ManifestRows
+from winnow.pipelines.store.manifests.tables import each_task, read_manifest, read_tasks
+from winnow.pipelines.store.manifests.tasks import TaskCommits
 from winnow.pipelines.store.tables import read_batches
-from winnow.pipelines.store.task_commits import TaskCommits
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import (
     FORMAT_VERSION,

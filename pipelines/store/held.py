@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.command_lease import kept_by_command
 from winnow.pipelines.store.commits import (
     committed_names,
     load_layer_commits,
@@ -22,15 +21,16 @@ from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hash_set import HashSet
 from winnow.pipelines.store.integrity.sealed import put_record_if_absent
-from winnow.pipelines.store.manifest_rows import ManifestRow, ManifestRows
-from winnow.pipelines.store.manifests import (
+from winnow.pipelines.store.leases.command_lease import kept_by_command
+from winnow.pipelines.store.manifests.rows import ManifestRow, ManifestRows
+from winnow.pipelines.store.manifests.tables import (
     read_manifest,
     read_tasks,
     rows_of_commit,
     rows_of_texts,
     sample_rows,
 )
-from winnow.pipelines.store.task_commits import TaskCommits
+from winnow.pipelines.store.manifests.tasks import TaskCommits
 from winnow.pipelines.store.together import delete_all
 from winnow.schemas.records import GenerationRecord, LayersCommit, LayerSet, TaskCommit
 

@@ -10,9 +10,9 @@ from winnow.pipelines.store.commits import committed_tasks, load_task_commits
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.integrity.damage import MissingError
-from winnow.pipelines.store.manifest_rows import ManifestRow, ManifestRows
-from winnow.pipelines.store.manifests import put_manifest, put_tasks, sample_rows
-from winnow.pipelines.store.task_commits import TaskCommits
+from winnow.pipelines.store.manifests.rows import ManifestRow, ManifestRows
+from winnow.pipelines.store.manifests.tables import put_manifest, put_tasks, sample_rows
+from winnow.pipelines.store.manifests.tasks import TaskCommits
 from winnow.schemas.records import GenerationRecord, TaskCommit
 from winnow.schemas.rows.extraction import EXTRACTED
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import LayerKeys, Store
 from winnow.pipelines.store.held import Held
-from winnow.pipelines.store.manifest_rows import ManifestRow, ManifestRows
-from winnow.pipelines.store.manifests import put_manifest, put_tasks, sample_rows
-from winnow.pipelines.store.task_commits import TaskCommits
+from winnow.pipelines.store.manifests.rows import ManifestRow, ManifestRows
+from winnow.pipelines.store.manifests.tables import put_manifest, put_tasks, sample_rows
+from winnow.pipelines.store.manifests.tasks import TaskCommits
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import GenerationRecord, LayerRecord, RecipeRecord, TaskCommit
 

@@ -7,8 +7,8 @@ from typing import Protocol, Self
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.hiding.scans import load_hiding
-from winnow.pipelines.store.manifest_rows import ManifestRows
-from winnow.pipelines.store.task_commits import TaskCommits
+from winnow.pipelines.store.manifests.rows import ManifestRows
+from winnow.pipelines.store.manifests.tasks import TaskCommits
 from winnow.schemas.identity import fingerprint_of
 
 

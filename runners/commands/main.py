@@ -144,7 +144,7 @@ def _run(command: Callable[[argparse.Namespace], int], options: argparse.Namespa
     """Run a command; one that writes a store keeps the lease from its first stage until it ends."""
     if "wait" not in options:
         return command(options)
-    from winnow.pipelines.store.command_lease import Wait, one_command, parse_wait
+    from winnow.pipelines.store.leases.command_lease import Wait, one_command, parse_wait
 
     wait = None if options.wait is None else Wait(_say, parse_wait(options.wait))
     with one_command(wait):

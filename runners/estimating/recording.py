@@ -9,7 +9,7 @@ from winnow.pipelines.binding.operators import Pass
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.running.row_layers import PendingShards
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.manifest_rows import ManifestRows
+from winnow.pipelines.store.manifests.rows import ManifestRows
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.estimating.run_log import PartAmounts, RunRecord, put_run
 from winnow.schemas.records import Generation, TaskCommit

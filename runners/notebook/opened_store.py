@@ -12,7 +12,7 @@ import pyarrow as pa
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.location import open_store_at
-from winnow.pipelines.store.manifest_rows import ManifestRow
+from winnow.pipelines.store.manifests.rows import ManifestRow
 from winnow.pipelines.store.tables import read_schema
 from winnow.runners.notebook.result import Rows
 from winnow.runners.notebook.sql import sql

@@ -20,7 +20,7 @@ from winnow.pipelines.score.keys import score_key
 from winnow.pipelines.score.stage import load_score
 from winnow.pipelines.score.weights import forgotten_in
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.lease import require_lease
+from winnow.pipelines.store.leases.lease import require_lease
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.report.sections.scores import NOTES, WITHOUT_INTERVAL
 from winnow.runners.stages.stage_run import StageRun

@@ -27,7 +27,7 @@ from winnow.pipelines.dedupe.transforms import WriteDuplicates
 from winnow.pipelines.dedupe.verdicts import delete_superseded
 from winnow.pipelines.running.exchange import clear_scratch
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.lease import require_lease
+from winnow.pipelines.store.leases.lease import require_lease
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.estimating.recording import record_search
 from winnow.runners.stages.stage_run import Clock, StageRun

@@ -17,7 +17,7 @@ from winnow.pipelines.forgetting.outputs import EXPORT, register
 from winnow.pipelines.media.thumbnails import picture_source
 from winnow.pipelines.mix.drawn_objects import DrawnObjects
 from winnow.pipelines.mix.plans import draw_of
-from winnow.pipelines.store.command_lease import one_command
+from winnow.pipelines.store.leases.command_lease import one_command
 from winnow.pipelines.store.tables import read_batches
 from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.recording import record_export

@@ -17,9 +17,9 @@ from winnow.pipelines.forgetting.requests import RequestError, Selection, parse_
 from winnow.pipelines.forgetting.scanning import NO_IDS, scan_store
 from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.running.run_folder import remove_dead_runs
-from winnow.pipelines.store.command_lease import writing
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import load_tombstones, put_tombstone, store_scans
+from winnow.pipelines.store.leases.command_lease import writing
 from winnow.runners.terminal.escaping import visible
 from winnow.runners.terminal.quantities import grouped
 from winnow.schemas.errors import WinnowError

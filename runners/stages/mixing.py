@@ -28,9 +28,9 @@ from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.running.row_layers import load_layers
 from winnow.pipelines.running.run_folder import temporary_folder
-from winnow.pipelines.store.command_lease import one_command, writing
 from winnow.pipelines.store.generations import Store, open_store
-from winnow.pipelines.store.lease import require_lease
+from winnow.pipelines.store.leases.command_lease import one_command, writing
+from winnow.pipelines.store.leases.lease import require_lease
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine

@@ -9,7 +9,7 @@ from rich.console import Console
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
 from winnow.pipelines.binding.scores import check_scores
 from winnow.pipelines.export.stage import Finished
-from winnow.pipelines.store.command_lease import one_command
+from winnow.pipelines.store.leases.command_lease import one_command
 from winnow.runners.engines.engine import Engine
 from winnow.runners.recipe_check import check_recipe
 from winnow.runners.stages.exports import export

@@ -24,9 +24,9 @@ from winnow.pipelines.score.weights import (
     make_weights,
     record_use,
 )
-from winnow.pipelines.store.command_lease import sharing, writing
 from winnow.pipelines.store.generations import Store, open_store
-from winnow.pipelines.store.lease import Share
+from winnow.pipelines.store.leases.command_lease import sharing, writing
+from winnow.pipelines.store.leases.lease import Share
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine

@@ -17,12 +17,12 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.ingest.planning.stage import frozen_plans
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.command_lease import sharing
 from winnow.pipelines.store.generations import Store, create_or_open, open_store
 from winnow.pipelines.store.held import Held
-from winnow.pipelines.store.lease import Share
+from winnow.pipelines.store.leases.command_lease import sharing
+from winnow.pipelines.store.leases.lease import Share
 from winnow.pipelines.store.location import open_location
-from winnow.pipelines.store.manifest_rows import ManifestRows
+from winnow.pipelines.store.manifests.rows import ManifestRows
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.recording import record_ingest

@@ -40,14 +40,14 @@ from winnow.pipelines.media.videos.videos import VideoSource
 from winnow.pipelines.running.ledger.crashes import CRASHED_PICTURES, CRASHED_VIDEOS, CrashedPictures, CrashedVideos
 from winnow.pipelines.running.row_layers import load_layers, pending_shards
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.command_lease import one_command, writing
 from winnow.pipelines.store.generations import Store, create_or_open, open_store
 from winnow.pipelines.store.held import Held
+from winnow.pipelines.store.leases.command_lease import one_command, writing
 from winnow.pipelines.store.location import open_location
-from winnow.pipelines.store.manifest_rows import ManifestRows
+from winnow.pipelines.store.manifests.rows import ManifestRows
+from winnow.pipelines.store.manifests.tasks import TaskCommits
 from winnow.pipelines.store.mending import mend_manifests
 from winnow.pipelines.store.state import StoreState
-from winnow.pipelines.store.task_commits import TaskCommits
 from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.budgets import refuse_impossible_budgets
 from winnow.runners.estimating.recording import record_ingest, record_pass

@@ -15,7 +15,7 @@ from tests.faults.winnow import await_gone, kill_group, kill_parent_alone, run, 
 from tests.made_once import made_once
 from tests.runners.forgetting.crawl import HOST, write_crawl, write_recipe
 from tests.runners.forgetting.files import holders
-from winnow.pipelines.store.lease import Lease
+from winnow.pipelines.store.leases.lease import Lease
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.environment.temporary_root import RUN_FOLDER_VARIABLE
 

@@ -36,7 +36,7 @@ from winnow.pipelines.export.places.overlaps import MARKER
 from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.lease import HeldError, Lease
+from winnow.pipelines.store.leases.lease import HeldError, Lease
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.together import delete_all
 from winnow.schemas.errors import ExportError

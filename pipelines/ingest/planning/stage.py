@@ -28,8 +28,8 @@ from winnow.pipelines.store.commits import committed_tasks
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.hash_set import HashSet
 from winnow.pipelines.store.held import Held
+from winnow.pipelines.store.manifests.tasks import TaskCommits
 from winnow.pipelines.store.tables import read_batches
-from winnow.pipelines.store.task_commits import TaskCommits
 from winnow.schemas.errors import SourceError, StoreError
 from winnow.schemas.problems import one_line
 from winnow.schemas.records import InputRecord, TaskCommit

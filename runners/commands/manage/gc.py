@@ -31,8 +31,8 @@ def run(options: argparse.Namespace) -> int:
     """Collect garbage, after a purge if one is requested or unfinished."""
     from winnow.pipelines.forgetting.outputs import drop_missing
     from winnow.pipelines.store import layout
-    from winnow.pipelines.store.command_lease import writing
     from winnow.pipelines.store.gc import collect_garbage
+    from winnow.pipelines.store.leases.command_lease import writing
 
     if options.keep < 1:
         raise WinnowError(f"--keep {options.keep}: the latest generation is always kept; expected 1 or more")

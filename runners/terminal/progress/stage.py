@@ -17,7 +17,7 @@ from winnow.pipelines.running.worker import beat_seconds
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import parse_commit
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.manifest_rows import ManifestRow
+from winnow.pipelines.store.manifests.rows import ManifestRow
 from winnow.pipelines.store.together import each
 from winnow.runners.terminal.progress.status import Status
 from winnow.runners.terminal.progress.status_line import StatusLine

@@ -23,10 +23,10 @@ from winnow.pipelines.store.gc import collect_garbage
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.hiding.scans import put_tombstone
-from winnow.pipelines.store.lease import Lease, this_process
+from winnow.pipelines.store.leases.lease import Lease, this_process
+from winnow.pipelines.store.manifests.tasks import TaskCommits
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.pipelines.store.state import StoreState
-from winnow.pipelines.store.task_commits import TaskCommits
 from winnow.runners.engines.backend import Build
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.deduplication import find_duplicates, report_large_buckets

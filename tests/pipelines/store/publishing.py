@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from winnow.pipelines.store.generations import Store, as_read
 from winnow.pipelines.store.held import Held
-from winnow.pipelines.store.manifest_rows import ManifestRows
-from winnow.pipelines.store.manifests import rows_of_commit
+from winnow.pipelines.store.manifests.rows import ManifestRows
+from winnow.pipelines.store.manifests.tables import rows_of_commit
+from winnow.pipelines.store.manifests.tasks import TaskCommits
 from winnow.pipelines.store.publishing import Contents, publish_union
-from winnow.pipelines.store.task_commits import TaskCommits
 from winnow.schemas.records import Generation, LayerPart, LayersCommit, ObjectRecord, TaskCommit
 
 

@@ -8,11 +8,11 @@ import pytest
 
 from tests.pipelines.store.commits import commits_of
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.command_lease import writing
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.integrity.sealed import put_record_if_absent, read_record
 from winnow.pipelines.store.layers import WrittenLayer, commit_layers
+from winnow.pipelines.store.leases.command_lease import writing
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.schemas.records import LayerPart, LayersCommit, ObjectRecord, ShardRecord, StoreRecord, TaskCommit
 from winnow.schemas.statistics import ShardStatistics, StatisticsSpec

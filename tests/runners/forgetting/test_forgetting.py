@@ -17,7 +17,7 @@ from tests.runners.forgetting.files import contents, holders
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.query.training_texts import Losses, texts_of_store
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.lease import Lease
+from winnow.pipelines.store.leases.lease import Lease
 from winnow.pipelines.store.location import open_store_at
 from winnow.runners.commands.main import main
 from winnow.runners.engines.engine import Engine

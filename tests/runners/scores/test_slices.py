@@ -10,7 +10,7 @@ from rich.console import Console
 from tests.pipelines.store.commits import commits_of
 from tests.runners.scores.stores import ONE, make_store, scored, write
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.pipelines.store.lease import Share
+from winnow.pipelines.store.leases.lease import Share
 from winnow.pipelines.store.local import LocalStore
 from winnow.runners.stages.scoring import score_slice
 from winnow.runners.stages.slices import Slice, SliceDone

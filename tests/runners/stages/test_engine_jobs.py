@@ -25,9 +25,9 @@ from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.integrity.damage import remedy
 from winnow.pipelines.store.layers import LayerWriter, put_statistics
 from winnow.pipelines.store.location import open_store_at
+from winnow.pipelines.store.manifests.tasks import TaskCommits
 from winnow.pipelines.store.publishing import publish_rewritten
 from winnow.pipelines.store.tables import read_table
-from winnow.pipelines.store.task_commits import TaskCommits
 from winnow.runners.commands.main import main
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.engine_jobs import EngineJobs

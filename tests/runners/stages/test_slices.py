@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.faults.winnow import assert_clean, await_gone, kill_group, run, start, tree_hash
 from winnow.pipelines.store.generations import open_store
-from winnow.pipelines.store.lease import Lease, Share
+from winnow.pipelines.store.leases.lease import Lease, Share
 from winnow.pipelines.store.local import LocalStore
 from winnow.runners.commands.main import main
 from winnow.runners.stages.slices import Slice, parse_slice

@@ -18,11 +18,11 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.held import Held
-from winnow.pipelines.store.manifest_rows import ManifestRows
-from winnow.pipelines.store.manifests import rows_of_commit
+from winnow.pipelines.store.manifests.rows import ManifestRows
+from winnow.pipelines.store.manifests.tables import rows_of_commit
+from winnow.pipelines.store.manifests.tasks import TaskCommits
 from winnow.pipelines.store.state import StoreState
 from winnow.pipelines.store.tables import put_table, read_table
-from winnow.pipelines.store.task_commits import TaskCommits
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.deciding import decide
 from winnow.runners.stages.stage_run import StageRun

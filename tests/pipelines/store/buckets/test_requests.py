@@ -14,7 +14,7 @@ from winnow.pipelines.store.buckets import s3, trying
 from winnow.pipelines.store.commits import load_layer_commits
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.integrity.sealed import put_record
-from winnow.pipelines.store.lease import Lease, this_process
+from winnow.pipelines.store.leases.lease import Lease, this_process
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.together import delete_all, each

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from winnow.pipelines.running.processes import Process
-from winnow.pipelines.store import command_lease
-from winnow.pipelines.store.command_lease import Wait, one_command, parse_wait, sharing, writing
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.lease import HeldError, Lease, Share
+from winnow.pipelines.store.leases import command_lease
+from winnow.pipelines.store.leases.command_lease import Wait, one_command, parse_wait, sharing, writing
+from winnow.pipelines.store.leases.lease import HeldError, Lease, Share
 from winnow.pipelines.store.local import UNFINISHED, LocalStore
 from winnow.schemas.errors import WinnowError
 

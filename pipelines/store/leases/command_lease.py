@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.lease import HeldError, Lease, Share
+from winnow.pipelines.store.leases.lease import HeldError, Lease, Share
 from winnow.schemas.errors import WinnowError
 
 FIRST_PAUSE_SECONDS = 0.5

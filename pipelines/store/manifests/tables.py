@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.manifest_rows import MANIFEST, ManifestRow, ManifestRows
+from winnow.pipelines.store.manifests.rows import MANIFEST, ManifestRow, ManifestRows
+from winnow.pipelines.store.manifests.tasks import TASKS, TaskCommits
 from winnow.pipelines.store.tables import put_list, read_list
-from winnow.pipelines.store.task_commits import TASKS, TaskCommits
 from winnow.schemas.records import KeyRecord, LayerPart, LayerRecord, LayersCommit, TaskCommit
 
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.hash_set import HashSet
-from winnow.pipelines.store.manifest_rows import ManifestRow, ManifestRows
-from winnow.pipelines.store.task_commits import TaskCommits
+from winnow.pipelines.store.manifests.rows import ManifestRow, ManifestRows
+from winnow.pipelines.store.manifests.tasks import TaskCommits
 from winnow.schemas.records import ObjectRecord, ShardRecord, TaskCommit, to_json, values_hash
 
 SHARDS = st.sampled_from(["a", "a.b", "a-0001", "é", "b", "0123456789abcdef", "samples"])

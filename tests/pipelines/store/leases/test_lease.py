@@ -8,7 +8,7 @@ import pytest
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.lease import BEAT_SECONDS, BEATS_TO_WAIT, HeldError, Lease, Share, this_process
+from winnow.pipelines.store.leases.lease import BEAT_SECONDS, BEATS_TO_WAIT, HeldError, Lease, Share, this_process
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import to_json
@@ -32,7 +32,7 @@ def test_the_lease_of_a_dead_process_is_taken_over_at_once(tmp_path: Path) -> No
         [
             sys.executable,
             "-c",
-            "import os, sys; from pathlib import Path; from winnow.pipelines.store.lease import Lease;"
+            "import os, sys; from pathlib import Path; from winnow.pipelines.store.leases.lease import Lease;"
             "from winnow.pipelines.store.local import LocalStore;"
             "Lease(LocalStore(Path(sys.argv[1]))).__enter__(); os._exit(9)",
             str(tmp_path),
@@ -143,7 +143,7 @@ def test_the_share_of_a_dead_process_is_nobodys(objects: ObjectStore) -> None:
 
 def test_silent_slices_elsewhere_are_waited_for_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[float] = []
-    monkeypatch.setattr("winnow.pipelines.store.lease.time.sleep", waited.append)
+    monkeypatch.setattr("winnow.pipelines.store.leases.lease.time.sleep", waited.append)
     objects = LocalStore(tmp_path)
     for number in range(1, 17):
         holder = replace(this_process(), host=f"node{number}")
