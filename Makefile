@@ -48,7 +48,7 @@ test-torch: .cache/trainers/winnow  ## run the tests that need PyTorch
 
 # Compiled once, before test workers start that would each compile them.
 kernels: setup  ## compile the kernels ahead
-	@$(BIN)/python -m winnow.runners.stages.warming
+	@$(BIN)/python -m winnow.runners.stages.running.warming
 
 test: setup kernels  ## run the tests that protect a change
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal

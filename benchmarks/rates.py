@@ -23,7 +23,7 @@ from winnow.pipelines.store.location import open_store_at
 from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.run_log import RunRecord, read_runs
 from winnow.runners.stages import store_stages as stages
-from winnow.runners.stages.exports import export
+from winnow.runners.stages.exports.recipe_exports import export
 from winnow.schemas.recipe import Recipe, load_recipe
 
 OPERATORS = (

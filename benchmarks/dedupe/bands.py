@@ -39,7 +39,7 @@ from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.tables import put_table
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.deduplication import compare
-from winnow.runners.stages.stage_run import StageRun
+from winnow.runners.stages.running.stage_run import StageRun
 from winnow.schemas.recipe import NearConfig
 from winnow.schemas.records import StoreRecord
 from winnow.schemas.uint128 import values_of

@@ -45,7 +45,7 @@ def open_engine(options: argparse.Namespace) -> "Engine":
 
 def open_jobs(options: argparse.Namespace, store: "Store", stage: str, *, quiet: bool = False) -> "Jobs":
     """Where the jobs of a command run that is no stage of a recipe; `quiet` shows no progress."""
-    from winnow.runners.stages.command_jobs import command_jobs
+    from winnow.runners.stages.running.command_jobs import command_jobs
 
     return command_jobs(store, stage, open_engine(options), open_console(quiet=quiet))
 

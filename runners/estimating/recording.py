@@ -17,7 +17,7 @@ from winnow.schemas.rows.duplicates import layer_of_kind
 from winnow.schemas.rows.extraction import EXTRACTED
 
 if TYPE_CHECKING:
-    from winnow.runners.stages.stage_run import CompletedTasks, StageRun
+    from winnow.runners.stages.running.stage_run import CompletedTasks, StageRun
 
 
 def ingest_part(extractors: Iterable[str]) -> str:

@@ -23,7 +23,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.leases.lease import require_lease
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.report.sections.scores import NOTES, WITHOUT_INTERVAL
-from winnow.runners.stages.stage_run import StageRun
+from winnow.runners.stages.running.stage_run import StageRun
 from winnow.runners.terminal.progress.job import JobProgress
 from winnow.schemas.errors import StageError
 from winnow.scoring.selection import Quality

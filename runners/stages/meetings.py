@@ -9,8 +9,8 @@ from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.running.exchange import clear_scratch
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.state import StoreState
-from winnow.runners.stages.engine_jobs import EngineJobs
-from winnow.runners.stages.stage_run import StageRun
+from winnow.runners.stages.running.engine_jobs import EngineJobs
+from winnow.runners.stages.running.stage_run import StageRun
 
 
 @contextmanager

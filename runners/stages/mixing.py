@@ -36,9 +36,9 @@ from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.recording import record_rows
 from winnow.runners.law.of_recipe import read_laws
-from winnow.runners.stages.command_jobs import command_jobs
 from winnow.runners.stages.publishing import Outcome, publish
-from winnow.runners.stages.stage_run import CompletedTasks, StageRun
+from winnow.runners.stages.running.command_jobs import command_jobs
+from winnow.runners.stages.running.stage_run import CompletedTasks, StageRun
 from winnow.runners.stages.store_stages import current_state
 from winnow.runners.terminal.mixture_tables import print_notes
 from winnow.runners.terminal.progress.stage import inputs_of

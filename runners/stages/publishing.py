@@ -9,8 +9,8 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import LayerKeys, Store
 from winnow.pipelines.store.publishing import Contents, publish_union
 from winnow.pipelines.store.state import StoreState
-from winnow.runners.stages.engine_jobs import EngineJobs
-from winnow.runners.stages.stage_run import StageRun
+from winnow.runners.stages.running.engine_jobs import EngineJobs
+from winnow.runners.stages.running.stage_run import StageRun
 from winnow.schemas.identity import fingerprint_of
 from winnow.schemas.recipe import resolved_yaml
 from winnow.schemas.records import Generation

@@ -12,7 +12,7 @@ from winnow.pipelines.export.stage import Finished
 from winnow.pipelines.store.leases.command_lease import one_command
 from winnow.runners.engines.engine import Engine
 from winnow.runners.recipe_check import check_recipe
-from winnow.runners.stages.exports import export
+from winnow.runners.stages.exports.recipe_exports import export
 from winnow.runners.stages.mixing import Mixed, mix
 from winnow.runners.stages.publishing import Outcome
 from winnow.runners.stages.scoring import score

@@ -19,8 +19,8 @@ from winnow.pipelines.rules.representatives import Duplicates
 from winnow.pipelines.rules.score_overlaps import ScoreOverlap
 from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
 from winnow.pipelines.store.generations import Store
-from winnow.runners.stages.command_jobs import command_jobs
 from winnow.runners.stages.lists.parquet import whole_parquet
+from winnow.runners.stages.running.command_jobs import command_jobs
 from winnow.runners.terminal.rules import pinned_if_measured, pinned_rules, require_writable
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.records import Generation

@@ -33,8 +33,8 @@ from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.recording import record_rows
 from winnow.runners.stages.deciding import decide
 from winnow.runners.stages.publishing import Outcome, publish
+from winnow.runners.stages.running.stage_run import CompletedTasks, StageRun
 from winnow.runners.stages.slices import Slice, SliceDone, require_no_purge, sliced
-from winnow.runners.stages.stage_run import CompletedTasks, StageRun
 from winnow.runners.stages.store_stages import current_state
 from winnow.runners.terminal.progress.stage import inputs_of
 from winnow.schemas.errors import ScoreError, StageError, StoreError

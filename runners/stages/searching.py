@@ -3,7 +3,7 @@
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.query.search_tasks import Wanted, search_tasks, the_one
 from winnow.pipelines.store.generations import Store
-from winnow.runners.stages.command_jobs import command_jobs
+from winnow.runners.stages.running.command_jobs import command_jobs
 from winnow.schemas.records import Generation
 
 

@@ -52,11 +52,11 @@ from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.budgets import refuse_impossible_budgets
 from winnow.runners.estimating.recording import record_ingest, record_pass
 from winnow.runners.stages.deduplication import find_duplicates
-from winnow.runners.stages.engine_jobs import EngineJobs
 from winnow.runners.stages.meetings import met
 from winnow.runners.stages.publishing import Outcome, publish
-from winnow.runners.stages.stage_run import CompletedTasks, StageRun
-from winnow.runners.stages.warming import warm_kernels
+from winnow.runners.stages.running.engine_jobs import EngineJobs
+from winnow.runners.stages.running.stage_run import CompletedTasks, StageRun
+from winnow.runners.stages.running.warming import warm_kernels
 from winnow.runners.terminal.progress.stage import TaskInput, inputs_of
 from winnow.runners.terminal.progress.status_line import waiting
 from winnow.runners.terminal.quantities import grouped

@@ -39,7 +39,7 @@ from winnow.runners.estimating.scores import PlannedScore, planned_scores, print
 from winnow.runners.estimating.tables import duration, estimate_json, print_estimate
 from winnow.runners.recipe_check import check_recipe
 from winnow.runners.stages.rule_decisions import rule_decisions, write_dropped
-from winnow.runners.stages.warming import warm_kernels
+from winnow.runners.stages.running.warming import warm_kernels
 from winnow.runners.terminal.quantities import byte_size
 from winnow.runners.terminal.rules import pinned_rules, print_rules, require_accepted
 from winnow.runners.terminal.safety_coverage import print_coverage

@@ -8,7 +8,7 @@ from winnow.pipelines.store.generations import NoStoreError
 from winnow.pipelines.store.location import open_store_at
 from winnow.runners.engines.engine import Engine
 from winnow.runners.report.writing import write_report
-from winnow.runners.stages.exports import print_exports
+from winnow.runners.stages.exports.recipe_exports import print_exports
 from winnow.runners.stages.recipe_run import RecipeRun
 from winnow.runners.terminal.mixture_tables import print_plan_line
 from winnow.runners.terminal.rules import print_effects

@@ -15,7 +15,7 @@ from warcio.warcwriter import WARCWriter
 from tests.faults.winnow import assert_clean, ended, run_here
 from tests.runners.test_annotate import table
 from winnow.runners.stages import meetings
-from winnow.runners.stages.engine_jobs import EngineJobs
+from winnow.runners.stages.running.engine_jobs import EngineJobs
 
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")
 

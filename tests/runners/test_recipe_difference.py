@@ -16,8 +16,8 @@ from winnow.pipelines.running import shard_groups
 from winnow.pipelines.running.job_tasks import OPENING_BYTES
 from winnow.runners.commands.opening import bound_recipe, store_of
 from winnow.runners.engines.engine import Engine
-from winnow.runners.stages.engine_jobs import EngineJobs
-from winnow.runners.stages.stage_run import StageRun
+from winnow.runners.stages.running.engine_jobs import EngineJobs
+from winnow.runners.stages.running.stage_run import StageRun
 from winnow.runners.terminal.recipe_difference import pinned_to_compare
 
 RECIPE = """\

@@ -24,9 +24,9 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.location import open_store_at
 from winnow.runners.commands.main import main
 from winnow.runners.engines.engine import Engine
-from winnow.runners.stages.engine_jobs import EngineJobs
 from winnow.runners.stages.rule_decisions import RuleDecisions, rule_decisions, write_dropped
-from winnow.runners.stages.stage_run import StageRun
+from winnow.runners.stages.running.engine_jobs import EngineJobs
+from winnow.runners.stages.running.stage_run import StageRun
 from winnow.runners.terminal.rules import pinned_rules
 from winnow.schemas.recipe import load_recipe
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from winnow.pipelines.binding.bound_recipe import BoundRecipe
     from winnow.runners.commands.parser import Commands
     from winnow.runners.engines.engine import Engine
-    from winnow.runners.stages.exports import Exported
+    from winnow.runners.stages.exports.recipe_exports import Exported
     from winnow.schemas.identity import Json
 
 NOT_NUMPY = frozenset({".txt", ".csv", ".tsv", ".json", ".jsonl", ".parquet"})
@@ -59,7 +59,7 @@ def add(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Export, verify exports, or list the ids that would be exported."""
     console = begin("export", options.recipe, quiet=options.json)
-    from winnow.runners.stages.exports import export, print_exports
+    from winnow.runners.stages.exports.recipe_exports import export, print_exports
     from winnow.runners.stages.mixing import parse_sample
 
     recipe = ready_recipe(options.recipe, "export")
@@ -82,8 +82,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _verify(recipe: "BoundRecipe", sample: "Fraction", options: argparse.Namespace, console: "Console") -> int:
     """Verify existing exports without writing."""
-    from winnow.runners.stages.exports import require_export_entries
-    from winnow.runners.stages.verifying import print_verified, verify_exports
+    from winnow.runners.stages.exports.recipe_exports import require_export_entries
+    from winnow.runners.stages.exports.verifying import print_verified, verify_exports
 
     if options.replace:
         raise WinnowError(
@@ -103,7 +103,7 @@ def _list_ids(
     recipe: "BoundRecipe", sample: "Fraction", engine: "Engine", file: Path, console: "Console"
 ) -> "dict[str, Json]":
     """Write the ids that would be exported."""
-    from winnow.runners.stages.exports import list_ids
+    from winnow.runners.stages.exports.recipe_exports import list_ids
     from winnow.runners.stages.mixing import mix
     from winnow.runners.terminal.quantities import grouped
     from winnow.runners.terminal.rules import require_writable

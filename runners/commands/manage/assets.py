@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
 
 def warm_up(console: "Console") -> None:
     """Compile all kernels ahead of the first run."""
-    from winnow.runners.stages.warming import warm_kernels
+    from winnow.runners.stages.running.warming import warm_kernels
 
     if warm_kernels() == "already":
         console.print("kernels  already compiled", markup=False)

@@ -27,7 +27,7 @@ from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.store.generations import Store
 from winnow.runners.report import DuplicatesFound
 from winnow.runners.report.sections.duplicates import counted, outdated, similar
-from winnow.runners.stages.command_jobs import command_jobs
+from winnow.runners.stages.running.command_jobs import command_jobs
 from winnow.runners.terminal.duplicates.excerpts import Excerpts
 from winnow.runners.terminal.duplicates.members import run_duplicates_show
 from winnow.runners.terminal.duplicates.pictures import pictures_of_clusters

@@ -31,7 +31,7 @@ from winnow.runners.engines.backend import Build
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.deduplication import find_duplicates, report_large_buckets
 from winnow.runners.stages.publishing import Outcome
-from winnow.runners.stages.stage_run import StageRun
+from winnow.runners.stages.running.stage_run import StageRun
 from winnow.runners.stages.store_stages import dedupe
 from winnow.schemas.errors import StageError
 from winnow.schemas.recipe import NearConfig, load_recipe

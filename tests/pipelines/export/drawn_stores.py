@@ -15,8 +15,8 @@ from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.tables import TableWriter
 from winnow.runners.engines.engine import Engine
-from winnow.runners.stages.exporting import export_draw
-from winnow.runners.stages.stage_run import StageRun
+from winnow.runners.stages.exports.writing import export_draw
+from winnow.runners.stages.running.stage_run import StageRun
 from winnow.schemas.identity import sample_id
 from winnow.schemas.mixture import Amount, MixturePlan, PlannedOutput, PlannedStratum, Stratum
 from winnow.schemas.recipe import load_recipe

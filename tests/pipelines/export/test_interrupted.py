@@ -34,7 +34,7 @@ def test_what_a_killed_worker_had_not_written_is_written_by_the_next(
 def test_a_shard_that_kills_every_worker_ends_the_export_and_what_stands_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("winnow.runners.stages.exporting.LOSSES", 0)
+    monkeypatch.setattr("winnow.runners.stages.exports.writing.LOSSES", 0)
     store, draw = make_draw(LocalStore(tmp_path / "store"), {"a": every(words(60)), "b": every(words(60, 60))})
     lethal = BoundExport(Lethal(), LethalConfig(str(tmp_path), 100, (2,)), str(tmp_path / "out"), 8192, *PLACED)
     with pytest.raises(WorkerLostError, match=r"^export: a worker process died"):

@@ -8,7 +8,7 @@ from rich.console import Console
 from tests.pipelines.export.drawn_stores import every, export, exports_of, make_draw, tree, words
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.store.local import LocalStore
-from winnow.runners.stages.verifying import print_verified, verify_exports
+from winnow.runners.stages.exports.verifying import print_verified, verify_exports
 from winnow.schemas.recipe import load_recipe
 
 ENTRIES = ("jsonl: {path: out/a}", "jsonl: {path: out/b, compression: none}", "mds: {path: out/c}")

@@ -20,7 +20,7 @@ from winnow.pipelines.store.tables import read_table
 from winnow.runners.commands.main import main
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages import store_stages as stages
-from winnow.runners.stages.exports import export
+from winnow.runners.stages.exports.recipe_exports import export
 from winnow.runners.stages.mixing import Mixed, mix
 from winnow.schemas.errors import ExportError
 from winnow.schemas.recipe import load_recipe

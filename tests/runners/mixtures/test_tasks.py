@@ -7,8 +7,8 @@ import pytest
 
 from tests.runners.mixtures.tiny import RECIPE, Tiny, tree
 from winnow.pipelines.running import shard_groups
-from winnow.runners.stages import engine_jobs
-from winnow.runners.stages.engine_jobs import EngineJobs
+from winnow.runners.stages.running import engine_jobs
+from winnow.runners.stages.running.engine_jobs import EngineJobs
 
 STAGES = (
     "{unit: tokens, tokenizer: bytes, split: {validation: 0.1}, stages: {core: {budget: 20_000}, "

@@ -25,7 +25,7 @@ from winnow.pipelines.store.state import StoreState
 from winnow.pipelines.store.tables import put_table, read_table
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.deciding import decide
-from winnow.runners.stages.stage_run import StageRun
+from winnow.runners.stages.running.stage_run import StageRun
 from winnow.schemas.recipe import FilterConfig, load_recipe
 from winnow.schemas.records import LayerPart, LayersCommit, ShardRecord, StoreRecord, TaskCommit
 from winnow.schemas.rows.scores import trace_schema

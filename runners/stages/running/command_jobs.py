@@ -25,8 +25,8 @@ def command_jobs(store: Store, name: str, engine: "Engine | None" = None, consol
         console: Where progress is printed; the error output if there is none.
     """
     from winnow.runners.engines.engine import Engine
-    from winnow.runners.stages.engine_jobs import EngineJobs
-    from winnow.runners.stages.stage_run import StageRun
+    from winnow.runners.stages.running.engine_jobs import EngineJobs
+    from winnow.runners.stages.running.stage_run import StageRun
 
     shown = console or TerminalConsole(stderr=True)
     return EngineJobs(StageRun(shown, engine or Engine(), store), name)

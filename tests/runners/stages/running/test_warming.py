@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from winnow.runners.commands.main import main
-from winnow.runners.stages.warming import WARMING_VARIABLE, warm_kernels
+from winnow.runners.stages.running.warming import WARMING_VARIABLE, warm_kernels
 from winnow.schemas import kernels
 
 

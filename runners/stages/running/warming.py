@@ -30,7 +30,7 @@ Warmed = Literal["already", "done", "partly"]
 
 _PARTS = ("operators", "stages")
 _ERRORS = "errors.txt"
-_THIS = "winnow.runners.stages.warming"  # also where this file is run as `__main__`
+_THIS = "winnow.runners.stages.running.warming"  # also where this file is run as `__main__`
 
 _STAGES = """\
 version: 1

@@ -18,7 +18,7 @@ from winnow.pipelines.store.hash_set import HashSet
 from winnow.pipelines.store.held import Held
 from winnow.runners.engines.engine import Engine
 from winnow.runners.engines.failures import WorkerLostError
-from winnow.runners.stages.warming import warm_kernels
+from winnow.runners.stages.running.warming import warm_kernels
 from winnow.runners.terminal.progress.stage import StageProgress, TaskInput, prefix_of
 
 TRIES = 3  # of a job whose worker died

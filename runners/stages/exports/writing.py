@@ -30,8 +30,8 @@ from winnow.pipelines.mix.draws import Draw
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.running.step_beats import steps_done
 from winnow.runners.engines.failures import WorkerLostError
-from winnow.runners.stages.full_disk import full_disk
-from winnow.runners.stages.stage_run import StageRun
+from winnow.runners.stages.exports.full_disk import full_disk
+from winnow.runners.stages.running.stage_run import StageRun
 from winnow.runners.terminal.progress.status import Status
 from winnow.runners.terminal.progress.status_line import StatusLine
 from winnow.schemas.errors import ExportError, StageError

@@ -22,9 +22,9 @@ from winnow.pipelines.store.tables import read_batches
 from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.recording import record_export
 from winnow.runners.report.cards.mixture import card_of, gather_facts
-from winnow.runners.stages.exporting import export_draw
+from winnow.runners.stages.exports.writing import export_draw
 from winnow.runners.stages.mixing import WHOLE, Mixed, mix
-from winnow.runners.stages.stage_run import Clock, StageRun
+from winnow.runners.stages.running.stage_run import Clock, StageRun
 from winnow.runners.terminal.escaping import visible
 from winnow.runners.terminal.quantities import byte_size, grouped
 from winnow.schemas.errors import RecipeError

@@ -10,7 +10,7 @@ from winnow.pipelines.running.job_steps import JobSteps
 from winnow.pipelines.running.job_tasks import HERE
 from winnow.pipelines.running.linear_jobs import Job
 from winnow.pipelines.store import layout
-from winnow.runners.stages.stage_run import StageRun
+from winnow.runners.stages.running.stage_run import StageRun
 from winnow.runners.terminal.progress.job import JobProgress
 from winnow.schemas.errors import WinnowError
 

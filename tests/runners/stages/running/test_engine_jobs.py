@@ -30,8 +30,8 @@ from winnow.pipelines.store.publishing import publish_rewritten
 from winnow.pipelines.store.tables import read_table
 from winnow.runners.commands.main import main
 from winnow.runners.engines.engine import Engine
-from winnow.runners.stages.engine_jobs import EngineJobs
-from winnow.runners.stages.stage_run import StageRun
+from winnow.runners.stages.running.engine_jobs import EngineJobs
+from winnow.runners.stages.running.stage_run import StageRun
 from winnow.schemas.recipe import load_recipe
 from winnow.schemas.rows.samples import SAMPLES
 from winnow.schemas.statistics import SAMPLES_STATISTICS

@@ -1,0 +1,1 @@
+"""Exports of a recipe: written, finished with their cards, and verified."""
