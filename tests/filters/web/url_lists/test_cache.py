@@ -52,7 +52,7 @@ def test_a_kept_list_that_is_damaged_is_made_again(listed: Path, folder: Path) -
 
 
 def test_several_processes_load_it_at_once(listed: Path, folder: Path) -> None:
-    with multiprocessing.get_context("fork").Pool(4) as pool:
+    with multiprocessing.get_context("spawn").Pool(2) as pool:  # a test worker with its threads must not fork
         assert pool.map(_domains, [str(listed)] * 8) == [1] * 8
     assert len(list(folder.iterdir())) == 1
 
