@@ -275,12 +275,6 @@ def test_a_store_on_object_semantics_gives_the_same_tree(crawl: Path) -> None:
     assert ingest(crawl) == expected
 
 
-def test_what_a_worker_prints_never_reaches_the_terminal(crawl: Path) -> None:
-    done = run(crawl, "ingest", "recipe.yaml", "--workers", "2")
-    assert done.status == 0
-    assert done.err == ""
-
-
 def test_json_output_is_one_object(crawl: Path) -> None:
     ingest(crawl)
     summary = json.loads(run_here(crawl, "stats", "recipe.yaml", "--json").out)

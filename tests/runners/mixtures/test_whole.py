@@ -7,7 +7,7 @@ import shutil
 import time
 from pathlib import Path
 
-from tests.faults.winnow import await_gone, kill_group, start
+from tests.faults.winnow import await_gone, kill_group, run, start
 from tests.runners.mixtures.tiny import RECIPE, Tiny, tree, winnow, write_sources
 from winnow.schemas.mixture import plan_name
 
@@ -89,7 +89,9 @@ def test_other_places_orders_and_numbers_of_workers_give_the_same_samples(tiny: 
     other = tmp_path / "elsewhere"
     write_sources(other, turned=True)
     shutil.copy(tiny.recipe, other)
-    winnow("run", other / "recipe.yaml", "--workers", "2")
+    done = run(other, "run", "recipe.yaml", "--workers", "2")
+    assert done.status == 0
+    assert done.err == ""  # what workers print never reaches the terminal
     here, there = (tree(folder / "out") for folder in (tiny.folder, other))
     assert here.keys() == there.keys()
     named = {f"{name}/{file}" for name in ("jsonl", "hf") for file in ("README.md", "card.json", "winnow.json")}

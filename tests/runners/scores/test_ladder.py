@@ -13,6 +13,7 @@ from winnow.runners.stages.recipe_run import run
 from winnow.schemas.recipe import load_recipe, resolved_yaml
 
 RECIPES = Path(__file__).parents[3] / "recipes"
+pytestmark = pytest.mark.large  # it trains for ten seconds; `tests/schemas/recipe` loads its recipes
 ARMS = {"top": "ladder.yaml", "bottom": "ladder-bottom.yaml", "random": "ladder-random.yaml"}
 
 
