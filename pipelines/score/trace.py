@@ -130,9 +130,9 @@ class PendingRows:
         if count:
             self.examples.append(encoded)
 
-    def is_ready(self, batch_size: int) -> bool:
-        """Whether to score now: there are enough full batches, or fewer of large examples."""
-        return self.count >= _BATCHES * batch_size or (self.count >= batch_size and self.held >= DECODED)
+    def is_ready(self, batch_size: int, passes: int = 1) -> bool:
+        """Whether to score now: there are enough full batches, or fewer of large examples, held for so many passes."""
+        return self.count >= _BATCHES * batch_size or (self.count >= batch_size and passes * self.held >= DECODED)
 
 
 def trace_shard(context: TraceContext, tracer: Tracer, task: RowLayerTask, beat: Heartbeats) -> None:
@@ -160,7 +160,7 @@ def trace_shard(context: TraceContext, tracer: Tracer, task: RowLayerTask, beat:
                 counts = np.concatenate([counts, new])
                 for one, encoded in zip(pending, passes, strict=True):
                     one.add(status, encoded.examples, encoded.count)
-                if pending[0].is_ready(max(tracer.batch_size, 1)):
+                if pending[0].is_ready(max(tracer.batch_size, 1), len(pending)):
                     yield score(tracer.batch_size)
         if pending[0].statuses:
             yield score()

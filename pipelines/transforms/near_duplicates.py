@@ -30,10 +30,12 @@ from winnow.pipelines.transforms.near_steps import (
     REPRESENTATIVE,
     ROW,
     SIZE,
+    content_and_id,
     find_candidates,
     join_edges,
     mark_rows,
     numbered_rows,
+    require_once,
     send_bands,
     send_rows,
     send_values,
@@ -92,8 +94,13 @@ class NearDuplicates(beam.PTransform[PCollection[pa.RecordBatch], PCollection[pa
         """The steps of the search, and the way back of its clusters to the rows."""
         require_global_window(self.label, batches)
         near, parts = self._near, self._partitions
-        numbered = batches | "Number" >> beam.ParDo(_Number(*self._columns)).with_output_types(pa.RecordBatch)
-        signed = numbered | "Sign" >> beam.ParDo(_Sign(self._columns[1], near)).with_output_types(pa.RecordBatch)
+        id_column, text_column = self._columns
+        numbered = batches | "Number" >> beam.ParDo(_Number(id_column, text_column)).with_output_types(pa.RecordBatch)
+        contents = numbered | "Contents" >> beam.Map(partial(content_and_id, id_column)).with_output_types(
+            tuple[str, str]
+        )
+        _ = contents | "EqualBatches" >> beam.GroupByKey() | "Once" >> beam.Map(partial(require_once, id_column))
+        signed = numbered | "Sign" >> beam.ParDo(_Sign(text_column, near)).with_output_types(pa.RecordBatch)
         bands = signed | "Bands" >> _to_blocks(partial(send_bands, near, parts))
         found = bands | "Candidates" >> _exchange(partial(find_candidates, near, parts))
         certain, candidates = _split(found, "Equal", CERTAIN)
@@ -104,7 +111,7 @@ class NearDuplicates(beam.PTransform[PCollection[pa.RecordBatch], PCollection[pa
         clusters = (certain, clear, compared) | "Clusters" >> _exchange(partial(join_edges, parts))
         rows = numbered | "Rows" >> _to_blocks(partial(send_rows, parts))
         marked: PCollection[pa.RecordBatch] = (rows, clusters) | "Mark" >> Exchange(
-            partial(mark_rows, self._columns[0], self._keep), transport=Engine(), emits=pa.RecordBatch
+            partial(mark_rows, id_column, self._keep), transport=Engine(), emits=pa.RecordBatch
         )
         return marked
 

@@ -195,6 +195,23 @@ def send_rows(partitions: int, batch: pa.RecordBatch) -> Iterator[AddressedBlock
     yield from addressed_blocks(_origin("rows", batch), [(batch, targets)], partitions)
 
 
+def content_and_id(id_column: str, batch: pa.RecordBatch) -> tuple[str, str]:
+    """The name of a batch on its way, and the first of its ids, for a message."""
+    return _origin("rows", batch), repr(batch[id_column][0].as_py())
+
+
+def require_once(id_column: str, met: tuple[str, Iterable[str]]) -> None:
+    """Refuse a batch that is there twice: an exchange would take it for one that was sent again.
+
+    Raises:
+        StageError: Its rows have the same ids.
+    """
+    ids = iter(met[1])
+    known = next(ids)
+    if next(ids, None) is not None:
+        raise _repeated_id(known, id_column)
+
+
 def mark_rows(id_column: str, keep: str, _: int, batches: Batches) -> Iterator[pa.RecordBatch]:
     """The rows of a partition with what is known of their clusters.
 
@@ -242,8 +259,12 @@ def _require_distinct(rows: list[pa.RecordBatch], id_column: str) -> None:
         for batch in rows
         if np.any(batch[ROW].to_numpy() == twice[0])
     )
-    raise StageError(
-        f"NearDuplicates: two rows have the id {known!r:.120} in column {id_column!r}; ids must be distinct"
+    raise _repeated_id(repr(known), id_column)
+
+
+def _repeated_id(known: str, id_column: str) -> StageError:
+    return StageError(
+        f"NearDuplicates: two rows have the id {known:.120} in column {id_column!r}; ids must be distinct"
     )
 
 

@@ -33,6 +33,7 @@ from winnow.runners.estimating.recording import record_search
 from winnow.runners.stages.running.stage_run import Clock, StageRun
 from winnow.runners.terminal.progress.job import JobProgress
 from winnow.runners.terminal.progress.stage import inputs_of
+from winnow.runners.terminal.quantities import count_of
 from winnow.schemas.errors import StageError
 from winnow.schemas.rows.duplicates import DISTINCT, Kind, layer_of_kind
 
@@ -48,8 +49,7 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
     search = make_search(run.store, recipe, state, missing, hiding)
     rows = sum(shard.rows for shard in search.covered)
     began, clock = time.monotonic(), Clock(run.engine)
-    shards = len(search.covered)
-    of = f"{rows:,} row{'s'[: rows != 1]} of {shards:,} shard{'s'[: shards != 1]}"
+    of = f"{count_of(rows, 'row')} of {count_of(len(search.covered), 'shard')}"
     run.console.print(f"dedupe  comparing {of}: {', '.join(missing)}")
     compare(run, search, rows, estimated_items(state, missing, rows))
     report_large_buckets(run.console, search)

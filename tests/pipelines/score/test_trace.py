@@ -55,6 +55,7 @@ def test_eight_batches_are_scored_at_once_or_fewer_with_large_examples() -> None
     assert [PendingRows(count=count).is_ready(3) for count in (23, 24)] == [False, True]
     assert [PendingRows(count=count, held=DECODED).is_ready(3) for count in (2, 3)] == [False, True]
     assert not PendingRows(count=23, held=DECODED - 1).is_ready(3)
+    assert [PendingRows(count=23, held=DECODED // 4).is_ready(3, passes) for passes in (3, 4)] == [False, True]
 
 
 def trace_in_steps(step: int) -> list[pa.RecordBatch]:

@@ -27,6 +27,7 @@ from winnow.schemas.errors import WinnowError
 WORDS = [
     f"{first}{last}" for first in ("stone", "river", "cloud", "maple") for last in ("bank", "ward", "light", "fall")
 ]
+BATCH = pa.RecordBatch.from_pydict({"id": ["a", "b"], "text": ["one two three four five six", "other words of mine"]})
 _found: dict[str, list[Any]] = defaultdict(list)  # what an inline pipeline gives
 
 
@@ -196,6 +197,7 @@ def test_wrong_settings_are_one_line_before_anything_runs(make: Any, line: str) 
             ToBatches() | NearDuplicates(partitions=2),
             "have the id '1'",
         ),
+        ([BATCH, BATCH], NearDuplicates(partitions=2), "have the id 'a'"),
         (
             [{"id": 1.5, "text": "a"}],
             ToBatches(pa.schema([("id", pa.float64()), ("text", pa.string())])) | NearDuplicates(),
