@@ -10,7 +10,7 @@ from winnow.filters.video.clips.options import ClipFile
 from winnow.filters.video.clips.planning import CopiedTimes
 from winnow.filters.video.decode.clock import Clock, shown_at
 from winnow.filters.video.decode.counting import orientation_of
-from winnow.filters.video.decode.opening import OpenVideo, UnwatchableError
+from winnow.filters.video.decode.opening import COLOURS, OpenVideo, UnwatchableError
 from winnow.filters.video.decode.reading import decoded
 from winnow.filters.video.decode.wanted import Clip
 
@@ -112,7 +112,7 @@ class EncodedPictures:
         context = stream.codec_context
         context.time_base, context.thread_count = self._tick, 1
         context.flags |= int(Flags.bitexact)
-        for name in ("color_range", "colorspace", "color_primaries", "color_trc"):
+        for name in COLOURS:
             setattr(context, name, int(getattr(frame, name)))
         if source.sample_aspect_ratio:
             context.sample_aspect_ratio = source.sample_aspect_ratio

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from av.video.stream import VideoStream
 
 __all__ = [
+    "COLOURS",
     "DEMUXERS",
     "NO_VIDEO",
     "REASONS",
@@ -64,6 +65,9 @@ DEMUXERS: Final = {
     "video/x-ms-asf": "asf",
 }
 """FFmpeg's name for each type that is opened."""
+
+COLOURS: Final = ("color_range", "colorspace", "color_primaries", "color_trc")
+"""What decoders, encoders and frames say of their colours, as PyAV names it."""
 
 _BUFFER_BYTES: Final = 256 << 10  # of one read; Python's part of a read costs as much as some kilobytes
 _MARGIN_PIXELS: Final = 16 << 20
@@ -202,7 +206,10 @@ def restrain(decoder: Any, limits: VideoLimits) -> None:
 
 
 def another_decoder(first: Any, limits: VideoLimits) -> Any:
-    """A second decoder of the same stream, which has seen nothing."""
+    """A second decoder of the same stream, which has seen nothing.
+
+    What a container alone says of colours is copied, too: as long as the first one has seen nothing, it is just that.
+    """
     import av
 
     found: Any = av.CodecContext.create(first.codec, "r")
@@ -211,6 +218,8 @@ def another_decoder(first: Any, limits: VideoLimits) -> Any:
     found.pix_fmt = first.pix_fmt
     found.bits_per_coded_sample = first.bits_per_coded_sample
     found.codec_tag = first.codec_tag
+    for name in COLOURS:
+        setattr(found, name, getattr(first, name))
     restrain(found, limits)
     return found
 

@@ -76,10 +76,12 @@ class VideoPass:
             if any(signal.kind == "vectors" for signal in self.wanted):
                 _export_vectors(decoder)
             every = any(_of_every_frame(signal, decoder) for signal in self.wanted)
+            # Before anything is decoded: what the stream says of colours would be taken for the container's.
+            of_keyframes = another_decoder(decoder, self.limits) if any(map(_of_keyframes, self.wanted)) else None
             beginning = beginning_of(video, ahead, go_on=every)
             _refuse_size(beginning.first, self.limits)
             start = first_tick(video, ahead) if self.clip is None else self.clip.start
-            decoding = _Decoding(video, self.wanted, self.mime, start, beginning, self.clip)
+            decoding = _Decoding(video, self.wanted, self.mime, start, beginning, of_keyframes, self.clip)
             for packet in ahead:
                 decoding.add(packet)
             ahead.clear()
@@ -102,7 +104,8 @@ class _Decoding:
         mime: str,
         start: int,
         beginning: Beginning,
-        clip: Clip | None = None,
+        of_keyframes: "VideoCodecContext | None",
+        clip: Clip | None,
     ) -> None:
         self._video, self._start, self._beginning, self._clip = video, start, beginning, clip
         self._pixels = 0
@@ -118,12 +121,10 @@ class _Decoding:
         orientation = orientation_of(beginning.first)
         for signal in wanted:
             self._give(signal, mime, orientation)
+        self._key_decoder = of_keyframes
         self._decoder: VideoCodecContext | None = None
-        self._key_decoder: VideoCodecContext | None = None
         if self._every or self._stills:
             self._decoder = video.pictures.codec_context
-        if self._key_stills:
-            self._key_decoder = another_decoder(video.pictures.codec_context, video.limits)
 
     def _give(self, signal: Signal, mime: str, orientation: int) -> None:
         found: Packets | Frames | Vectors | Stills | Hashes | SoundBlocks
@@ -133,7 +134,7 @@ class _Decoding:
             self._sound = found = SoundBlocks()
         elif signal.kind == "stills":
             found = Stills(signal, mime, orientation)
-            (self._key_stills if signal.seconds is None else self._stills).append(found)
+            (self._key_stills if _of_keyframes(signal) else self._stills).append(found)
         elif signal.kind == "vectors":
             found = Vectors()
             if _of_every_frame(signal, self._video.pictures.codec_context):
@@ -239,6 +240,10 @@ def _of_every_frame(signal: Signal, decoder: "VideoCodecContext") -> bool:
     if signal.kind == "vectors":
         return decoder.codec.canonical_name in CODECS
     return signal.kind in ("frames", "hashes") or (signal.kind == "stills" and signal.seconds is not None)
+
+
+def _of_keyframes(signal: Signal) -> bool:
+    return signal.kind == "stills" and signal.seconds is None
 
 
 def _export_vectors(decoder: "VideoCodecContext") -> None:

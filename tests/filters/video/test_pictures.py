@@ -1,12 +1,22 @@
 """Pictures of frames are what the formula of their colours says, pixel by pixel, in every layout of chroma."""
 
+import io
+from fractions import Fraction
+from typing import Any
+
+import av
 import numpy as np
 import pytest
 from av import VideoFrame
 from numpy.typing import NDArray
 
+from winnow.filters.image.decode.batches import pixels_of
+from winnow.filters.operators import IMAGES
+from winnow.filters.video.decode.opening import VideoLimits
 from winnow.filters.video.decode.pictures import picture_of
 from winnow.filters.video.decode.planes import planes_of
+from winnow.filters.video.decode.wanted import Signal
+from winnow.filters.video.decode.watching import VideoPass
 
 
 def expected(frame: VideoFrame) -> NDArray[np.int64]:
@@ -33,3 +43,42 @@ def test_colours_are_those_of_the_formula(layout: str, size: tuple[int, int]) ->
     noise = np.random.default_rng(3).integers(0, 256, (size[1], size[0], 3)).astype(np.uint8)
     frame = VideoFrame.from_ndarray(noise, "rgb24").reformat(format=layout)
     np.testing.assert_array_equal(picture_of(frame, 1), expected(frame))
+
+
+def told_by_its_container(container: str, codec: str) -> bytes:
+    """Four frames of one colour: full range and BT.709, as the container says, and the codec's stream does not."""
+    out = io.BytesIO()
+    with av.open(out, "w", format=container, options={"fflags": "+bitexact", "movflags": "write_colr"}) as made:
+        stream: Any = made.add_stream(codec, rate=25, options={"g": "2", "threads": "1", "qscale": "1"})
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        stream.codec_context.color_range, stream.codec_context.colorspace = 2, 1
+        for number in range(4):
+            levels = np.repeat(np.array([90, 100, 180], np.uint8), [48 * 64, 12 * 64, 12 * 64]).reshape(72, 64)
+            frame = VideoFrame.from_ndarray(levels, "yuv420p")
+            frame.pts, frame.time_base = number, Fraction(1, 25)
+            made.mux(stream.encode(frame))
+        made.mux(stream.encode(None))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("wanted", [[Signal("stills")], [Signal("stills"), Signal("stills", seconds=0.04)]])
+@pytest.mark.parametrize(
+    ("container", "mime", "codec"),
+    [
+        ("mp4", "video/mp4", "mpeg4"),
+        ("matroska", "video/matroska", "mpeg4"),
+        ("matroska", "video/matroska", "ffv1"),
+    ],
+)
+def test_what_the_container_alone_says_of_colours_counts_in_every_still(
+    container: str, mime: str, codec: str, wanted: list[Signal]
+) -> None:
+    watching = VideoPass(io.BytesIO(told_by_its_container(container, codec)), mime, wanted, VideoLimits())
+    found: dict[Signal, list[list[int]]] = {signal: [] for signal in wanted}
+    for signal, batch in watching.signals():
+        found[signal] += [pixels[24, 32].tolist() for pixels in pixels_of(batch.select(IMAGES.names))]
+    blue, red = 100 - 128, 180 - 128
+    colour = [90 + 1.5748 * red, 90 - 0.1873 * blue - 0.4681 * red, 90 + 1.8556 * blue]
+    assert [len(colours) for colours in found.values()] == [2, 4][: len(wanted)]
+    for colours in found.values():
+        np.testing.assert_allclose(colours, [colour] * len(colours), atol=2.5)  # codecs lose a little
