@@ -64,7 +64,7 @@ class LargeBody:
 
     start: int
     length: int
-    chunked: bool = False  # as its header says; tried, not believed
+    codings: tuple[str, ...] = ()  # that its header names, the outermost first; tried, not believed
     cut: bool = False  # its record says that it was cut off, so that a broken end is expected
 
 

@@ -31,7 +31,7 @@ FILE_MISSING = "the file is gone"
 FILE_CHANGED = "the file has changed"
 NOT_FOUND = "no record where there was one"
 TOO_LARGE = "larger than max_body_bytes"
-BROKEN_OFF = "its chunks break off"
+BROKEN_OFF = "its coding breaks off, or it unpacks to more than max_member_bytes"
 UNREADABLE = "the file cannot be read"
 
 UNAVAILABLE = "unavailable"

@@ -6,25 +6,29 @@ from typing import Final
 
 from winnow.pipelines.ingest.archives.flows import Flow
 
-__all__ = ["BrokenOffError", "NotChunkedError", "chunks"]
+__all__ = ["CHUNKED", "BrokenOffError", "NotCodedError", "chunks"]
 
 _LINE_BYTES: Final = 4096  # a size and what may stand behind it
 _SIZE: Final = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
 
 
-class NotChunkedError(Exception):
-    """The body is in no chunks, whatever its header says."""
+CHUNKED: Final = "chunked"
+"""The name of the coding."""
+
+
+class NotCodedError(Exception):
+    """The body is in no chunks, or not in a coding, whatever its header says."""
 
 
 class BrokenOffError(Exception):
-    """The body began in chunks, and does not end so."""
+    """The body began in chunks, or in a coding, and does not end so."""
 
 
 def chunks(flow: Flow, at: int, end: int) -> Iterator[tuple[int, int]]:
     """Yields the range of each chunk, forward; what was yielded before an error is the beginning of the body.
 
     Raises:
-        NotChunkedError: Nothing that was yielded is a chunk.
+        NotCodedError: Nothing that was yielded is a chunk.
         BrokenOffError: The last of them is cut off, or no other begins behind it.
     """
     seen = 0
@@ -43,5 +47,5 @@ def chunks(flow: Flow, at: int, end: int) -> Iterator[tuple[int, int]]:
             at = stop + 1
         else:
             # A first chunk that does not end correctly was text that happens to begin like a chunk size.
-            raise BrokenOffError if seen > 1 or stop >= end else NotChunkedError
-    raise BrokenOffError if seen else NotChunkedError
+            raise BrokenOffError if seen > 1 or stop >= end else NotCodedError
+    raise BrokenOffError if seen else NotCodedError

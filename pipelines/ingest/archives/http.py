@@ -7,33 +7,24 @@ more than 100 fields, which crawls contain, and took 39 µs for a header of 15 f
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-import brotli
-import zstandard
-from isal import isal_zlib
-
-from winnow.pipelines.ingest.archives.chunks import BrokenOffError, NotChunkedError, chunks
+from winnow.pipelines.ingest.archives.chunks import CHUNKED, BrokenOffError, NotCodedError, chunks
+from winnow.pipelines.ingest.archives.codings import undone
 from winnow.pipelines.ingest.archives.flows import HeldFlow
-from winnow.pipelines.ingest.archives.members import INFLATE_ERROR
 from winnow.schemas.rows.opt_out import HEADER_NAMES
 
 HEAD_BYTES: Final = 4096
 MAX_CODINGS: Final = 8  # more than this in one header is an attack
 
-_INPUT_STEP: Final = 64 << 10
-_OUTPUT_STEP: Final = 1 << 20
-_ZSTD_INPUT_STEP: Final = 256  # 64 blocks of 4 bytes at most, each of up to 128 KiB
-_ZSTD_WINDOW: Final = 8 << 20  # RFC 9659: what a decoder of the content coding must accept
 _STATUS: Final = re.compile(rb"HTTP/\d+(?:\.\d+)?[ \t]+(\d{3})(?!\d)")
 _BLANK_LINE: Final = re.compile(rb"\n\r?\n")
 _FOLDED: Final = re.compile(rb"\r?\n[ \t]+")
 _CHARSET: Final = re.compile(rb"charset\s*=\s*[\"']?([^\s\"';,]{1,64})", re.IGNORECASE)
 _MIME: Final = re.compile(rb"[!-+\--:<-~]{1,255}")
 _UNSAFE: Final = re.compile("[\x00-\x20\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-_CONTROL: Final = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 
 Fields: TypeAlias = dict[bytes, list[bytes]]
 
@@ -148,8 +139,7 @@ def decode_payload(head: HttpHead, stored: bytes, cap: int, truncated: bool) -> 
     for codings, is_content in ((transfer, False), (content, True)):
         for position in range(len(codings) - 1, -1, -1):
             coding = codings[position]
-            decoder = _DECODERS.get(coding)
-            result = decoder(body, cap) if decoder else _Decoded(_foreign(coding, body))
+            result = _decoded(coding, body, cap)
             if result.state == "whole" or (result.state == "broken" and truncated and result.body):
                 body = result.body
                 if is_content:
@@ -178,125 +168,20 @@ class _Decoded:
     body: bytes = b""
 
 
-def _foreign(coding: str, body: bytes) -> Literal["foreign", "broken"]:
-    # LZW is the one registered coding without a decoder here; other names are server mistakes ("utf-8", "none").
-    return "broken" if coding in ("compress", "x-compress") and body.startswith(b"\x1f\x9d") else "foreign"
-
-
-def _dechunk(body: bytes, _cap: int) -> _Decoded:
-    """Undoes chunking; chunks are never larger than the stored payload."""
+def _decoded(coding: str, body: bytes, cap: int) -> _Decoded:
     out = bytearray()
     try:
-        for start, stop in chunks(HeldFlow(body), 0, len(body)):
-            out += body[start:stop]
-    except NotChunkedError:
+        for piece in _of_chunks(body) if coding == CHUNKED else undone(coding, (body,)):
+            out += piece
+            if len(out) > cap and coding != CHUNKED:  # chunks are never larger than the stored payload
+                return _Decoded("large", bytes(out[:HEAD_BYTES]))
+    except NotCodedError:
         return _Decoded("foreign")
     except BrokenOffError:
         return _Decoded("broken", bytes(out))
     return _Decoded("whole", bytes(out))
 
 
-def _gunzip(body: bytes, cap: int) -> _Decoded:
-    if not body.startswith(b"\x1f\x8b\x08"):
-        return _Decoded("foreign")
-    return _inflate(body, cap, 31)
-
-
-def _undeflate(body: bytes, cap: int) -> _Decoded:
-    """Undoes `deflate`: zlib (RFC 9110), or raw deflate from servers that got it wrong."""
-    if len(body) >= 2 and body[0] & 15 == 8 and (body[0] << 8 | body[1]) % 31 == 0:
-        found = _inflate(body, cap, 15)
-        if found.state != "broken" or found.body:
-            return found
-    return _without_magic(body, _inflate(body, cap, -15))
-
-
-def _inflate(body: bytes, cap: int, wbits: int) -> _Decoded:
-    """Inflates one zlib stream or successive gzip members; ignores what follows, as browsers do."""
-    view = memoryview(body)
-    out = bytearray()
-    at = 0
-    while True:
-        inflater = isal_zlib.decompressobj(wbits)
-        while not inflater.eof:
-            offered = view[at : at + _INPUT_STEP]
-            try:
-                step: bytes = inflater.decompress(offered, _OUTPUT_STEP)
-            except INFLATE_ERROR:
-                return _Decoded("broken", bytes(out))
-            out += step
-            if len(out) > cap:
-                return _Decoded("large", bytes(out[:HEAD_BYTES]))
-            at += len(offered) - len(inflater.unconsumed_tail) - len(inflater.unused_data)
-            if not offered and not step and not inflater.eof:
-                return _Decoded("broken", bytes(out))
-        if wbits != 31 or not body.startswith(b"\x1f\x8b\x08", at):
-            trailing = wbits < 0 and at < len(body)
-            return _Decoded("broken" if trailing and _looks_like_text(body) else "whole", bytes(out))
-
-
-def _unbrotli(body: bytes, cap: int) -> _Decoded:
-    decoder = brotli.Decompressor()
-    out = bytearray()
-    offered, at = body[:_INPUT_STEP], _INPUT_STEP
-    try:
-        while not decoder.is_finished():
-            step: bytes = decoder.process(offered, output_buffer_limit=_OUTPUT_STEP)
-            out += step
-            if len(out) > cap:
-                return _Decoded("large", bytes(out[:HEAD_BYTES]))
-            if not decoder.can_accept_more_data():
-                offered = b""
-            elif at < len(body):
-                offered, at = body[at : at + _INPUT_STEP], at + _INPUT_STEP
-            elif not step and not decoder.is_finished():
-                return _without_magic(body, _Decoded("broken", bytes(out)))
-            else:
-                offered = b""
-    except brotli.error:
-        return _without_magic(body, _Decoded("broken", bytes(out)))
-    return _Decoded("whole", bytes(out))
-
-
-def _unzstd(body: bytes, cap: int) -> _Decoded:
-    if not body.startswith(b"\x28\xb5\x2f\xfd"):
-        return _Decoded("foreign")
-    view = memoryview(body)
-    out = bytearray()
-    at = 0
-    while body.startswith(b"\x28\xb5\x2f\xfd", at):
-        decoder = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj()
-        while not decoder.eof:
-            offered = view[at : at + _ZSTD_INPUT_STEP]
-            if not offered:
-                return _Decoded("broken", bytes(out))
-            try:
-                out += decoder.decompress(offered)
-            except zstandard.ZstdError:
-                return _Decoded("broken", bytes(out))
-            if len(out) > cap:
-                return _Decoded("large", bytes(out[:HEAD_BYTES]))
-            at += len(offered) - len(decoder.unused_data)
-    return _Decoded("whole", bytes(out))
-
-
-def _without_magic(body: bytes, found: _Decoded) -> _Decoded:
-    """Raw deflate and brotli have no magic: a payload that fails at once, or reads as text, was never in the coding."""
-    if found.state == "broken" and (not found.body or _looks_like_text(body)):
-        return _Decoded("foreign")
-    return found
-
-
-def _looks_like_text(body: bytes) -> bool:
-    # 256 compressed bytes without a control character have a chance of 10^-13.
-    return _CONTROL.search(body, 0, 256) is None
-
-
-_DECODERS: Final[dict[str, Callable[[bytes, int], _Decoded]]] = {
-    "chunked": _dechunk,
-    "gzip": _gunzip,
-    "x-gzip": _gunzip,
-    "deflate": _undeflate,
-    "br": _unbrotli,
-    "zstd": _unzstd,
-}
+def _of_chunks(body: bytes) -> Iterator[bytes]:
+    for start, stop in chunks(HeldFlow(body), 0, len(body)):
+        yield body[start:stop]

@@ -1,18 +1,19 @@
 """Gives ranges of a record's body that is too large to hold: out of a plain archive, else out of a scratch file.
 
-A body in a compressed member, or one that was stored in chunks, is written once to an unnamed temporary file, which
-the limit of a member (`max_member_bytes`) bounds; memory holds a few pieces.
+A body in a compressed member, in a content coding, or one that was stored in chunks, is written once to an unnamed
+temporary file, which the limit of a member (`max_member_bytes`) bounds; memory holds a few pieces.
 """
 
 import errno
 import hashlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, BinaryIO, Final, cast
 
 from winnow.filters.image.decode.containers import Bytes
-from winnow.pipelines.ingest.archives.chunks import BrokenOffError, NotChunkedError, chunks
+from winnow.pipelines.ingest.archives.chunks import CHUNKED, BrokenOffError, NotCodedError, chunks
+from winnow.pipelines.ingest.archives.codings import undone
 from winnow.pipelines.ingest.archives.flows import FileFlow, Flow
 from winnow.pipelines.ingest.archives.members import GzipMembers, Member, Members
 from winnow.pipelines.ingest.archives.zstd_members import ZstdMembers
@@ -23,6 +24,14 @@ from winnow.schemas.errors import StageError
 __all__ = ["OpenBody", "open_body"]
 
 _PIECE: Final = 1 << 20
+
+
+class _FalseCodingError(Exception):
+    """The bytes are not in the coding of this number."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 @dataclass(slots=True)
@@ -49,7 +58,8 @@ def open_body(stream: BinaryIO, size: int, record: Record, limits: ReadLimits) -
         limits: What was read under.
 
     Returns:
-        The body; None if its chunks break off or its bytes are no longer there.
+        The body; None if its chunks or codings break off, it has more than `limits.max_member_bytes`, or its bytes
+        are no longer there.
 
     Raises:
         OSError: The archive cannot be read.
@@ -57,31 +67,34 @@ def open_body(stream: BinaryIO, size: int, record: Record, limits: ReadLimits) -
     """
     large = record.large
     assert large is not None
-    flow = _flow(stream, size, record, large, limits)
-    if isinstance(flow, FileFlow) and not large.chunked:
-        return OpenBody(FileBytes(stream, large.length, large.start))
-    if large.chunked:
+    codings = list(large.codings)
+    while True:
+        flow = _flow(stream, size, record, large, limits)
+        if isinstance(flow, FileFlow) and not codings:
+            return OpenBody(FileBytes(stream, large.length, large.start))
         try:
-            return _unpacked(_of_chunks(flow, large))
-        except NotChunkedError:  # crawlers store decoded bytes under the header of the encoded ones
-            flow = _flow(stream, size, record, large, limits)
-    found = _unpacked(_range(flow, large.start, large.start + large.length))
-    if found is not None and found.content.size < large.length:
-        found.close()
-        return None
-    return found
+            found = _unpacked(_decoded(flow, large, codings), limits.max_member_bytes)
+        except _FalseCodingError as error:  # crawlers store decoded bytes under the header of the encoded ones
+            del codings[error.number]
+            continue
+        if found is not None and not codings and found.content.size < large.length:
+            found.close()
+            return None
+        return found
 
 
-def _unpacked(pieces: Iterator[bytes]) -> OpenBody | None:
-    """Writes a body to a scratch file; None if it breaks off."""
+def _unpacked(pieces: Iterator[bytes], most: int) -> OpenBody | None:
+    """Writes a body to a scratch file; None if it breaks off, or has more bytes than that."""
     scratch = tempfile.TemporaryFile()  # noqa: SIM115 - its owner closes it; unnamed, so a killed process leaves nothing
     try:
         state = hashlib.sha256()
         written = 0
         for piece in pieces:
+            written += len(piece)
+            if written > most:
+                raise BrokenOffError
             state.update(piece)
             _write(scratch, piece)
-            written += len(piece)
     except BrokenOffError:
         scratch.close()
         return None
@@ -102,14 +115,32 @@ def _flow(stream: BinaryIO, size: int, record: Record, large: LargeBody, limits:
     return members.inflated(Member(record.span.offset, record.span.length, large.start + large.length))
 
 
-def _of_chunks(flow: Flow, large: LargeBody) -> Iterator[bytes]:
-    """What the chunks of a body hold, forward, a piece at a time."""
+def _decoded(flow: Flow, large: LargeBody, codings: Sequence[str]) -> Iterator[bytes]:
+    """The body, forward, a piece at a time; chunks are the first of the codings, if any."""
+    pieces = _range(flow, large.start, large.start + large.length)
+    for number, coding in enumerate(codings):
+        inner = _of_chunks(flow, large) if coding == CHUNKED else undone(coding, pieces)
+        pieces = _believed(inner, number, large.cut)
+    return pieces
+
+
+def _believed(pieces: Iterator[bytes], number: int, is_cut: bool) -> Iterator[bytes]:
+    """What one coding gives; the beginning of it where its record says that it was cut off."""
+    has_begun = False
     try:
-        for start, stop in chunks(flow, large.start, large.start + large.length):
-            yield from _range(flow, start, stop)
+        for piece in pieces:
+            has_begun = True
+            yield piece
+    except NotCodedError:
+        raise _FalseCodingError(number) from None
     except BrokenOffError:
-        if not large.cut:
+        if not (is_cut and has_begun):
             raise
+
+
+def _of_chunks(flow: Flow, large: LargeBody) -> Iterator[bytes]:
+    for start, stop in chunks(flow, large.start, large.start + large.length):
+        yield from _range(flow, start, stop)
 
 
 def _range(flow: Flow, at: int, stop: int) -> Iterator[bytes]:

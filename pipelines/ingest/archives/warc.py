@@ -12,8 +12,11 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import BinaryIO, Final
 
 from winnow.pipelines.ingest.archives.archive import HEAD_BYTES, Block, Fault, Head, read_archive
+from winnow.pipelines.ingest.archives.chunks import CHUNKED
 from winnow.pipelines.ingest.archives.http import (
     Fields,
+    HttpHead,
+    Payload,
     content_type,
     decode_field,
     decode_payload,
@@ -225,17 +228,15 @@ def http_event(record: Record, block: Block, limits: ReadLimits, truncated: bool
     if not block.held or size > limits.max_body_bytes:
         beginning = block.content[head.stop : stop if coded else min(stop, head.stop + HEAD_BYTES)]
         record.body_bytes, record.head = size, beginning[:HEAD_BYTES]
-        place = block.at + head.stop - block.start
         if not coded:
-            record.large = LargeBody(place, size)
+            record.large = _large_body(head, block, size, truncated)
             return record
-        found = decode_payload(head, beginning, HEAD_BYTES, True)
-        if isinstance(found, str):
+        payload = decode_payload(head, beginning, HEAD_BYTES, True)
+        if isinstance(payload, str):
             return record
-        record.head = (found.head if found.body is None else found.body)[:HEAD_BYTES]
-        transfer = head.codings(b"transfer-encoding")
-        if not found.undone and transfer in ([], ["chunked"]):  # other codings are undone only in memory
-            record.large = LargeBody(place, size, bool(transfer), truncated)
+        record.head = (payload.head if payload.body is None else payload.body)[:HEAD_BYTES]
+        record.large = _large_body(head, block, size, truncated)
+        _note_codings(metadata, payload)
         return record
     stored = block.content[head.stop : stop]
     if not coded:
@@ -244,17 +245,29 @@ def http_event(record: Record, block: Block, limits: ReadLimits, truncated: bool
     payload = decode_payload(head, stored, limits.max_body_bytes, truncated)
     if isinstance(payload, str):
         return Unreadable(record.span, "bad_encoding", payload, record.key)
-    if payload.undone:
-        metadata["content_encoding"] = payload.undone
-    if payload.ignored:
-        metadata["content_encoding_ignored"] = payload.ignored
+    _note_codings(metadata, payload)
     if payload.body is None:
         record.body_bytes, record.head = limits.max_body_bytes + 1, payload.head  # the exact size is not determined
+        record.large = _large_body(head, block, size, truncated)
         return record
     if not payload.body:
         return Dropped(record.span, "empty")
     record.body, record.body_bytes = payload.body, len(payload.body)
     return record
+
+
+def _large_body(head: HttpHead, block: Block, size: int, truncated: bool) -> LargeBody | None:
+    """Where the payload can be read again; None if it was coded in a way that is undone in memory alone."""
+    codings = (*reversed(head.codings(b"transfer-encoding")), *reversed(head.codings(b"content-encoding")))
+    place = block.at + head.stop - block.start
+    return None if CHUNKED in codings[1:] else LargeBody(place, size, codings, truncated)
+
+
+def _note_codings(metadata: dict[str, Json], payload: Payload) -> None:
+    if payload.undone:
+        metadata["content_encoding"] = payload.undone
+    if payload.ignored:
+        metadata["content_encoding_ignored"] = payload.ignored
 
 
 def is_of_web(url: str | None) -> bool:

@@ -5,15 +5,18 @@ import hashlib
 import io
 import os
 import tempfile
+import tracemalloc
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+import brotli
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.pipelines.ingest.archive_reading import read
-from tests.pipelines.ingest.archives.test_http import chunked
+from tests.pipelines.ingest.archives.test_http import ENCODERS, chunked, name_of
 from tests.pipelines.ingest.made_archives import KINDS, Capture, Kind, pieces
 from winnow.pipelines.ingest.archives.large_bodies import open_body
 from winnow.pipelines.ingest.records import ReadLimits, Record
@@ -78,10 +81,41 @@ def test_chunks_that_break_off_are_believed_only_of_a_record_that_says_so(kind: 
     assert len(kept) > 1_190_000
 
 
-def test_a_content_coding_is_undone_only_in_memory() -> None:
-    coded = {"Content-Encoding": "gzip"}
-    assert large_of(raw_of(gzip.compress(FILM), "warc", coded), "warc").large is None
-    assert unpacked(raw_of(FILM, "warc", coded), "warc") == FILM  # decoded before it was stored
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_content_codings_are_undone_also_in_chunks_and_when_the_bytes_are_few(encoder: str) -> None:
+    name, loose = name_of(encoder), bytes(2_000_000) + FILM[:100_000]  # which takes fewer bytes than are held
+    for body in (FILM, loose):
+        coded = ENCODERS[encoder](body)
+        assert unpacked(raw_of(coded, "warc", {"Content-Encoding": name}), "warc") == body
+        wire = raw_of(chunked(coded, 65_521), "warc.gz", {**CHUNKED, "Content-Encoding": name})
+        assert unpacked(wire, "warc.gz") == body
+
+
+def test_of_codings_those_count_that_the_bytes_are_in() -> None:
+    several = {"Content-Encoding": "gzip, br"}
+    assert unpacked(raw_of(FILM, "warc", several), "warc") == FILM  # decoded before it was stored
+    assert unpacked(raw_of(gzip.compress(FILM), "warc", several), "warc") == FILM
+    assert unpacked(raw_of(brotli.compress(gzip.compress(FILM), quality=1), "warc", several), "warc") == FILM
+
+
+def test_a_coding_that_breaks_off_is_believed_only_of_a_record_that_says_so() -> None:
+    coded, stored = {"Content-Encoding": "gzip"}, gzip.compress(FILM)[:1_200_000]
+    assert unpacked(raw_of(stored, "warc", coded), "warc") is None
+    kept = unpacked(raw_of(stored, "warc", coded, fields={"WARC-Truncated": "length"}), "warc")
+    assert kept is not None
+    assert FILM.startswith(kept)
+    assert len(kept) > 1_000_000
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_a_bomb_ends_at_the_limit_and_leaves_no_body(encoder: str) -> None:
+    raw = raw_of(ENCODERS[encoder](bytes(32 << 20)), "warc", {"Content-Encoding": name_of(encoder)})
+    limits = replace(LIMITS, max_member_bytes=8 << 20)
+    tracemalloc.start()
+    assert open_body(io.BytesIO(raw), len(raw), large_of(raw, "warc"), limits) is None
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20 << 20
 
 
 def test_an_archive_that_became_shorter_gives_no_body() -> None:
