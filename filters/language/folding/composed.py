@@ -213,14 +213,8 @@ def _compose(first: np.int64, second: np.int64, pairs: npt.NDArray[np.int64]) ->
     if _FIRST_TAIL <= second <= _LAST_TAIL:
         return bool(_FIRST_SYLLABLE <= first <= _LAST_SYLLABLE and (first - _FIRST_SYLLABLE) % _TAILS == 0)
     wanted = first << 21 | second
-    low, high = 0, len(pairs)
-    while low < high:
-        middle = (low + high) >> 1
-        if pairs[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return bool(low < len(pairs) and pairs[low] == wanted)
+    at = np.searchsorted(pairs, wanted)
+    return bool(at < len(pairs) and pairs[at] == wanted)
 
 
 @leaf  # type: ignore[untyped-decorator]

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import begin, open_engine, ready_recipe
+from winnow.runners.commands.opening import begin, bound_recipe, open_engine, ready_recipe
 from winnow.runners.commands.parser import engine_arguments
 from winnow.schemas.errors import WinnowError
 
@@ -62,10 +62,10 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.stages.exports.recipe_exports import export, print_exports
     from winnow.runners.stages.mixing import parse_sample
 
-    recipe = ready_recipe(options.recipe, "export")
     sample = parse_sample(options.sample)
     if options.verify:
-        return _verify(recipe, sample, options, console)
+        return _verify(bound_recipe(options.recipe), sample, options, console)
+    recipe = ready_recipe(options.recipe, "export" if options.id_list is None else "mix")
     engine = open_engine(options)
     if options.id_list is not None:
         listed = _list_ids(recipe, sample, engine, Path(options.id_list), console)

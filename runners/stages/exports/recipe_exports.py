@@ -26,7 +26,7 @@ from winnow.runners.stages.exports.writing import export_draw
 from winnow.runners.stages.mixing import WHOLE, Mixed, mix
 from winnow.runners.stages.running.stage_run import Clock, StageRun
 from winnow.runners.terminal.escaping import visible
-from winnow.runners.terminal.quantities import byte_size, grouped
+from winnow.runners.terminal.quantities import byte_size, count_of
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import Json
 from winnow.schemas.mixture import VALIDATION
@@ -120,14 +120,14 @@ def print_exports(finished: Sequence[Finished], console: Console) -> None:
         size = sum(file.bytes for file in manifest.files)
         counts = ", ".join(f"{name} {_samples(output)}" for name, output in manifest.outputs.items())
         console.print(
-            f"{manifest.format:<12}{one.export.path}: {counts}; {grouped(len(manifest.files))} files, "
+            f"{manifest.format:<12}{one.export.path}: {counts}; {count_of(len(manifest.files), 'file')}, "
             f"{byte_size(size)}; plan {manifest.plan}",
             markup=False,
             soft_wrap=True,
         )
         for lost in manifest.left_out:
             console.print(
-                f"note    {one.export.path}: {grouped(lost.samples)} samples left out: {lost.reason}, "
+                f"note    {one.export.path}: {count_of(lost.samples, 'sample')} left out: {lost.reason}, "
                 f"{visible(lost.file)} ({lost.detail})",
                 markup=False,
                 soft_wrap=True,
@@ -137,7 +137,7 @@ def print_exports(finished: Sequence[Finished], console: Console) -> None:
 def _samples(output: Mapping[str, Json]) -> str:
     found = output["samples"]
     assert isinstance(found, int)
-    return f"{grouped(found)} samples"
+    return count_of(found, "sample")
 
 
 def list_ids(mixed: Mixed, file: Path) -> int:

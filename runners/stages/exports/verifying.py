@@ -17,7 +17,7 @@ from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.location import open_location
 from winnow.runners.law.of_recipe import read_laws
 from winnow.runners.stages.mixing import WHOLE
-from winnow.runners.terminal.quantities import byte_size, grouped
+from winnow.runners.terminal.quantities import byte_size, count_of
 from winnow.schemas.errors import ExportError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.problems import Problems
@@ -88,7 +88,7 @@ def _print(console: Console, word: str, line: str) -> None:
 
 def _size_text(found: list[Verified]) -> str:
     files = sum(len(one.manifest.files) for one in found if one.manifest is not None)
-    return f"{grouped(files)} files, {byte_size(sum(one.bytes for one in found))}"
+    return f"{count_of(files, 'file')}, {byte_size(sum(one.bytes for one in found))}"
 
 
 def _plan(recipe: BoundRecipe, sample: Fraction) -> _RequestedPlan:
@@ -124,7 +124,7 @@ def _verified(recipe: BoundRecipe, number: int, plan: _RequestedPlan) -> Verifie
             found.notes.append(f"holds files that winnow did not write: {first_few(others)}")
         if skipped := sum(line.samples for line in found.manifest.left_out):
             found.notes.append(
-                f"{grouped(skipped)} samples were left out because their media were missing; if the media are "
+                f"{count_of(skipped, 'sample was', 'samples were')} left out because media were missing; if these are "
                 f"available again, --replace includes them"
             )
         found.notes += _differences(recipe, number, plan, found.manifest)

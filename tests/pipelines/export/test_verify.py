@@ -1,11 +1,14 @@
 """Looking at what stands: every export of a recipe, nothing written, and what is wrong of each."""
 
 import io
+import subprocess
 from pathlib import Path
 
 from rich.console import Console
 
+from tests.faults.winnow import ended, run_here
 from tests.pipelines.export.drawn_stores import every, export, exports_of, make_draw, tree, words
+from tests.small_disks import small_disk_at
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.store.local import LocalStore
 from winnow.runners.stages.exports.verifying import print_verified, verify_exports
@@ -35,6 +38,13 @@ def test_exports_that_are_as_they_were_written(tmp_path: Path) -> None:
     assert good
     assert [line[:10] for line in said if not line.startswith("note")] == ["ok        "] * 3 + ["verified  "]
     assert said[-1].startswith("verified  3 exports: 4 files, ")
+
+
+def test_what_cannot_be_written_can_be_verified(tmp_path: Path) -> None:
+    with small_disk_at(tmp_path / "disk", 8) as disk:
+        write(disk)
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        assert "verified  3 exports: " in ended(run_here(disk, "export", "--verify", "recipe.yaml"))
 
 
 def test_every_export_that_is_not_is_named(tmp_path: Path) -> None:
