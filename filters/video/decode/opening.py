@@ -215,7 +215,8 @@ def another_decoder(first: Any, limits: VideoLimits) -> Any:
     found: Any = av.CodecContext.create(first.codec, "r")
     found.extradata = first.extradata
     found.width, found.height = first.width, first.height
-    found.pix_fmt = first.pix_fmt
+    if first.pix_fmt is not None:  # of a damaged stream the container may not know it
+        found.pix_fmt = first.pix_fmt
     found.bits_per_coded_sample = first.bits_per_coded_sample
     found.codec_tag = first.codec_tag
     for name in COLOURS:

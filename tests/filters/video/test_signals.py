@@ -69,6 +69,15 @@ def test_what_is_behind_damaged_packets_is_still_seen() -> None:
     assert frames["seconds"].to_pylist()[-1] > 2
 
 
+def test_pictures_whose_format_no_header_tells_are_damaged_if_none_can_be_decoded() -> None:
+    content = bytearray(Film("mp4", "mpeg4").encoded())
+    at = content.index(b"mdat") + 4
+    content[at : content.index(b"moov") - 4] = bytes(content.index(b"moov") - 4 - at)
+    for signal in (Signal("stills"), Signal("frames")):
+        with pytest.raises(UnwatchableError, match="damaged: none of its first frames"):
+            seen(bytes(content), "video/mp4", signal)
+
+
 @pytest.mark.parametrize(
     ("limits", "reason"),
     [
