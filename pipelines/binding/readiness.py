@@ -5,28 +5,21 @@ cannot be read; places that cannot be written.
 """
 
 import os
-import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
-from winnow.pipelines.annotate.rows import STATUSES
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.language_codes import why_no_code
 from winnow.pipelines.binding.rule_presets import rule_lists
+from winnow.pipelines.binding.statuses import status_columns
 from winnow.pipelines.binding.tokens import check_tokenizer
 from winnow.schemas.problems import Place, Problem, recipe_error, shown, suggestion
 from winnow.schemas.recipe import Recipe, Rule
-from winnow.schemas.rows.extraction import EXTRACTED, Status
+from winnow.schemas.rules.conditions import texts_compared
 
-_LITERAL = r"'((?:[^']|'')*)'"
-_COMPARED = re.compile(
-    r"(?<![\w.])(?P<column>samples\.source\.name|samples\.source_class|text\.language\.code|\w+\.\w+\.status)\s*"
-    rf"(?:(?:==?|<>|!=|IS\s+(?:NOT\s+)?DISTINCT\s+FROM)\s*(?P<one>{_LITERAL})"
-    rf"|(?:NOT\s+)?IN\s*\((?P<many>\s*{_LITERAL}(?:\s*,\s*{_LITERAL})*\s*)\))",
-    re.IGNORECASE,
-)
+_SOURCE, _CLASS, _LANGUAGE = "samples.source.name", "samples.source_class", "text.language.code"
 
 Stage: TypeAlias = Literal["ingest", "annotate", "dedupe", "score", "mix", "export"]
 _SECTIONS: Mapping[Stage, tuple[str, ...]] = {
@@ -82,38 +75,27 @@ def _conditions(recipe: Recipe) -> Iterator[tuple[Place, str, str]]:
 def _names_in_conditions(recipe: BoundRecipe, sections: Sequence[str]) -> Iterator[Problem]:
     sources = sorted(source.name for source in recipe.config.sources)
     classes = sorted({source.source_class for source in recipe.config.sources})
-    statuses = _statuses(recipe)
+    statuses = status_columns(recipe)
     for place, path, condition in _conditions(recipe.config):
         if path.partition(".")[0].partition("[")[0] not in sections:
             continue
-        for found in _COMPARED.finditer(condition):
-            for literal in re.findall(_LITERAL, found["one"] or found["many"]):
-                column, value = found["column"].lower(), literal.replace("''", "'")
-                if column == "text.language.code":
-                    message = why_no_code(value, column)
-                elif column.endswith(".status"):
-                    may_be = statuses.get(column.removesuffix(".status"), (value,))
-                    never = f"{column} is never {shown(value)}{_hint(value, may_be, 'it is one of')}"
-                    message = "" if value in may_be else never
-                else:
-                    names, what = (classes, "class of sources") if column.endswith("class") else (sources, "source")
-                    message = "" if value in names else f"there is no {what} {shown(value)}{_hint(value, names)}"
-                if message:
-                    yield Problem(place, path, message)
+        for written, value in texts_compared(condition):
+            column = written.lower()
+            if column == _LANGUAGE:
+                message = why_no_code(value, column)
+            elif column in statuses:
+                message = statuses[column].why_never(column, value)
+            elif column in (_SOURCE, _CLASS):
+                names, what = (classes, "class of sources") if column == _CLASS else (sources, "source")
+                message = "" if value in names else f"there is no {what} {shown(value)}{_hint(value, names)}"
+            else:
+                continue
+            if message:
+                yield Problem(place, path, message)
 
 
-def _statuses(recipe: BoundRecipe) -> dict[str, tuple[str, ...]]:
-    """The statuses that rows of each layer may have; without the layers whose statuses are no closed list."""
-    found = {
-        bound.layer.lower(): (*STATUSES, *bound.operator.reasons)
-        for bound in recipe.operators
-        if not (bound.reads_pictures or bound.reads_files or bound.reads_videos)
-    }
-    return found | {f"{EXTRACTED}{one.name}": get_args(Status) for one in recipe.config.extract}
-
-
-def _hint(value: str, names: Sequence[str], has: str = "the recipe has") -> str:
-    return suggestion(value, names) or f"; {has} {', '.join(names[:12])}{' …' if len(names) > 12 else ''}"
+def _hint(value: str, names: Sequence[str]) -> str:
+    return suggestion(value, names) or f"; the recipe has {', '.join(names[:12])}{' …' if len(names) > 12 else ''}"
 
 
 def _places(recipe: Recipe, exports: bool) -> Iterator[Problem]:

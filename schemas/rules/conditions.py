@@ -185,6 +185,41 @@ def cuts_of(condition: str, through: frozenset[str] = frozenset()) -> tuple[Cut,
     return tuple(found)
 
 
+_EQUATES: Final = frozenset(
+    {"COMPARE_EQUAL", "COMPARE_NOTEQUAL", "COMPARE_DISTINCT_FROM", "COMPARE_NOT_DISTINCT_FROM", "COMPARE_IN"}
+    | {"COMPARE_NOT_IN", "list_contains", "list_has", "list_has_any", "list_has_all", "list_position"}
+)
+_PLAIN: Final = frozenset({"COLUMN_REF", "VALUE_CONSTANT", "ARRAY_EXTRACT", "list_value"})
+
+
+def texts_compared(condition: str) -> tuple[tuple[str, str], ...]:
+    """The texts that a condition asks a column, or a list's values, to be equal to, in order of appearance.
+
+    Args:
+        condition: One whose columns `columns_read` gives.
+
+    Example:
+        >>> texts_compared("text.length.status NOT IN ('ok', 'left_out')")
+        (('text.length.status', 'ok'), ('text.length.status', 'left_out'))
+    """
+    found: dict[tuple[str, str], None] = {}
+    for node in _expressions(_parsed(f"SELECT ({condition})", condition, 8)):
+        if _operation(node) not in _EQUATES:
+            continue
+        parts = [part for part in _expressions(node) if part is not node]
+        columns = [cast(list[str], part["column_names"]) for part in parts if part["class"] == "COLUMN_REF"]
+        if len(columns) == 1 and all(_operation(part) in _PLAIN for part in parts):
+            literals = [cast(_Tree, part["literal"]) for part in parts if "literal" in part]
+            for literal in literals:
+                if literal["kind"] == "STRING":
+                    found[".".join(columns[0]), str(literal["text"])] = None
+    return tuple(found)
+
+
+def _operation(node: _Tree) -> str:
+    return str(node["function_name"]).lower() if node["class"] == "FUNCTION" else str(node["type"])
+
+
 def _mixed_comparison(condition: str, types: Mapping[str, pa.DataType]) -> str | None:
     """The first comparison of a number with text, which the engine would report only at the first row."""
     for node in _expressions(_parsed(f"SELECT ({condition})", condition, 8)):

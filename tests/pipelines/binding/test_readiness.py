@@ -138,3 +138,56 @@ def test_conditions_on_single_pictures_are_checked_too(tmp_path: Path) -> None:
     )
     with pytest.raises(RecipeError, match=r"items\[0\]: there is no source 'albums' \(did you mean 'album'\?\)"):
         require_ready(bind(load_recipe(tmp_path / "recipe.yaml")))
+
+
+MEDIA = """\
+version: 1
+store: {path: store}
+sources: {album: {root: d, files: ['*'], format: image_folder, class: web}}
+annotate: [image.geometry, {video.streams: {}}]
+dedupe: {exact: {}, url: {}, near: {}, image_bytes: {}, pdq: {}, vpdq: {}, captions: {}}
+score: {worth: {task: linear_head, reference: {train_on: "samples.source.name = 'album'"}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("image.geometry.status = 'okay'", "image.geometry.status is never 'okay' (did you mean 'ok'?)"),
+        (
+            "'truncated' = image.geometry.status",
+            "image.geometry.status is never 'truncated', a status of single items: write "
+            "list_contains(image.geometry.items, 'truncated')",
+        ),
+        ("NOT list_contains(image.geometry.items, 'cut')", "image.geometry.items is never 'cut'; it is one of ok, "),
+        ("list_has_any(image.geometry.items, ['ok', 'damage'])", "image.geometry.items is never 'damage' (did you"),
+        ("image.geometry.items[1] <> 'not_image'", "is never 'not_image' (did you mean 'not_an_image'?)"),
+        ("video.streams.items[1] = 'not_an_image'", "is never 'not_an_image' (did you mean 'not_a_video'?)"),
+        ("video.streams.status = 'no_video'", "list_contains(video.streams.items, 'no_video')"),
+        ("dedupe.exact.status = 'unmatchd'", "dedupe.exact.status is never 'unmatchd' (did you mean 'unmatched'?)"),
+        ("dedupe.near.status IN ('ok', 'no_word')", "dedupe.near.status is never 'no_word' (did you mean 'no_words'?)"),
+        ("dedupe.url.status = 'no_digest'", "dedupe.url.status is never 'no_digest'"),
+        ("dedupe.image_bytes.status = 'no_hash'", "dedupe.image_bytes.status is never 'no_hash' (did you mean 'not_"),
+        ("list_contains(dedupe.pdq.items, 'flat')", "dedupe.pdq.items is never 'flat'"),
+        ("dedupe.vpdq.status = 'no_picture'", "dedupe.vpdq.status is never 'no_picture'"),
+        ("dedupe.captions.status = 'no_captions'", "dedupe.captions.status is never 'no_captions' (did you mean 'no_"),
+        ("score.worth.status = 'to_long'", "score.worth.status is never 'to_long' (did you mean 'too_long'?)"),
+        ("lower(image.geometry.status) = 'okay'", ""),
+        ("list_has_any(image.geometry.items, ['truncated', 'crashed', 'unavailable', 'not_an_image'])", ""),
+        ("list_contains(video.streams.items, 'too_many_packets') OR image.geometry.status = 'no_input'", ""),
+        ("dedupe.url.status IN ('unmatched', 'not_an_address') OR dedupe.near.status = 'no_words'", ""),
+        ("dedupe.pdq.status IN ('low_quality', 'truncated', 'no_picture', 'forgotten', 'not_an_image')", ""),
+        ("dedupe.captions.status = 'no_caption' OR list_contains(dedupe.captions.items, 'no_text_left')", ""),
+        ("dedupe.vpdq.status IN ('no_video', 'too_many_frames') OR score.worth.status = 'not_finite'", ""),
+    ],
+)
+def test_statuses_of_media_duplicates_and_scores_are_known(tmp_path: Path, condition: str, said: str) -> None:
+    rule = f'keep: [{{drop: "{condition}", reason: r, when_null: keep}}]\n'
+    (tmp_path / "recipe.yaml").write_text(MEDIA + rule)
+    try:
+        require_ready(bind(load_recipe(tmp_path / "recipe.yaml")))
+        complaint = ""
+    except RecipeError as error:
+        complaint = str(error)
+    assert said in complaint
+    assert bool(said) == bool(complaint)
