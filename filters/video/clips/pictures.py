@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from winnow.filters.image.decode.stills import TOO_MANY_PIXELS
+from winnow.filters.video.clips.encoders import open_encoder
 from winnow.filters.video.clips.options import ClipFile
 from winnow.filters.video.clips.planning import CopiedTimes
 from winnow.filters.video.decode.clock import Clock, shown_at
@@ -119,6 +120,7 @@ class EncodedPictures:
         turn = _TURNS.get(orientation_of(frame))
         if turn is not None:
             stream.set_display_rotation(turn[0], hflip=turn[1])
+        open_encoder(context)
         self.stream = stream
 
     def _encode(self, frame: "VideoFrame", end: int) -> Iterator["Packet[Any]"]:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.filters.extras import required_package
+from winnow.filters.video.clips.encoders import open_encoder
 from winnow.runners.demo.photos.drawing import HEIGHT as SCENE_HEIGHT
 from winnow.runners.demo.photos.drawing import WIDTH as SCENE_WIDTH
 from winnow.runners.demo.photos.drawing import Pixels, halved, landscape
@@ -68,6 +69,7 @@ def encoded(film: Film) -> bytes:
         pictures.width, pictures.height, pictures.pix_fmt = WIDTH, HEIGHT, "yuv420p"
         if film.half_size:
             pictures.width, pictures.height = WIDTH // 2, HEIGHT // 2
+        open_encoder(pictures.codec_context)
         sound: Any = container.add_stream("libopus", rate=SOUND_RATE, options={"flags": "+bitexact"})
         for number, picture in enumerate(frames(film.shots)):
             frame = av.VideoFrame.from_ndarray(halved(picture) if film.half_size else picture, "rgb24")

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from winnow.filters.video.clips.encoders import open_encoder
+
 av = pytest.importorskip("av", reason="needs the extra `video`")
 
 
@@ -60,6 +62,7 @@ class Film:
             film.codec_context.time_base = self.tick
             if self.rotation:
                 film.set_display_rotation(self.rotation)
+            open_encoder(film.codec_context)
             sound = container.add_stream(self.sound_codec, rate=48000) if self.sound else None
             for number in range(self.frames):
                 frame = av.VideoFrame.from_ndarray(self.picture(number), "yuv420p")

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import os
 from fractions import Fraction
 
 import numpy as np
@@ -106,6 +107,17 @@ def test_the_same_clip_has_the_same_bytes(options: ClipFile) -> None:
     clip, _, _ = clip_of(X264, content, 12, 24)
     first, second = (hashlib.sha256(clipped(content, "video/mp4", clip, options)[0]).digest() for _ in range(2))
     assert first == second
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getscheduler"), reason="asks Linux how threads are scheduled")
+def test_encoding_av1_leaves_the_threads_of_the_process_their_priority() -> None:
+    """The encoder makes itself and the thread that opens it real-time, if root runs it."""
+    before = os.sched_getscheduler(0), os.sched_getparam(0).sched_priority
+    content = X264.encoded()
+    clip, _, _ = clip_of(X264, content, 12, 24)
+    clipped(content, "video/mp4", clip, ClipFile("mkv", "never", "av1", 40))
+    threads = [int(one) for one in os.listdir("/proc/self/task")]
+    assert {(os.sched_getscheduler(one), os.sched_getparam(one).sched_priority) for one in threads} == {before}
 
 
 @pytest.mark.parametrize("made", ["mp4", "webm"])
