@@ -12,12 +12,16 @@ from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import Json, canonical_json, digest, digest_of, fingerprint_of
 from winnow.schemas.typed_json import read_json
 
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 """2: every record has a checksum, and every object is checked against the hash in its name.
 
 3: a task has one commit for all layers that it writes.
 
 4: every record holds the identity of its store.
+
+5: draws are a table beside their plan.
+
+6: the checksum of an intake record is over its bytes.
 """
 
 T = TypeVar("T")

@@ -226,7 +226,7 @@ class Proof(Enum):
     TABLE = "Parquet whose footer has the hash in its name, and hashes of all other bytes"
     CONTENT = "bytes that have the hash in their name"
     RECORD = "JSON with a checksum over its path and its content"
-    INTAKE = "Parquet with a checksum over its path and its values"
+    INTAKE = "Parquet with a checksum over its path and its bytes"
     NONE = "advisory: says what a process is doing, and decides nothing once it has ended"
 
 

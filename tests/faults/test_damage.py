@@ -426,6 +426,6 @@ def test_a_store_from_before_checksums_is_refused_in_one_line(tmp_path: Path, wo
     done = run_here(tmp_path, name, "recipe.yaml", *more)
     assert done.status == 1
     assert done.err == (
-        "winnow: store: store format 1, but this version of winnow reads 5; make the store anew: delete it or choose "
+        "winnow: store: store format 1, but this version of winnow reads 6; make the store anew: delete it or choose "
         "another path, and run 'winnow ingest RECIPE'\n"
     )

@@ -3,7 +3,7 @@
 A large file becomes several tasks, each a byte range; small files are packed, several to a task
 (`ingest/planning/task_sizes.py`). The first plan of a source records its tasks, later plans add tasks for new files, so
 a crawl grows without renaming anything, and a run that died finds the same tasks again. Every plan is one record put if
-absent; they are numbered without gaps, and each has a checksum over its place and its values.
+absent; they are numbered without gaps, and each proves its place and its bytes.
 """
 
 from collections import Counter
@@ -14,7 +14,6 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from winnow.pipelines.ingest.records import FilePart
@@ -23,12 +22,11 @@ from winnow.pipelines.running.ledger.listings import Listing, matches
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
 from winnow.pipelines.store.generations import Store
-from winnow.pipelines.store.integrity.damage import damaged, first_line, missing
-from winnow.pipelines.store.integrity.sealed import CHECKSUM
+from winnow.pipelines.store.integrity.damage import missing
+from winnow.pipelines.store.integrity.sealed_table import sealed_table, unsealed_table
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import digest, path_slug
 from winnow.schemas.records import StoreRecord
-from winnow.schemas.values import ValueHasher
 
 Deal: TypeAlias = Callable[[Sequence[ObjectInfo]], Sequence[tuple[FilePart, ...]]]
 """Deals new files, in the order of their paths, to tasks; only called if there are any."""
@@ -143,33 +141,16 @@ def freeze(store: Store, source: str, planned: IntakePlan) -> bool:
     retired = pa.Table.from_pylist([{"task": name, "retired": True} for name in planned.retired], schema=ROWS)
     path = layout.intake(source, planned.number)
     table = pa.concat_tables([added, retired]).combine_chunks()
-    sealed = table.replace_schema_metadata({CHECKSUM: _checksum(store.record, path, table)})
-    sink = pa.BufferOutputStream()
-    pq.write_table(sealed, sink, compression="zstd")
-    return store.objects.put_if_absent(path, sink.getvalue().to_pybytes())
+    return store.objects.put_if_absent(path, sealed_table(store.record.identity, path, table))
 
 
 def read_intake(objects: ObjectStore, record: StoreRecord, path: str) -> pa.Table:
     """One record; DamagedError if it is not what this store put under this path."""
     try:
-        raw = pa.BufferReader(objects.read(path))
+        raw = objects.read(path)
     except FileNotFoundError:
         raise missing(objects.root, path) from None
-    try:
-        table = pq.read_table(raw, use_threads=False, pre_buffer=False)
-    except (pa.ArrowException, OSError) as error:
-        raise damaged(objects.root, path, first_line(error)) from None
-    said = (table.schema.metadata or {}).get(CHECKSUM.encode(), b"").decode("ascii", "replace")
-    if table.schema != ROWS or said != _checksum(record, path, table):
-        raise damaged(objects.root, path, "its checksum is that of other content")
-    return table
-
-
-def _checksum(record: StoreRecord, path: str, table: pa.Table) -> str:
-    values = ValueHasher(table.schema)
-    for batch in table.to_batches():
-        values.update(batch)
-    return digest(record.identity, path, values.hexdigest(), size=8).hex()
+    return unsealed_table(objects, record.identity, path, raw)
 
 
 def reject_changed(source: str, changed: Sequence[str]) -> None:

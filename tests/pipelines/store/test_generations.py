@@ -74,7 +74,7 @@ def test_a_folder_without_a_store_is_a_clear_error(objects: ObjectStore) -> None
 
 def test_a_store_of_another_format_is_refused(objects: ObjectStore) -> None:
     put_record(objects, layout.STORE_RECORD, replace(RECORD, format_version=99))
-    with pytest.raises(StoreError, match="store format 99, but this version of winnow reads 5; make the store anew"):
+    with pytest.raises(StoreError, match="store format 99, but this version of winnow reads 6; make the store anew"):
         open_store(objects)
 
 

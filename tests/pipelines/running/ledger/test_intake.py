@@ -149,23 +149,16 @@ def test_a_lost_record_is_noticed(store: Store) -> None:
 
 
 @given(st.data())
-def test_a_damaged_record_is_noticed_or_says_the_same(data: st.DataObject) -> None:
+def test_any_bit_of_a_record_that_flips_is_noticed(data: st.DataObject) -> None:
     objects = MemoryStore("damaged-intake")
     objects.delete(PATH)
     store = create_or_open(objects, RECORD)
     freeze(store, "crawl", seen(store, listing(a=40, b=300), ["b"]))
-    whole = read_intake(objects, RECORD, PATH)
     raw = bytearray(objects.read(PATH))
     raw[data.draw(st.integers(0, len(raw) - 1))] ^= 1 << data.draw(st.integers(0, 7))
     objects.put(PATH, bytes(raw))
-    try:
-        found = read_intake(objects, RECORD, PATH)
-    except DamagedError as error:
-        lines = str(error).splitlines()
-    else:
-        lines = []
-        assert found == whole
-    assert [line.startswith(f"memory://damaged-intake: {PATH} is damaged: ") for line in lines] in ([], [True])
+    with pytest.raises(DamagedError, match=f"^memory://damaged-intake: {PATH} is damaged: .*$"):
+        read_intake(objects, RECORD, PATH)
 
 
 @pytest.mark.parametrize("size", [0, 4, 100, -1])
