@@ -6,15 +6,14 @@ files are written by `tensors_bytes`: a length, a header in JSON and the bytes o
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import orjson
-from safetensors import SafetensorError
-from safetensors.numpy import load
+from safetensors import SafetensorError, deserialize
 
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import shown
@@ -33,6 +32,9 @@ _NAMES: Mapping[np.dtype[np.generic], str] = {
     np.dtype("u1"): "U8",
     np.dtype("?"): "BOOL",
 }
+
+_DTYPES = {name: dtype for dtype, name in _NAMES.items()}
+_BF16 = "BF16"  # numpy has no such type; read, not written
 
 Array = npt.NDArray[np.generic]
 
@@ -88,19 +90,22 @@ def _parsed(raw: bytes) -> Tensors:
     size = int.from_bytes(raw[:_LENGTH], "little")
     if size > MAX_HEADER_BYTES:
         raise ValueError(f"header too large: expected {MAX_HEADER_BYTES} bytes at most")
-    try:
-        found = load(raw)
-    except KeyError as error:  # a type of the format that numpy lacks
-        raise _unknown_type(str(error.args[0])) from None
-    # Their order and the text are not in what `load` gives; by now the header is known to be as it should.
+    parts = deserialize(raw)  # type: ignore[no-untyped-call]  # names with types, shapes and bytes
+    found = {name: _array(held["dtype"], held["shape"], held["data"]) for name, held in parts}
+    # Their order and the text are not in what the package gives; by now the header is known to be as it should.
     header = orjson.loads(raw[_LENGTH : _LENGTH + size])
     metadata = header.pop("__metadata__", None) or {}
     arrays = {name: found[name] for name in sorted(header, key=lambda name: header[name]["data_offsets"])}
-    for name, array in arrays.items():
-        if array.dtype not in _NAMES:
-            raise _unknown_type(header[name]["dtype"])
     return Tensors(arrays, metadata)
 
 
-def _unknown_type(kind: str) -> ValueError:
-    return ValueError(f"an array is of type {kind}; expected one of {', '.join(_NAMES.values())}")
+def _array(kind: str, shape: Sequence[int], content: bytes) -> Array:
+    """An array of the file; of type BF16 as 32-bit floats, of which it has the upper half."""
+    if kind == _BF16:
+        halves = np.frombuffer(content, "<u2").astype("<u4")
+        halves <<= 16
+        return halves.view("<f4").reshape(shape)
+    dtype = _DTYPES.get(kind)
+    if dtype is None:
+        raise ValueError(f"an array is of type {kind}; expected one of {', '.join((*_DTYPES, _BF16))}")
+    return np.frombuffer(content, dtype).reshape(shape)

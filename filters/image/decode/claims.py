@@ -28,7 +28,7 @@ from winnow.filters.image.decode.containers import (
     tiff_order,
     tiff_start,
 )
-from winnow.filters.image.decode.frames import MOST_BLOCKS, image_frames
+from winnow.filters.image.decode.frames import MOST_BLOCKS, counted_frames
 from winnow.filters.image.metadata.heif_items import items
 
 __all__ = ["MetadataSizes", "frames_within", "is_cut", "metadata_sizes", "scans_of"]
@@ -52,8 +52,10 @@ class MetadataSizes:
 
 def frames_within(image: Bytes, mime: str, most: int) -> bool:
     """Whether a file has no more frames or pages than this, as far as they can be counted."""
-    frames = image_frames(image, mime)
-    return frames is None or frames <= most
+    try:
+        return all(frames <= most for frames in counted_frames(image, mime))
+    except UnreadableError:
+        return True
 
 
 def scans_of(image: HeldBytes, mime: str) -> int:

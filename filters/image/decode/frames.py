@@ -4,7 +4,9 @@ A file may be made to be walked for ever: after `MOST_BLOCKS` blocks the count i
 cut within a block, and for sequences of AVIF and HEIF, whose frames are in a track as those of a video.
 """
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import accumulate
 from typing import Final
 
 from winnow.filters.image.decode.containers import (
@@ -18,7 +20,7 @@ from winnow.filters.image.decode.containers import (
     tiff_start,
 )
 
-__all__ = ["MOST_BLOCKS", "image_frames"]
+__all__ = ["MOST_BLOCKS", "counted_frames", "image_frames"]
 
 MOST_BLOCKS: Final = 1 << 16  # a GIF of 16 MiB has as many
 
@@ -27,60 +29,72 @@ _ANIMATED: Final = 0x02  # flag of a WebP's VP8X chunk
 
 def image_frames(image: Bytes, mime: str) -> int | None:
     """The frames of an image of this sniffed type, 1 for a still; None if they cannot be counted."""
-    count = _COUNTS.get(mime)
-    if count is None:
-        return None
     try:
-        return count(Walk(image, MOST_BLOCKS))
+        last = deque(counted_frames(image, mime), maxlen=1)
     except UnreadableError:
         return None
+    return last[0] if last else None
 
 
-def _one(_walk: Walk) -> int:
-    return 1
+def counted_frames(image: Bytes, mime: str) -> Iterator[int]:
+    """Yields the frames that were counted so far; nothing for types whose frames are not counted.
+
+    Raises:
+        UnreadableError: There may be more, but they cannot be counted.
+    """
+    count = _COUNTS.get(mime)
+    return iter(()) if count is None else count(Walk(image, MOST_BLOCKS))
 
 
-def _png(walk: Walk) -> int:
+def _one(_walk: Walk) -> Iterator[int]:
+    yield 1
+
+
+def _png(walk: Walk) -> Iterator[int]:
     """What `acTL` says, which stands before the pixels of an animation."""
     for kind, start, _ in png_chunks(walk):
         if kind == b"acTL":
             (frames,) = walk.unpack(">I", start)
-            return max(frames, 1)
+            yield max(frames, 1)
+            return
         if kind in (b"IDAT", b"IEND"):
-            return 1
+            yield 1
+            return
     raise UnreadableError
 
 
-def _gif(walk: Walk) -> int:
-    return sum(part.kind == b"," for part in gif_blocks(walk))
+def _gif(walk: Walk) -> Iterator[int]:
+    yield from accumulate((part.kind == b"," for part in gif_blocks(walk)), initial=0)
 
 
-def _webp(walk: Walk) -> int:
+def _webp(walk: Walk) -> Iterator[int]:
     if walk.at(12, 4) != b"VP8X" or not walk.at(20, 1)[0] & _ANIMATED:
-        return 1
-    return sum(kind == b"ANMF" for kind, _, _ in riff_chunks(walk))
+        yield 1
+    else:
+        yield from accumulate((kind == b"ANMF" for kind, _, _ in riff_chunks(walk)), initial=0)
 
 
-def _tiff(walk: Walk) -> int:
+def _tiff(walk: Walk) -> Iterator[int]:
     """Its directories, each of which points to the next."""
     at = tiff_start(walk)
     seen: set[int] = set()
+    yield 0
     while at:
         if at in seen:
             raise UnreadableError
         seen.add(at)
+        yield len(seen)
         at = tiff_following(walk, at)
-    return len(seen)
 
 
-def _heif(walk: Walk) -> int:
+def _heif(walk: Walk) -> Iterator[int]:
     """One, unless its brand is that of a sequence."""
     if walk.at(8, 4) in (b"avis", b"msf1", b"hevc", b"hevx"):
         raise UnreadableError
-    return 1
+    yield 1
 
 
-_COUNTS: Final[dict[str, Callable[[Walk], int]]] = {
+_COUNTS: Final[dict[str, Callable[[Walk], Iterator[int]]]] = {
     "image/jpeg": _one,
     "image/bmp": _one,
     "image/jp2": _one,

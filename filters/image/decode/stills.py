@@ -64,7 +64,7 @@ REASONS: Final = (
     UNSUPPORTED,
 )
 
-DECODER: Final = 2
+DECODER: Final = 3
 """Goes up whenever a picture is decoded to other pixels, or another one is refused."""
 
 _FORMATS: Final = {  # Pillow's plug-in for each sniffed type; no other is tried
@@ -76,6 +76,8 @@ _FORMATS: Final = {  # Pillow's plug-in for each sniffed type; no other is tried
     "image/bmp": "BMP",
     "image/avif": "AVIF",
 }
+_MOST_WIDTH: Final = (1 << 31) // 64 - 8  # Pillow counts a row's bits, at most 64 a pixel, in 31
+_TEXT_LIMITS: Final = ("MAX_TEXT_CHUNK", "MAX_TEXT_MEMORY")  # Pillow's, of unpacked text in PNG
 _CUT_SHORT: Final = ("truncated", "premature", "not enough image data", "unrecognized data stream contents")
 
 
@@ -229,35 +231,43 @@ def sized(still: Still, side: int | None) -> Still:
 def _by_pillow(content: bytes, mime: str, limits: DecodeLimits) -> tuple[NDArray[np.uint8], int]:
     """All pixels, and the orientation that they are stored in."""
     pillow = required_package("decoding pictures", "PIL.Image", "image")
-    with _bombs_refused(pillow):
+    with _most_pixels(pillow, limits.max_pixels):
         try:
             with pillow.open(io.BytesIO(content), formats=(_FORMATS[mime],)) as picture:
                 width, height = picture.size
                 _check_pixels(width, height, limits)
+                if width > _MOST_WIDTH:
+                    raise UndecodableError(UNSUPPORTED, f"{width:,} pixels a row of at most {_MOST_WIDTH:,}")
                 picture.load()
                 turned = 1 if mime == "image/tiff" else orientation_of(HeldBytes(content), mime)  # Pillow turns TIFF
                 return _opaque(pillow, picture), turned
         except (UndecodableError, MemoryError):
             raise
-        except pillow.DecompressionBombError as error:
+        except (pillow.DecompressionBombError, pillow.DecompressionBombWarning) as error:
             raise UndecodableError(TOO_MANY_PIXELS, str(error)) from None
         except Exception as error:  # noqa: BLE001  # Pillow's plug-ins raise whatever their parsing comes upon
             raise _refused(error) from None
 
 
 @contextmanager
-def _bombs_refused(pillow: Any) -> Iterator[None]:
-    """Pillow only warns of a picture that is up to twice as large as it allows."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of odd metadata
-        warnings.simplefilter("error", pillow.DecompressionBombWarning)
-        yield
+def _most_pixels(pillow: Any, most: int) -> Iterator[None]:
+    """Pillow with our limit in place of its own, and of all that is above; it only warns up to twice its limit."""
+    its_own, pillow.MAX_IMAGE_PIXELS = pillow.MAX_IMAGE_PIXELS, most
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of odd metadata
+            warnings.simplefilter("error", pillow.DecompressionBombWarning)
+            yield
+    finally:
+        pillow.MAX_IMAGE_PIXELS = its_own
 
 
 def _refused(error: Exception) -> UndecodableError:
     said = " ".join(str(error).split())[:200] or type(error).__name__
     if "memory" in said.lower():  # the machine's fault, not the file's
         raise MemoryError(said) from None
+    if any(one in said for one in _TEXT_LIMITS):
+        return UndecodableError(TOO_MUCH_METADATA, said)
     return UndecodableError(TRUNCATED if any(one in said.lower() for one in _CUT_SHORT) else DAMAGED, said)
 
 

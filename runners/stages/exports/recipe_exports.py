@@ -1,9 +1,10 @@
 """From a recipe to finished exports, each with its card, or to the list of the ids that they would hold."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.export.places.manifest import MANIFEST, LeftOut
 from winnow.pipelines.export.planning.id_list import write_id_list
 from winnow.pipelines.export.stage import BoundExport, Closing, Finished, Written
 from winnow.pipelines.forgetting.outputs import EXPORT, register
@@ -30,6 +32,8 @@ from winnow.runners.terminal.quantities import byte_size, count_of
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import Json
 from winnow.schemas.mixture import VALIDATION
+
+SHOWN_FILES = 10  # of each reason for which samples are left out
 
 
 @dataclass(frozen=True)
@@ -125,12 +129,20 @@ def print_exports(finished: Sequence[Finished], console: Console) -> None:
             markup=False,
             soft_wrap=True,
         )
-        for lost in manifest.left_out:
-            console.print(
-                f"note    {one.export.path}: {count_of(lost.samples, 'sample')} left out: {lost.reason}, "
-                f"{visible(lost.file)} ({lost.detail})",
-                markup=False,
-                soft_wrap=True,
+        for line in left_out_lines(manifest.left_out):
+            console.print(f"note    {one.export.path}: {line}", markup=False, soft_wrap=True)
+
+
+def left_out_lines(left_out: Sequence[LeftOut]) -> Iterator[str]:
+    """Yield what an export lacks: the first files of each reason by name, and how many others there are."""
+    for reason, found in groupby(sorted(left_out, key=lambda lost: lost.reason), lambda lost: lost.reason):
+        lost = list(found)
+        for one in lost[:SHOWN_FILES]:
+            yield f"{count_of(one.samples, 'sample')} left out: {reason}, {visible(one.file)} ({one.detail})"
+        if others := lost[SHOWN_FILES:]:
+            yield (
+                f"{count_of(sum(one.samples for one in others), 'sample')} left out: {reason}, "
+                f"in {count_of(len(others), 'more file')}, which {MANIFEST} names"
             )
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from tests.pipelines.export.test_media import png
 from tests.runners.mixtures.tiny import MIX, RECIPE, Tiny, tree
+from winnow.pipelines.export.places.manifest import LeftOut
+from winnow.runners.stages.exports.recipe_exports import left_out_lines
 
 ONE = "{jsonl: {path: out/jsonl}}"
 
@@ -88,6 +90,16 @@ def test_media_that_are_gone_are_lines_of_the_ledger(tmp_path: Path) -> None:
     shown = tiny.run("export")  # nothing is left of it, and that is said
     assert pictures(tmp_path / "out") == []
     assert shown.count("samples left out: media_gone") == 6
+
+
+def test_many_files_that_are_left_out_are_a_few_lines() -> None:
+    lost = [LeftOut("media_unchangeable", f"{number}.png", "damaged", 2) for number in range(500)]
+    lines = list(left_out_lines([*lost, LeftOut("media_gone", "a.tar", "missing", 1)]))
+    assert lines[:2] == [
+        "1 sample left out: media_gone, a.tar (missing)", "2 samples left out: media_unchangeable, 0.png (damaged)"
+    ]  # fmt: skip
+    assert lines[-1] == ("980 samples left out: media_unchangeable, in 490 more files, which winnow.json names")
+    assert len(lines) == 12
 
 
 def pictures(folder: Path) -> list[bytes]:

@@ -8,6 +8,7 @@ import json
 import os
 import zlib
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from tests.filters.image.networks import loaded
 from tests.filters.image.test_quality import batch, noise
+from tests.filters.models.test_tensors import bf16_file
 from tests.trainers import run_trainer
 from winnow.filters.models.onnx.sessions import open_session
 from winnow.filters.models.pictures.framing import Framing
@@ -30,6 +32,7 @@ GOLDEN = HERE / "golden" / "transformers.json"
 SIDE = 24
 
 
+@cache
 def golden() -> dict[str, Any]:
     if os.environ.get("UPDATE_GOLDEN"):
         GOLDEN.write_text(run_trainer(HERE / "transformers_vectors.py"))
@@ -60,7 +63,19 @@ def pixels() -> NDArray[np.float32]:
     return found
 
 
-@pytest.mark.parametrize("name", ["vit", "vit_classifier", "clip_vision", "clip_projected", "clip", "dinov2"])
+NETWORKS = (
+    "vit",
+    "vit_classifier",
+    "clip_vision",
+    "clip_projected",
+    "clip",
+    "siglip_vision",
+    "siglip",
+    "dinov2",
+)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
 def test_vectors_are_those_of_transformers(tmp_path: Path, name: str) -> None:
     pytest.importorskip("onnxruntime", reason="needs the extra `image-models`")
     path, config, network = saved(tmp_path, name)
@@ -77,6 +92,16 @@ def test_weights_in_half_precision_are_read(tmp_path: Path) -> None:
     session = open_session("image.embedding", "image-models", path, encoder_of(path, config))
     (vector,) = session.run(None, {"pixels": pixels()})[0]
     np.testing.assert_allclose(vector, network["vector"], atol=2e-2)
+
+
+def test_an_encoder_of_bf16_weights_is_that_of_the_same_numbers_in_32_bits(tmp_path: Path) -> None:
+    path, config, network = saved(tmp_path, "siglip")
+    full = weights(network["shapes"])
+    Path(path).write_bytes(bf16_file(full))
+    rounded = encoder_of(path, config)
+    cut = {name: (one.view("<u4") & 0xFFFF0000).view("<f4") for name, one in full.items()}
+    Path(path).write_bytes(tensors_bytes(cut, {}))
+    assert rounded == encoder_of(path, config)
 
 
 def test_the_operator_takes_them_and_says_what_does_not_fit(tmp_path: Path) -> None:
@@ -104,7 +129,10 @@ def test_both_files_are_in_the_layers_key() -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"model_type": "swin"}, "`model_type` is 'swin'; expected one of vit, dinov2, clip_vision_model, clip"),
+        (
+            {"model_type": "swin"},
+            "`model_type` is 'swin'; expected one of vit, dinov2, clip_vision_model, clip, ",
+        ),
         ({"model_type": None}, "`model_type` is 'None'"),
         ({"hidden_size": 1 << 40}, "`hidden_size` is '1099511627776'; expected 8 to 8192"),
         ({"hidden_size": "32"}, "`hidden_size` is '32'; expected 8 to 8192"),
@@ -112,7 +140,10 @@ def test_both_files_are_in_the_layers_key() -> None:
         ({"hidden_size": 64}, "is [32, 3, 8, 8]; expected [64, 3, 8, 8]"),
         ({"image_size": 48}, "is [1, 10, 32]; expected [1, 37, 32]"),
         ({"num_attention_heads": 5}, "`hidden_size` is no multiple of `num_attention_heads`"),
-        ({"patch_size": 7}, "`image_size` is no multiple of `patch_size`"),
+        ({"patch_size": 25}, "`patch_size` is more than `image_size`"),
+        ({"patch_size": 7}, "is [32, 3, 8, 8]; expected [32, 3, 7, 7]"),
+        ({"vision_use_head": False}, "`vision_use_head` is 'False'; expected True, or an ONNX file"),
+        ({"model_type": "siglip2"}, "`model_type` is 'siglip2'; expected one of"),
         ({"num_channels": 1}, "`num_channels` is '1'; expected 3"),
         ({"layer_norm_eps": float("nan")}, "not an object in JSON"),
         ({"hidden_act": "swish"}, "`hidden_act` is 'swish'; expected one of gelu"),

@@ -57,6 +57,10 @@ def networks() -> Iterator[tuple[str, Any, Callable[[Any, Any], Any]]]:
     yield "clip_vision", transformers.CLIPVisionModel(clip), lambda one, seen: one(seen).pooler_output
     yield "clip_projected", transformers.CLIPVisionModelWithProjection(clip), lambda one, seen: one(seen).image_embeds
     yield "clip", transformers.CLIPModel(whole), lambda one, seen: one.get_image_features(pixel_values=seen)
+    seen = transformers.SiglipVisionConfig(**VISION | {"patch_size": 7})
+    both = transformers.SiglipConfig(text_config=text, vision_config=VISION | {"hidden_act": "gelu"})
+    yield "siglip_vision", transformers.SiglipVisionModel(seen), lambda one, seen: one(seen).pooler_output
+    yield "siglip", transformers.SiglipModel(both), lambda one, seen: one.get_image_features(pixel_values=seen)
     yield "dinov2", transformers.Dinov2Model(dino), lambda one, seen: one(seen).pooler_output
 
 
