@@ -20,9 +20,8 @@ from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.pipelines.store.location import open_location
 
 ROWS = 4000
-TEXTS = [
-    " ".join(f"word{random.Random(n).randrange(997) * k % 997}" for k in range(1, 60 + n % 90)) for n in range(ROWS)
-]
+FIRST = [random.Random(number).randrange(997) for number in range(ROWS)]
+TEXTS = [" ".join(f"word{FIRST[n] * k % 997}" for k in range(1, 60 + n % 90)) for n in range(ROWS)]
 TEXT_BYTES = sum(map(len, TEXTS))
 
 

@@ -52,12 +52,18 @@ def childless(process: psutil.Process, seconds: float = 10) -> bool:
     return not process.children()
 
 
-def test_one_fork_server_serves_every_pipeline_and_its_workers_end_with_theirs(tmp_path: Path) -> None:
+def test_one_fork_server_serves_every_pipeline_and_its_workers_end_with_theirs_and_are_where_the_driver_is_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    FORK_SERVER.close()  # another test's may have begun in a folder from which these tests cannot be imported
     first = notes(tmp_path / "first")
     (server,) = fork_servers()
     assert childless(server)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SAID", "new")
     second = notes(tmp_path / "second")
     assert {parent for parent, _, _ in first + second} == {str(server.pid)}
+    assert {(folder, said) for _, folder, said in second} == {(str(tmp_path), "new")}
 
 
 def known(folder: Path, number: int) -> None:
@@ -80,14 +86,6 @@ def test_while_nobody_asks_it_makes_the_tables_that_each_worker_would(tmp_path: 
         for path in (tmp_path / "next").iterdir():
             path.unlink()
     assert found == {"1"}
-
-
-def test_a_worker_is_where_its_driver_is_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    FORK_SERVER.close()  # another test's may have begun in a folder from which these tests cannot be imported
-    notes(tmp_path / "first")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SAID", "new")
-    assert {(folder, said) for _, folder, said in notes(tmp_path / "second")} == {(str(tmp_path), "new")}
 
 
 def test_what_a_worker_prints_stays_in_the_log(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
