@@ -106,21 +106,18 @@ def test_a_worker_that_is_born_when_its_run_is_over_makes_no_log_anew(
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_fork_server_that_was_killed_is_replaced(tmp_path: Path) -> None:
-    notes(tmp_path / "first")
-    (server,) = fork_servers()
-    server.send_signal(signal.SIGKILL)
-    server.wait(30)
-    assert {parent for parent, _, _ in notes(tmp_path / "second")} == {str(one.pid) for one in fork_servers()}
-
-
-def test_other_packages_are_for_another_fork_server_and_none_is_left_when_it_is_closed(
+def test_one_that_was_killed_and_one_for_other_packages_are_replaced_and_none_is_left_when_it_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     notes(tmp_path / "first")
+    (killed,) = fork_servers()
+    killed.send_signal(signal.SIGKILL)
+    killed.wait(30)
+    parents = {parent for parent, _, _ in notes(tmp_path / "second")}
     (server,) = fork_servers()
+    assert parents == {str(server.pid)}
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
-    assert {parent for parent, _, _ in notes(tmp_path / "second")} != {str(server.pid)}
+    assert {parent for parent, _, _ in notes(tmp_path / "third")} != parents
     assert not server.is_running()
     FORK_SERVER.close()
     assert fork_servers() == []
