@@ -68,7 +68,7 @@ def commits(folder: Path, layer: str) -> set[str]:
 def test_operators_of_a_package_are_found_listed_and_run(tmp_path: Path, shouting: Path) -> None:
     listed = ended(run(tmp_path, "operators"))
     assert "text.shouting" in listed
-    shown = ended(run(tmp_path, "operators", "text.shouting"))
+    shown = ended(run_here(tmp_path, "operators", "text.shouting"))
     assert "capitals" in shown
     assert "least_letters: 1" in shown
     write(tmp_path, "text.twice", "{text.shouting: {where: \"samples.text not like '%7%'\"}}")
