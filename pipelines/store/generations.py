@@ -10,7 +10,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.hiding.neutral import neutral_stream
 from winnow.pipelines.store.hiding.scans import load_hiding
-from winnow.pipelines.store.integrity.damage import DamagedError
+from winnow.pipelines.store.integrity.damage import DamagedError, missing
 from winnow.pipelines.store.integrity.sealed import (
     find_record,
     is_first_format,
@@ -197,6 +197,8 @@ def open_store(objects: ObjectStore) -> Store:
     try:
         raw = objects.read(layout.STORE_RECORD)
     except (FileNotFoundError, NotADirectoryError):
+        if next(iter(objects.list(layout.GENERATIONS)), None):
+            raise missing(objects.root, layout.STORE_RECORD) from None
         raise NoStoreError(f"{objects.root}: no store here ({layout.STORE_RECORD} is missing)") from None
     _require_format(objects, raw)
     record = parse_record(StoreRecord, objects, layout.STORE_RECORD, raw)

@@ -403,8 +403,12 @@ def test_a_command_that_reads_a_damaged_file_names_it_or_does_the_same_without_i
         assert path in done.out
     elif done.status:
         assert done.err.count("\n") == 1
-        twin = change is replaced_by_twin and path.startswith(layout.GENERATIONS)
-        assert done.err.startswith(f"winnow: store: {layout.MANIFESTS if twin else f'{path} is '}")
+        if change is replaced_by_twin and path.startswith(layout.GENERATIONS):
+            assert done.err.startswith(f"winnow: store: {layout.MANIFESTS}")
+        elif change is replaced and path == layout.STORE_RECORD:  # then all others are of another store
+            assert f" belongs to another store than {path}; delete the one of the two that " in done.err
+        else:
+            assert done.err.startswith(f"winnow: store: {path} is ")
         assert "; " in done.err
     else:
         assert result(folder, kind, done) == whole.result(kind, tmp_path / "undamaged")

@@ -52,6 +52,14 @@ def damaged(root: str, path: str, what: str) -> DamagedError:
     return DamagedError(f"{root}: {path} is damaged: {said}; {first}{asked}")
 
 
+def foreign(root: str, path: str) -> DamagedError:
+    """The error of a record whose owner is not the store that `store.json` names: either may be the wrong one."""
+    return DamagedError(
+        f"{root}: {path} is damaged: it belongs to another store than {layout.STORE_RECORD}; delete the one of the two "
+        f"that was put here from elsewhere; then {remedy(path)}, or for {layout.STORE_RECORD} {_INGEST}"
+    )
+
+
 def missing(root: str, path: str) -> MissingError:
     """The error of a file that some record names and that is not there."""
     return MissingError(f"{root}: {path} is missing; {remedy(path)}")

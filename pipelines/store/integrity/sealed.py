@@ -12,7 +12,7 @@ import orjson
 
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.integrity.damage import damaged, missing
+from winnow.pipelines.store.integrity.damage import damaged, foreign, missing
 from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import Json, canonical_json, digest
 from winnow.schemas.typed_json import read_value
@@ -51,7 +51,7 @@ def unsealed(objects: ObjectStore, path: str, raw: bytes) -> dict[str, Json]:
         raise damaged(root, path, "its checksum is that of other content")
     owned = _owned(objects.owner, path)
     if {name: value.pop(name, None) for name in owned} != owned:
-        raise damaged(root, path, f"it belongs to another store than {layout.STORE_RECORD}")
+        raise foreign(root, path)
     return value
 
 
