@@ -383,10 +383,12 @@ def test_a_run_makes_again_what_is_lost(whole: Whole, tmp_path: Path, names: tup
     assert_clean(folder)
 
 
+EARLIER = ("generation", "output")  # without one, the store is as it was before, which is not what it was with it
 CASES = [
     pytest.param(name, change, id=f"{name}, {change.__name__}", marks=[] if change is flipped else [pytest.mark.large])
     for name in KINDS
     for change in (*DAMAGE, replaced_by_twin, lost)
+    if not (change is lost and name in EARLIER)
 ]
 
 
