@@ -1,7 +1,8 @@
 """The packets that a part of a video needs: those from the keyframe before it to its end.
 
 Containers with an index are entered at that keyframe, so a part of a film costs about what a film of its length does;
-others are read from their beginning, without decoding. Sound is that of the same time.
+others are read from their beginning, without decoding. Sound is that of the same time, which in a file may come behind
+later pictures: by a fragment, or by what a multiplexer delays.
 """
 
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["packets_of_clip"]
 
 _INDEXED: Final = frozenset({"mov", "matroska"})
+_LATE: Final = 10  # seconds of pictures behind the end, among which sound of the part is looked for
 
 
 def packets_of_clip(video: OpenVideo, packets: "Iterator[Packet[Any]]", clip: Clip) -> "Iterator[Packet[Any]]":
@@ -27,18 +29,26 @@ def packets_of_clip(video: OpenVideo, packets: "Iterator[Packet[Any]]", clip: Cl
     tick = video.pictures.time_base or Fraction(1)
     start, end = clip.start * tick, clip.end * tick
     held: list[Packet[Any]] = []  # since the last keyframe that is not behind the start
-    begun = False
+    begun = ended = False
+    heard = video.sound is None  # all of its sound
     for packet in packets:
         if packet.stream_index != video.pictures.index:
             if _overlaps(packet, start, end):
                 yield packet
+            if video.sound is not None and packet.stream_index == video.sound.index and _is_behind(packet, end):
+                heard = True
+            if ended and heard:
+                return
             continue
         time = shown_at(packet)
         decoded = packet.dts if packet.dts is not None else packet.pts
         if begun:
             if decoded is not None and decoded >= clip.end:  # what follows is shown no earlier
-                return
-            yield packet
+                ended = True
+                if heard or decoded * tick >= end + _LATE:
+                    return
+            if not ended:
+                yield packet
             continue
         if packet.is_keyframe and (time is None or time <= clip.start):
             held.clear()
@@ -57,6 +67,11 @@ def _enter(video: OpenVideo, clip: Clip) -> None:
     if video.container.format.name.partition(",")[0] in _INDEXED:
         with suppress(av.error.FFmpegError):  # without an index: from the beginning
             video.container.seek(clip.start, stream=video.pictures, backward=True)
+
+
+def _is_behind(packet: "Packet[Any]", end: Fraction) -> bool:
+    time, tick = shown_at(packet), packet.time_base
+    return time is not None and tick is not None and time * tick >= end
 
 
 def _overlaps(packet: "Packet[Any]", start: Fraction, end: Fraction) -> bool:

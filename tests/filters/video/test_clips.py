@@ -15,6 +15,7 @@ from winnow.filters.video.decode.wanted import Clip, Signal
 from winnow.filters.video.decode.watching import VideoPass
 
 MIMES = {"mp4": "video/mp4", "matroska": "video/webm", "mpegts": "video/mp2t", "avi": "video/x-msvideo"}
+MIMES |= {"ismv": "video/mp4", "vob": "video/mpeg"}
 
 
 def watched(
@@ -66,15 +67,26 @@ def test_its_frames_are_those_of_the_whole_in_its_time(film: Film, first: int, l
     assert sorted(part[PACKETS]["ticks"].to_pylist()) == ticks[first:last]
 
 
-def test_its_sound_is_that_of_the_same_time() -> None:
-    film = Film(container="matroska", codec="mpeg4", frames=50, sound=2.0)
-    whole, _ = watched(film, (SOUND,))
-    part, facts = watched(film, (SOUND,), Clip(1000, 1500))
+@pytest.mark.parametrize(
+    "film",
+    [
+        Film(container="matroska", codec="mpeg4", frames=75, sound=3.0),
+        Film(container="ismv", codec="libx264", frames=75, sound=3.0, sound_codec="aac", gop=40),  # in fragments
+        Film(container="vob", codec="mpeg2video", frames=75, sound=3.0, sound_codec="mp2"),  # some 0.7 s late
+    ],
+    ids=lambda film: film.container,
+)
+@pytest.mark.parametrize(("first", "last"), [(0, 20), (25, 45), (50, 75)])
+def test_its_sound_is_that_of_the_same_time(film: Film, first: int, last: int) -> None:
+    whole, of_whole = watched(film, (SOUND, PACKETS))
+    tick = of_whole.time_base
+    start, end = (of_whole.start + round(at / 25 / tick) for at in (first, last))
+    part, facts = watched(film, (SOUND,), Clip(start, end))
     rate = part[SOUND]["rate"][0].as_py()
     seconds = sum(part[SOUND]["samples"].to_pylist()) / rate
-    assert seconds == pytest.approx(0.5, abs=0.05)
+    assert seconds == pytest.approx((last - first) / 25, abs=0.06)
     assert facts.sound is not None
-    assert facts.sound.seconds == pytest.approx(0.5, abs=0.05)
+    assert facts.sound.seconds == pytest.approx((last - first) / 25, abs=0.06)
     assert np.median(part[SOUND]["power"].to_numpy()) == pytest.approx(
         np.median(whole[SOUND]["power"].to_numpy()), rel=0.05
     )
