@@ -23,6 +23,7 @@ from winnow.schemas.errors import StoreError
 
 UNFINISHED = ".tmp"
 _serial = itertools.count()
+_NOWHERE = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ELOOP))  # removed since it was listed, or a link to nothing
 
 
 @dataclass(frozen=True)
@@ -190,8 +191,10 @@ class LocalStore:
         try:
             # Of an ASCII name no Path: it would keep the names of folders and files in a table of the interpreter's.
             status = os.stat(f"{self.folder}/{path}" if path.isascii() else self._under(path))
-        except FileNotFoundError:  # removed since it was listed, or a dangling link
-            return None
+        except OSError as error:
+            if error.errno in _NOWHERE:
+                return None
+            raise
         return ObjectInfo(path, status.st_size, str(status.st_mtime_ns)) if stat.S_ISREG(status.st_mode) else None
 
 

@@ -122,6 +122,8 @@ def test_what_is_not_a_plain_file_is_not_listed(tmp_path: Path) -> None:
     (tmp_path / "real").write_bytes(b"1")
     (tmp_path / "link").symlink_to(tmp_path / "real")
     (tmp_path / "dangling").symlink_to(tmp_path / "gone")
+    (tmp_path / "through").symlink_to(tmp_path / "real" / "below")
+    (tmp_path / "itself").symlink_to(tmp_path / "itself")
     (tmp_path / "loop").symlink_to(tmp_path)
     os.mkfifo(tmp_path / "pipe")
     assert [info.path for info in LocalStore(tmp_path).list()] == ["link", "real"]
