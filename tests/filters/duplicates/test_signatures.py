@@ -114,7 +114,9 @@ def test_a_megabyte_of_one_character() -> None:
     assert signed.shingles.tolist() == [999_996, 1]
     assert signed.signature[0].tolist() == signed.signature[1].tolist()
     assert shingle_sets(column(many), scheme)[1].tolist() == [characters64(b"aaaaa")]
-    assert sign(column(many), Scheme(size=1, hashes=4)).signature[0].tolist() == oracle(many, Scheme(hashes=4))[0]
+    word, words = many[:100_000], Scheme(size=1, hashes=4)  # the oracle takes seconds for a megabyte
+    assert sign(column(word), words).signature[0].tolist() == oracle(word, Scheme(hashes=4))[0]
+    assert sign(column(many), words).shingles.tolist() == [1]
 
 
 def test_what_joins_after_very_many_marks_is_not_forgotten() -> None:

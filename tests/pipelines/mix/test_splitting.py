@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.pipelines.mix.mixtures import Text, identity, mixing
+from tests.property_sizes import scaled
 
 LANGUAGES = ["deu_Latn", "fra_Latn"]
 
@@ -19,7 +20,7 @@ def test_validation_and_train_share_no_sample() -> None:
     assert [one.given.samples for one in plan.output("validation").strata] == [20, 20]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=scaled(30), deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 25), st.integers(0, 1)), min_size=4, max_size=120), st.integers(1, 9))
 def test_no_cluster_is_on_both_sides(rows: list[tuple[int, int]], tenths: int) -> None:
     texts = [Text("web", LANGUAGES[language], 10, cluster=cluster) for cluster, language in rows]
@@ -69,7 +70,7 @@ def test_a_store_of_one_row_holds_out_nothing() -> None:
     assert (drawn["train"].total(), drawn["validation"].total()) == (1, 0)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=scaled(30), deadline=None)
 @given(st.integers(1, 40), st.lists(st.integers(1, 5), max_size=12), st.integers(1, 5))
 def test_shared_clusters_hold_out_at_most_half_of_their_samples(large: int, small: list[int], tenths: int) -> None:
     sizes = [large, *small]
@@ -119,7 +120,7 @@ def test_more_than_the_cap_for_the_sake_of_min_samples_is_named() -> None:
     assert plan.output("validation").notes == ("min_samples takes more than 5 % of a language: fra_Latn 16.7 %",)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=scaled(30), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 30), st.integers(0, 2), st.integers(1, 60)), min_size=1, max_size=90),
     st.sampled_from(["0.001", "0.02", "0.05", "0.3"]),
