@@ -54,7 +54,14 @@ version: 1
 store: {path: store, seed: 1}
 sources:
   texts: {root: texts, files: ["*.jsonl"], class: web, key: id}
-  pages: {root: texts, files: ["*.html", "*.png"], class: web}
+  pages: {root: texts, files: ["*.html", "*.png", "*.webm"], class: web}
+"""
+_COPIES = """\
+version: 1
+store: {path: copies, seed: 1}
+sources: {films: {root: texts, files: ["*.webm"], class: web}}
+annotate: [video.vpdq]
+dedupe: {vpdq: {}}
 """
 _PICTURE = (  # a white square, as PNG
     "89504e470d0a1a0a0000000d4948445200000010000000100802000000909168360000001a4944415478da63fcffff3f03298089814430aa61"
@@ -171,6 +178,20 @@ def _write_texts() -> None:
     Path("texts/square.png").write_bytes(bytes.fromhex(_PICTURE))
 
 
+def _write_films() -> bool:
+    """A film of two shots and a smaller copy of it; False where nothing here can make or read them."""
+    from winnow.runners.demo.films.filming import Film, Shot, encoded
+
+    shots = (Shot("lake", "a lake", seconds=2), Shot("sea", "a sea", seconds=2, faded=True))
+    try:
+        films = [encoded(Film(shots, "vp9", "webm", half_size=half)) for half in (False, True)]
+    except WinnowError:
+        return False
+    for number, film in enumerate(films):
+        Path(f"texts/film{number}.webm").write_bytes(film)
+    return True
+
+
 def _operators() -> list[str]:
     """The entries of winnow's own operators that run with what is here of packages and assets."""
     from winnow.filters.operators import operator_names
@@ -193,13 +214,20 @@ def _operators() -> list[str]:
 
 
 def main(part: str) -> int:
-    """Run one of the two recipes in the working folder."""
+    """Run the recipes of one part in the working folder."""
     from winnow.runners.commands.main import main as winnow
 
     _write_texts()
-    recipe = _STAGES if part == "stages" else _OPERATORS + f"annotate: [{', '.join(_operators())}]\n"
-    Path("recipe.yaml").write_text(recipe)
-    return winnow(["run", "recipe.yaml", "--workers", "1"])
+    films = _write_films()
+    if part == "operators":
+        recipes = [_OPERATORS + f"annotate: [{', '.join(_operators())}]\n"]
+    else:
+        recipes = [_STAGES, *([_COPIES] if films else [])]
+    statuses = []
+    for number, recipe in enumerate(recipes):
+        Path(f"recipe{number}.yaml").write_text(recipe)
+        statuses.append(winnow(["run", f"recipe{number}.yaml", "--workers", "1"]))
+    return max(statuses)
 
 
 if __name__ == "__main__":
