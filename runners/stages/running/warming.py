@@ -172,6 +172,7 @@ def _write_texts() -> None:
         for place, text in enumerate((page, page, *near, *(other.body + more for other in one.pages[1:3]))):
             url = f"http://www.site{number % 7}.example/{number}/{place % 3}"
             rows.append({"id": f"{number}/{place}", "text": text, "url": url})
+    rows.append({"id": "odd", "text": more, "url": "http://bücher.example/wörter"})
     Path("texts").mkdir()
     Path("texts/rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     Path("texts/page.html").write_text("<!DOCTYPE html><title>A page</title><p>Its text.")
