@@ -18,7 +18,7 @@ from winnow.pipelines.score.stage import generation_scores
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.runners.estimating.rates import Rates
-from winnow.runners.terminal.quantities import byte_size
+from winnow.runners.terminal.quantities import byte_size, count_of
 from winnow.schemas.identity import Json
 from winnow.schemas.records import Generation, LayerEntry
 from winnow.schemas.rows.extraction import EXTRACTED
@@ -153,7 +153,7 @@ def print_needs(scores: Sequence[PlannedScore], shards: int, console: Console) -
     for one in scores:
         entry = one.bound.entry
         how = "measures without weights" if one.bound.kind.measures else f"{entry.variant} at {_checkpoints(one.bound)}"
-        left = f"{shards:,} shards, {0 if one.is_current else shards:,} to do" if shards else "no shards yet"
+        left = f"{count_of(shards, 'shard')}, {0 if one.is_current else shards:,} to do" if shards else "no shards yet"
         console.print(f"\nscore   {one.name}: {entry.task}, {how}; {left}", markup=False, soft_wrap=True)
         for word, what in one.needs():
             console.print(f"  {word:<11}{what}", markup=False, soft_wrap=True)

@@ -1,7 +1,7 @@
 """The page around the sections: head, policy, style and table of contents.
 
 The policy forbids the page to load or run anything; only the style is inline. Nothing on the page depends on when or
-where it was made, so equal summaries give equal files.
+where it was made, its title apart, so equal summaries give equal files.
 """
 
 from collections.abc import Sequence
@@ -52,8 +52,11 @@ SECTIONS: tuple[Section, ...] = (
 )
 
 
-def render_report(summary: StoreSummary, examples: Examples | None = None, parts: Sequence[Section] = SECTIONS) -> str:
-    """Render all sections that have something to show as one HTML file."""
+def render_report(
+    summary: StoreSummary, examples: Examples | None = None, parts: Sequence[Section] = SECTIONS, title: str = ""
+) -> str:
+    """Render all sections that have something to show as one HTML file; without a title it has the store's name."""
+    title = title or summary.store
     shown = examples or Examples()
     now = shown.now or figures_of(summary, shown.rules, shown.plan)
     shown = replace(shown, now=now)
@@ -67,7 +70,7 @@ def render_report(summary: StoreSummary, examples: Examples | None = None, parts
         element(
             "header",
             element("p", plain("winnow report"), class_="note"),
-            element("h1", crawled(summary.store)),
+            element("h1", crawled(title)),
             element("p", Html(" · ".join(place)), class_="note"),
             element("nav", element("ul", *contents), aria_label="Contents"),
         ),
@@ -80,7 +83,7 @@ def render_report(summary: StoreSummary, examples: Examples | None = None, parts
         element("meta", name="referrer", content="no-referrer"),
         element("meta", name="color-scheme", content="light dark"),
         remembered(Remembered(now, shown.before)),
-        element("title", plain(f"{summary.store}: winnow report, {generation}")),
+        element("title", plain(f"{title}: winnow report, {generation}")),
         element("style", Html(page_style())),
     ]
     page = element("html", element("head", join(head)), element("body", join(body)), lang="en")

@@ -21,6 +21,7 @@ from winnow.runners.report.examples import ExportState
 from winnow.runners.report.figures import Remembered, figures_of, read_remembered
 from winnow.runners.report.gathered_sheets import WantedSheets, gather_sheets
 from winnow.runners.report.summarise import examples_of, summarise
+from winnow.runners.report.title import report_title
 from winnow.runners.stages.rule_decisions import decisions_if_any
 from winnow.runners.terminal.duplicates.clusters import duplicates_found
 from winnow.runners.terminal.scores import overviews, scores_if_bound
@@ -64,7 +65,8 @@ def write_report(
     examples = replace(examples, plan=plan, exports=tuple(_exports(recipe)), now=now, before=both.before)
     if wanted is not None:
         examples = replace(examples, sheets=gather_sheets(wanted, store, generation, recipe))
-    page = render_report(summary, examples).encode()
+    title = report_title(store.root, None if recipe is None else recipe.file)
+    page = render_report(summary, examples, title=title).encode()
     if target is None:
         store.objects.put(layout.REPORT, page)
     else:

@@ -25,6 +25,7 @@ from winnow.pipelines.store.state import StoreState
 from winnow.runners.report.sections.scores import NOTES, WITHOUT_INTERVAL
 from winnow.runners.stages.running.stage_run import StageRun
 from winnow.runners.terminal.progress.job import JobProgress
+from winnow.runners.terminal.quantities import count_of
 from winnow.schemas.errors import StageError
 from winnow.scoring.selection import Quality
 
@@ -105,7 +106,8 @@ def _print_result(run: StageRun, bound: BoundScore, record: DecisionRecord, seco
         quality = one.quality
         said = f"no votes: {_no_votes_reason(one)}"
         if quality is not None:
-            said = f"{quality.rows:,} samples; keeps {quality.kept:.1%}; {_worth_keeping(quality)}; {seconds:.1f} s"
+            rows = count_of(quality.rows, "sample")
+            said = f"{rows}; keeps {quality.kept:.1%}; {_worth_keeping(quality)}; {seconds:.1f} s"
         run.console.print(f"{layer}{of}  {said}", markup=False, soft_wrap=True)
     if (rest := len(largest) - SHOWN) > 0:
         run.console.print(f"{layer}  {rest} more values of {by}: winnow report")

@@ -21,7 +21,7 @@ from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import load_tombstones, put_tombstone, store_scans
 from winnow.pipelines.store.leases.command_lease import writing
 from winnow.runners.terminal.escaping import visible
-from winnow.runners.terminal.quantities import grouped
+from winnow.runners.terminal.quantities import count_of, grouped
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.tombstones import KINDS, Selectors
@@ -123,7 +123,8 @@ def _print(
     elif effect.rows:
         sources = ", ".join(f"{source} {grouped(count)}" for source, count in effect.sources.items())
         word = "would hide" if options.dry_run else "hidden"
-        say(word, f"{_rows(effect.rows)} of generation {effect.generation} in {len(effect.shards):,} shards: {sources}")
+        shards = count_of(len(effect.shards), "shard")
+        say(word, f"{_rows(effect.rows)} of generation {effect.generation} in {shards}: {sources}")
     else:
         say("hidden", f"no rows of generation {effect.generation} with content")
     for one in unmet[:SHOWN]:
@@ -146,7 +147,7 @@ def _kinds(selectors: Selectors) -> str:
 
 
 def _rows(count: int) -> str:
-    return f"{grouped(count)} row" if count == 1 else f"{grouped(count)} rows"
+    return count_of(count, "row")
 
 
 def _copy(copy: AffectedOutput) -> str:

@@ -1,6 +1,6 @@
 """Runs a whole recipe: the store, and the mixture and exports if the recipe has them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from winnow.pipelines.binding.scores import check_scores
 from winnow.pipelines.export.stage import Finished
 from winnow.pipelines.store.leases.command_lease import one_command
 from winnow.runners.engines.engine import Engine
+from winnow.runners.existing_exports import require_replaceable
 from winnow.runners.recipe_check import check_recipe
 from winnow.runners.stages.exports.recipe_exports import export
 from winnow.runners.stages.mixing import Mixed, mix
@@ -49,8 +50,10 @@ def run_recipe(
         failed: Is called when a stage fails, before its error is raised: what the stages before it did is published.
     """
     _check(recipe, engine)
+    said = require_replaceable(recipe, replace=replace)
+    _note(console, said)
     try:
-        return _run_stages(recipe, engine, console, replace=replace)
+        return _run_stages(recipe, engine, console, replace=replace, said=bool(said))
     except Exception:
         if failed is not None:
             failed()
@@ -66,9 +69,16 @@ def _check(recipe: BoundRecipe, engine: Engine) -> None:
         check_scores(recipe.scores)
 
 
-def _run_stages(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bool) -> RecipeRun:
+def _note(console: Console, notes: Iterable[str]) -> None:
+    for note in notes:
+        console.print(f"note    {note}", markup=False, soft_wrap=True)
+
+
+def _run_stages(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bool, said: bool) -> RecipeRun:
     config = recipe.config
     outcome = run_all(recipe, engine, console, replace=replace)
+    if outcome.new and not said:  # what is there has changed, so the plan that an export has is no longer the latest
+        _note(console, require_replaceable(recipe, replace=replace))
     if config.score:
         scored = score(recipe, engine, console)
         outcome = Outcome(scored.store, scored.generation, outcome.new or scored.new)

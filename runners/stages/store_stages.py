@@ -59,7 +59,7 @@ from winnow.runners.stages.running.stage_run import CompletedTasks, StageRun
 from winnow.runners.stages.running.warming import warm_kernels
 from winnow.runners.terminal.progress.stage import TaskInput, inputs_of
 from winnow.runners.terminal.progress.status_line import waiting
-from winnow.runners.terminal.quantities import grouped
+from winnow.runners.terminal.quantities import count_of, grouped
 from winnow.schemas.errors import StageError, StoreError
 
 
@@ -201,7 +201,7 @@ def compare_known_harm(
     if found.tasks:
         counted = ", ".join(f"{name} {grouped(count)}" for name, count in found.matches) or "no medium"
         unread = f"; {grouped(found.unread)} media could not be read again" if found.unread else ""
-        said = f"known harm        {counted} of what was ingested before; {grouped(found.rows)} rows hidden{unread}"
+        said = f"known harm        {counted} of what was ingested before; {count_of(found.rows, 'row')} hidden{unread}"
         run.console.print(said, markup=False, soft_wrap=True)
     if found.rows and (latest := run.store.latest_record()) is not None:
         scan_store(run.store, latest, jobs)

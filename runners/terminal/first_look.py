@@ -7,7 +7,7 @@ from rich.console import Console
 from winnow.runners.first_look.analysis import LanguageLook, Look, SourceLook
 from winnow.runners.first_look.found_files import Found, listed_unread
 from winnow.runners.first_look.proposal import Proposal
-from winnow.runners.terminal.quantities import byte_size, grouped, share
+from winnow.runners.terminal.quantities import byte_size, count_of, grouped, share
 from winnow.runners.terminal.tables import Grid, print_grid, print_line
 from winnow.schemas.identity import Json
 from winnow.schemas.languages import language_name
@@ -36,10 +36,8 @@ def notes_of(found: Found, proposal: Proposal, look: Look) -> list[str]:
         reasons = one.sampled.quarantined
         if reasons:
             named = ", ".join(f"{reason} {count:,}" for reason, count in reasons.most_common(4))
-            whole = one.sampled.records
-            notes.append(
-                f"{one.source.name}: {share(reasons.total(), whole)} of {whole:,} records unreadable ({named})"
-            )
+            of = f"{share(reasons.total(), one.sampled.records)} of {count_of(one.sampled.records, 'record')}"
+            notes.append(f"{one.source.name}: {of} unreadable ({named})")
     if found.unread:
         notes.append(f"not read: {listed_unread(found.unread)}")
     return notes
@@ -128,7 +126,7 @@ def _languages(look: Look) -> Grid:
         rows.append((f"{len(rest)} more", grouped(count), share(count, look.rows), share(kept, count), ""))
     headers = ("language", "rows", "share", "kept", "most of it dropped by")
     footer = ("all", grouped(look.rows), "", share(look.kept, look.rows), "")
-    return Grid(f"Languages of {look.rows:,} rows", headers, rows, names=frozenset({0, 4}), footer=footer)
+    return Grid(f"Languages of {count_of(look.rows, 'row')}", headers, rows, names=frozenset({0, 4}), footer=footer)
 
 
 def _reasons(look: Look) -> Grid:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from winnow.runners.terminal.quantities import grouped, share
+from winnow.runners.terminal.quantities import count_of, grouped, share
 from winnow.runners.terminal.tables import Grid, print_grid
 from winnow.schemas.mixture import OF_LAW, Amount, MixturePlan, PlannedOutput, PlannedStratum, Stratum
 
@@ -56,7 +56,7 @@ def print_plan_line(plan: MixturePlan, console: Console) -> None:
 
 def _all(plan: MixturePlan) -> str:
     return "; ".join(
-        f"{output.name} {grouped(output.given.samples)} samples{_in_units(plan, output.given)}"
+        f"{output.name} {count_of(output.given.samples, 'sample')}{_in_units(plan, output.given)}"
         for output in plan.outputs
     )
 

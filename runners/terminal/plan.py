@@ -37,10 +37,11 @@ from winnow.runners.estimating.rates import Rates, read_rates
 from winnow.runners.estimating.recording import ingest_part
 from winnow.runners.estimating.scores import PlannedScore, planned_scores, print_needs
 from winnow.runners.estimating.tables import duration, estimate_json, print_estimate
+from winnow.runners.existing_exports import existing_export_notes
 from winnow.runners.recipe_check import check_recipe
 from winnow.runners.stages.rule_decisions import rule_decisions, write_dropped
 from winnow.runners.stages.running.warming import warm_kernels
-from winnow.runners.terminal.quantities import byte_size
+from winnow.runners.terminal.quantities import byte_size, count_of
 from winnow.runners.terminal.rules import pinned_rules, print_rules, require_accepted
 from winnow.runners.terminal.safety_coverage import print_coverage
 from winnow.schemas.errors import WinnowError
@@ -49,6 +50,7 @@ from winnow.schemas.recipe import resolved_yaml
 from winnow.schemas.records import Generation
 
 FIRST_TASKS = 8
+FIRST_PATHS = 3
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,7 @@ def show_plan(
     check_scores(tuple(one.bound for one in scores if not one.is_current))
     notes = [*preset_notes(recipe.config), *operator_remarks(operators)]
     notes += [*of_columns, *_unlisted_sources(recipe, plan)]
+    notes += existing_export_notes(recipe, growing=plan.pending_bytes > 0)
     if plan.generation is None:  # later, the languages of the samples say whether it matters
         notes += language_remarks(recipe.config)
         notes += budget_notes(recipe.config, plan.context, listed)
@@ -238,25 +241,26 @@ def _print_plan(
 def _print_source(console: Console, plan: SourcePlan, pending: IngestTasks) -> None:
     files, tasks = len(plan.listing.files), plan.intake.tasks
     console.print(
-        f"\nsource  {plan.name}: {files:,} files, {byte_size(plan.listing.bytes)}; "
-        f"{len(tasks):,} tasks, {len(pending):,} to do",
+        f"\nsource  {plan.name}: {count_of(files, 'file')}, {byte_size(plan.listing.bytes)}; "
+        f"{count_of(len(tasks), 'task')}, {len(pending):,} to do",
         markup=False,
     )
     unfinished = HashSet(pending.names)
     for task in tasks[:FIRST_TASKS]:
         mark = "to do" if task.name in unfinished else "done"
         part = task.files[0].part
-        where = part.path if len(task.files) == 1 else f"{len(task.files):,} files from {part.path}"
+        where = part.path if len(task.files) == 1 else f"{count_of(len(task.files), 'file')} from {part.path}"
         cut = "" if part.whole or len(task.files) > 1 else f" [{part.start:,}, {part.end:,})"
         console.print(f"  {mark:<6}{task.name}  {where}{cut}", soft_wrap=True, markup=False)
     if len(tasks) > FIRST_TASKS:
         console.print(f"  … and {len(tasks) - FIRST_TASKS:,} more")
-    for paths, text in (
-        (plan.intake.changed, "changed since they were ingested"),
-        (plan.intake.vanished, "no longer exist; their rows are kept"),
+    for paths, one, several in (
+        (plan.intake.changed, "file changed since it was ingested", "files changed since they were ingested"),
+        (plan.intake.vanished, "file is gone; its rows are kept", "files are gone; their rows are kept"),
     ):
         if paths:
-            console.print(f"  {len(paths):,} files {text}: {', '.join(paths[:3])}", soft_wrap=True, markup=False)
+            some = ", ".join(paths[:FIRST_PATHS]) + (", …" if len(paths) > FIRST_PATHS else "")
+            console.print(f"  {count_of(len(paths), one, several)}: {some}", soft_wrap=True, markup=False)
 
 
 def _estimate(plan: RecipePlan, left: Sequence[StageEstimate], rates: Rates) -> str:

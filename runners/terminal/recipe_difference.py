@@ -21,7 +21,7 @@ from winnow.runners.commands.opening import bound_recipe, store_of
 from winnow.runners.stages.lists.parquet import whole_parquet
 from winnow.runners.stages.rule_decisions import rule_decisions
 from winnow.runners.stages.running.command_jobs import command_jobs
-from winnow.runners.terminal.quantities import byte_size, grouped, share
+from winnow.runners.terminal.quantities import byte_size, count_of, grouped, share
 from winnow.runners.terminal.rules import pinned_rules, require_writable
 from winnow.runners.terminal.tables import Grid, print_grid, print_line
 from winnow.schemas.errors import RecipeError, StoreError, WinnowError
@@ -73,7 +73,8 @@ def show_difference(
     _print(old, new, found, console, tokens=tokens)
     if ids is not None:
         changed = found.total.lost + found.total.gained
-        print_line(console, f"ids     {ids}: {grouped(changed)} samples that change sides")
+        said = count_of(changed, "sample that changes sides", "samples that change sides")
+        print_line(console, f"ids     {ids}: {said}")
 
 
 def pinned_to_compare(file: str, engine: "Engine", console: Console) -> PinnedProgram:
@@ -121,7 +122,8 @@ def _print(old: str, new: str, found: Comparison, console: Console, *, tokens: b
     print_line(console, f"B  {new}")
     for letter, only in (("A", found.only_old), ("B", found.only_new)):
         for source, rows in (only or {}).items():
-            print_line(console, f"note  only the store of {letter} has {grouped(rows)} samples of {source}: left out")
+            counted = count_of(rows, "sample")
+            print_line(console, f"note  only the store of {letter} has {counted} of {source}: left out")
     console.print()
     by_source, by_language = (_summed(found.cells, name) for name in ("source", "language"))
     for name, cells in (("source", by_source), ("language", by_language)):
@@ -131,9 +133,10 @@ def _print(old: str, new: str, found: Comparison, console: Console, *, tokens: b
         of = found.total.lost if samples is found.lost else found.total.gained
         print_grid(console, _samples(f"{title}: {grouped(len(samples))} of {grouped(of)}", samples))
     same = found.total.rows - found.total.lost - found.total.gained
+    whole = count_of(found.total.rows, "sample")
     print_line(
         console,
-        f"A keeps {grouped(found.total.old)} and B {grouped(found.total.new)} of {grouped(found.total.rows)} samples; "
+        f"A keeps {grouped(found.total.old)} and B {grouped(found.total.new)} of {whole}; "
         f"{grouped(same)} are kept by both or by neither, {grouped(found.total.lost)} only by A, "
         f"{grouped(found.total.gained)} only by B",
     )

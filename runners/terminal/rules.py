@@ -14,7 +14,7 @@ from winnow.pipelines.rules.pinning import PinnedProgram, expected_keys, pin
 from winnow.pipelines.rules.summary import GroupEffect, ItemEffect, RuleEffect, RulesSummary
 from winnow.pipelines.score.stage import generation_scores
 from winnow.pipelines.store.generations import Store
-from winnow.runners.terminal.quantities import byte_size, grouped, share
+from winnow.runners.terminal.quantities import byte_size, count_of, grouped, share
 from winnow.runners.terminal.tables import Grid, print_grid, print_line
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.records import Generation
@@ -118,7 +118,7 @@ def _rules(summary: RulesSummary) -> Grid:
         if whole
         else None
     )
-    title = f"Rules: {grouped(lost)} of {grouped(whole)} samples dropped; bytes of the {summary.bytes_of}"
+    title = f"Rules: {grouped(lost)} of {count_of(whole, 'sample')} dropped; bytes of the {summary.bytes_of}"
     headers = ("list", "reason", "dropped", "share", "bytes", "fires", "by null")
     return Grid(title, headers, rows, frozenset({0, 1}), footer, whole=frozenset({1}))
 

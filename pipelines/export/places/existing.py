@@ -122,6 +122,25 @@ class WantedExport:
         return False
 
 
+def require_own_folder(target: Path, path: str | Path) -> None:
+    """Raise an ExportError if a folder can be neither made, renamed nor replaced there. `path`: its name in errors."""
+    if os.path.ismount(target):
+        raise ExportError(f"{path}: this is a mount point and cannot be renamed; name a folder in it")
+    for one in (target, unfinished_folder(target), replaced_folder(target)):
+        if one.is_symlink():
+            raise ExportError(f"{one}: is a link; name the folder itself")
+        if one.exists() and not one.is_dir():
+            raise ExportError(f"{one}: this is a file; name a folder")
+
+
+def refuse_strangers(target: ObjectStore, manifest: Manifest, path: str | Path) -> None:
+    """Refuse to replace an export if that would remove other files beside its own."""
+    if found := foreign_files(target, manifest):
+        raise ExportError(
+            f"{path}: --replace would remove files that are not part of the export ({first_few(found)}); move them away"
+        )
+
+
 def foreign_files(target: ObjectStore, manifest: Manifest) -> list[str]:
     """Files beside those of an export that winnow did not write."""
     own = {MANIFEST, *(file.path for file in manifest.files)}

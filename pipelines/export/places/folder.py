@@ -28,10 +28,10 @@ from winnow.pipelines.export.places.existing import (
     WantedExport,
     absolute_folder,
     file_above,
-    first_few,
-    foreign_files,
     read_manifest,
+    refuse_strangers,
     replaced_folder,
+    require_own_folder,
     size_of,
     unfinished_folder,
 )
@@ -114,7 +114,7 @@ class ExportFolder:
                 return None
             wanted = WantedExport(str(self.path), self.identity, self._wanted)
             if not wanted.is_met_by(manifest, LocalStore(self._target), replace=replace, notes=notes):
-                self._refuse_strangers(manifest)
+                refuse_strangers(LocalStore(self._target), manifest, self.path)
                 return None
             self._clear()  # left by a process that died after finishing
             return manifest
@@ -213,7 +213,7 @@ class ExportFolder:
                 sync(files.folder / path)  # most of it is on the disk by now
             old = read_manifest(self._target, self.path)
             if old is not None:
-                self._refuse_strangers(old)  # added meanwhile
+                refuse_strangers(LocalStore(self._target), old, self.path)  # added meanwhile
                 os.rename(self._target, self._replaced)
             os.rename(files.folder, self._target)
             sync(self._target.parent)
@@ -222,13 +222,7 @@ class ExportFolder:
 
     def _require_ours(self) -> None:
         """Checks that neither the folder nor the hidden one beside it holds anything else."""
-        if os.path.ismount(self._target):
-            raise ExportError(f"{self.path}: this is a mount point and cannot be renamed; name a folder in it")
-        for path in (self._target, self.unfinished, self._replaced):
-            if path.is_symlink():
-                raise ExportError(f"{path}: is a link; name the folder itself")
-            if path.exists() and not path.is_dir():
-                raise ExportError(f"{path}: this is a file; name a folder")
+        require_own_folder(self._target, self.path)
         read_manifest(self._target, self.path)
         held = set(os.listdir(self.unfinished)) if self.unfinished.is_dir() else set()
         held -= {_LOCK, UNFINISHED}
@@ -238,14 +232,6 @@ class ExportFolder:
         held = set(os.listdir(self._replaced)) if self._replaced.is_dir() else set()
         if held and MANIFEST not in held:
             raise _not_ours(self._replaced)
-
-    def _refuse_strangers(self, manifest: Manifest) -> None:
-        """Refuses to replace an export if that would remove other files beside its own."""
-        if found := foreign_files(LocalStore(self._target), manifest):
-            raise ExportError(
-                f"{self.path}: --replace would remove files that are not part of the export ({first_few(found)}); "
-                "move them away"
-            )
 
     def _marked(self, marker: Path) -> bool:
         try:

@@ -112,15 +112,16 @@ class Manifest:
         """How this export differs from the wanted one, for a message."""
         if wanted is None:
             return f"contains an export of plan {self.plan} with other contents or options"
-        other = ", ".join(self._other_options(wanted))
+        other = ", ".join(self.other_options(wanted))
         if self.plan != wanted.plan:
             more = f", and other options: {other}" if other else ""
             return f"contains an export of plan {self.plan}, but the recipe's plan is {wanted.plan}{more}"
         if other:
-            return f"contains an export of the recipe's plan {self.plan}, but with other options: {other}"
+            return f"contains an export of plan {self.plan}, but with other options: {other}"
         return f"contains an export of plan {self.plan} by winnow {self.winnow_version}, which writes it differently"
 
-    def _other_options(self, wanted: Outline) -> Iterator[str]:
+    def other_options(self, wanted: Outline) -> Iterator[str]:
+        """Each option that differs from the wanted one, with both values; the plans are not compared."""
         said: tuple[dict[str, Json], dict[str, Json]] = (
             {"format": self.format, "shard_bytes": self.shard_bytes},
             {"format": wanted.format, "shard_bytes": wanted.shard_bytes},

@@ -4,9 +4,16 @@ from pathlib import Path
 
 from winnow.pipelines.export.places.bucket import ExportBucket, bucket_manifest, is_unfinished
 from winnow.pipelines.export.places.destination import ExportPlace
-from winnow.pipelines.export.places.existing import read_manifest, unfinished_folder
+from winnow.pipelines.export.places.existing import (
+    absolute_folder,
+    read_manifest,
+    refuse_strangers,
+    require_own_folder,
+    unfinished_folder,
+)
 from winnow.pipelines.export.places.folder import ExportFolder
 from winnow.pipelines.export.places.manifest import Manifest, Outline
+from winnow.pipelines.store.local import LocalStore
 
 
 def export_place(path: str, identity: str, wanted: Outline | None = None) -> ExportPlace:
@@ -21,6 +28,22 @@ def existing_manifest(path: str) -> Manifest | None:
         ExportError: There are files, but no manifest of ours.
     """
     return bucket_manifest(path) if "://" in path else read_manifest(Path(path), path)
+
+
+def require_place(path: str, *, replace: bool) -> Manifest | None:
+    """The manifest of the finished export there, after checking what a writer would refuse; None if there is none.
+
+    Raises:
+        ExportError: There are files of somebody else's, or no folder can be made there.
+    """
+    if "://" in path:
+        return bucket_manifest(path)
+    target = absolute_folder(path)
+    require_own_folder(target, path)
+    manifest = read_manifest(target, path)
+    if manifest is not None and replace:
+        refuse_strangers(LocalStore(target), manifest, path)
+    return manifest
 
 
 def is_being_written(path: str) -> bool:

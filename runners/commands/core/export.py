@@ -105,7 +105,7 @@ def _list_ids(
     """Write the ids that would be exported."""
     from winnow.runners.stages.exports.recipe_exports import list_ids
     from winnow.runners.stages.mixing import mix
-    from winnow.runners.terminal.quantities import grouped
+    from winnow.runners.terminal.quantities import count_of
     from winnow.runners.terminal.rules import require_writable
 
     require_writable("--id-list", file)
@@ -120,7 +120,7 @@ def _list_ids(
         count = list_ids(mixed, file)
     except OSError as error:
         raise WinnowError(f"--id-list {file}: cannot be written: {error.strerror or error}") from None
-    console.print(f"id list {file}: {grouped(count)} samples; plan {plan}", markup=False, soft_wrap=True)
+    console.print(f"id list {file}: {count_of(count, 'sample')}; plan {plan}", markup=False, soft_wrap=True)
     return {"plan": plan, "file": str(file), "samples": count}
 
 

@@ -45,12 +45,13 @@ def run(options: argparse.Namespace) -> int:
 def _train(options: argparse.Namespace, console: "Console") -> int:
     from winnow.pipelines.score.weights import load_weights
     from winnow.runners.stages.scoring import train_reference
+    from winnow.runners.terminal.quantities import count_of
     from winnow.runners.terminal.rules import require_writable
 
     if options.output is not None:
         require_writable("--output", Path(options.output))
     bound, made, store = train_reference(bound_recipe(options.recipe), options.score, console)
-    on = f"trained on {made.samples:,} samples" if made.samples else "given by the recipe"
+    on = f"trained on {count_of(made.samples, 'sample')}" if made.samples else "given by the recipe"
     console.print(f"reference of {bound.entry.layer}  {on}: {made.objects[0]}", markup=False, soft_wrap=True)
     if options.output is not None:
         _write(Path(options.output), load_weights(store, made.objects[0]), console)

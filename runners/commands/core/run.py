@@ -21,7 +21,9 @@ def add(commands: "Commands") -> None:
     recipe_argument(parser)
     engine_arguments(parser)
     parser.add_argument(
-        "--replace", action="store_true", help="ingest changed source files again and replace their old records"
+        "--replace",
+        action="store_true",
+        help="ingest changed source files again, replacing their old records, and replace exports of other plans",
     )
 
 

@@ -22,7 +22,7 @@ from winnow.runners.report.cards.markdown import table, text
 from winnow.runners.report.cards.parts import SHOWN_LANGUAGES, dropped, pretty_name, safety, size_category
 from winnow.runners.report.summarise import summarise
 from winnow.runners.stages.rule_decisions import rule_decisions
-from winnow.runners.terminal.quantities import byte_size, grouped, share
+from winnow.runners.terminal.quantities import byte_size, count_of, grouped, share
 from winnow.runners.terminal.rules import pinned_rules
 from winnow.schemas.environment.version import winnow_version
 from winnow.schemas.identity import Json, fingerprint_of
@@ -148,11 +148,12 @@ def _pattern(written: Written, output: str) -> str | None:
 def _overview(facts: MixtureFacts, written: Written) -> str:
     plan, given = written.plan, sum((output.given for output in written.plan.outputs), Amount())
     files = written.files
+    size = byte_size(sum(file.bytes for file in files))
     rows = [
         ("samples", grouped(given.samples)),
         *([(plan.unit, grouped(given.units))] if plan.unit != "samples" else []),
         ("outputs", ", ".join(output.name for output in plan.outputs)),
-        ("format", f"{written.export.format.name}, {len(files):,} files, {byte_size(sum(f.bytes for f in files))}"),
+        ("format", f"{written.export.format.name}, {count_of(len(files), 'file')}, {size}"),
         ("plan", plan.name),
         ("recipe", f"{Path(facts.recipe.file).name}, {recipe_hash(facts.recipe)}"),
         ("store", f"tree {facts.store.tree_hash}"),  # generations of one tree are told apart by how it came about

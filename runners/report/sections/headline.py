@@ -70,10 +70,11 @@ def _said(summary: StoreSummary, examples: Examples, figures: Figures) -> list[s
     if rules is None:
         said.append("What the rules keep is not known: there are none, or what they read is not measured yet.")
     else:
-        left = f"{grouped(rules.kept.rows)} of {grouped(rules.rows.rows)} samples"
+        left = f"{grouped(rules.kept.rows)} of {count_of(rules.rows.rows, 'sample')}"
         said.append(f"The rules keep {left} ({share(rules.kept.rows, rules.rows.rows)}).")
         if rules.forgotten.rows:
-            said.append(f"{grouped(rules.forgotten.rows)} samples were forgotten on request, before any rule.")
+            forgotten = count_of(rules.forgotten.rows, "sample was", "samples were")
+            said.append(f"{forgotten} forgotten on request, before any rule.")
     if plan is None:
         said.append("No mixture of this recipe is drawn yet.")
     else:
@@ -81,5 +82,5 @@ def _said(summary: StoreSummary, examples: Examples, figures: Figures) -> list[s
         repeated = sum(one.repeated.samples for output in plan.outputs for one in output.strata)
         again = f", {grouped(repeated)} of them repeats" if repeated else ""
         outputs = ", ".join(f"{output.name} {grouped(output.given.samples)}" for output in plan.outputs)
-        said.append(f"The mixture{of} has {grouped(figures.steps[-1].samples)} samples{again}: {outputs}.")
+        said.append(f"The mixture{of} has {count_of(figures.steps[-1].samples, 'sample')}{again}: {outputs}.")
     return said

@@ -39,10 +39,11 @@ def measured_languages(summary: StoreSummary, _: Examples) -> Block | None:
         )
     headers = [Header(name) for name in ("code", "language", "group", "family")]
     headers += [Header("documents", True), Header("share", True)]
+    named = count_of(len(codes), "language and script", "languages and scripts")
     parts = [
         _ranked("Families", counted.families, counted.rows),
         _ranked("Groups", counted.groups, counted.rows),
-        folded(f"{len(codes)} languages and scripts", table("Languages", headers, rows)),
+        folded(named, table("Languages", headers, rows)),
     ]
     mismatches = counted.mismatches
     if mismatches:
@@ -50,8 +51,9 @@ def measured_languages(summary: StoreSummary, _: Examples) -> Block | None:
         lines = [[crawled(code), plain(grouped(count))] for code, count in by_count(mismatches)]
         parts.append(table(title, [Header("language and script of the text"), Header("documents", True)], lines))
     if counted.other:
-        parts.append(element("p", plain(f"{grouped(counted.other)} documents are in other languages."), class_="note"))
-    brief = f"{len(codes)} languages and scripts in {len(counted.families)} families"
+        others = count_of(counted.other, "document is", "documents are")
+        parts.append(element("p", plain(f"{others} in other languages."), class_="note"))
+    brief = f"{named} in {count_of(len(counted.families), 'family', 'families')}"
     return Block("measured-languages", f"Languages ({LANGUAGE_LAYER})", join(parts), brief)
 
 
@@ -85,9 +87,10 @@ def decisions(_: StoreSummary, examples: Examples) -> Block | None:
 
 def _kept(found: RulesSummary) -> str:
     left = share(found.kept.rows, found.rows.rows)
-    kept = f"{grouped(found.kept.rows)} of {grouped(found.rows.rows)} samples ({left}) are kept by the rules."
+    kept = f"{grouped(found.kept.rows)} of {count_of(found.rows.rows, 'sample')} ({left}) are kept by the rules."
     if found.forgotten.rows:
-        kept += f" {grouped(found.forgotten.rows)} were forgotten on request, before any rule."
+        forgotten = count_of(found.forgotten.rows, "sample was", "samples were")
+        kept += f" {forgotten} forgotten on request, before any rule."
     return kept
 
 
@@ -243,8 +246,8 @@ def coverage(_: StoreSummary, examples: Examples) -> Block | None:
         for one in largest_languages(found, SHOWN_LANGUAGES)
     ]
     note = (
-        f"For the {grouped(total.rows)} samples that the rules keep, by taxonomy {found.version}. A sample without a "
-        "detector is unchecked, not safe. The coverage of a category is that of its least covered subcategory."
+        f"For the {count_of(total.rows, 'sample')} that the rules keep, by taxonomy {found.version}. A sample without "
+        "a detector is unchecked, not safe. The coverage of a category is that of its least covered subcategory."
     )
     headers = [Header("subcategory"), Header("meaning"), Header("detector")]
     headers += [Header("covered", True), Header("found", True)]

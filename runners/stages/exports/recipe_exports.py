@@ -23,6 +23,7 @@ from winnow.pipelines.store.leases.command_lease import one_command
 from winnow.pipelines.store.tables import read_batches
 from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.recording import record_export
+from winnow.runners.existing_exports import require_replaceable
 from winnow.runners.report.cards.mixture import card_of, gather_facts
 from winnow.runners.stages.exports.writing import export_draw
 from winnow.runners.stages.mixing import WHOLE, Mixed, mix
@@ -64,6 +65,7 @@ def export(
     """
     exports = require_exports(recipe)
     edits = recipe.edits
+    require_replaceable(recipe, replace=replace)
     mixed = mix(recipe, engine, console, sample)
     also = [*(column.layer for column in recipe.captions), *(layer for one in exports for layer in one.layers)]
     draw = draw_of(recipe, mixed.store, mixed.generation, mixed.record, also)

@@ -34,6 +34,7 @@ from winnow.runners.stages.exports.full_disk import full_disk
 from winnow.runners.stages.running.stage_run import StageRun
 from winnow.runners.terminal.progress.status import Status
 from winnow.runners.terminal.progress.status_line import StatusLine
+from winnow.runners.terminal.quantities import count_of
 from winnow.schemas.errors import ExportError, StageError
 
 LOSSES = 3  # consecutive deaths of workers without a new shard
@@ -212,6 +213,6 @@ class _Progress:
     def last_line(self) -> str:
         """What is printed when all shards are written."""
         seconds = time.monotonic() - self._started
-        return Status("export", (f"{self._total:,}/{self._total:,} shards", f"{self._samples:,} samples")).line(
+        return Status("export", (f"{self._total:,}/{self._total:,} shards", count_of(self._samples, "sample"))).line(
             f"{seconds:.1f} s"
         )

@@ -8,9 +8,11 @@ deduplication, scores, a mixture and its exports. What they compile is kept for 
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -19,7 +21,7 @@ from winnow.runners.terminal.console import TerminalConsole, is_drawn_on
 from winnow.runners.terminal.progress.status import Status
 from winnow.runners.terminal.progress.status_line import StatusLine
 from winnow.schemas.errors import WinnowError
-from winnow.schemas.kernels import all_kernels_key, kernel_folder
+from winnow.schemas.kernels import all_kernels_key, kernel_folder, source_key
 from winnow.schemas.problems import one_line
 
 WARMING_VARIABLE = "WINNOW_WARMING"
@@ -69,6 +71,10 @@ _PICTURE = (  # a white square, as PNG
 )
 
 
+_HOUSE = Path(__file__).resolve().parents[3]
+_ROOMS = ("filters", "scoring", "pipelines")
+_KERNEL = re.compile(rb"^\s*@(?:kernel|arithmetic|leaf)\b", re.MULTILINE)
+
 _SETTINGS = (  # of operators some of whose kernels run only with them
     "{url.blocklist: {list: sites.txt}}",
     "{text.madlad: {language_model: lid.176}}",
@@ -94,6 +100,25 @@ ngram 2=2
 """
 
 
+@dataclass(frozen=True, slots=True)
+class KernelCount:
+    """How many kernels the sources have as they are now, and where the machine code of each file is kept."""
+
+    kernels: int
+    folders: tuple[Path, ...]
+
+    @classmethod
+    def below(cls, kept: Path) -> "KernelCount":
+        """Count the kernels whose machine code is kept below a folder."""
+        sources = (one for room in _ROOMS for one in (_HOUSE / room).rglob("*.py"))
+        found = {one: len(_KERNEL.findall(one.read_bytes())) for one in sources}
+        return cls(sum(found.values()), tuple(kept / source_key(one) for one, count in found.items() if count))
+
+    def compiled(self) -> int:
+        """How many are compiled by now."""
+        return sum(1 for folder in self.folders for _ in folder.glob("*.nbi"))
+
+
 def warm_kernels(*, quiet: bool = False) -> Warmed:
     """Compile what is not compiled yet, and say so on stderr; nothing is done where it cannot be kept.
 
@@ -106,11 +131,14 @@ def warm_kernels(*, quiet: bool = False) -> Warmed:
     if mark.exists():
         return "already"
     console = TerminalConsole(stderr=True, quiet=quiet)
-    before, began = _compiled(folder), time.monotonic()
+    kernels, began = KernelCount.below(folder), time.monotonic()
+    before = kernels.compiled()
+    whole = max(kernels.kernels - before, 1)
 
     def status() -> Status:
-        done = _compiled(folder) - before
-        return Status("kernels", (f"compiling for this machine, once: {done} done",))
+        done = kernels.compiled() - before
+        facts = (f"compiling for this machine, once: {done} of at most {whole}",)
+        return Status("kernels", facts, min(done / whole, 0.99))  # those of missing extras are never compiled
 
     if not is_drawn_on(console):
         console.print(status().line(), soft_wrap=True)
@@ -123,7 +151,7 @@ def warm_kernels(*, quiet: bool = False) -> Warmed:
         ]
     mark.touch()  # also after a failure: trying again in each run would cost more than compiling what is called
     console.print(
-        f"kernels  {_compiled(folder) - before} compiled in {time.monotonic() - began:.0f} s, kept in {folder}",
+        f"kernels  {kernels.compiled() - before} compiled in {time.monotonic() - began:.0f} s, kept in {folder}",
         markup=False,
         soft_wrap=True,
     )
@@ -131,10 +159,6 @@ def warm_kernels(*, quiet: bool = False) -> Warmed:
         what = f"kernels  not all could be compiled ahead; the rest is compiled when it is called: {reason}"
         console.print(what, markup=False, soft_wrap=True)
     return "partly" if reasons else "done"
-
-
-def _compiled(folder: Path) -> int:
-    return sum(1 for _ in folder.glob("*/*.nbc"))
 
 
 def _started(part: str, folder: Path) -> "subprocess.Popen[bytes]":

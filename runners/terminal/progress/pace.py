@@ -5,6 +5,7 @@ import math
 LEAST_SECONDS = 10.0  # that are looked back over
 SHARE_LOOKED_BACK = 0.2  # of the time since the start: an hour is not judged by its last seconds
 FIRST_SECONDS = 2.0  # before which nothing is said
+STALLED = 0.1  # of the mean pace: work that goes slower than this waits for something, and nobody knows how long
 
 
 class Pace:
@@ -31,6 +32,8 @@ class Pace:
     def seconds_left(self) -> float | None:
         """The time until all is done; None if that cannot be said yet."""
         if self._done <= 0 or self._at - self._began < FIRST_SECONDS or self._share >= 1:
+            return None
+        if self._done / self._seconds < STALLED * self._share / (self._at - self._began):
             return None
         return (1 - self._share) * self._seconds / self._done
 

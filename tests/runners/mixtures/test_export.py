@@ -244,7 +244,7 @@ def test_all_exports_in_the_way_are_named_with_what_they_differ_in(tiny: Tiny) -
         "{parquet: {path: out/c}}",
     )
     said = tiny.run("export", status=1).splitlines()
-    there = f"contains an export of the recipe's plan {plan}, but with other options"
+    there = f"contains an export of plan {plan}, but with other options"
     assert said[0].startswith(
         f"winnow: {tiny.folder}/out/b: {there}: shard_bytes (268435456 there, 1048576 in the recipe)"
     )

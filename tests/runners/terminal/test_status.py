@@ -46,6 +46,21 @@ def test_a_faster_pace_is_noticed() -> None:
     assert 79 < pace.seconds_left < 120  # 0.4 at 0.005 a second are 80 s; by the mean of all it would be 133
 
 
+def test_nothing_is_said_of_work_that_stalls_until_it_goes_on() -> None:
+    pace = Pace(0.0)
+    for second in range(1, 101):
+        pace.update(float(second), second * 0.001)
+    told = []
+    for second in range(101, 301):
+        pace.update(float(second), 0.1)
+        told.append(pace.seconds_left)
+    assert max(left for left in told if left is not None) < 100_000
+    assert told[-1] is None
+    for second in range(301, 401):
+        pace.update(float(second), 0.1 + (second - 300) * 0.001)
+    assert 800 < (pace.seconds_left or 0) < 2_000
+
+
 def test_nothing_is_said_too_early_or_when_all_is_done() -> None:
     pace = Pace(0.0)
     assert pace.seconds_left is None

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from winnow.runners.commands.main import main
-from winnow.runners.stages.running.warming import WARMING_VARIABLE, warm_kernels
+from winnow.runners.stages.running.warming import WARMING_VARIABLE, KernelCount, warm_kernels
 from winnow.schemas import kernels
 
 
@@ -37,6 +37,8 @@ def test_a_run_after_fetching_compiles_nothing(tmp_path: Path) -> None:
     assert "not all could be compiled ahead" not in first.stderr
     before = compiled(cache)
     assert len(before) > 100
+    count = KernelCount.below(cache)
+    assert 0.95 * count.kernels <= count.compiled() <= 1.02 * count.kernels  # so the share shown is right
     winnow(tmp_path, cache, "demo", "--workers", "2")
     assert compiled(cache) == before
     assert "kernels  already compiled" in winnow(tmp_path, cache, "assets", "fetch").stdout
