@@ -92,14 +92,14 @@ class LocalStore:
             return False
         unfinished = self._unfinished(content)
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            os.link(unfinished, target)
-        except FileExistsError:
+            target.parent.mkdir(parents=True, exist_ok=True)  # a file in its place is an error, not the winner
+            with suppress(FileExistsError):
+                os.link(unfinished, target)
+                sync(target.parent)
+                return True
             return False
         finally:
             unfinished.unlink(missing_ok=True)
-        sync(target.parent)
-        return True
 
     def delete(self, path: str) -> None:
         """Removes the object, and folders that become empty."""

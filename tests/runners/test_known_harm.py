@@ -119,7 +119,7 @@ def test_rows_that_a_later_list_names_are_hidden_and_every_command_asks_for_it(f
         "winnow: store: holds media that were not compared with the lists of known_harm (digests); "
         "run: winnow ingest RECIPE\n"
     )
-    assert "digests 1 of what was ingested before; 1 rows hidden" in ended(run_here(folder, "ingest", "recipe.yaml"))
+    assert "digests 1 of what was ingested before; 1 row hidden" in ended(run_here(folder, "ingest", "recipe.yaml"))
     assert "known harm" not in ended(run_here(folder, "ingest", "recipe.yaml"))
     ended(run_here(folder, "export", "recipe.yaml", "--replace"))
     exported = b"".join(file.read_bytes() for file in (folder / "out").rglob("*") if file.is_file())

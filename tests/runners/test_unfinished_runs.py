@@ -26,7 +26,7 @@ BLOCKED = {
     "store/layers/dedupe.exact": "samples|20|",
     "store/layers/mix.tokens": "kept|15|",
     "store/plans": "kept|15|",
-    "out/part-00000.jsonl": "drawn|15|",
+    "store/outputs": "drawn|15|",
 }
 """The place that is taken in each run, and what the page says then. A run goes on where the one before it failed."""
 
@@ -73,7 +73,8 @@ def test_the_demo_reports_too_if_a_stage_fails(
     (folder / ".winnow-demo").touch()  # a folder of the demo's, with another recipe
     (folder / "demo.yaml").write_text(RECIPE)
     (folder / "lines.jsonl").write_text('{"text": "A text that is long enough."}\n')
-    (folder / "out" / "part-00000.jsonl").mkdir(parents=True)  # where the export has a file
+    (folder / "store").mkdir()
+    (folder / "store" / "outputs").write_text("not a folder")
     assert main(["demo", "--into", "demo", "--workers", "1"]) == 1
     shown = capsys.readouterr()
     assert shown.out.splitlines()[-1] == "report  demo/store/report.html"

@@ -19,6 +19,7 @@ from winnow.pipelines.forgetting.outputs import EXPORT, register
 from winnow.pipelines.media.thumbnails import picture_source
 from winnow.pipelines.mix.drawn_objects import DrawnObjects
 from winnow.pipelines.mix.plans import draw_of
+from winnow.pipelines.store import layout
 from winnow.pipelines.store.leases.command_lease import one_command
 from winnow.pipelines.store.tables import read_batches
 from winnow.runners.engines.engine import Engine
@@ -30,7 +31,7 @@ from winnow.runners.stages.mixing import WHOLE, Mixed, mix
 from winnow.runners.stages.running.stage_run import Clock, StageRun
 from winnow.runners.terminal.escaping import visible
 from winnow.runners.terminal.quantities import byte_size, count_of
-from winnow.schemas.errors import RecipeError
+from winnow.schemas.errors import RecipeError, StoreError
 from winnow.schemas.identity import Json
 from winnow.schemas.mixture import VALIDATION
 
@@ -78,7 +79,11 @@ def export(
 
     def prepare(bound: BoundExport) -> None:
         # Registered before anything is written, so that forgetting also finds unfinished exports.
-        register(mixed.store.objects, EXPORT, bound.path, mixed.generation.number)
+        if not register(mixed.store.objects, EXPORT, bound.path, mixed.generation.number):
+            raise StoreError(
+                f"{mixed.store.root}: {layout.OUTPUTS} cannot be written, so forgetting would not find {bound.path}; "
+                "make it writable"
+            )
 
     def closing(written: Written) -> Mapping[str, bytes]:
         return card()(written)

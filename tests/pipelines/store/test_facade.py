@@ -127,3 +127,11 @@ def test_what_is_not_a_plain_file_is_not_listed(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path)
     os.mkfifo(tmp_path / "pipe")
     assert [info.path for info in LocalStore(tmp_path).list()] == ["link", "real"]
+
+
+def test_a_file_where_a_folder_would_be_is_an_error_and_no_writer_that_came_first(tmp_path: Path) -> None:
+    objects = LocalStore(tmp_path)
+    (tmp_path / "commits").write_text("not a folder")
+    with pytest.raises(OSError, match="commits"):
+        objects.put_if_absent("commits/one.json", b"x")
+    assert not list(objects.scratch().iterdir())
