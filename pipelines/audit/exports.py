@@ -289,7 +289,10 @@ class _Export:
         if plan not in self._plans:
             self._note("not written by this store, as far as it knows: `winnow forget` does not name it; not checked")
             return False
-        self._wrong("the store's record of it is lost, so `winnow forget` would not name it; run: winnow export")
+        self._wrong(
+            "the store has no record of it here (it is lost, or the folder was moved), so `winnow forget` would not "
+            "name it; run: winnow export"
+        )
         return True
 
     def _note(self, line: str) -> None:

@@ -42,6 +42,7 @@ def run(options: argparse.Namespace) -> int:
 def print_findings(findings: "Findings", console: "Console", *, as_json: bool) -> int:
     """Print the findings; returns the exit status."""
     from winnow.runners.terminal.escaping import visible
+    from winnow.runners.terminal.quantities import count_of
     from winnow.schemas.records import to_json
 
     if as_json:
@@ -55,5 +56,5 @@ def print_findings(findings: "Findings", console: "Console", *, as_json: bool) -
         console.print(f"WRONG   {visible(line)}", soft_wrap=True, markup=False)
     if len(findings.problems) > SHOWN:
         console.print(f"WRONG   … and {len(findings.problems) - SHOWN:,} more")
-    console.print(f"audit   {'clean' if not findings.problems else f'{len(findings.problems)} problems'}")
+    console.print(f"audit   {count_of(len(findings.problems), 'problem') if findings.problems else 'clean'}")
     return 1 if findings.problems else 0

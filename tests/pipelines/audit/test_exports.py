@@ -106,7 +106,10 @@ def test_an_export_whose_registration_is_lost_is_wrong_if_the_recipe_names_it(fo
     (broken / "winnow.json").parent.mkdir()
     (broken / "winnow.json").write_text("{")
     findings = audited(folder, *named, str(foreign), str(broken))
-    lost = "the store's record of it is lost, so `winnow forget` would not name it; run: winnow export"
+    lost = (
+        "the store has no record of it here (it is lost, or the folder was moved), so `winnow forget` would not name "
+        "it; run: winnow export"
+    )
     unknown = "not written by this store, as far as it knows: `winnow forget` does not name it; not checked"
     assert findings.problems == [f"export {folder / 'lines'}: {lost}"]
     assert findings.notes == [f"export {foreign}: {unknown}"]
