@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from benchmarks.measuring.environments import PEERS
 from tests.filters.text.line_rules import PIECES, assert_spans_hold, documents, measured, of_preset
-from tests.filters.text.line_rules_restated import c4
+from tests.filters.text.oracles.line_rules_restated import c4
 from tests.property_sizes import scaled
 from winnow.filters.edits import edited
 from winnow.filters.presets import find_preset
@@ -45,7 +45,7 @@ def of_peer(wanted: str, options: dict[str, Any], texts: Sequence[str]) -> list[
     if wanted == "c4" and not list(peer.glob("lib/*/site-packages/spacy")):
         pytest.skip("the peer datatrove has no spaCy, which tells sentences apart")
     said = subprocess.run(
-        [peer / "bin" / "python", HERE / "line_rules_peer.py", wanted, json.dumps(options)],
+        [peer / "bin" / "python", HERE / "oracles" / "line_rules_peer.py", wanted, json.dumps(options)],
         input="".join(json.dumps(text) + "\n" for text in texts),
         capture_output=True,
         text=True,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from benchmarks.measuring.environments import PEERS
 from tests.filters.text.line_rules import PIECES, documents, measured, of_preset
-from tests.filters.text.line_rules_restated import fineweb
+from tests.filters.text.oracles.line_rules_restated import fineweb
 from tests.property_sizes import scaled
 from winnow.filters.text.fineweb import OPERATOR
 
@@ -66,7 +66,7 @@ def test_datatrove_drops_the_same_pages_for_the_same_reason() -> None:
         pytest.skip("the peer datatrove is not installed (`python -m benchmarks.parity` says how it is made)")
     texts = documents(3)
     said = subprocess.run(
-        [peer / "bin" / "python", HERE / "line_rules_peer.py", "fineweb", "{}"],
+        [peer / "bin" / "python", HERE / "oracles" / "line_rules_peer.py", "fineweb", "{}"],
         input="".join(json.dumps(text) + "\n" for text in texts),
         capture_output=True,
         text=True,

@@ -191,7 +191,7 @@ def of_datatrove(rows: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
     if not {"datatrove", "spacy", "indicnlp"} <= packages:
         pytest.skip("the peer datatrove and its segmenters are not installed (see `python -m benchmarks.parity`)")
     said = subprocess.run(
-        [PEERS / "datatrove" / "bin" / "python", HERE / "fineweb2_peer.py"],
+        [PEERS / "datatrove" / "bin" / "python", HERE / "oracles" / "fineweb2_peer.py"],
         input="".join(json.dumps([code, text, published(code)]) + "\n" for text, code in rows),
         capture_output=True,
         text=True,

@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.measuring.environments import PEERS
-from tests.filters.text.gopher_restated import first_reason, measures
+from tests.filters.text.oracles.gopher_restated import first_reason, measures
 from tests.property_sizes import scaled
 from winnow.filters.language.passages.symbols import DATATROVE_SYMBOLS
 from winnow.filters.operators import Assets, find_operator
@@ -107,7 +107,7 @@ def of_peer(folder: str, whose: str, texts: Sequence[str]) -> list[dict[str, Any
     if not (PEERS / folder / "ready").exists():
         pytest.skip(f"the peer {folder} is not installed; `python -m benchmarks.parity` says how it is made")
     said = subprocess.run(
-        [PEERS / folder / "bin" / "python", HERE / "gopher_peers.py", whose],
+        [PEERS / folder / "bin" / "python", HERE / "oracles" / "gopher_peers.py", whose],
         input="".join(json.dumps(text) + "\n" for text in texts),
         capture_output=True,
         text=True,

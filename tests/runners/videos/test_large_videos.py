@@ -10,8 +10,8 @@ from tests.faults.winnow import ended, run_here
 from tests.filters.video.films import Film
 from tests.pipelines.ingest.archives.test_http import chunked
 from tests.pipelines.ingest.made_archives import Capture, Kind, write_warc
+from tests.runners.pictures.test_picture_exports import members
 from tests.runners.test_annotate import table
-from tests.runners.test_picture_exports import members
 
 RECIPE = """
 version: 1

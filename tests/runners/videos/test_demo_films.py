@@ -14,9 +14,9 @@ import pytest
 from rich.console import Console
 
 from tests.faults.winnow import assert_clean, ended, run_here
+from tests.runners.pictures.test_picture_exports import members
 from tests.runners.test_annotate import table
-from tests.runners.test_clip_exports import watched
-from tests.runners.test_picture_exports import members
+from tests.runners.videos.test_clip_exports import watched
 from winnow.runners.commands.core.demo import CLIP_RECIPE, FILM_RECIPE, FILMS, _make_films
 
 pytest.importorskip("av", reason="needs the extra `video`")
@@ -25,7 +25,7 @@ from winnow.runners.demo.films import make_films
 from winnow.runners.demo.films.filming import RATE, Shot, frames
 from winnow.runners.demo.films.planted import KINDS
 
-DOCUMENTATION = Path(__file__).parents[2] / "docs" / "tutorial" / "demo.md"
+DOCUMENTATION = Path(__file__).parents[3] / "docs" / "tutorial" / "demo.md"
 
 
 @pytest.fixture(scope="module")

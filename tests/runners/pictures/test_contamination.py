@@ -6,8 +6,8 @@ import pytest
 
 from tests.faults.winnow import ended, run_here
 from tests.filters.image.networks import loaded, photograph
+from tests.runners.pictures.test_picture_duplicates import scene
 from tests.runners.test_annotate import table
-from tests.runners.test_picture_duplicates import scene
 from winnow.filters.duplicates.listed_vectors import parse_vector_list
 from winnow.filters.models.pictures.sscd import FRAMING
 

@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.faults.winnow import assert_clean, ended, run_here, tree_hash
+from tests.runners.pictures.test_picture_duplicates import clusters, rows, scene
 from tests.runners.test_annotate import table
-from tests.runners.test_picture_duplicates import clusters, rows, scene
 from winnow.filters.duplicates import cells
 from winnow.filters.models.onnx.writing import OnnxGraph
 

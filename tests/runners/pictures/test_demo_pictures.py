@@ -30,7 +30,7 @@ from winnow.runners.terminal.rules import pinned_rules
 
 pytest.importorskip("PIL.Image", reason="needs the extra `image`")
 
-DOCUMENTATION = Path(__file__).parents[2] / "docs" / "tutorial" / "demo.md"
+DOCUMENTATION = Path(__file__).parents[3] / "docs" / "tutorial" / "demo.md"
 
 
 @pytest.fixture(scope="module")

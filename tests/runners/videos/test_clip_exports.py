@@ -11,7 +11,7 @@ import pytest
 
 from tests.faults.winnow import ended, run_here
 from tests.filters.video.films import Film
-from tests.runners.test_picture_exports import members
+from tests.runners.pictures.test_picture_exports import members
 from tests.trainers import require_trainer_package, run_trainer
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.filters.video.decode.watching import VideoPass
