@@ -15,7 +15,7 @@ from winnow.pipelines.binding.rule_presets import ProgramRule, expand_rules
 from winnow.pipelines.binding.threshold_tables import ThresholdTables
 from winnow.pipelines.query.columns import MEDIA, Column
 from winnow.pipelines.rules.item_lists import DROPPED, KEPT
-from winnow.pipelines.rules.representatives import Choice
+from winnow.pipelines.rules.representatives.choice import Choice
 from winnow.schemas.problems import Place, Problem, Problems, recipe_error, shown, suggestion
 from winnow.schemas.recipe import LossAlarms, Recipe
 from winnow.schemas.rows.duplicates import CHOSEN_IN, OF_MEDIA, VIRTUAL

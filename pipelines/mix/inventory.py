@@ -26,7 +26,7 @@ from winnow.pipelines.rules.evaluation import Undecided, UndecidedError
 from winnow.pipelines.rules.kept_decisions import OutcomeCounts
 from winnow.pipelines.rules.map_shards import THREADS
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
-from winnow.pipelines.rules.representatives import Duplicates
+from winnow.pipelines.rules.representatives.replaced import Duplicates
 from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
 from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.running.scratch_parts import put_arrays, read_arrays

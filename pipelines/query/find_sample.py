@@ -11,7 +11,7 @@ from winnow.pipelines.rules.decisions import Masks, has_rule
 from winnow.pipelines.rules.evaluation import Evaluator, NullConditionError
 from winnow.pipelines.rules.item_lists import represented_lists
 from winnow.pipelines.rules.pinning import PinnedProgram
-from winnow.pipelines.rules.representatives import NO_DUPLICATES, Duplicates
+from winnow.pipelines.rules.representatives.replaced import NO_DUPLICATES, Duplicates
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.manifests.rows import ManifestRow

@@ -20,7 +20,7 @@ from winnow.pipelines.rules.deciding import NARROW_BLOCK_ROWS, languages_of, siz
 from winnow.pipelines.rules.decision_tasks import DecisionTasks
 from winnow.pipelines.rules.decisions import ShardDecisions
 from winnow.pipelines.rules.pinning import ShardObjects
-from winnow.pipelines.rules.representatives import Duplicates
+from winnow.pipelines.rules.representatives.replaced import Duplicates
 from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.running.scratch_parts import existing_parts, put_part
 from winnow.pipelines.running.shard_groups import over_groups

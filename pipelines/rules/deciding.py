@@ -34,15 +34,10 @@ from winnow.pipelines.rules.evaluation import (
 from winnow.pipelines.rules.item_lists import ItemLists, represented_lists
 from winnow.pipelines.rules.map_shards import map_shards
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
-from winnow.pipelines.rules.representatives import (
-    NO_DUPLICATES,
-    Candidates,
-    Choice,
-    Duplicates,
-    ItemMarks,
-    RepresentativeChooser,
-    find_candidates,
-)
+from winnow.pipelines.rules.representatives.candidates import Candidates, ItemMarks, find_candidates
+from winnow.pipelines.rules.representatives.choice import Choice
+from winnow.pipelines.rules.representatives.choosing import RepresentativeChooser
+from winnow.pipelines.rules.representatives.replaced import NO_DUPLICATES, Duplicates
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.hiding.blocks import hidden_in
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS, read_batches

@@ -18,15 +18,10 @@ from winnow.pipelines.rules.kept_decisions import Asked, KeptDecisions, OutcomeC
 from winnow.pipelines.rules.map_shards import map_shards
 from winnow.pipelines.rules.near_thresholds import Sides, merged_sides, sides_in_shard, threshold_cuts
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
-from winnow.pipelines.rules.representatives import (
-    NO_DUPLICATES,
-    NONE_COMPARED,
-    Candidates,
-    Duplicates,
-    LargeCluster,
-    RepresentativeChooser,
-    within_shards,
-)
+from winnow.pipelines.rules.representatives.candidates import Candidates
+from winnow.pipelines.rules.representatives.choice import LargeCluster
+from winnow.pipelines.rules.representatives.choosing import RepresentativeChooser
+from winnow.pipelines.rules.representatives.replaced import NO_DUPLICATES, NONE_COMPARED, Duplicates, within_shards
 from winnow.pipelines.rules.score_overlaps import (
     ScoreOverlap,
     Votes,

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from winnow.pipelines.rules.representatives import NONE_COMPARED, LargeCluster, UnequalTexts
+from winnow.pipelines.rules.representatives.choice import LargeCluster
+from winnow.pipelines.rules.representatives.replaced import NONE_COMPARED, UnequalTexts
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import Problem, recipe_error
 from winnow.schemas.recipe import DedupeConfig, GuardConfig

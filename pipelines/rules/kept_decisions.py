@@ -17,7 +17,8 @@ from winnow.pipelines.rules.decisions import DecisionCounts
 from winnow.pipelines.rules.evaluation import Undecided
 from winnow.pipelines.rules.near_thresholds import Sides
 from winnow.pipelines.rules.pinning import PinnedProgram
-from winnow.pipelines.rules.representatives import Choice, LargeCluster, UnequalTexts
+from winnow.pipelines.rules.representatives.choice import Choice, LargeCluster
+from winnow.pipelines.rules.representatives.replaced import UnequalTexts
 from winnow.pipelines.rules.score_overlaps import ScoreOverlap
 from winnow.pipelines.store import layout
 from winnow.schemas.identity import Json, fingerprint_of

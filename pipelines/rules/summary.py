@@ -16,7 +16,7 @@ from winnow.pipelines.rules.losses import (
     undetermined_message,
 )
 from winnow.pipelines.rules.pinning import PinnedProgram
-from winnow.pipelines.rules.representatives import NO_DUPLICATES, Duplicates
+from winnow.pipelines.rules.representatives.replaced import NO_DUPLICATES, Duplicates
 from winnow.schemas.identity import Json
 from winnow.schemas.tombstones import FORGOTTEN
 

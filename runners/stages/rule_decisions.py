@@ -15,7 +15,7 @@ from winnow.pipelines.rules.decision_tasks import decision_tasks
 from winnow.pipelines.rules.kept_decisions import Asked, KeptDecisions, find_decisions, keep_decisions
 from winnow.pipelines.rules.near_thresholds import NearThreshold, counted_thresholds, near_thresholds
 from winnow.pipelines.rules.pinning import PinnedProgram, pin_no_rules
-from winnow.pipelines.rules.representatives import Duplicates
+from winnow.pipelines.rules.representatives.replaced import Duplicates
 from winnow.pipelines.rules.score_overlaps import ScoreOverlap
 from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
 from winnow.pipelines.store.generations import Store

@@ -25,7 +25,9 @@ from winnow.pipelines.rules.deciding import choose_representatives, decide
 from winnow.pipelines.rules.decisions import DecisionCounts
 from winnow.pipelines.rules.guards import require_accepted, settings_to_accept
 from winnow.pipelines.rules.pinning import PinnedProgram, pin
-from winnow.pipelines.rules.representatives import MAX_NAMED, Choice, RepresentativeChooser, find_candidates
+from winnow.pipelines.rules.representatives.candidates import find_candidates
+from winnow.pipelines.rules.representatives.choice import Choice
+from winnow.pipelines.rules.representatives.choosing import MAX_NAMED, RepresentativeChooser
 from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.schemas.errors import RecipeError
@@ -391,7 +393,9 @@ FULL = """
 import resource
 import numpy as np, pyarrow as pa
 from tests.pipelines.rules.test_representatives import CONFIG
-from winnow.pipelines.rules.representatives import Candidates, Choice, RepresentativeChooser
+from winnow.pipelines.rules.representatives.candidates import Candidates
+from winnow.pipelines.rules.representatives.choice import Choice
+from winnow.pipelines.rules.representatives.choosing import RepresentativeChooser
 from winnow.schemas.errors import StageError
 rows = np.arange(300_000, dtype=np.uint64)
 choice = Choice(("near",), (), ("books",), CONFIG)

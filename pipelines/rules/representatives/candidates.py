@@ -1,0 +1,195 @@
+"""The eligible rows of a shard that have duplicates, among which representatives are chosen."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from winnow.pipelines.binding.preferences import BoundPreference, Keys, source_keys
+from winnow.pipelines.query.items import ItemLines, item_lines
+from winnow.pipelines.rules.representatives.choice import (
+    ITEMS,
+    ROW_BITS,
+    Choice,
+    LargeCluster,
+    Rows,
+    candidate_columns,
+    leaves_of,
+)
+from winnow.schemas.recipe import DedupeConfig
+from winnow.schemas.rows.duplicates import DISTINCT, ID_BYTES, OF_MEDIA, Kind, layer_of_kind
+from winnow.schemas.uint128 import words_of
+
+MAX_HELD = 10_000  # the most clusters above the cap in memory, before accepted ones are removed
+
+
+@dataclass(frozen=True)
+class ItemMarks:
+    """A mark for each medium of the rows of a shard."""
+
+    numbers: Rows  # of media of each row
+    marks: NDArray[np.bool_]
+
+    def of(self, lines: ItemLines, at: int) -> ItemLines:
+        """Return the marked ones of the items of a block, which begins at this row of the shard."""
+        first = np.cumsum(self.numbers) - self.numbers
+        some = np.flatnonzero(self.marks[first[lines.rows + at] + lines.items])
+        columns = {name: values.take(pa.array(some)) for name, values in lines.columns.items()}
+        return ItemLines(lines.rows[some], lines.items[some], columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The eligible rows of a shard that have duplicates."""
+
+    table: pa.Table
+    items: Mapping[Kind, pa.Table] = field(default_factory=dict)  # their items that have duplicates (`ITEMS`)
+    large: tuple[LargeCluster, ...] = ()  # the largest first
+    large_count: int = 0  # how many there are in all
+    accepted: Mapping[str, int] = field(default_factory=dict)  # the accepted number of texts, by cluster id
+
+    @classmethod
+    def merged(cls, parts: Sequence["Candidates"]) -> Self:
+        """Return those of several shards together."""
+        large = tuple(sorted((one for part in parts for one in part.large), reverse=True)[:MAX_HELD])
+        accepted = {name: most for part in parts for name, most in part.accepted.items()}
+        items = {kind: _joined([one.items[kind] for one in parts]) for kind in parts[0].items}
+        return cls(_joined([one.table for one in parts]), items, large, sum(one.large_count for one in parts), accepted)
+
+
+def _joined(tables: Sequence[pa.Table]) -> pa.Table:
+    """Return tables one after another, in single chunks."""
+    table = pa.concat_tables(tables)
+    columns = [pa.concat_arrays([pa.array([], one.type), *one.chunks]) for one in table.columns]
+    return pa.Table.from_arrays(columns, schema=table.schema)
+
+
+def find_candidates(
+    choice: Choice,
+    number: int,
+    source: str,
+    blocks: Iterator[Mapping[str, pa.Array]],
+    eligible: NDArray[np.bool_],
+    left: ItemMarks | None = None,
+) -> Candidates:
+    """Return the candidates of a shard.
+
+    Args:
+        choice: How representatives are chosen.
+        number: The shard's number.
+        source: The shard's source.
+        blocks: The choice's columns for all rows of the shard.
+        eligible: Which rows are eligible.
+        left: Which of their media rules leave; None for all.
+    """
+    parts, large = [], list[LargeCluster]()
+    items: dict[Kind, list[pa.RecordBatch]] = {kind: [] for kind in choice.of_items}
+    accepted: dict[str, int] = {}
+    at = 0
+    for block in blocks:
+        rows = len(block["samples.id"])
+        every = {kind: _item_lines(block, kind) for kind in choice.of_items}
+        lines = {kind: one if left is None or kind not in OF_MEDIA else left.of(one, at) for kind, one in every.items()}
+        there = [_clustered(block[f"{layer_of_kind(kind)}.size"]) for kind in choice.of_rows]
+        for kind, one in lines.items():
+            found = np.zeros(rows, np.bool_)
+            found[one.rows[_clustered(one.columns[f"{layer_of_kind(kind)}.size"])]] = True
+            there.append(found)
+        for kind, most in choice.max_cluster.items():
+            if kind in choice.kinds:
+                facts = every[kind].columns if kind in every else block
+                large += _large(facts, kind, most)
+                accepted |= _accepted(facts, kind, choice.config)
+        allowed = eligible[at : at + rows]
+        chosen = np.flatnonzero(np.logical_or.reduce(there) & allowed)
+        first = np.uint64(number << ROW_BITS | at)
+        if len(chosen):
+            parts.append(_candidate_batch(choice, block, chosen, first, source))
+            for kind, one in lines.items():
+                items[kind].append(_clustered_items(one, kind, allowed, first))
+        at += rows
+    largest = tuple(sorted(large, reverse=True)[:MAX_HELD])
+    return Candidates(
+        pa.Table.from_batches(parts, schema=candidate_columns(choice)),
+        {kind: pa.Table.from_batches(found, schema=ITEMS) for kind, found in items.items()},
+        largest,
+        len(large),
+        accepted,
+    )
+
+
+def _clustered(sizes: pa.Array) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = pc.fill_null(pc.greater(sizes, 1), False).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _item_lines(block: Mapping[str, pa.Array], kind: Kind) -> ItemLines:
+    layer = layer_of_kind(kind)
+    return item_lines(block, [f"{layer}.{leaf}" for leaf in leaves_of(kind)], "samples.id")
+
+
+def _clustered_items(lines: ItemLines, kind: Kind, eligible: NDArray[np.bool_], first: np.uint64) -> pa.RecordBatch:
+    """Return the items of eligible rows that have duplicates."""
+    layer = layer_of_kind(kind)
+    clustered = _clustered(lines.columns[f"{layer}.size"])
+    every = np.bincount(lines.rows, minlength=len(eligible)) == np.bincount(
+        lines.rows[clustered], minlength=len(eligible)
+    )
+    chosen = np.flatnonzero(clustered & eligible[lines.rows])
+    rows = lines.rows[chosen]
+    clusters = words_of(lines.columns[f"{layer}.cluster"].take(pa.array(chosen)))
+    columns = [first + rows.astype(np.uint64), lines.items[chosen], *clusters, every[rows]]
+    return pa.RecordBatch.from_arrays([pa.array(one.astype(np.uint64)) for one in columns], schema=ITEMS)
+
+
+def _candidate_batch(
+    choice: Choice,
+    block: Mapping[str, pa.Array],
+    chosen: Rows,
+    first: np.uint64,
+    source: str,
+) -> pa.RecordBatch:
+    taken = pa.array(chosen)
+    columns: list[pa.Array] = [pa.array(first + chosen.astype(np.uint64))]
+    for one in choice.preferences:
+        keys = _keys(one, choice, block, taken, source)
+        columns.append(pa.array(keys))
+    columns += [pa.array(words) for words in words_of(block["samples.id"].take(taken))]
+    names = [f"{layer_of_kind(kind)}.cluster" for kind in choice.of_rows]  # a row's own id if it is alone
+    for name in (*names, *(() if choice.digest is None else (choice.digest.name,))):
+        values = block[name].take(taken)
+        missing = values.is_null().to_numpy(zero_copy_only=False)
+        columns += [pa.array(words, mask=missing) for words in words_of(values)]
+    return pa.RecordBatch.from_arrays(columns, schema=candidate_columns(choice))
+
+
+def _keys(one: BoundPreference, choice: Choice, block: Mapping[str, pa.Array], taken: pa.Array, source: str) -> Keys:
+    if one.column is None:
+        return source_keys(choice.sources, source, len(taken))
+    return one.keys(block[one.column.name].take(taken))
+
+
+def _large(block: Mapping[str, pa.Array], kind: Kind, most: int) -> list[LargeCluster]:
+    """Return the clusters with too many texts or hashes; each is found once, by the row or item that names it."""
+    layer, of = layer_of_kind(kind), DISTINCT[kind]
+    over = pc.and_(
+        pc.greater(block[f"{layer}.{of}"], most),
+        pc.equal(block["samples.id"], block[f"{layer}.cluster"]),
+    )
+    named = pa.table({name: block[f"{layer}.{name}"] for name in (of, "size", "cluster")}).filter(over)
+    return [LargeCluster(row[of], row["size"], row["cluster"].hex(), of) for row in named.to_pylist()]
+
+
+def _accepted(block: Mapping[str, pa.Array], kind: Kind, config: DedupeConfig) -> dict[str, int]:
+    """Return the accepted sizes of clusters; the recipe may name any row of a cluster, as its id may change."""
+    most = {bytes.fromhex(one.name): one.max_cluster for one in config.guard.clusters}
+    if not most:
+        return {}
+    named = pc.is_in(block["samples.id"], pa.array(list(most), pa.binary(ID_BYTES)))
+    names = ("samples.id", f"{layer_of_kind(kind)}.cluster")
+    pairs = zip(*(block[name].filter(named).to_pylist() for name in names), strict=True)
+    return {cluster.hex(): most[identity] for identity, cluster in pairs if cluster is not None}
