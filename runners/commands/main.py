@@ -1,6 +1,7 @@
 """The command line: builds the parser, runs a command, and prints its errors. Each command is a file of a room."""
 
 import argparse
+import io
 import logging
 import os
 import sys
@@ -49,6 +50,7 @@ def entry() -> NoReturn:
     Skips the interpreter's shutdown, in which live thread pools of native libraries sometimes end a finished run with
     "terminate called without an active exception".
     """
+    escape_unencodable(sys.stdout, sys.stderr)
     with temporary_files_of_a_command():
         status = main()
         for module, name in _PROCESSES:
@@ -60,6 +62,13 @@ def entry() -> NoReturn:
     except BrokenPipeError:
         status = status or 0
     os._exit(status)
+
+
+def escape_unencodable(*streams: object) -> None:
+    """Print as codes what a stream cannot encode: a terminal may not be of UTF-8, and names are of any script."""
+    for stream in streams:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -5,6 +5,7 @@ from typing import IO, Any, cast
 from rich.console import Console
 from rich.control import Control
 
+from winnow.runners.terminal.escaping import visible
 from winnow.runners.terminal.log_file import LOG, is_quiet
 
 _ENDLESS_CELLS = 1_000_000
@@ -20,10 +21,11 @@ class TerminalConsole(Console):
         self._logged = Console(file=lines, width=_ENDLESS_CELLS, color_system=None, highlight=False)
 
     def print(self, *objects: Any, **named: Any) -> None:
-        """Print, and log what was printed."""
-        super().print(*objects, **named)
-        if LOG.handlers and not any(isinstance(one, Control) for one in objects):
-            self._logged.print(*objects, **named)
+        """Print, and log what was printed; what a plain line quotes, such as the name of a file, moves no cursor."""
+        shown = [visible(one, keep="\n\t") if isinstance(one, str) else one for one in objects]
+        super().print(*shown, **named)
+        if LOG.handlers and not any(isinstance(one, Control) for one in shown):
+            self._logged.print(*shown, **named)
 
 
 class _LoggedLines:

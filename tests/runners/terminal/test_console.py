@@ -5,11 +5,13 @@ import pty
 import re
 import subprocess
 import sys
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
 
-from winnow.runners.commands.main import main
+from winnow.runners.commands.main import escape_unencodable, main
+from winnow.runners.terminal.console import TerminalConsole
 
 WORK = """
 import sys, time
@@ -133,3 +135,16 @@ def test_a_log_that_cannot_be_written_is_one_line(
     assert main(["run", "recipe.yaml", "--log-file", str(tmp_path / place)]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"winnow: --log-file {tmp_path / place}: {said}")
+
+
+def test_a_line_that_quotes_the_name_of_a_file_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    TerminalConsole().print("8 files from a\x1b[2J\u202e.jsonl", markup=False, soft_wrap=True)
+    assert capsys.readouterr().out == "8 files from a\\x1b[2J\\u202e.jsonl\n"
+
+
+def test_names_of_any_script_are_printed_as_codes_where_the_terminal_is_not_of_utf_8() -> None:
+    written = BytesIO()
+    with TextIOWrapper(written, encoding="latin-1") as stream:
+        escape_unencodable(stream)
+        print("été 日本\ufffd82", file=stream, flush=True)
+        assert written.getvalue() == b"\xe9t\xe9 \\u65e5\\u672c\\ufffd82\n"
