@@ -1,7 +1,7 @@
 """How many frames or pages the file of an image has, from its blocks, without decoding any.
 
 A file may be made to be walked for ever: after `MOST_BLOCKS` blocks the count is unknown. So it is for a file that is
-cut within a block, and for sequences of AVIF and HEIF, whose frames are in a track as those of a video.
+cut within a block. The frames of sequences of AVIF and HEIF are in a track as those of a video.
 """
 
 from collections import deque
@@ -13,6 +13,7 @@ from winnow.filters.image.decode.containers import (
     Bytes,
     UnreadableError,
     Walk,
+    boxes_at,
     gif_blocks,
     png_chunks,
     riff_chunks,
@@ -88,10 +89,19 @@ def _tiff(walk: Walk) -> Iterator[int]:
 
 
 def _heif(walk: Walk) -> Iterator[int]:
-    """One, unless its brand is that of a sequence."""
-    if walk.at(8, 4) in (b"avis", b"msf1", b"hevc", b"hevx"):
-        raise UnreadableError
-    yield 1
+    """One, unless its brand is that of a sequence: then the samples of its track of pictures."""
+    if walk.at(8, 4) not in (b"avis", b"msf1", b"hevc", b"hevx"):
+        yield 1
+        return
+    for track in boxes_at(walk, b"moov", b"trak"):
+        inside = walk.within(track)
+        kinds = [inside.at(start + 8, 4) for _, start, _ in boxes_at(inside, b"mdia", b"hdlr")]
+        if kinds == [b"pict"]:
+            for _, start, _ in boxes_at(inside, b"mdia", b"minf", b"stbl", b"stsz"):
+                (frames,) = inside.unpack(">I", start + 8)
+                yield max(frames, 1)
+                return
+    raise UnreadableError
 
 
 _COUNTS: Final[dict[str, Callable[[Walk], Iterator[int]]]] = {

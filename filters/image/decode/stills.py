@@ -1,9 +1,9 @@
 """Decodes a still picture under limits: what its header claims is checked before any pixel is decoded.
 
 One rule for every format: red, green and blue with 8 bits each, upright. An orientation in EXIF data is applied;
-transparent pixels are laid over white; 16 bits become 8 by dividing by 257; grey, palettes and CMYK are converted
-without colour profiles; of an animation the first frame is taken. A picture that ends early or is damaged is refused,
-where many decoders fill what they lack with grey.
+transparent pixels are laid over white; 16 bits become 8 by dividing by 257, those of colours by taking the high byte;
+grey, palettes and CMYK are converted without colour profiles; of an animation the first frame is taken. A picture that
+ends early or is damaged is refused, where many decoders fill what they lack with grey.
 
 JPEG goes through libjpeg-turbo (simplejpeg), scaled by 1/2, 1/4 or 1/8 while decoding where a smaller picture is asked
 for; other scales decode slower than the full size. All else goes through Pillow.
@@ -23,6 +23,7 @@ from winnow.filters.extras import required_package
 from winnow.filters.image.decode.claims import frames_within, is_cut, metadata_sizes, scans_of
 from winnow.filters.image.decode.containers import HeldBytes, with_segments
 from winnow.filters.image.decode.headers import image_size
+from winnow.filters.image.decode.missing_pixels import lacks_rows, lacks_strips
 from winnow.filters.image.decode.orientation import orientation_of, upright
 
 __all__ = [
@@ -64,7 +65,7 @@ REASONS: Final = (
     UNSUPPORTED,
 )
 
-DECODER: Final = 3
+DECODER: Final = 4
 """Goes up whenever a picture is decoded to other pixels, or another one is refused."""
 
 _FORMATS: Final = {  # Pillow's plug-in for each sniffed type; no other is tried
@@ -238,7 +239,11 @@ def _by_pillow(content: bytes, mime: str, limits: DecodeLimits) -> tuple[NDArray
                 _check_pixels(width, height, limits)
                 if width > _MOST_WIDTH:
                     raise UndecodableError(UNSUPPORTED, f"{width:,} pixels a row of at most {_MOST_WIDTH:,}")
+                if mime == "image/tiff" and lacks_strips(HeldBytes(content)):
+                    raise UndecodableError(TRUNCATED, "it names fewer strips or tiles than its sides need")
                 picture.load()
+                if mime == "image/png" and _may_lack_rows(picture) and lacks_rows(HeldBytes(content)):
+                    raise UndecodableError(TRUNCATED, "its pixels end before its last row")
                 turned = 1 if mime == "image/tiff" else orientation_of(HeldBytes(content), mime)  # Pillow turns TIFF
                 return _opaque(pillow, picture), turned
         except (UndecodableError, MemoryError):
@@ -247,6 +252,14 @@ def _by_pillow(content: bytes, mime: str, limits: DecodeLimits) -> tuple[NDArray
             raise UndecodableError(TOO_MANY_PIXELS, str(error)) from None
         except Exception as error:  # noqa: BLE001  # Pillow's plug-ins raise whatever their parsing comes upon
             raise _refused(error) from None
+
+
+def _may_lack_rows(picture: Any) -> bool:
+    """Whether the last row is all zeros, as are rows that a PNG lacks, which Pillow does not tell."""
+    if picture.info.get("interlace"):
+        return True
+    width, height = picture.size
+    return not any(picture.crop((0, height - 1, width, height)).tobytes())
 
 
 @contextmanager

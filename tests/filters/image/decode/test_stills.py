@@ -1,6 +1,7 @@
 """Decoding stills: one rule for every format and mode, upright, and nothing filled in where a file ends early."""
 
 import io
+import re
 import struct
 import zlib
 from collections.abc import Mapping
@@ -82,6 +83,37 @@ def test_a_file_that_ends_early_is_refused_and_never_filled(kind: str, share: fl
     noise = np.random.default_rng(7).integers(0, 256, (80, 80, 3), dtype=np.uint8)
     content = encoded(kind, Image.fromarray(noise))
     assert refusal(kind, content[: int(len(content) * share)]) in (TRUNCATED, "damaged")
+
+
+def _png(rows: list[bytes], interlaced: bool = False) -> bytes:
+    """A PNG of 24 x 16 pixels that is whole as a container, with so many of its rows."""
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    head = struct.pack(">IIBBBBB", 24, 16, 8, 2, 0, 0, interlaced)
+    pixels = zlib.compress(b"".join(b"\0" + row for row in rows))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+
+
+def test_a_png_whose_pixels_end_before_its_last_row_is_truncated() -> None:
+    row, black = bytes(range(1, 73)), bytes(72)
+    assert read("PNG", _png([row] * 16)).height == 16
+    assert read("PNG", _png([row] * 15 + [black])).pixels[15].max() == 0  # a black row is no missing one
+    for rows in (15, 8, 1):
+        assert refusal("PNG", _png([row] * rows)) == TRUNCATED
+    sizes = ((3, 2), (3, 2), (6, 2), (6, 4), (12, 4), (12, 8))  # columns and rows of all passes but the last
+    passes = [row[: 3 * columns] for columns, rows in sizes for _ in range(rows)]
+    assert read("PNG", _png(passes + [row] * 8, interlaced=True)).height == 16
+    for rows in (0, 7):
+        assert refusal("PNG", _png(passes + [row] * rows, interlaced=True)) == TRUNCATED
+
+
+def test_a_tiff_with_fewer_strips_or_tiles_than_it_needs_is_truncated() -> None:
+    whole = encoded("TIFF")
+    higher = re.sub(struct.pack("<HHI", 257, 4, 1) + b"....", struct.pack("<HHII", 257, 4, 1, 120), whole, flags=re.S)
+    assert higher != whole
+    assert refusal("TIFF", higher) == TRUNCATED
 
 
 def test_a_jpeg_that_lacks_only_its_end_is_truncated() -> None:

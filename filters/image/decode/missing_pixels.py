@@ -1,0 +1,93 @@
+"""Whether a file that is whole as a container holds fewer pixels than its header says.
+
+A writer that was stopped and then closed its file leaves one. Decoders show what is missing as black, and say nothing.
+"""
+
+import zlib
+from typing import Final
+
+from winnow.filters.image.decode.containers import (
+    Bytes,
+    UnreadableError,
+    Walk,
+    png_chunks,
+    tiff_entries,
+    tiff_numbers,
+    tiff_start,
+)
+
+__all__ = ["lacks_rows", "lacks_strips"]
+
+_CHANNELS: Final = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # by PNG's types of colour
+_PASSES: Final = (  # of Adam7: first column and row, and the steps between
+    (0, 0, 8, 8),
+    (4, 0, 8, 8),
+    (0, 4, 4, 8),
+    (2, 0, 4, 4),
+    (0, 2, 2, 4),
+    (1, 0, 2, 2),
+    (0, 1, 1, 2),
+)
+_PIECE: Final = 1 << 18
+
+_WIDTH, _HEIGHT, _SAMPLES, _ROWS, _PLANES = 256, 257, 277, 278, 284  # tags of TIFF
+_STRIPS, _TILES, _TILE_WIDTH, _TILE_HEIGHT = 273, 324, 322, 323
+_APART: Final = 2  # each channel in strips of its own
+
+
+def lacks_rows(image: Bytes) -> bool:
+    """Whether the packed pixels of a PNG end before its last row: they are unpacked for this, a piece at a time."""
+    walk = Walk(image)
+    try:
+        missing = _png_bytes(walk)
+        unpacker = zlib.decompressobj()
+        for kind, start, size in png_chunks(walk):
+            if kind != b"IDAT":
+                continue
+            packed = walk.at(start, size)
+            while packed and missing > 0 and not unpacker.eof:
+                missing -= len(unpacker.decompress(packed, _PIECE))
+                packed = unpacker.unconsumed_tail
+            if missing <= 0 or unpacker.eof:
+                break
+    except (UnreadableError, zlib.error):  # the decoder's to judge
+        return False
+    return missing > 0
+
+
+def _png_bytes(walk: Walk) -> int:
+    """How many bytes all rows have, each with the byte that names its filter."""
+    width, height, depth, colours, _, _, interlaced = walk.unpack(">IIBBBBB", 16)
+    bits = depth * _CHANNELS.get(colours, 0)
+    total = 0
+    for left, top, across, down in _PASSES if interlaced else ((0, 0, 1, 1),):
+        columns, rows = -(-(width - left) // across), -(-(height - top) // down)
+        if columns > 0 and rows > 0:
+            total += rows * (1 + -(-columns * bits // 8))
+    return total
+
+
+def lacks_strips(image: Bytes) -> bool:
+    """Whether the first page of a TIFF, which is decoded, names fewer strips or tiles than its sides need."""
+    walk = Walk(image)
+    try:
+        at = tiff_start(walk)
+        told = tiff_numbers(walk, at, (_WIDTH, _HEIGHT, _SAMPLES, _ROWS, _PLANES, _TILE_WIDTH, _TILE_HEIGHT))
+        parts = {tag: part for tag, part in tiff_entries(walk, at) if tag in (_STRIPS, _TILES) and part.kind}
+        width, height = told.get(_WIDTH, 0), told.get(_HEIGHT, 0)
+        planes = told.get(_SAMPLES, 1) if told.get(_PLANES) == _APART else 1
+        if _TILES in parts:
+            across, down = told.get(_TILE_WIDTH, 0), told.get(_TILE_HEIGHT, 0)
+            needed = -(-width // across) * -(-height // down) if across and down else 0
+            found = parts[_TILES]
+        elif _STRIPS in parts:
+            rows = told.get(_ROWS, 0) or height
+            needed, found = -(-height // rows) if rows else 0, parts[_STRIPS]
+        else:
+            return False
+    except UnreadableError:
+        return False
+    return found.size // _SIZES[found.kind] < needed * planes
+
+
+_SIZES: Final = {b"B": 1, b"H": 2, b"I": 4, b"Q": 8}
