@@ -18,6 +18,9 @@ from winnow.schemas.rows.duplicates import DISTINCT, OF_PICTURES
 
 _COUNTED = {DISTINCT[kind]: "pictures" for kind in OF_PICTURES if kind in DISTINCT} | {DISTINCT["vpdq"]: "copies"}
 
+LEAST_ADDRESSES = 20
+"""Samples dropped for an equal address that are enough for an alarm: half of so many are no chance."""
+
 LossOf: TypeAlias = Literal["source", "language", "cluster", "clusters", "addresses"]
 
 
@@ -79,7 +82,7 @@ def find_alarms(
         alarms += [
             Alarm("clusters", kind, message, large[-1].texts if large else most) for kind, (most, _) in limited.items()
         ]
-    if addresses.compared >= guard.min_rows and addresses.share > guard.max_unequal:
+    if addresses.compared >= min(guard.min_rows, LEAST_ADDRESSES) and addresses.share > guard.max_unequal:
         message = (
             f"{addresses.unequal:,} of {addresses.compared:,} samples ({100 * addresses.share:.1f} %) that are dropped "
             "for an equal address hold another text than the one that stays; if they are other pages, switch off the "

@@ -79,7 +79,7 @@ def test_a_rule_that_makes_addresses_of_different_pages_equal_is_an_alarm(
 version: 1
 store: {path: store}
 sources: {pages: {root: pages, files: ["*.jsonl"], class: web, columns: {url: url}}}
-dedupe: {url: {}, exact: {}, guard: {min_rows: 20, max_loss: 1}}
+dedupe: {url: {}, exact: {}, guard: {max_loss: 1}}
 """
     recipe.write_text(written)
     assert main(["run", str(recipe), "--workers", "1"]) == 0
@@ -90,7 +90,7 @@ dedupe: {url: {}, exact: {}, guard: {min_rows: 20, max_loss: 1}}
     assert main(["plan", str(recipe)]) == 1
     said, accept = capsys.readouterr().err.splitlines()
     assert "53 of 54 samples (98.1 %) that are dropped for an equal address hold another text" in said
-    assert accept.endswith("write under 'dedupe': guard: {max_loss: 1, max_unequal: 0.982, min_rows: 20}")
+    assert accept.endswith("write under 'dedupe': guard: {max_loss: 1, max_unequal: 0.982}")
     without_exact = tmp_path / "without_exact.yaml"  # texts are compared for the guard alone
     without_exact.write_text(recipe.read_text().replace(" exact: {},", ""))
     assert main(["run", str(without_exact), "--workers", "1"]) == 0
