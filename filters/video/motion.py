@@ -18,7 +18,7 @@ from winnow.filters.operators import MEDIA_VIDEO, Assets, Operator, Watch, Watch
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.signals import LUMA_COLUMNS, LUMA_ROWS, PATCH_COLUMNS, PATCH_ROWS, small_planes
 from winnow.filters.video.decode.wanted import Signal
-from winnow.filters.video.matching.blocks import match_blocks
+from winnow.filters.video.matching.blocks import match_frames
 from winnow.schemas.recipe.checks import Between
 
 WRITES: Final = pa.schema(
@@ -70,7 +70,8 @@ class MotionWatcher:
         self._vectors: list[_Moves] = []
         self._planes: list[_Moves] = []
         self._last_vector: float | None = None
-        self._last: tuple[float, NDArray[np.uint8]] | None = None
+        self._last = np.empty((0, LUMA_ROWS, LUMA_COLUMNS), np.uint8)  # the frame that the next is matched with
+        self._last_seconds = np.empty(0, np.float64)
 
     def see(self, signal: Signal, batch: pa.RecordBatch) -> None:
         """Takes the next frames or vectors."""
@@ -91,26 +92,21 @@ class MotionWatcher:
         self._vectors.append(_Moves(seconds, lasting, speed, np.hypot(right, down), ways, times))
 
     def _see_planes(self, batch: pa.RecordBatch) -> None:
-        planes = small_planes(batch.column("luma"), LUMA_ROWS, LUMA_COLUMNS)
+        planes = np.concatenate([self._last, small_planes(batch.column("luma"), LUMA_ROWS, LUMA_COLUMNS)])
         shapes = batch.column("height").to_numpy() / batch.column("width").to_numpy()
-        rows = []
-        ways, times = np.zeros((2, PATCH_ROWS * PATCH_COLUMNS))
-        for at, seconds in enumerate(batch.column("seconds").to_numpy().tolist()):  # some ten pairs a second
-            if self._last is not None and seconds < self._last[0] + _STEP_SECONDS - 1e-6:
-                continue
-            if self._last is not None and seconds - self._last[0] <= _LONGEST_SECONDS:
-                apart = seconds - self._last[0]
-                patches = np.full((PATCH_ROWS, PATCH_COLUMNS), np.nan)
-                covered, right, down = match_blocks(self._last[1], planes[at], shapes[at], patches)
-                if covered >= _LEAST_MATCHED * patches.size:
-                    speed = float(np.nansum(patches)) / covered / apart
-                    rows.append((seconds, apart, speed, np.hypot(right, down) / apart))
-                    ways += np.nan_to_num(patches.reshape(-1))
-                    times += ~np.isnan(patches.reshape(-1)) * apart
-            self._last = seconds, planes[at].copy()
-        if rows:
-            columns = [np.array(one) for one in zip(*rows, strict=True)]
-            self._planes.append(_Moves(columns[0], columns[1], columns[2], columns[3], ways, times))
+        seconds = np.concatenate([self._last_seconds, batch.column("seconds").to_numpy()])
+        shapes = np.concatenate([self._last_seconds, shapes])  # that of the last frame is not asked for
+        pairs, patches, last = match_frames(planes, seconds, shapes, _STEP_SECONDS, _LONGEST_SECONDS)
+        self._last, self._last_seconds = planes[last : last + 1].copy(), seconds[last : last + 1]
+        matched = pairs[:, 2] >= _LEAST_MATCHED * PATCH_ROWS * PATCH_COLUMNS
+        if matched.any():
+            at, apart, covered, right, down = np.ascontiguousarray(pairs[matched].T)
+            patches = patches[matched].reshape(len(at), -1)
+            seen = ~np.isnan(patches)
+            moves = np.where(seen, patches, 0.0)
+            speed, pan = moves.sum(axis=1) / covered / apart, np.hypot(right, down) / apart
+            times = (seen * apart[:, None]).sum(axis=0)
+            self._planes.append(_Moves(seconds[at.astype(np.int64)], apart, speed, pan, moves.sum(axis=0), times))
 
     def end(self, facts: VideoFacts) -> pa.RecordBatch:
         """The speeds."""

@@ -12,7 +12,7 @@ from winnow.filters.duplicates.pdq import Pdq, pdq
 from winnow.filters.image.decode.batches import batch_of
 from winnow.filters.image.decode.stills import Still, sized
 from winnow.filters.video.decode.pictures import grey_of, picture_of
-from winnow.filters.video.decode.planes import LumaLines, planes_of, shrink_chroma, shrink_luma
+from winnow.filters.video.decode.planes import FrameReader
 from winnow.filters.video.decode.signals import CHROMA_COLUMNS, CHROMA_ROWS, LUMA_COLUMNS, LUMA_ROWS, SCHEMAS
 from winnow.filters.video.decode.vectors import Anchors, Motion
 from winnow.filters.video.decode.wanted import Kind, Signal
@@ -49,7 +49,8 @@ class Frames:
     """Small planes of every frame, and what its luma is like."""
 
     def __init__(self) -> None:
-        self._last = LumaLines()
+        self._reader = FrameReader()
+        self._full: list[pa.RecordBatch] = []
         self._new()
 
     def _new(self) -> None:
@@ -61,17 +62,20 @@ class Frames:
 
     def add(self, frame: "VideoFrame", ticks: int, seconds: float) -> None:
         """The next frame."""
-        at = len(self._rows)
-        planes = planes_of(frame)
-        shrink_luma(planes, self._last, self._luma[at], self._measures[at])
-        shrink_chroma(planes, self._cb[at], self._cr[at])
-        self._rows.append((ticks, seconds, frame.duration or 0, frame.key_frame, frame.width, frame.height))
+        rows = self._rows
+        self._reader.read(frame, len(rows), self._luma, self._cb, self._cr, self._measures)
+        rows.append((ticks, seconds, frame.duration or 0, frame.key_frame, frame.width, frame.height))
+        if len(rows) == _BATCH_ROWS:  # one packet, and the end, may give several frames
+            self._full.append(self._made())
 
     def batch(self, *, end: bool = False) -> pa.RecordBatch | None:
         """What has been collected, once it is enough; at the end all."""
+        if self._full:
+            return self._full.pop(0)
+        return self._made() if end and self._rows else None
+
+    def _made(self) -> pa.RecordBatch:
         count = len(self._rows)
-        if not count or (count < _BATCH_ROWS and not end):
-            return None
         schema = SCHEMAS["frames"]
         columns = [pa.array(one, schema.types[at]) for at, one in enumerate(zip(*self._rows, strict=True))]
         mean, deviation, dark, change = (np.ascontiguousarray(one) for one in self._measures[:count].T)

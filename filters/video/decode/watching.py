@@ -169,8 +169,7 @@ class _Decoding:
     def batches(self, *, end: bool = False) -> Iterator[tuple[Signal, pa.RecordBatch]]:
         """The batches that are complete; at the end all."""
         for signal, collected in self._given:
-            batch = collected.batch(end=end)
-            if batch is not None:
+            while (batch := collected.batch(end=end)) is not None:
                 yield signal, batch
 
     def _count(self, packet: "Packet[Any]") -> None:

@@ -1,8 +1,8 @@
 """Finds the blocks of a small plane in a later one: how far each patch of the picture has moved.
 
 A block is 8 x 8 cells, looked for up to four cells away to each side: on a coarse grid first, then around the best.
-Differences are added up for every move of the whole plane at once, as lines of 16-bit numbers that fill vectors: that
-takes an eighth of the time of adding them up block by block, although not all are looked at.
+Differences are added up for every move of the whole plane at once, in a few long loops over small numbers that fill
+vectors: adding them up block by block would take many times as long, although not all are looked at.
 """
 
 from typing import Final
@@ -10,17 +10,48 @@ from typing import Final
 import numpy as np
 
 from winnow.filters.video.decode.signals import LUMA_COLUMNS, LUMA_ROWS, PATCH_COLUMNS, PATCH_ROWS
-from winnow.schemas.kernels import arithmetic
+from winnow.schemas.kernels import arithmetic, leaf
 
-__all__ = ["match_blocks"]
+__all__ = ["match_blocks", "match_frames"]
 
 _REACH: Final = 4  # cells to each side that a block is looked for
 _LEAST_TEXTURE: Final = 2.0  # levels, mean deviation of a block: a flat one matches anywhere
+_ROUNDING: Final = 1e-6  # of times that are one step apart
 _MOST_RESIDUAL: Final = 12.0  # levels: a block that differs more has no match
-_INNER: Final = LUMA_COLUMNS - 2 * _REACH  # cells of a line that blocks may cover before they move
 _TOPS: Final = np.clip(np.arange(PATCH_ROWS) * LUMA_ROWS // PATCH_ROWS - 2, _REACH, LUMA_ROWS - 8 - _REACH)
 _LEFTS: Final = np.clip(np.arange(PATCH_COLUMNS) * LUMA_COLUMNS // PATCH_COLUMNS - 2, _REACH, LUMA_COLUMNS - 8 - _REACH)
-"""The blocks of patches, all at even lines; those of patches at the borders are the same as their neighbours'."""
+"""The blocks of patches; those of patches at the borders are the same as their neighbours'."""
+
+_STRIPS: Final = np.unique(_TOPS)
+_STRIP_OF: Final = np.searchsorted(_STRIPS, _TOPS)
+_FIRST: Final = _REACH * LUMA_COLUMNS + _REACH  # of the cells that blocks may cover before they move
+_AFTER_LAST: Final = LUMA_ROWS * LUMA_COLUMNS - _FIRST
+
+
+@arithmetic
+def match_frames(planes, seconds, shapes, step, longest):  # type: ignore[no-untyped-def]
+    """Matches frames that are at least `step` seconds apart, and at most `longest`, the first with the next and so on.
+
+    Returns:
+        For each pair, which frame the second is, how far in seconds it is from the first, how many patches were
+        matched, and their mean move each way; how far each patch has moved, NaN where it has no match; and the last
+        frame that was looked at.
+    """
+    count = len(planes)
+    pairs = np.empty((count, 5))
+    patches = np.full((count, PATCH_ROWS, PATCH_COLUMNS), np.nan)
+    found = last = 0
+    for at in range(1, count):
+        if seconds[at] < seconds[last] + step - _ROUNDING:
+            continue
+        apart = seconds[at] - seconds[last]
+        if apart <= longest:
+            covered, right, down = match_blocks(planes[last], planes[at], shapes[at], patches[found])
+            pair = pairs[found]
+            pair[0], pair[1], pair[2], pair[3], pair[4] = at, apart, covered, right, down
+            found += 1
+        last = at
+    return pairs[:found], patches[:found], last
 
 
 @arithmetic
@@ -38,7 +69,7 @@ def match_blocks(before, after, shape, patches):  # type: ignore[no-untyped-def]
             elif column > 0 and _LEFTS[column] == _LEFTS[column - 1]:
                 move[:] = moves[row, column - 1]
             else:
-                _find(before, after, _TOPS[row], _LEFTS[column], apart, shape, move)
+                _find(before, after, _TOPS[row], _LEFTS[column], apart[:, :, _STRIP_OF[row]], shape, move)
             if move[0] == 0:
                 continue
             covered += 1
@@ -52,47 +83,48 @@ def match_blocks(before, after, shape, patches):  # type: ignore[no-untyped-def]
 
 @arithmetic
 def _differences(before, after):  # type: ignore[no-untyped-def]
-    """For each move, down and right, how much the block at each place differs from where it would have moved to."""
-    found = np.empty((2 * _REACH + 1, 2 * _REACH + 1, LUMA_ROWS, LUMA_COLUMNS), np.uint16)
-    pairs = np.empty((LUMA_ROWS // 2, _INNER), np.uint16)  # of each two lines
-    sums = np.empty(_INNER, np.uint16)
+    """For each move, down and right, how much the block at each place of a strip differs from where it has moved to."""
+    found = np.empty((2 * _REACH + 1, 2 * _REACH + 1, len(_STRIPS), LUMA_COLUMNS), np.uint16)
+    levels, later = before.ravel()[_FIRST:_AFTER_LAST], after.ravel()
+    apart = np.zeros(LUMA_ROWS * LUMA_COLUMNS, np.uint8)
+    sums = np.zeros(len(_STRIPS) * LUMA_COLUMNS + 8, np.uint16)
     for down in range(-_REACH, _REACH + 1):
         for right in range(-_REACH, _REACH + 1):
-            for pair in range(_REACH // 2, (LUMA_ROWS - _REACH) // 2):
-                _add_pair(before, after, pair, down, right, pairs[pair])
-            out = found[down + _REACH, right + _REACH]
-            for row in range(PATCH_ROWS):
-                top = _TOPS[row]
-                if row == 0 or top != _TOPS[row - 1]:
-                    _add_block(pairs, top // 2, sums, out[top])
+            begin = _FIRST + down * LUMA_COLUMNS + right
+            _compare(levels, later[begin : begin + len(levels)], apart[_FIRST:_AFTER_LAST])
+            for strip in range(len(_STRIPS)):
+                lines = apart[_STRIPS[strip] * LUMA_COLUMNS :]
+                _add_lines(lines, sums[strip * LUMA_COLUMNS : (strip + 1) * LUMA_COLUMNS])
+            _add_columns(sums, found[down + _REACH, right + _REACH].ravel())
     return found
 
 
-@arithmetic
-def _add_pair(before, after, pair, down, right, found):  # type: ignore[no-untyped-def]
-    """The differences of each cell of a line, and of that of the next line."""
-    y = 2 * pair
-    one, next_one = before[y, _REACH : _REACH + _INNER], before[y + 1, _REACH : _REACH + _INNER]
-    left = _REACH + right
-    other, next_other = after[y + down, left : left + _INNER], after[y + down + 1, left : left + _INNER]
-    for x in range(_INNER):
-        first = np.uint16(max(one[x], other[x]) - min(one[x], other[x]))
-        second = np.uint16(max(next_one[x], next_other[x]) - min(next_one[x], next_other[x]))
-        found[x] = np.uint16(first + second)
+@leaf
+def _compare(levels, later, apart):  # type: ignore[no-untyped-def]
+    for at in range(len(apart)):
+        one, other = levels[at], later[at]
+        apart[at] = max(one, other) - min(one, other)
 
 
-@arithmetic
-def _add_block(pairs, pair, sums, found):  # type: ignore[no-untyped-def]
-    """The sums of blocks of four pairs of lines and eight columns."""
-    one, two, three, four = pairs[pair], pairs[pair + 1], pairs[pair + 2], pairs[pair + 3]
-    for x in range(_INNER):
-        sums[x] = np.uint16(np.uint16(one[x] + two[x]) + np.uint16(three[x] + four[x]))
-    for x in range(_INNER - 1):
-        sums[x] = np.uint16(sums[x] + sums[x + 1])
-    for x in range(_INNER - 3):
-        sums[x] = np.uint16(sums[x] + sums[x + 2])
-    for x in range(_INNER - 7):
-        found[_REACH + x] = np.uint16(sums[x] + sums[x + 4])
+@leaf
+def _add_lines(lines, sums):  # type: ignore[no-untyped-def]
+    """The sums of eight lines."""
+    for x in range(LUMA_COLUMNS):
+        total = np.uint16(0)
+        for y in range(8):
+            total = np.uint16(total + np.uint16(lines[y * LUMA_COLUMNS + x]))
+        sums[x] = total
+
+
+@leaf
+def _add_columns(sums, found):  # type: ignore[no-untyped-def]
+    """The sums of eight columns from each one on; those of the last ones of a line mean nothing."""
+    for at in range(len(found)):
+        sums[at] = np.uint16(sums[at] + sums[at + 1])
+    for at in range(len(found)):
+        sums[at] = np.uint16(sums[at] + sums[at + 2])
+    for at in range(len(found)):
+        found[at] = np.uint16(sums[at] + sums[at + 4])
 
 
 @arithmetic
@@ -110,7 +142,7 @@ def _find(before, after, top, left, apart, shape, move):  # type: ignore[no-unty
     if texture < 64 * 64 * _LEAST_TEXTURE:
         return
     best_y = best_x = 0
-    least = np.int64(apart[_REACH, _REACH, top, left])
+    least = np.int64(apart[_REACH, _REACH, left])
     for step in (4, 2, 1):  # the nearest of a coarse grid first, then around it
         if least < 64:
             break
@@ -119,7 +151,7 @@ def _find(before, after, top, left, apart, shape, move):  # type: ignore[no-unty
             for right in range(middle_x - step, middle_x + step + 1, step):
                 if max(abs(down), abs(right)) <= _REACH and (down != middle_y or right != middle_x):
                     # Of equals, the nearest counts.
-                    here = np.int64(apart[down + _REACH, right + _REACH, top, left]) + 4 * (abs(down) + abs(right))
+                    here = np.int64(apart[down + _REACH, right + _REACH, left]) + 4 * (abs(down) + abs(right))
                     if here < least:
                         least, best_y, best_x = here, down, right
     if least > 64 * _MOST_RESIDUAL:

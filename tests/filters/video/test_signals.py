@@ -49,6 +49,14 @@ def test_no_frame_is_held_longer_than_it_is_measured() -> None:
     assert max(held) <= 6  # the first one, and what the decoder gives at its end
 
 
+def test_frames_that_come_together_may_fill_a_batch_and_begin_the_next() -> None:
+    content = Film(
+        "mp4", "libx264", frames=257, reordered=2, side=32
+    ).encoded()  # the end gives two, and the first fills a batch
+    found = seen(content, "video/mp4", Signal("frames"))[Signal("frames")]
+    assert [len(one) for one in found.to_batches()] == [256, 1]
+
+
 def test_frames_are_those_of_the_file_in_the_order_of_their_times() -> None:
     pictures = [np.roll(scene(3), 5 * number, axis=1) for number in range(30)]
     times = [4 * number + (number % 3) for number in range(30)]
