@@ -24,8 +24,8 @@ class CaptionDigestConfig:
 
 def caption_digests(batch: pa.RecordBatch, config: CaptionDigestConfig) -> pa.RecordBatch:
     """The layer of a batch."""
-    captions = captions_of(batch, config.captions, as_written=True)
-    found = digests(pa.RecordBatch.from_arrays([captions.texts.fill_null("")], [TEXT]), "spaces")
+    captions = captions_of(batch, config.captions)
+    found = digests(pa.RecordBatch.from_arrays([captions.as_written.fill_null("")], [TEXT]), "spaces")
     return listed(captions, WRITES, [found["status"], found["digest"]])
 
 

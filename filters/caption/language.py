@@ -18,7 +18,7 @@ WRITES = pa.schema(
         pa.field("label", pa.list_(pa.string())),  # ISO 639-3, `und` or `zxx`; null without letters
         pa.field("code", pa.list_(pa.string())),  # label_script
         pa.field("score", pa.list_(pa.float64())),
-        pa.field("model_label", pa.list_(pa.string())),  # as the model writes it, such as `en`, whatever the script
+        pa.field("model_label", pa.list_(pa.string())),  # the model's own, such as `en`, as written
     ]
 )
 
@@ -45,7 +45,9 @@ def _load(config: LanguageConfig, assets: Assets) -> Kernel:
         missing = ~guesses.judged
         numbers, score = best_codes(guesses, model)
         found = pa.array(numbers, mask=missing)
-        own = model.labels([one_line(text, config.normalise) for text in heads.texts()])
+        unchanged = captions.texts is captions.as_written
+        written = heads if unchanged else heads_of(captions.as_written, _MAX_BYTES)
+        own = model.labels([one_line(text, config.normalise) for text in written.texts()])
         columns = [
             pa.array([known.label for known in model.codes], pa.string()).take(found),
             pa.array([known.code for known in model.codes], pa.string()).take(found),
@@ -59,7 +61,7 @@ def _load(config: LanguageConfig, assets: Assets) -> Kernel:
 
 OPERATOR = Operator(
     name="caption.language",
-    version=2,  # 2: captions are measured in composed form (NFC)
+    version=3,  # 3: codes are of the composed form (NFC), the model's own labels of captions as written
     summary="language of each caption by a fastText model, and the model's own label",
     config=LanguageConfig,
     reads=lambda config: (config.captions, MEDIA),

@@ -23,7 +23,7 @@ from winnow.schemas.recipe.checks import NotEmpty
 WRITES = pa.schema(
     [
         STATUS,
-        pa.field("characters", pa.list_(pa.int32())),
+        pa.field("characters", pa.list_(pa.int32())),  # as written: é may be two
         pa.field("words", pa.list_(pa.int32())),  # between white space, in any script
         pa.field("letters", pa.list_(pa.int32())),
         pa.field("script", pa.list_(pa.string())),  # ISO 15924, of most letters; null without letters
@@ -52,7 +52,7 @@ def length(batch: pa.RecordBatch, config: LengthConfig) -> pa.RecordBatch:
     written = scripts.numbers >= 0
     unspaced = np.isin(scripts.numbers, [script_names().index(name) for name in sorted(_WITHOUT_SPACES)])
     columns = [
-        pc.utf8_length(captions.texts).cast(pa.int32()),
+        pc.utf8_length(captions.as_written).cast(pa.int32()),
         pa.array(words),
         pa.array(letters),
         pa.array(script_names(), pa.string()).take(pa.array(scripts.numbers, mask=~written)),
@@ -68,7 +68,7 @@ def _load(config: LengthConfig, _assets: Assets) -> Kernel:
 
 OPERATOR = Operator(
     name="caption.length",
-    version=2,  # 2: captions are measured in composed form (NFC)
+    version=3,  # 3: letters are counted in composed form (NFC), characters as written
     summary="characters, words and letters of each caption, by its script",
     config=LengthConfig,
     reads=lambda config: (config.captions, MEDIA),

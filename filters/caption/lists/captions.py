@@ -23,20 +23,20 @@ REASONS = (NO_CAPTIONS, NO_MEDIA)
 class Captions:
     """The captions of some rows: those of row i are `offsets[i]` to `offsets[i + 1]`."""
 
-    texts: pa.LargeStringArray
+    texts: pa.LargeStringArray  # in composed form (NFC)
+    as_written: pa.LargeStringArray  # what published rules on captions count
     offsets: NDArray[np.int32]
     statuses: list[str]  # of the rows
 
 
-def captions_of(batch: pa.RecordBatch, column: str = CAPTIONS, as_written: bool = False) -> Captions:
-    """The captions in a column of a batch that has `MEDIA` too, in composed form (NFC) or as written; null is none."""
+def captions_of(batch: pa.RecordBatch, column: str = CAPTIONS) -> Captions:
+    """The captions in a column of a batch that has `MEDIA` too; null is none."""
     captions = batch.column(column)
     counts = pc.fill_null(captions.value_lengths(), 0).to_numpy(zero_copy_only=False)
     media = pc.fill_null(batch.column(MEDIA).value_lengths(), 0).to_numpy(zero_copy_only=False)
     absent = np.where(media > 0, NO_CAPTIONS, NO_MEDIA)
     texts = pc.struct_field(captions.flatten(), "text").cast(pa.large_string())
-    texts = texts if as_written else composed_texts(texts).texts
-    return Captions(texts, _offsets(counts), np.where(counts > 0, "ok", absent).tolist())
+    return Captions(composed_texts(texts).texts, texts, _offsets(counts), np.where(counts > 0, "ok", absent).tolist())
 
 
 def listed(captions: Captions, schema: pa.Schema, columns: Sequence[pa.Array]) -> pa.RecordBatch:

@@ -124,6 +124,8 @@ def pairs() -> list[tuple[str, Picture]]:
         "a\x1cb\x85c d",
         "one\ntwo\nthree",
         "12 34 56",
+        "e\N{COMBINING ACUTE ACCENT}t\N{COMBINING ACUTE ACCENT}a",  # five characters as written, four composed
+        "\u202b\u2004ғ\u2001ҘÖЍŲ⁛\\Ţ•ҡj″ĖЭӍÔwӸ",  # `en` as written, `tr` composed
     ]
     texts = [*edges, *JUNK, *(text for row in CAPTIONS.values() for text in row)]
     sides = [1, 199, 200, 201, 299, 300, 301, 597, 600, 601, 900, 901, 20_000]
