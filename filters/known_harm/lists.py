@@ -22,16 +22,16 @@ __all__ = ["BYTES", "HarmList", "HashKind", "read_hashes"]
 HashKind: TypeAlias = Literal["sha256", "md5", "pdq"]
 BYTES: Final[Mapping[HashKind, int]] = {"sha256": 32, "md5": 16, "pdq": 32}
 
-_TYPES: Final[Mapping[str, HashKind]] = {
-    "sha256": "sha256",
-    "sha-256": "sha256",
-    "md5": "md5",
-    "photo_md5": "md5",
-    "video_md5": "md5",
-    "hash_md5": "md5",
-    "hash_sha256": "sha256",
-    "hash_pdq": "pdq",
+_TYPES: Final[Mapping[str, HashKind]] = {  # of winnow, of python-threatexchange and of ThreatExchange
     "pdq": "pdq",
+    "hash_pdq": "pdq",
+    "sha-256": "sha256",
+    **{
+        f"{prefix}{medium}{one}": one
+        for prefix in ("", "hash_")
+        for medium in ("", "photo_", "image_", "video_", "file_")
+        for one in ("md5", "sha256")
+    },
 }
 _HEX: Final = re.compile(r"(?:[0-9a-f]{32}|[0-9a-f]{64})", re.IGNORECASE)
 _WORD: Final = re.compile(r"[a-z][a-z0-9_-]{1,40}", re.IGNORECASE)

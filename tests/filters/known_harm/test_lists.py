@@ -22,6 +22,8 @@ def held(found: HarmList) -> dict[str, set[str]]:
     [
         (f"{SHA}\n\n# a comment\n{OTHER.upper()}  # twice\n{OTHER}\n", "sha256", {"sha256": {SHA, OTHER}}),
         (f"pdq {SHA}\nvideo_md5 {MD5}\n", None, {"pdq": {SHA}, "md5": {MD5}}),
+        (f"video_sha256 {SHA} 'Sample Signals' INVESTIGATION_SEED\nurl_md5 {MD5}\n", None, {"sha256": {SHA}}),
+        (f"HASH_VIDEO_SHA256 {SHA}\nHASH_VIDEO_MD5 {MD5}\nHASH_PDQ_OCR {SHA}\n", None, {"sha256": {SHA}, "md5": {MD5}}),
         (f"type,signal,added\npdq,{SHA},2026-01-01\nsha256,{OTHER},\n", None, {"pdq": {SHA}, "sha256": {OTHER}}),
         (f"{MD5}\n", None, {"md5": {MD5}}),
         (f'"hash","note"\n"{SHA}","seen"\n', "pdq", {"pdq": {SHA}}),
