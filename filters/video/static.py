@@ -4,7 +4,8 @@ Shares are of time, not of frames, so that a still that is shown for long counts
 nearly all its pixels are, with the thresholds of FFmpeg's `blackdetect`. Frames are frozen when each differs from the
 one before by no more than compression makes it, for at least `min_seconds` on end. Bars are the lines and columns of
 cells at the borders that stay black while the rest of the picture is not, and end at a straight edge: a dark sky ends
-at a skyline, a few of whose cells are lit, not at a lit line.
+at a skyline, a few of whose cells are lit, not at a lit line. Where a bar ends within a line, that is darker than the
+next one by the bar's part of it, in all its cells and frames; so bars that are thinner than a line are found, too.
 """
 
 from collections.abc import Callable
@@ -42,6 +43,9 @@ _EDGE_LEVEL: Final = 22  # of a cell of the picture beside a bar
 _EDGE_CELLS: Final = 0.4  # share of those cells that are lit together
 _EDGE_FRAMES: Final = 0.25  # share of the frames in which they are
 _ALIKE_LINES: Final = 2  # by which bars on both sides differ
+_THIN_LINES: Final = 0.4  # the thinnest bars that are found, one on each side
+_ALIKE_THIN_LINES: Final = 0.25  # by which those differ
+_NO_GRADIENT: Final = 0.8  # of a line by the next one, or darkness grows towards the border by itself
 _LIT_LEVEL: Final = 40  # of one cell at least, or a frame tells nothing of bars
 
 
@@ -120,6 +124,7 @@ class _Bars:
 
     def __init__(self, lines: int) -> None:
         self._brightest = np.zeros(lines, np.uint8)  # level of any cell of each line
+        self._sums = np.zeros(lines, np.int64)  # of the levels of each line's cells
         self._edges = np.zeros((2, lines), np.int64)  # frames in which a line, or the one behind it, is lit as an edge
         self._frames = 0
 
@@ -127,6 +132,7 @@ class _Bars:
         """Takes frames, each of this axis's lines."""
         self._frames += len(luma)
         self._brightest = np.maximum(self._brightest, luma.max(axis=(0, 2)))
+        self._sums += luma.sum(axis=(0, 2), dtype=np.int64)
         lit = luma > _EDGE_LEVEL
         behind = np.zeros_like(lit[:, :1])
         for side, next_line in enumerate(((lit[:, 1:], behind), (behind, lit[:, :-1]))):
@@ -141,11 +147,30 @@ class _Bars:
             return 0.0
         lines = len(self._brightest)
         sizes = [int(lit[0]), int(lines - 1 - lit[-1])]
+        ends = [
+            size + _covered(sums[size : size + 3])
+            for size, sums in zip(sizes, (self._sums, self._sums[::-1]), strict=True)
+        ]
         edged = [bool(self._edges[side][lit[-side]] >= _EDGE_FRAMES * self._frames) for side in (0, 1)]
-        if min(sizes) > 0 and abs(sizes[0] - sizes[1]) <= _ALIKE_LINES and any(edged):
-            return sum(sizes) / lines
+        are_alike = abs(sizes[0] - sizes[1]) <= _ALIKE_LINES if min(sizes) > 0 else _are_thin(ends)
+        if are_alike and any(edged):
+            return sum(ends) / lines
         bars = (self._brightest[: sizes[0]], self._brightest[lines - sizes[1] :])
-        return sum(len(bar) for bar, is_edged in zip(bars, edged, strict=True) if is_edged and _is_black(bar)) / lines
+        return (
+            sum(end for end, bar, is_edged in zip(ends, bars, edged, strict=True) if is_edged and _is_black(bar))
+            / lines
+        )
+
+
+def _covered(sums: NDArray[np.int64]) -> float:
+    """How much of the first lit line a bar covers, from its level and those of the two behind it."""
+    if len(sums) < 3 or sums[1] <= 0 or sums[1] < _NO_GRADIENT * sums[2]:
+        return 0.0
+    return max(1 - float(sums[0] / sums[1]), 0.0)
+
+
+def _are_thin(ends: list[float]) -> bool:
+    return min(ends) >= _THIN_LINES and max(ends) <= 1 + _THIN_LINES and abs(ends[0] - ends[1]) <= _ALIKE_THIN_LINES
 
 
 def _is_black(bar: NDArray[np.uint8]) -> bool:
@@ -158,7 +183,7 @@ def _load(config: StaticConfig, _assets: Assets) -> Callable[[], Watcher]:
 
 OPERATOR = Operator(
     name="video.static",
-    version=2,
+    version=3,
     summary="shares of each video's time that are black or frozen, and its bars of black",
     config=StaticConfig,
     reads=lambda _: (MEDIA_VIDEO,),

@@ -98,7 +98,7 @@ def _cues(lines: list[str]) -> "list[_Cue | str]":
             start, end = (_milliseconds(times.groups()[at : at + 4]) for at in (0, 4))
             cue = _Cue(start, max(start, end))
             found.append(cue)
-        elif not line.strip():
+        elif not line.strip() or "-->" in line:  # times that cannot be, such as negative ones, begin no cue
             cue = None
         elif cue is not None:
             plain = " ".join(html.unescape(_TAG.sub("", line)).split())

@@ -12,6 +12,7 @@ from winnow.filters.video.clips.planning import CopiedTimes
 from winnow.filters.video.decode.clock import Clock, shown_at
 from winnow.filters.video.decode.counting import orientation_of
 from winnow.filters.video.decode.opening import COLOURS, OpenVideo, UnwatchableError
+from winnow.filters.video.decode.opening_frame import OpeningFrame
 from winnow.filters.video.decode.reading import decoded
 from winnow.filters.video.decode.wanted import Clip
 
@@ -69,6 +70,7 @@ class EncodedPictures:
         assert tick is not None
         self._video, self._container, self._clip, self._options = video, container, clip, options
         self._clock, self._tick = Clock(clip.start, tick), tick
+        self._opening = OpeningFrame(clip)
         self._waiting: VideoFrame | None = None  # whose end is not known yet
         self._ends: dict[int, int] = {}  # ticks, of frames that are in the encoder
         self._pixels = 0
@@ -77,11 +79,14 @@ class EncodedPictures:
 
     def add(self, packet: "Packet[Any]") -> Iterator["Packet[Any]"]:
         """The packets that are complete by now."""
+        self._opening.expect(packet)
         yield from self._shown(decoded(self._video.pictures.codec_context, packet, self._video.limits))
 
     def end(self) -> Iterator["Packet[Any]"]:
         """What codecs still hold."""
         yield from self._shown(decoded(self._video.pictures.codec_context, None))
+        if (before := self._opening.left()) is not None:
+            yield from self._hold(before, self._clip.start)
         if self._waiting is not None:
             yield from self._encode(self._waiting, self._clip.end - self._clip.start)
             yield from self._timed(self.stream.encode(None))
@@ -90,14 +95,19 @@ class EncodedPictures:
         for frame in frames:
             self._spend(frame)
             ticks = self._clock.ticks(shown_at(frame), frame.duration)
-            if not self._clip.shows(ticks):
-                continue
-            if self.stream is None:
-                self._begin(frame)
-            if self._waiting is not None:
-                yield from self._encode(self._waiting, ticks - self._clip.start)
-            frame.pts, frame.time_base = ticks - self._clip.start, self._tick
-            self._waiting = frame
+            if (before := self._opening.before(frame, ticks)) is not None:
+                yield from self._hold(before, self._clip.start)
+            if self._clip.shows(ticks):
+                yield from self._hold(frame, ticks)
+
+    def _hold(self, frame: "VideoFrame", ticks: int) -> Iterator["Packet[Any]"]:
+        """Encodes the frame before, whose end is known now."""
+        if self.stream is None:
+            self._begin(frame)
+        if self._waiting is not None:
+            yield from self._encode(self._waiting, ticks - self._clip.start)
+        frame.pts, frame.time_base = ticks - self._clip.start, self._tick
+        self._waiting = frame
 
     def _begin(self, frame: "VideoFrame") -> None:
         """Makes the stream, as the first frame is."""

@@ -16,6 +16,7 @@ from winnow.filters.video.decode.clock import shown_at
 from winnow.filters.video.decode.facts import SoundFacts, VideoFacts
 from winnow.filters.video.decode.opening import OpenVideo, UnwatchableError
 from winnow.filters.video.decode.reading import side_data_of
+from winnow.filters.video.decode.wanted import Clip
 
 if TYPE_CHECKING:
     from av import Packet
@@ -43,10 +44,12 @@ class Counting:
 
     Args:
         video: The video.
+        clip: The part of it that is counted; None for all of it.
     """
 
-    def __init__(self, video: OpenVideo) -> None:
-        self._video = video
+    def __init__(self, video: OpenVideo, clip: Clip | None = None) -> None:
+        self._video, self._clip = video, clip
+        self._before = self._behind = False  # whether there are frames on either side of the part
         self._times = array("q")  # of shown packets, in the order of the file
         self._keys = array("q")  # the times of those that need no other
         self._next = 0  # when the packet before ends
@@ -64,6 +67,10 @@ class Counting:
             self._add_sound(packet)
 
     def _add_picture(self, packet: "Packet[Any]") -> None:
+        if self._clip is not None and (shown := shown_at(packet)) is not None and not self._clip.shows(shown):
+            self._before |= shown < self._clip.start and not packet.is_discard
+            self._behind |= shown >= self._clip.end or shown + (packet.duration or 0) > self._clip.start
+            return
         self._bytes += packet.size
         self._corrupt += packet.is_corrupt
         if packet.is_discard or (self._hides_frames and not memoryview(packet)[0] & 0x10):
@@ -103,12 +110,17 @@ class Counting:
             first: The first decoded frame.
         """
         container, stream = self._video.container, self._video.pictures
+        clip = self._clip
+        if clip is not None and self._before and (self._behind or self._times) and clip.start not in self._times:
+            self._times.append(clip.start)  # it begins with a frame that is shown already
         if not self._times:
             raise UnwatchableError(DAMAGED, "no frame is shown")
         times, keys = np.sort(np.asarray(self._times)), np.sort(np.asarray(self._keys))
         apart = np.diff(times)
-        start, (last, duration) = int(times[0]), self._last
+        start, last, duration = int(times[0]), int(times[-1]), self._last[1]
         end = last + (duration or (int(apart[-1]) if len(apart) else self._tick_guess()))
+        if clip is not None:  # its last frame is shown until it ends
+            start, end = clip.start, clip.end
         gops = np.diff(np.append(keys, end)) if len(keys) else np.array([end - start])
         tick = stream.time_base or Fraction(1)
         declared = container.duration

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from winnow.filters.image.decode.stills import TOO_LARGE, TOO_MANY_FRAMES, TOO_MANY_PIXELS
+from winnow.filters.video.decode.continuity import Continuity, is_broken_up
 from winnow.filters.video.decode.opening import (
     TOO_MANY_PACKETS,
     OpenVideo,
@@ -36,11 +37,12 @@ class _Decoder(Protocol[_Frame]):
 def packets_within_limits(video: OpenVideo) -> Iterator["Packet[Any]"]:
     """The packets that hold anything, in the order of the file, within the limits.
 
-    Reading goes on behind damage, as a player does.
+    Reading goes on behind damage, as a player does, and times go on where a container's clock is set anew.
     """
     import av.error
 
     limits = video.limits
+    continuity = Continuity() if is_broken_up(video.container.format.name) else None
     count = frames = damaged = 0
     while True:
         try:
@@ -55,6 +57,8 @@ def packets_within_limits(video: OpenVideo) -> Iterator["Packet[Any]"]:
                     raise UnwatchableError(TOO_MANY_FRAMES, f"more than {limits.max_frames:,}")
                 if packet.size > limits.max_packet_bytes:
                     raise UnwatchableError(TOO_LARGE, f"a packet of {packet.size:,} bytes")
+                if continuity is not None:
+                    continuity.move(packet)
                 yield packet
         except av.error.InvalidDataError:
             damaged += 1
@@ -80,12 +84,12 @@ def decoded(
 
     try:
         return decoder.decode(packet)
-    except (EOFError, av.error.InvalidDataError, av.error.PatchWelcomeError, av.error.ExternalError):
-        return []
     except (av.error.ArgumentError, av.error.MemoryError, av.error.OverflowError):  # as codecs put it, among others
         if packet is not None and limits is not None:
             refuse_large_frame(decoder, packet, limits)
         raise
+    except (EOFError, av.error.FFmpegError):
+        return []
 
 
 def refuse_large_frame(decoder: "_Decoder[Any]", packet: "Packet[Any]", limits: VideoLimits) -> None:

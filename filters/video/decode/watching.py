@@ -25,6 +25,7 @@ from winnow.filters.video.decode.opening import (
     open_video,
     translated,
 )
+from winnow.filters.video.decode.opening_frame import OpeningFrame
 from winnow.filters.video.decode.reading import decoded, packets_within_limits
 from winnow.filters.video.decode.sound import SoundBlocks
 from winnow.filters.video.decode.vectors import CODECS
@@ -66,11 +67,11 @@ class VideoPass:
             UnwatchableError: It cannot be watched.
         """
         with open_video(self.file, self.mime, self.limits) as video, translated():
-            counting = Counting(video)
+            counting = Counting(video, self.clip)
             packets = packets_within_limits(video)
             if self.clip is not None:
                 packets = packets_of_clip(video, packets, self.clip)
-            packets = _counted(packets, counting, self.clip)
+            packets = _counted(packets, counting)
             ahead = first_packets(video, packets)
             decoder = video.pictures.codec_context
             if any(signal.kind == "vectors" for signal in self.wanted):
@@ -109,6 +110,7 @@ class _Decoding:
     ) -> None:
         self._video, self._start, self._beginning, self._clip = video, start, beginning, clip
         self._pixels = 0
+        self._opening = OpeningFrame(clip)
         tick = video.pictures.time_base
         assert tick is not None
         self._clock, self._key_clock, self._packet_clock = (Clock(start, tick) for _ in range(3))
@@ -146,6 +148,7 @@ class _Decoding:
     def add(self, packet: "Packet[Any]") -> None:
         """The next packet of the file."""
         if packet.stream_index == self._video.pictures.index:
+            self._opening.expect(packet)
             if self._packets:
                 self._count(packet)
             if self._key_decoder is not None and packet.is_keyframe and not packet.is_discard:
@@ -162,6 +165,8 @@ class _Decoding:
         """Gives what decoders still hold."""
         if self._decoder is not None:
             self._add_frames(decoded(self._decoder, None), 0)
+            if (before := self._opening.left()) is not None:
+                self._give_frame(before, self._start, 0)
         if self._sound is not None and self._video.sound is not None:
             for frame in decoded(self._video.sound.codec_context, None):
                 self._sound.add(frame)
@@ -187,13 +192,18 @@ class _Decoding:
         for frame in frames:
             self._spend(frame)
             ticks = self._clock.ticks(shown_at(frame), frame.duration)
-            seconds = self._clock.seconds(ticks)
-            if not self._shows(ticks):
-                continue
-            for one in self._every:
-                one.add(frame, ticks, seconds)
-            for stills in self._stills:
-                stills.add(frame, ticks, seconds, size)
+            before = self._opening.before(frame, ticks)
+            if before is not None:
+                self._give_frame(before, self._start, size)
+            if self._shows(ticks):
+                self._give_frame(frame, ticks, size)
+
+    def _give_frame(self, frame: "VideoFrame", ticks: int, size: int) -> None:
+        seconds = self._clock.seconds(ticks)
+        for one in self._every:
+            one.add(frame, ticks, seconds)
+        for stills in self._stills:
+            stills.add(frame, ticks, seconds, size)
 
     def _add_keyframe(self, decoder: "VideoCodecContext", packet: "Packet[Any]") -> None:
         if packet is self._beginning.alone:
@@ -225,12 +235,9 @@ def _refuse_size(frame: "VideoFrame", limits: VideoLimits) -> None:
         raise UnwatchableError(TOO_MANY_PIXELS, f"a frame of {frame.width:,} x {frame.height:,} pixels")
 
 
-def _counted(packets: "Iterator[Packet[Any]]", counting: Counting, clip: Clip | None) -> "Iterator[Packet[Any]]":
-    """The packets, of which those that are shown are counted."""
+def _counted(packets: "Iterator[Packet[Any]]", counting: Counting) -> "Iterator[Packet[Any]]":
     for packet in packets:
-        time = shown_at(packet)
-        if clip is None or time is None or clip.shows(time) or packet.stream.type != "video":
-            counting.add(packet)
+        counting.add(packet)
         yield packet
 
 

@@ -99,3 +99,18 @@ def test_a_frame_a_second_counts_from_its_start() -> None:
     second = round(1 / facts.time_base)
     part, _ = watched(film, (hashes,), Clip(second // 2, second * 5 // 2 + second // 4))
     assert part[hashes]["seconds"].to_pylist() == pytest.approx([0.0, 1.0, 2.0], abs=0.05)
+
+
+STILLS = Film(
+    container="matroska", codec="mpeg4", frames=6, tick=Fraction(1, 1000), times=[0, 40, 2000, 9000, 9040, 9080]
+)
+
+
+@pytest.mark.parametrize(("start", "end", "frames"), [(1000, 2500, 2), (3000, 5000, 1), (9060, 9100, 2)])
+def test_a_part_begins_with_the_frame_that_is_shown_then(start: int, end: int, frames: int) -> None:
+    whole, _ = watched(STILLS, (FRAMES,))
+    shown = [at for at, time in enumerate(whole[FRAMES]["ticks"].to_pylist()) if time <= start][-1]
+    part, facts = watched(STILLS, (FRAMES,), Clip(start, end))
+    assert part[FRAMES]["seconds"][0].as_py() == 0
+    assert part[FRAMES]["luma"].to_pylist() == whole[FRAMES]["luma"].to_pylist()[shown : shown + frames]
+    assert (facts.frames, facts.start, facts.duration) == (frames, start, end - start)

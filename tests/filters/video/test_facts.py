@@ -81,3 +81,24 @@ def test_a_budget_that_is_spent_ends_the_pass(limits: VideoLimits, reason: str) 
     with pytest.raises(UnwatchableError) as refused:
         facts(content, limits=limits)
     assert refused.value.reason == reason
+
+
+@pytest.mark.parametrize(("container", "mime"), [("mpegts", "video/mp2t"), ("vob", "video/mpeg")])
+def test_recordings_end_to_end_go_on_where_their_clocks_are_set_anew(container: str, mime: str) -> None:
+    one = Film(container, "mpeg2video", frames=50, reordered=2, sound=2.0, sound_codec="mp2").encoded()
+    found = facts(one * 3, mime)
+    assert found.frames == 150
+    assert found.seconds == pytest.approx(6, abs=0.2)  # each ends with its sound
+    assert found.longest_frame * found.time_base < Fraction(1, 5)
+    assert found.sound is not None
+    assert found.sound.seconds == pytest.approx(6, abs=0.2)
+
+
+def test_a_clock_that_leaps_for_a_packet_adds_no_hours() -> None:
+    raw = bytearray(Film("mpegts", "mpeg2video", frames=50).encoded())
+    packets = [at for at in range(0, len(raw), 188) if raw[at + 1] & 0x40]
+    starts = [at + raw[at : at + 188].find(b"\0\0\1\xe0") for at in packets if b"\0\0\1\xe0" in raw[at : at + 188]]
+    raw[starts[25] + 9] ^= 0x04  # bits 30 to 32 of its time, 3.3 hours each
+    found = facts(bytes(raw), "video/mp2t")
+    assert found.frames == 50
+    assert found.seconds == pytest.approx(2, abs=0.1)

@@ -85,3 +85,8 @@ def test_the_name_gives_the_language(suffix: str, language: str | None) -> None:
 @given(st.lists(st.sampled_from(["00:01.000 --> 00:02.000", "<i", "<" * 300, "{\\", "-->", "é\0", "", "Language: x"])))
 def test_no_file_fails(lines: list[str]) -> None:
     assert isinstance(read_subtitles("\n".join(lines).encode()), Subtitles | str)
+
+
+def test_times_that_cannot_be_begin_no_cue() -> None:
+    raw = b"1\n00:00:01,000 --> 00:00:02,000\nHello\n-00:00:05,000 --> 00:00:06,000\nbefore the film\n"
+    assert read_subtitles(raw) == Subtitles("Hello", None, (1000, 2000))

@@ -4,6 +4,7 @@ import hashlib
 import io
 import os
 from fractions import Fraction
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -151,3 +152,16 @@ def test_a_damaged_file_says_why(size: int) -> None:
 def test_a_part_without_frames_is_none() -> None:
     with pytest.raises(UnwatchableError, match="none of its frames"):
         clipped(MPEG4.encoded(), "video/mp4", Clip(10**9, 10**9 + 5), ClipFile())
+
+
+@pytest.mark.parametrize("form", ["mp4", "webm"])
+def test_a_piece_of_a_still_shows_it_for_as_long_as_asked(form: Literal["mp4", "webm"]) -> None:
+    stills = Film(
+        container="matroska", codec="mpeg4", frames=4, tick=Fraction(1, 1000), times=[0, 2000, 9000, 9040]
+    ).encoded()
+    for start, end, frames in ((1500, 2500, 2), (3000, 5000, 1)):
+        raw, _ = clipped(stills, "video/webm", Clip(start, end), ClipFile(format=form))
+        found, facts = seen(raw, f"video/{form}")
+        assert facts.frames == frames
+        assert facts.seconds == pytest.approx((end - start) / 1000)
+        assert found["seconds"][0].as_py() == 0
