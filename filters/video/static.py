@@ -44,7 +44,7 @@ _EDGE_CELLS: Final = 0.4  # share of those cells that are lit together
 _EDGE_FRAMES: Final = 0.25  # share of the frames in which they are
 _ALIKE_LINES: Final = 2  # by which bars on both sides differ
 _THIN_LINES: Final = 0.4  # the thinnest bars that are found, one on each side
-_ALIKE_THIN_LINES: Final = 0.25  # by which those differ
+_ALIKE_THIN_LINES: Final = 0.5  # by which those differ
 _NO_GRADIENT: Final = 0.8  # of a line by the next one, or darkness grows towards the border by itself
 _LIT_LEVEL: Final = 40  # of one cell at least, or a frame tells nothing of bars
 
