@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from winnow.filters.extras import required_package
 from winnow.filters.image.decode.claims import frames_within, is_cut, metadata_sizes, scans_of
 from winnow.filters.image.decode.containers import HeldBytes, with_segments
+from winnow.filters.image.decode.filled_memory import FILLINGS, filled_memory, may_leave_rows
 from winnow.filters.image.decode.headers import image_size
 from winnow.filters.image.decode.missing_pixels import lacks_rows, lacks_strips
 from winnow.filters.image.decode.orientation import orientation_of, upright
@@ -148,7 +149,7 @@ def decode(
         pixels, height, width = _jpeg(content, limits, side, room)
         turned = orientation_of(held, mime)
     else:
-        pixels, turned = _by_pillow(content, mime, limits)
+        pixels, turned = _all_written(held, mime, limits)
         height, width = pixels.shape[:2]
     if sorted((height, width)) != sorted((claimed.height, claimed.width)):  # Pillow turns TIFF
         raise UndecodableError(
@@ -227,6 +228,20 @@ def sized(still: Still, side: int | None) -> Still:
 
     height, width = fitted(still.height, still.width, side)
     return Still(shrink(still.pixels, height, width), still.height, still.width)
+
+
+def _all_written(held: HeldBytes, mime: str, limits: DecodeLimits) -> tuple[NDArray[np.uint8], int]:
+    """As `_by_pillow`, but a picture of which the decoder leaves rows unwritten is refused."""
+    if not may_leave_rows(held, mime):
+        return _by_pillow(held.content, mime, limits)
+    found = []
+    for byte in FILLINGS:
+        with filled_memory(byte):
+            found.append(_by_pillow(held.content, mime, limits))
+    (pixels, turned), (again, _) = found
+    if not np.array_equal(pixels, again):
+        raise UndecodableError(TRUNCATED, "its fax codes end before its last row")
+    return pixels, turned
 
 
 def _by_pillow(content: bytes, mime: str, limits: DecodeLimits) -> tuple[NDArray[np.uint8], int]:

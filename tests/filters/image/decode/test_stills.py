@@ -1,5 +1,6 @@
 """Decoding stills: one rule for every format and mode, upright, and nothing filled in where a file ends early."""
 
+import ctypes
 import io
 import re
 import struct
@@ -114,6 +115,18 @@ def test_a_tiff_with_fewer_strips_or_tiles_than_it_needs_is_truncated() -> None:
     higher = re.sub(struct.pack("<HHI", 257, 4, 1) + b"....", struct.pack("<HHII", 257, 4, 1, 120), whole, flags=re.S)
     assert higher != whole
     assert refusal("TIFF", higher) == TRUNCATED
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="needs glibc")
+def test_a_fax_whose_codes_end_before_its_last_row_is_truncated() -> None:
+    noise = Image.fromarray(np.random.default_rng(7).integers(0, 2, (64, 64), dtype=np.uint8) * 255).convert("1")
+    whole = encoded("TIFF", noise, compression="group4")
+    length = re.search(struct.pack("<HHI", 279, 4, 1) + b"(....)", whole, flags=re.S)
+    assert length is not None
+    (size,) = struct.unpack("<I", length[1])
+    short = whole[: length.start(1)] + struct.pack("<I", size // 2) + whole[length.end(1) :]
+    assert read("TIFF", whole).pixels.shape == (64, 64, 3)
+    assert refusal("TIFF", short) == TRUNCATED
 
 
 def test_a_jpeg_that_lacks_only_its_end_is_truncated() -> None:
