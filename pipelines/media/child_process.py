@@ -81,21 +81,22 @@ class ChildProcess:
         except OSError:
             raise self._died() from None
 
-    def receive(self, count: int) -> bytes:
+    def receive(self, count: int) -> memoryview:
         """Waits for so many bytes; raises as `send` does."""
         assert self._channel is not None
-        found = bytearray()
-        while len(found) < count:
+        found = memoryview(bytearray(count))
+        held = 0
+        while held < count:
             try:
-                piece = self._channel.recv(min(count - len(found), 1 << 20))
+                more = self._channel.recv_into(found[held:])
             except TimeoutError:
                 raise self._slow() from None
             except OSError:
-                piece = b""
-            if not piece:
+                more = 0
+            if not more:
                 raise self._died()
-            found += piece
-        return bytes(found)
+            held += more
+        return found
 
     def stop(self) -> None:
         """Ends it."""

@@ -139,6 +139,7 @@ class Stills:
         self._due = None if signal.seconds is None else Due(signal.seconds)
         self._side, self._mime, self._orientation = signal.side, mime, orientation
         self._rows: list[tuple[int, float, int, Still]] = []
+        self._room = np.empty(0, np.uint8)  # where pictures lie one behind the other, so that a batch needs no copy
         self._held = 0
 
     def add(self, frame: "VideoFrame", ticks: int, seconds: float, size: int) -> None:
@@ -147,8 +148,19 @@ class Stills:
             return
         pixels = picture_of(frame, self._orientation)
         still = sized(Still(pixels, *pixels.shape[:2]), self._side)
-        self._rows.append((ticks, seconds, size, still))
-        self._held += still.pixels.nbytes
+        self._rows.append((ticks, seconds, size, self._placed(still)))
+
+    def _placed(self, still: Still) -> Still:
+        """The picture in the room; as it is if that is full."""
+        end = self._held + still.pixels.nbytes
+        if not self._held:
+            self._room = np.empty(_BATCH_STILL_BYTES + still.pixels.nbytes, np.uint8)
+        start, self._held = self._held, end
+        if end > len(self._room):
+            return still
+        pixels = self._room[start:end].reshape(still.pixels.shape)
+        pixels[:] = still.pixels
+        return Still(pixels, still.height, still.width)
 
     def batch(self, *, end: bool = False) -> pa.RecordBatch | None:
         """What has been collected, once it is enough; at the end all."""

@@ -144,24 +144,24 @@ class _VideoProcess:
                 return messages.read_clip(content)
         raise AssertionError("unreachable")
 
-    def _answers(self, video: Bytes, task: VideoTask) -> Iterator[tuple[bytes, int, bytes]]:
+    def _answers(self, video: Bytes, task: VideoTask) -> Iterator[tuple[bytes, int, memoryview]]:
         """What the process sends for a task, while it is given the bytes that it reads."""
         raw = task.to_json()
         self._process.send(LENGTH.pack(len(raw)), raw)
         while True:
             what, first, second = HEAD.unpack(self._process.receive(HEAD.size))
             if what == messages.READ:
-                content = video.at(first, min(second, _MOST_READ))
-                self._process.send(LENGTH.pack(len(content)), content)
+                wanted = video.at(first, min(second, _MOST_READ))
+                self._process.send(LENGTH.pack(len(wanted)), wanted)
                 continue
             if not 0 <= second <= MOST_BYTES:
                 raise StageError(f"the process that watches videos sent a message of {second:,} bytes")
             content = self._process.receive(second)
             if what == messages.REFUSED:
-                reason, _, detail = content.decode("utf-8", "replace").partition("\n")
+                reason, _, detail = bytes(content).decode("utf-8", "replace").partition("\n")
                 raise UnwatchableError(reason, detail)
             if what == messages.FAILED:
-                raise StageError(f"watching a video failed: {content.decode('utf-8', 'replace')}")
+                raise StageError(f"watching a video failed: {bytes(content).decode('utf-8', 'replace')}")
             yield what, first, content
 
 

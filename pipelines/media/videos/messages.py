@@ -88,7 +88,7 @@ def write_facts(facts: VideoFacts) -> bytes:
     return msgspec.json.encode(facts, enc_hook=str)
 
 
-def read_facts(raw: bytes) -> VideoFacts:
+def read_facts(raw: bytes | memoryview) -> VideoFacts:
     """Facts that `write_facts` wrote."""
     return msgspec.json.decode(raw, type=VideoFacts, dec_hook=_fraction)
 
@@ -98,12 +98,12 @@ def write_clip(found: CutClip) -> bytes:
     return msgspec.json.encode(asdict(found))
 
 
-def read_clip(raw: bytes) -> CutClip:
+def read_clip(raw: bytes | memoryview) -> CutClip:
     """What `write_clip` wrote."""
-    return read_json(CutClip, raw)
+    return read_json(CutClip, bytes(raw))
 
 
-def read_batch(raw: bytes, signal: Signal) -> pa.RecordBatch:
+def read_batch(raw: bytes | memoryview, signal: Signal) -> pa.RecordBatch:
     """A batch of a signal that was sent without its schema."""
     return pa.ipc.read_record_batch(pa.py_buffer(raw), SCHEMAS[signal.kind])
 

@@ -12,6 +12,7 @@ import signal
 import socket
 import sys
 import tempfile
+from importlib.abc import MetaPathFinder
 from typing import BinaryIO, Final, NoReturn, cast
 
 from winnow.filters.extras import required_package
@@ -46,6 +47,14 @@ BYTES_PER_PIXEL: Final = 160  # of the address space: some twenty pictures that 
 SPARE_BYTES: Final = 3 << 30  # of the address space, for programs and their heaps
 _PIECE_BYTES: Final = 1 << 20
 _NO_MEMORY: Final = 3  # exit status
+
+
+class _WithoutPandas(MetaPathFinder):
+    """pyarrow imports pandas, where it is installed, to tell whether a list is a column of it: 30 MB for nothing."""
+
+    def find_spec(self, fullname: str, _path: object, _target: object = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 
 
 class _AskedFile(io.RawIOBase):
@@ -85,6 +94,7 @@ class _AskedFile(io.RawIOBase):
 def main() -> NoReturn:
     """Watches videos until the socket ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the whole group; the driver decides
+    sys.meta_path.insert(0, _WithoutPandas())
     channel = socket.socket(fileno=int(sys.argv[1]))
     limits = read_limits(sys.argv[2])
     required_package("watching videos", "av", "video")
@@ -109,7 +119,7 @@ def _watch(channel: socket.socket, task: VideoTask, limits: VideoLimits) -> None
             cast(BinaryIO, _AskedFile(channel, task.size)), task.mime, task.signals, limits, task.clip
         )
         for wanted, batch in pass_over.signals():
-            _send(channel, SIGNAL, numbers[wanted], content=batch.serialize().to_pybytes())
+            _send(channel, SIGNAL, numbers[wanted], content=memoryview(batch.serialize()))
         _send(channel, FACTS, 0, content=write_facts(pass_over.facts))
     except UnwatchableError as error:
         _send(channel, REFUSED, 0, content=f"{error.reason}\n{error.detail}".encode("utf-8", "replace"))
@@ -130,7 +140,7 @@ def _cut(channel: socket.socket, task: VideoTask, clip: Clip, options: ClipFile,
     _send(channel, CLIP, 0, content=write_clip(found))
 
 
-def _send(channel: socket.socket, what: bytes, first: int, second: int = 0, content: bytes = b"") -> None:
+def _send(channel: socket.socket, what: bytes, first: int, second: int = 0, content: bytes | memoryview = b"") -> None:
     signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)  # no handler: it kills, also within a library
     channel.sendall(HEAD.pack(what, first, len(content) or second))
     if content:
