@@ -44,7 +44,7 @@ class _Rules(NamedTuple):
 
     table: Table
     blocks: npt.NDArray[np.bool_]  # whether one of 64 characters has a flag: those that share all bytes but the last
-    pairs: npt.NDArray[np.int64]  # those that compose, sorted: the first shifted by 21, and the second
+    pairs: npt.NDArray[np.int64]  # those that change together, sorted: the first shifted by 21, and the second
     joining: str  # characters before which a text cannot be divided
     changing: str  # characters that change alone
 
@@ -170,22 +170,31 @@ def _rules() -> _Rules:
     """The rules, in the version of Unicode that words are made with, made once per process."""
     known = flags_by_point()
     flags = np.zeros(len(known), np.uint16)
-    pairs = []
+    pairs, marked = [], []
     for point in _points():
         if not known[point]:
             continue
         character = chr(point)
-        flags[point] |= unicodedata.combining(character)
+        apart = unicodedata.normalize("NFD", character)
+        flags[point] |= unicodedata.combining(apart[0])  # some are no mark themselves, and are nothing but marks apart
         if unicodedata.normalize(FORM, character) != character:
             flags[point] |= _CHANGES
         elif len(parts := _parts(character)) == 2:
             pairs.append(parts[0] << 21 | parts[1])
             flags[parts[1]] |= _COMPOSES
+            if rank := unicodedata.combining(apart[-1]):
+                marked.append((character, rank))
+    # A mark that belongs before the one of its letter: ô with a dot below is ộ, which is made of ọ.
+    ranked = [(chr(point), int(flags[point] & _CLASS)) for point in np.flatnonzero(flags & _COMPOSES).tolist()]
+    pairs += [
+        ord(letter) << 21 | ord(mark)
+        for letter, last in marked
+        for mark, rank in ranked
+        if 0 < rank < last and unicodedata.normalize(FORM, letter + mark) != letter + mark
+    ]
     for first, last in ((_FIRST_VOWEL, _LAST_VOWEL), (_FIRST_TAIL, _LAST_TAIL)):
         flags[first : last + 1] |= _COMPOSES
     joins = flags & (_CLASS | _COMPOSES) != 0
-    for point in np.flatnonzero(flags & _CHANGES).tolist():  # some begin with a mark, though they are none
-        joins[point] |= joins[ord(unicodedata.normalize("NFD", chr(point))[0])]
     joining, changing = ("".join(map(chr, np.flatnonzero(which).tolist())) for which in (joins, flags & _CHANGES))
     blocks = (flags.reshape(-1, 64) != 0).any(axis=1)
     return _Rules(table_of(flags), blocks, np.array(sorted(pairs), np.int64), joining, changing)
@@ -207,7 +216,7 @@ def _parts(character: str) -> list[int]:
 
 @leaf  # type: ignore[untyped-decorator]
 def _compose(first: np.int64, second: np.int64, pairs: npt.NDArray[np.int64]) -> bool:
-    """Whether two characters become one."""
+    """Whether two characters become one, or others."""
     if _FIRST_VOWEL <= second <= _LAST_VOWEL:
         return bool(_FIRST_LEAD <= first <= _LAST_LEAD)
     if _FIRST_TAIL <= second <= _LAST_TAIL:

@@ -46,6 +46,17 @@ def test_every_character_that_can_be_decomposed_is_composed_again() -> None:
     assert composed_texts(column(*texts)).texts.to_pylist() == [unicodedata.normalize("NFC", text) for text in texts]
 
 
+def test_a_mark_is_composed_with_a_letter_that_has_one_already() -> None:
+    # As pages in Windows-1258 write Vietnamese: ô and a dot below, which are ọ and a circumflex when put in order.
+    assert composed_texts(column("mô\u0323t")).texts.to_pylist() == ["một"]
+    apart = {chr(point): unicodedata.normalize("NFD", chr(point)) for point in range(0xC0, 0x2000)}
+    marks = {parts[-1] for parts in apart.values() if len(parts) > 1 and unicodedata.combining(parts[-1])}
+    letters = [one for one, parts in apart.items() if unicodedata.combining(parts[-1])]
+    texts = [f"a word {letter}{mark}" for letter in letters for mark in sorted(marks)]
+    assert len(texts) > 30_000
+    assert composed_texts(column(*texts)).texts.to_pylist() == [unicodedata.normalize("NFC", text) for text in texts]
+
+
 def test_texts_that_are_composed_stay_the_same_array() -> None:
     texts = column("Tất cả mọi người", None, "사람", "हिन्दी", "plain")
     assert composed_texts(texts).texts is texts
@@ -56,7 +67,7 @@ def test_a_long_text_is_composed_as_a_whole() -> None:
     assert composed_texts(column(text)).texts[0].as_py() == unicodedata.normalize("NFC", text)
 
 
-@pytest.mark.parametrize("marks", ["\u0323\u0301", "\u0344"])
+@pytest.mark.parametrize("marks", ["\u0323\u0301", "\u0344", "\u0f73"])
 def test_a_text_with_endless_marks_stays_as_it_is(marks: str) -> None:
     text = "e" + marks * 100_000  # put in order, it would take hours
     assert composed_texts(column(text, "e\u0301")).changed.tolist() == [1]
