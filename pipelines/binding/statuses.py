@@ -9,6 +9,7 @@ from typing import Final, get_args
 
 from winnow.filters.image.decode.stills import REASONS as OF_DECODING
 from winnow.filters.video.decode.opening import REASONS as OF_WATCHING
+from winnow.filters.video.stills.frames_operator import NO_FRAMES
 from winnow.pipelines.annotate.rows import STATUSES
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.duplicates import SIGNATURE_LAYERS, duplicate_kinds
@@ -115,7 +116,9 @@ def _of_duplicates(kind: Kind, signature: BoundOperator | None) -> tuple[Sequenc
 
 def _of_score(score: BoundScore) -> Sequence[str]:
     own = (OK, "not_selected", "too_large", "left_out", FORGOTTEN, *OF_SCORES)
-    return (*own, *_PICTURE, *_VIDEO) if IMAGE in score.kind.reads(score.config) else own
+    if IMAGE not in score.kind.reads(score.config):
+        return own
+    return (*own, *_PICTURE, *_VIDEO, *(() if score.entry.frames is None else (NO_FRAMES,)))
 
 
 def _without(*absent: str) -> tuple[str, ...]:

@@ -133,6 +133,9 @@ def row_of(
     else:
         head = record.head if record.body is None else record.body[:SNIFFED_BYTES]
         if not head:
+            if record.body is None and record.body_bytes:
+                detail = f"{record.body_bytes} bytes, whose beginning cannot be read"
+                return Unreadable(record.span, "too_large", detail, record.key)
             return Dropped(record.span, "empty")
         sniffed = sniff(head, record.declared_mime, record.url)
         mime, modality = sniffed.mime, sniffed.modality

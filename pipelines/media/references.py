@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.filters.image.decode.containers import Bytes, HeldBytes
+from winnow.filters.image.decode.stills import TOO_LARGE
 from winnow.pipelines.binding.sources import bind_media, media_root, read_limits
 from winnow.pipelines.ingest.archives.large_bodies import OpenBody, open_body
 from winnow.pipelines.ingest.archives.tar import TAR
@@ -30,7 +31,7 @@ from winnow.schemas.rows.samples import MISSING_MEDIUM
 FILE_MISSING = "the file is gone"
 FILE_CHANGED = "the file has changed"
 NOT_FOUND = "no record where there was one"
-TOO_LARGE = "larger than max_body_bytes"
+HELD_TOO_LARGE = "larger than max_body_bytes"
 BROKEN_OFF = "its coding breaks off, or it unpacks to more than max_member_bytes"
 UNREADABLE = "the file cannot be read"
 
@@ -118,7 +119,7 @@ class MediaFinder:
         if body is None:
             return Unavailable(path, NOT_FOUND)
         if not body:
-            return Unavailable(path, TOO_LARGE)
+            return Unavailable(path, HELD_TOO_LARGE, TOO_LARGE)
         digest = hashlib.sha256(body).hexdigest()
         if medium["sha256"] not in (None, digest):
             return Unavailable(path, FILE_CHANGED)

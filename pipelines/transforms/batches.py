@@ -58,8 +58,8 @@ def require_global_window(label: str, given: PCollection[Any]) -> None:
         raise TypeError(f"{label}: expected the global window; put beam.WindowInto(GlobalWindows()) in front")
 
 
-def column_of_batch(label: str, batch: object, name: str, type_: pa.DataType) -> pa.Array:
-    """A column of an element, as this type; StageError says what else it is."""
+def named_column(label: str, batch: object, name: str) -> pa.Array:
+    """The only column of an element with this name; StageError if there is none, or no batch."""
     if not isinstance(batch, pa.RecordBatch):
         raise StageError(
             f"{label}: expected a pyarrow.RecordBatch, found {type(batch).__name__}; put ToBatches() in front"
@@ -67,7 +67,12 @@ def column_of_batch(label: str, batch: object, name: str, type_: pa.DataType) ->
     if batch.schema.names.count(name) != 1:
         times = "no" if name not in batch.schema.names else "more than one"
         raise StageError(f"{label}: {times} column {name!r}; the batch has {', '.join(batch.schema.names) or 'none'}")
-    column = batch.column(name)
+    return batch.column(name)
+
+
+def column_of_batch(label: str, batch: object, name: str, type_: pa.DataType) -> pa.Array:
+    """A column of an element, as this type; StageError says what else it is."""
+    column = named_column(label, batch, name)
     try:
         return column.cast(type_)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

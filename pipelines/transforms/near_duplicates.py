@@ -23,7 +23,7 @@ from winnow.pipelines.binding.duplicates import NearSettings, near_settings
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import Engine, Exchange
 from winnow.pipelines.running.worker import settle
-from winnow.pipelines.transforms.batches import column_of_batch, require_global_window
+from winnow.pipelines.transforms.batches import column_of_batch, named_column, require_global_window
 from winnow.pipelines.transforms.near_steps import (
     CERTAIN,
     CLUSTER,
@@ -184,10 +184,7 @@ class _Number(beam.DoFn):
     def process(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Numbers the rows of one batch."""
         column_of_batch("NearDuplicates", batch, self._text, pa.large_string())
-        if self._id not in batch.schema.names:
-            raise StageError(
-                f"NearDuplicates: no column {self._id!r}; the batch has {', '.join(batch.schema.names) or 'none'}"
-            )
+        named_column("NearDuplicates", batch, self._id)
         if taken := {CLUSTER, SIZE, REPRESENTATIVE} & set(batch.schema.names):
             raise StageError(f"NearDuplicates: the batch has a column {sorted(taken)[0]!r} already")
         if batch.num_rows:

@@ -135,29 +135,26 @@ def decode_payload(head: HttpHead, stored: bytes, cap: int, truncated: bool) -> 
         return f"more than {MAX_CODINGS} codings"
     undone: list[str] = []
     ignored: list[str] = []
-    body = stored
+    body, is_large = stored, False
     for codings, is_content in ((transfer, False), (content, True)):
-        for position in range(len(codings) - 1, -1, -1):
-            coding = codings[position]
-            result = _decoded(coding, body, cap)
-            if result.state == "whole" or (result.state == "broken" and truncated and result.body):
+        for coding in reversed(codings):
+            result = _decoded(coding, body, HEAD_BYTES if is_large else cap)
+            if result.state in ("whole", "large") or (result.state == "broken" and truncated and result.body):
                 body = result.body
                 if is_content:
                     undone.append(coding)
+                if result.state == "large":  # of what is inside, the beginning can still be told
+                    is_large = truncated = True
             elif result.state == "foreign":
                 if is_content:
                     ignored.append(coding)
-            elif result.state == "large":
-                innermost = position == 0 and (is_content or not content)
-                undone += [coding] if is_content else []
-                beginning = result.body[:HEAD_BYTES] if innermost else b""
-                return Payload(None, beginning, ", ".join(reversed(undone)), ", ".join(reversed(ignored)))
             else:
                 return (
                     f"the {'content' if is_content else 'transfer'} coding {coding[:40]!r} breaks off or is not undone"
                 )
+    is_large = is_large or len(body) > cap
     named = ", ".join(reversed(undone)), ", ".join(reversed(ignored))
-    return Payload(body, b"", *named) if len(body) <= cap else Payload(None, body[:HEAD_BYTES], *named)
+    return Payload(None, body[:HEAD_BYTES], *named) if is_large else Payload(body, b"", *named)
 
 
 @dataclass(slots=True)

@@ -85,7 +85,7 @@ def open_body(stream: BinaryIO, size: int, record: Record, limits: ReadLimits) -
 
 def _unpacked(pieces: Iterator[bytes], most: int) -> OpenBody | None:
     """Writes a body to a scratch file; None if it breaks off, or has more bytes than that."""
-    scratch = tempfile.TemporaryFile()  # noqa: SIM115 - its owner closes it; unnamed, so a killed process leaves nothing
+    scratch = _scratch_file()
     try:
         state = hashlib.sha256()
         written = 0
@@ -149,13 +149,24 @@ def _range(flow: Flow, at: int, stop: int) -> Iterator[bytes]:
         at += len(piece)
 
 
+def _scratch_file() -> IO[bytes]:
+    try:
+        return tempfile.TemporaryFile()  # unnamed, so a killed process leaves nothing
+    except OSError as error:
+        raise _no_room(error) from error
+
+
 def _write(scratch: IO[bytes], piece: bytes) -> None:
     try:
         scratch.write(piece)
         scratch.flush()
     except OSError as error:
-        why = "there is no room" if error.errno == errno.ENOSPC else f"{error.strerror or error}"
-        raise StageError(
-            f"{why} in {tempfile.gettempdir()}, where large media of archives are unpacked to be read; make room, set "
-            "TMPDIR to a larger disk, or lower limits.max_member_bytes"
-        ) from error
+        raise _no_room(error) from error
+
+
+def _no_room(error: OSError) -> StageError:
+    why = "there is no room" if error.errno == errno.ENOSPC else f"{error.strerror or error}"
+    return StageError(
+        f"{why} in {tempfile.gettempdir()}, where large media of archives are unpacked to be read; make room, set "
+        "TMPDIR to a larger disk, or lower limits.max_member_bytes"
+    )

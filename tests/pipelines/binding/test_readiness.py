@@ -146,7 +146,9 @@ store: {path: store}
 sources: {album: {root: d, files: ['*'], format: image_folder, class: web}}
 annotate: [image.geometry, {video.streams: {}}]
 dedupe: {exact: {}, url: {}, near: {}, image_bytes: {}, pdq: {}, vpdq: {}, captions: {}}
-score: {worth: {task: linear_head, reference: {train_on: "samples.source.name = 'album'"}}}
+score:
+  worth: {task: linear_head, reference: {train_on: "samples.source.name = 'album'"}}
+  shown: {task: linear_head, features: efficientnet, frames: {}, reference: {train_on: "samples.source.name = 'album'"}}
 """
 
 
@@ -179,6 +181,8 @@ score: {worth: {task: linear_head, reference: {train_on: "samples.source.name = 
         ("dedupe.pdq.status IN ('low_quality', 'truncated', 'no_picture', 'forgotten', 'not_an_image')", ""),
         ("dedupe.captions.status = 'no_caption' OR list_contains(dedupe.captions.items, 'no_text_left')", ""),
         ("dedupe.vpdq.status IN ('no_video', 'too_many_frames') OR score.worth.status = 'not_finite'", ""),
+        ("score.shown.status IN ('no_frames', 'crashed')", ""),
+        ("score.worth.status = 'no_frames'", "score.worth.status is never 'no_frames'"),
     ],
 )
 def test_statuses_of_media_duplicates_and_scores_are_known(tmp_path: Path, condition: str, said: str) -> None:

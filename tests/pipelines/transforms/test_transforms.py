@@ -199,6 +199,11 @@ def test_wrong_settings_are_one_line_before_anything_runs(make: Any, line: str) 
         ),
         ([BATCH, BATCH], NearDuplicates(partitions=2), "have the id 'a'"),
         (
+            [pa.RecordBatch.from_arrays([*BATCH.columns, BATCH["id"]], ["id", "text", "id"])],
+            NearDuplicates(),
+            "NearDuplicates: more than one column 'id'; the batch has id, text, id",
+        ),
+        (
             [{"id": 1.5, "text": "a"}],
             ToBatches(pa.schema([("id", pa.float64()), ("text", pa.string())])) | NearDuplicates(),
             "expected strings, bytes or integers, not double",

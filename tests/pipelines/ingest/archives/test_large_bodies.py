@@ -1,5 +1,6 @@
 """Bodies that are too large to hold are read piece by piece, wherever they lie and however they were sent."""
 
+import errno
 import gzip
 import hashlib
 import io
@@ -8,7 +9,7 @@ import tempfile
 import tracemalloc
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import IO, Any
 
 import brotli
 import pytest
@@ -130,4 +131,11 @@ def test_a_full_disk_names_the_folder_and_the_remedy(monkeypatch: pytest.MonkeyP
     record = large_of(raw, "warc.gz")
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda: open("/dev/full", "w+b", buffering=0))  # noqa: SIM115
     with pytest.raises(StageError, match=r"there is no room in .* TMPDIR"):
+        open_body(io.BytesIO(raw), len(raw), record, LIMITS)
+
+    def nowhere() -> IO[bytes]:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", nowhere)
+    with pytest.raises(StageError, match=r"Permission denied in .* TMPDIR"):  # not the archive's fault
         open_body(io.BytesIO(raw), len(raw), record, LIMITS)

@@ -14,7 +14,7 @@ from winnow.filters.image.decode.stills import DecodeLimits
 from winnow.pipelines.audit.generation import audit_generation
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.media.pictures import Pictures, PictureSource
-from winnow.pipelines.media.references import NOT_FOUND, TOO_LARGE, MediaFinder, Unavailable, media_sources
+from winnow.pipelines.media.references import HELD_TOO_LARGE, NOT_FOUND, MediaFinder, Unavailable, media_sources
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.rows.samples import SAMPLES
 
@@ -175,7 +175,7 @@ def test_a_medium_larger_than_the_limit_is_measured_but_not_given(tmp_path: Path
     media = [row["media"][0] for row in rows(ingested(recipe))]  # type: ignore[index]
     assert [one["bytes"] for one in media] == [len(large), len(PICTURES[0])]
     finder = MediaFinder(media_sources(recipe), "set")
-    assert finder.find(media[0]) == Unavailable("a.parquet", TOO_LARGE)
+    assert finder.find(media[0]) == Unavailable("a.parquet", HELD_TOO_LARGE, "too_large")
     assert isinstance(finder.find(media[1]), dict)
 
 
