@@ -36,6 +36,7 @@ from winnow.schemas.problems import one_line
 FIRST_BYTES: Final = 256 << 10
 FIRST_ROWS: Final = 256
 MOST_LISTED: Final = 50
+MOST_REASONS: Final = 10
 MOST_ARCHIVES: Final = 16  # of a source: their beginnings only tell whether they are of the format that it names
 _REMEDY: Final = "correct 'format', or leave it out so that each file is read by its name"
 _LIMITS: Final = ReadLimits(max_body_bytes=FIRST_BYTES, max_member_bytes=64 << 20)
@@ -90,12 +91,24 @@ def check_shapes(new: Sequence[NewFiles]) -> list[str]:
                 "'columns' or 'key', leave the files out of 'files', or set 'on_schema_mismatch: quarantine'"
             )
         elif misfits:
-            more = f" and {len(misfits) - 1} more" if len(misfits) > 1 else ""
-            notes.append(f"source {name}: {one_line(misfits[0].path)}{more}: quarantined, as {misfits[0].misfit}")
+            notes += _quarantined(name, misfits)
         notes += [f"{text}; it reads as null" for role, text in lacking.items() if not source.columns.is_required(role)]
     if problems:
         raise SourceError("\n".join(problems))
     return notes
+
+
+def _quarantined(name: str, misfits: Sequence[Shape]) -> list[str]:
+    """A note for each reason: one for all would give the first file's reason to the others."""
+    by_reason: dict[str, list[str]] = {}
+    for shape in misfits:
+        by_reason.setdefault(shape.misfit, []).append(one_line(shape.path))
+    notes = [
+        f"source {name}: {paths[0]}{f' and {len(paths) - 1:,} more' if len(paths) > 1 else ''}: quarantined: {reason}"
+        for reason, paths in [*by_reason.items()][:MOST_REASONS]
+    ]
+    left = sum(map(len, [*by_reason.values()][MOST_REASONS:]))
+    return [*notes, *([f"source {name}: and {left:,} more, quarantined for other reasons"] if left else [])]
 
 
 def look_at_shapes(source: IngestSource, files: Sequence[ObjectInfo]) -> list[Shape]:

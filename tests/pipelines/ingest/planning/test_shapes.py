@@ -44,10 +44,10 @@ def write(folder: Path, source: str) -> None:
     (folder / "recipe.yaml").write_text(RECIPE.format(source))
 
 
-def ingested(folder: Path, source: str) -> tuple[int, Mapping[str, int]]:
+def ingested(folder: Path, source: str, console: Console = QUIET) -> tuple[int, Mapping[str, int]]:
     """How many rows are kept, and what is quarantined."""
     write(folder, source)
-    outcome = ingest(bind(load_recipe(folder / "recipe.yaml")), ONE, QUIET)
+    outcome = ingest(bind(load_recipe(folder / "recipe.yaml")), ONE, console)
     (commit,) = outcome.store.tasks(outcome.generation)
     return commit.kept, commit.quarantined_by_reason
 
@@ -81,7 +81,15 @@ def test_all_files_that_do_not_fit_are_listed_at_once(folder: Path, capsys: pyte
 def test_their_rows_are_quarantined_if_the_recipe_says_so(folder: Path) -> None:
     with pytest.raises(SourceError):
         ingested(folder, 'files: ["*"]')
-    kept, quarantined = ingested(folder, 'files: ["*"], on_schema_mismatch: quarantine')
+    console = Console(record=True, width=200, file=(folder / "printed").open("w"))
+    kept, quarantined = ingested(folder, 'files: ["*"], on_schema_mismatch: quarantine', console)
+    notes = [line.removeprefix("note    ") for line in console.export_text().splitlines() if line.startswith("note")]
+    assert notes == [  # each with its own reason
+        "source books: bad.jsonl: quarantined: no column 'text'; the columns are: content, meta",
+        "source books: bad.jsonl.gz: quarantined: column 'text' holds a number, expected a string",
+        "source books: bad1.parquet: quarantined: no column 'text' (did you mean 'txt'?); the columns are: txt, id",
+        "source books: bad2.parquet: quarantined: column 'text' is int64, expected a string",
+    ]
     assert kept == 2
     assert quarantined == {"missing_text": 3, "wrong_type": 20_002, "bad_json": 1}
 
