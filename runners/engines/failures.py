@@ -1,6 +1,7 @@
 """Translates errors of a pipeline into messages for the user."""
 
 import re
+from contextlib import suppress
 
 from winnow.schemas.errors import StageError, WinnowError
 
@@ -15,7 +16,7 @@ DIED = "a worker process died; committed work is kept, run the same command agai
 def user_error(error: Exception) -> WinnowError | None:
     """The error that a worker raised, if a user can act on it."""
     if isinstance(error, WinnowError):
-        return type(error)(without_step(str(error)))
+        return _of_kind(type(error), without_step(str(error)))
     if isinstance(error, OSError):
         return StageError(_system_error(str(error)))
     text = str(error)
@@ -23,7 +24,7 @@ def user_error(error: Exception) -> WinnowError | None:
     for name, message in raised:
         kind = next((kind for kind in _kinds() if kind.__name__ == name), None)
         if kind is not None:
-            return kind(without_step(message))
+            return _of_kind(kind, without_step(message))
     for name, message in raised:
         if name in {"OSError", "IOError", "FileNotFoundError", "PermissionError"}:
             return StageError(_system_error(message))
@@ -36,6 +37,15 @@ def last_line(text: str) -> str:
     """The last line of an error report."""
     lines = [line for line in text.splitlines() if line.strip()]
     return without_step(lines[-1] if lines else "the pipeline failed without a message")
+
+
+def _of_kind(kind: type[WinnowError], message: str) -> WinnowError:
+    """An error of a kind with this message, or of what it is a kind of, where it is made of more than a message."""
+    for one in kind.__mro__:
+        if issubclass(one, WinnowError):
+            with suppress(TypeError):
+                return one(message)
+    return WinnowError(message)
 
 
 def _kinds() -> list[type[WinnowError]]:

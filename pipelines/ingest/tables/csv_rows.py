@@ -15,7 +15,7 @@ from winnow.pipelines.ingest.archives.inflate import BLOCK_BYTES, codec_of
 from winnow.pipelines.ingest.files import holds_start, read_range, refuse_changed
 from winnow.pipelines.ingest.records import Dropped, Event, FilePart, ReadLimits, Span, Unreadable
 from winnow.pipelines.ingest.tables.columns import ColumnMapping, row_event
-from winnow.pipelines.ingest.tables.foreign import ForeignFileError, unless_foreign
+from winnow.pipelines.ingest.tables.foreign import foreign_file, unless_foreign
 from winnow.pipelines.ingest.tables.jsonl import MAX_VALUES
 from winnow.pipelines.ingest.tables.lines import Line, split_lines
 from winnow.schemas.errors import SourceError
@@ -115,7 +115,7 @@ def _rows(
 ) -> Iterator[_Row | Dropped | Unreadable]:
     head = read_range(stream, 0, 1 << 16)
     if codec_of(head[:8]) is not None:
-        raise ForeignFileError(part.path, "the file is compressed, expected plain CSV", "decompress it")
+        raise foreign_file(part.path, "the file is compressed, expected plain CSV", "decompress it")
     if head.startswith(_UTF_16):
         yield Unreadable(Span(0, part.size), "bad_utf8", "the file is UTF-16; save it as UTF-8")
         return

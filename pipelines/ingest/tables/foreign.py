@@ -13,10 +13,15 @@ Found = TypeVar("Found")
 class ForeignFileError(SourceError):
     """A file of another format than its source's."""
 
-    def __init__(self, path: str, holds: str, remedy: str) -> None:
-        """`holds`: what the file is, and what was expected."""
+    def __init__(self, message: str, holds: str = "") -> None:
+        """`holds`: what the file is, and what was expected; an engine makes the error anew of its message alone."""
+        super().__init__(message)
         self.holds = holds
-        super().__init__(f"{path}: {holds}; {remedy}")
+
+
+def foreign_file(path: str, holds: str, remedy: str) -> ForeignFileError:
+    """The error of a file that holds something else than expected."""
+    return ForeignFileError(f"{path}: {holds}; {remedy}", holds)
 
 
 def unless_foreign(

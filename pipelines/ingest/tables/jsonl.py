@@ -19,7 +19,7 @@ from winnow.pipelines.ingest.archives.inflate import BLOCK_BYTES, Codec, Damage,
 from winnow.pipelines.ingest.files import read_range, refuse_changed
 from winnow.pipelines.ingest.records import Covered, Dropped, Event, FilePart, ReadLimits, Span, Unreadable
 from winnow.pipelines.ingest.tables.columns import NON_FINITE_NUMBERS, REPLACED_SURROGATES, ColumnMapping, row_event
-from winnow.pipelines.ingest.tables.foreign import ForeignFileError, unless_foreign
+from winnow.pipelines.ingest.tables.foreign import foreign_file, unless_foreign
 from winnow.pipelines.ingest.tables.lines import Line, compressed_lines, split_lines
 from winnow.schemas.identity import Json
 
@@ -79,7 +79,7 @@ def _read(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[_Row
     refuse_changed(stream, part)
     if (name := foreign_format(stream)) is not None:
         holds = f"the file is {name}, expected JSON lines, plain or compressed with gzip or zstd"
-        raise ForeignFileError(part.path, holds, "convert it or remove it from the source")
+        raise foreign_file(part.path, holds, "convert it or remove it from the source")
     codec = codec_of(read_range(stream, 0, 8))
     if codec is None:
         yield from _plain(stream, part, limits)
