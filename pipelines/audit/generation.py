@@ -15,6 +15,7 @@ from winnow.pipelines.audit.files import FilesCheck
 from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.audit.identities import RepeatedIds, id_partitions
 from winnow.pipelines.audit.objects import ObjectsCheck, check_alignment, check_environments, check_intake
+from winnow.pipelines.audit.older_generations import check_older_generations
 from winnow.pipelines.audit.ranges import RangesCheck
 from winnow.pipelines.audit.sources import SourcesCheck
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
@@ -186,6 +187,7 @@ class _Audit:
         check_environments(generation, findings)
         with _going_on(findings):
             check_weights(store, generation, findings)
+        check_older_generations(store, self._record, findings)
         self._files.conclude(tasks)
         self._report("exports")
         self._exports.conclude(stale)

@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from winnow.pipelines.forgetting.hidden_rows import every_shard_text
+from winnow.pipelines.forgetting.hidden_rows import ShardTexts, every_shard_text
 from winnow.pipelines.forgetting.scanning import Ids, scan_request
 from winnow.pipelines.running.job_tasks import HERE, Jobs
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import Hiding, Scan
+from winnow.pipelines.store.integrity.damage import of_a_generation
 from winnow.schemas.errors import StoreError
 from winnow.schemas.tombstones import Selectors
 
@@ -53,13 +54,21 @@ def effect_of(store: Store, selectors: Selectors, jobs: Jobs = HERE, *, ids: boo
 
 def _effect(store: Store, numbers: Sequence[int], selectors: Selectors, jobs: Jobs, *, ids: bool) -> Effect:
     only = Hiding({"": selectors})
-    shards = {number: list(every_shard_text(store, store.generation_record(number), only)) for number in numbers}
-    found = scan_request(store, selectors, (one for held in shards.values() for one in held), jobs, ids=ids)
+    shards: dict[int, list[ShardTexts]] = {}
+    for number in reversed(numbers):
+        with of_a_generation(older=number != numbers[-1]):
+            shards[number] = list(every_shard_text(store, store.generation_record(number), only))
+    latest = {(one.row.object, one.texts): one for number in numbers[-1:] for one in shards[number]}
+    found = scan_request(store, selectors, latest.values(), jobs, ids=ids)
+    others = [one for held in shards.values() for one in held if (one.row.object, one.texts) not in latest]
+    if others:
+        with of_a_generation(older=True):
+            found = found.joined(scan_request(store, selectors, others, jobs, ids=ids))
     counts: dict[str, int] = {}
     sources: Counter[str] = Counter()
     holding: list[int] = []
-    for number, held in shards.items():
-        for shard in held:
+    for number in numbers:
+        for shard in shards[number]:
             pending = len(found.rows(shard.row.object, shard.texts).pending)
             if not pending:
                 continue

@@ -14,7 +14,7 @@ The order makes a crash harmless at any point:
 Until step 3 a crash leaves the store unchanged, with its tombstones hiding the same rows.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from winnow.pipelines.forgetting.hidden_rows import every_hidden_row, every_shard_text
@@ -26,7 +26,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.gc import KEEP_GENERATIONS, Collected, collect_garbage, drop_unnamed
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import HiddenRows, Scan, load_hiding, store_scans
-from winnow.pipelines.store.integrity.damage import damaged
+from winnow.pipelines.store.integrity.damage import damaged, of_a_generation
 from winnow.pipelines.store.integrity.sealed import find_record, put_record
 from winnow.pipelines.store.publishing import publish_rewritten
 from winnow.pipelines.store.together import delete_all
@@ -71,13 +71,15 @@ def purge(store: Store, keep: int = KEEP_GENERATIONS, *, dry_run: bool = False, 
     if latest is None or not hiding:
         return Purged(0, 0, latest.number if latest else None, (), (), collect_garbage(store, keep, dry_run=dry_run))
     numbers = store.generation_numbers()
-    older = {number: store.generation_record(number) for number in numbers[:-1]}
+    with of_a_generation(older=True):
+        older = {number: store.generation_record(number) for number in numbers[:-1]}
     hidden: dict[str, HiddenRows] = {}
     every: list[TaskCommit] = []
-    for record in (*older.values(), latest):
-        scan_missing(store, hiding, every_shard_text(store, record, hiding), jobs)
-        hidden |= every_hidden_row(store, record, hiding)
-        every += store.every_task(record)
+    for record in (latest, *reversed(older.values())):
+        with of_a_generation(older=record is not latest):
+            scan_missing(store, hiding, every_shard_text(store, record, hiding), jobs)
+            hidden |= every_hidden_row(store, record, hiding)
+            every = [*store.every_task(record), *every]
     rewriting = Rewriting(store, latest, hidden)
     rewriting.run(every, jobs, dry_run=dry_run)
     holding = {number for number, record in older.items() if rewriting.holds(record)}
@@ -122,13 +124,14 @@ def _record_hash(store: Store, generation: int) -> str:
         return ""
 
 
-def _settle_scans(store: Store, numbers: Iterable[int], jobs: Jobs) -> None:
+def _settle_scans(store: Store, numbers: Sequence[int], jobs: Jobs) -> None:
     """Replaces all scans by one for what is kept."""
     hiding = load_hiding(store.objects, fresh=True)
     scans: dict[str, Scan] = {}
-    for number in numbers:
-        shards = list(every_shard_text(store, store.generation_record(number), hiding))
-        scan_missing(store, hiding, shards, jobs)
+    for number in reversed(numbers):
+        with of_a_generation(older=number != numbers[-1]):
+            shards = list(every_shard_text(store, store.generation_record(number), hiding))
+            scan_missing(store, hiding, shards, jobs)
         for shard in shards:
             scans |= {path: hiding.scanned(shard.row.object, path) for path in (shard.row.object, *shard.texts)}
     every = frozenset(hiding.tombstones)

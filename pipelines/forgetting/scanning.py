@@ -139,6 +139,11 @@ class RequestFound:
         """The matching rows of a shard."""
         return HiddenRows.merged(self.scans[path].found for path in (samples, *texts))
 
+    def joined(self, other: "RequestFound") -> "RequestFound":
+        """What the same request finds in the shards of both."""
+        ids = None if self.ids is None or other.ids is None else np.union1d(self.ids, other.ids)
+        return RequestFound({**self.scans, **other.scans}, self.met | other.met, ids)
+
 
 def scan_request(
     store: Store, selectors: Selectors, shards: Iterable[ShardTexts], jobs: Jobs, *, ids: bool

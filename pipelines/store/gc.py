@@ -15,7 +15,7 @@ from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.generations import Store, as_read
 from winnow.pipelines.store.hash_set import HashSet
 from winnow.pipelines.store.hiding.scans import load_hiding
-from winnow.pipelines.store.integrity.damage import DamagedError
+from winnow.pipelines.store.integrity.damage import DamagedError, of_a_generation
 from winnow.pipelines.store.integrity.sealed import find_record, unsealed
 from winnow.pipelines.store.publishing import publish_without_former
 from winnow.pipelines.store.together import delete_all
@@ -97,15 +97,16 @@ def _runs(store: Store) -> list[ObjectInfo]:
 
 
 def _named(store: Store, kept: Sequence[int]) -> Iterator[str]:
-    for number in kept:
-        record = store.generation_record(number)
-        yield record.tasks
-        for task in store.every_task(record):
-            yield from (ranges.path for ranges in (task.dropped, task.quarantine) if ranges)
-        for layer, entry in record.layers.items():
-            yield entry.manifest
-            for row in store.every_row(record, layer):
-                yield from (row.object, row.statistics)
+    for number in reversed(kept):
+        with of_a_generation(older=number != kept[-1]):
+            record = store.generation_record(number)
+            yield record.tasks
+            for task in store.every_task(record):
+                yield from (ranges.path for ranges in (task.dropped, task.quarantine) if ranges)
+            for layer, entry in record.layers.items():
+                yield entry.manifest
+                for row in store.every_row(record, layer):
+                    yield from (row.object, row.statistics)
 
 
 def _shards(store: Store, kept: Sequence[int]) -> Iterator[str]:

@@ -1,9 +1,14 @@
 """Says what is wrong with a file of a store, in one line: the file, the damage, and the command that mends it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from winnow.pipelines.store import layout
 from winnow.schemas.errors import StoreError
 from winnow.schemas.rows.duplicates import DUPLICATES
 from winnow.schemas.rows.scores import SCORES, TRACES
+
+DROP_OLDER = "the latest generation does without it: run 'winnow gc --keep 1 STORE', which drops the older ones"
 
 _INGEST = "run 'winnow ingest RECIPE', which makes it again"
 _REMEDIES = (
@@ -63,6 +68,20 @@ def foreign(root: str, path: str) -> DamagedError:
 def missing(root: str, path: str) -> MissingError:
     """The error of a file that some record names and that is not there."""
     return MissingError(f"{root}: {path} is missing; {remedy(path)}")
+
+
+@contextmanager
+def of_a_generation(*, older: bool) -> Iterator[None]:
+    """Says what mends a store where a file is lost or damaged that only generations before the latest need.
+
+    Read the latest first: a file that it needs, too, has another remedy.
+    """
+    try:
+        yield
+    except (DamagedError, MissingError) as error:
+        if not older:
+            raise
+        raise type(error)(f"{str(error).partition('; ')[0]}; {DROP_OLDER}") from error
 
 
 def first_line(error: Exception) -> str:

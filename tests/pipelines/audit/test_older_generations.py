@@ -1,0 +1,61 @@
+"""What is lost of generations before the latest: `audit` names it, and who needs it says how to do without them."""
+
+from collections.abc import Callable
+from uuid import uuid4
+
+import pytest
+
+from tests.pipelines.rules.stores import Shard, make_store
+from winnow.pipelines.audit.findings import Findings
+from winnow.pipelines.audit.older_generations import check_older_generations
+from winnow.pipelines.forgetting.effects import effect_of
+from winnow.pipelines.forgetting.purging import purge
+from winnow.pipelines.forgetting.requests import parse_selector, selectors_of
+from winnow.pipelines.store.gc import collect_garbage
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.scans import put_tombstone
+from winnow.pipelines.store.integrity.damage import MissingError
+from winnow.pipelines.store.memory import MemoryStore
+
+REMEDY = "the latest generation does without it: run 'winnow gc --keep 1 STORE', which drops the older ones"
+SELECTORS = selectors_of([parse_selector("domain", "a.example")])
+
+
+def first_manifest(store: Store) -> str:
+    return store.generation_record(1).layers["samples"].manifest
+
+
+def first_sample(store: Store) -> str:
+    latest = {row.object for row in store.every_row(store.require_record(), "samples")}
+    return next(
+        row.object for row in store.every_row(store.generation_record(1), "samples") if row.object not in latest
+    )
+
+
+@pytest.mark.parametrize("find", [first_manifest, first_sample])
+def test_what_only_an_older_generation_needs(find: Callable[[Store], str]) -> None:
+    objects = MemoryStore(uuid4().hex)
+    make_store(objects, {"a": Shard("x", 2), "b": Shard("y", 1)})
+    store, _ = make_store(objects, {"a": Shard("x", 3), "b": Shard("y", 1)})
+    assert store.generation_numbers() == [1, 2]
+    put_tombstone(objects, SELECTORS.tombstone(""))
+    assert problems(store) == []
+    lost = find(store)
+    objects.delete(lost)
+    assert problems(store) == [f"{objects.root}: {lost} is missing, which generation 1 names; {REMEDY}"]
+    commands: list[Callable[[], object]] = [lambda: effect_of(store, SELECTORS), lambda: purge(store, dry_run=True)]
+    if find is first_manifest:  # `gc` reads no rows
+        commands.append(lambda: collect_garbage(store))
+    for command in commands:
+        with pytest.raises(MissingError) as said:
+            command()
+        assert str(said.value) == f"{objects.root}: {lost} is missing; {REMEDY}"
+    collect_garbage(store, keep=1)
+    assert problems(store) == []
+    assert effect_of(store, SELECTORS).rows == 3
+
+
+def problems(store: Store) -> list[str]:
+    findings = Findings()
+    check_older_generations(store, store.require_record(), findings)
+    return findings.problems
