@@ -9,6 +9,7 @@ on the budget (a law's do).
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
+from pathlib import PurePath
 from typing import Final
 
 from winnow.schemas.errors import RecipeError
@@ -99,7 +100,8 @@ def allocate(
     spread(root, levels, budget, asked, within=False)
     spread(root, levels, budget, target, within=True)
     if by_law is not None:
-        notes += _of_law(by_law, cells, numbers, target, unit, stage.place.file)
+        recipe = PurePath(stage.place.file).name  # its folder is no part of a plan, whose notes are hashed, too
+        notes += _of_law(by_law, cells, numbers, target, unit, recipe)
     notes += _moved_notes(cells, asked, target, unit)
     if not written:
         notes += _repeat_notes(root, levels if by_law is None else None, target, budget, max_epochs, unit)

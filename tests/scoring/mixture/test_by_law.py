@@ -166,7 +166,10 @@ def test_warnings_are_about_shares_of_the_whole_mixture() -> None:
 
 def test_families_without_an_exponent_are_told_the_runs_that_give_one() -> None:
     cells = [cell("//Germanic/deu_Latn", 1000), cell("//Turkic/tur_Latn", 1000), cell("//unclassified/zxx", 10)]
-    note = allocate(cells, lawful(", by: group"), 1000, 4.0, of_three(), "tokens").notes[0]
+    config = lawful(", by: group")
+    elsewhere = replace(config, place=replace(config.place, file="/data/elsewhere/recipe.yaml"))
+    note, same = (allocate(cells, one, 1000, 4.0, of_three(), "tokens").notes[0] for one in (config, elsewhere))
+    assert note == same  # a plan has no path
     assert note.endswith(
         "; to measure them: winnow law probe recipe.yaml --grid grid.yaml --output more.csv, with families: [Germanic, "
         "Turkic] and grouping: group in grid.yaml; then winnow law fit runs.csv more.csv --mode gamma --output law.json"
