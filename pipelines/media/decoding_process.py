@@ -13,6 +13,7 @@ import socket
 import struct
 import sys
 from dataclasses import astuple, dataclass
+from functools import cached_property
 from typing import Final, NoReturn, TypeAlias
 
 import numpy as np
@@ -27,6 +28,7 @@ Shared: TypeAlias = NDArray[np.uint8]
 
 BATCH: Final = struct.Struct("<qq")  # how many files, and where their pixels go
 BATCH_FILES: Final = 32
+_COUNT: Final = struct.Struct("<q")  # of the files that are done
 _SLOT: Final = struct.Struct("<qqqqq208s")
 _REFUSED, _FAILED = -1, -2  # instead of rows
 
@@ -35,7 +37,7 @@ SPARE_BYTES: Final = 1 << 30  # of the address space, for programs and their hea
 _NO_MEMORY: Final = 3  # exit status
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DecodingPlan:
     """What a picture may cost, and the shared memory: pixels that stay, others, files, and a slot for each file."""
 
@@ -43,25 +45,25 @@ class DecodingPlan:
     cpu_seconds: int  # for one picture
     limits: DecodeLimits
 
-    @property
+    @cached_property
     def picture_bytes(self) -> int:
         """The pixels of the largest picture."""
         return 3 * self.limits.max_pixels
 
-    @property
+    @cached_property
     def files_at(self) -> int:
         """Where files are put."""
         return self.held_bytes + 2 * self.picture_bytes
 
-    @property
+    @cached_property
     def slots_at(self) -> int:
         """Where the number of answers is, and behind it a slot for each file."""
         return -(-(self.files_at + self.limits.max_bytes) // mmap.PAGESIZE) * mmap.PAGESIZE
 
-    @property
+    @cached_property
     def size(self) -> int:
         """All of it; pages are taken when they are first written."""
-        return self.slots_at + 8 + BATCH_FILES * _SLOT.size
+        return self.slots_at + _COUNT.size + BATCH_FILES * _SLOT.size
 
     @property
     def address_space(self) -> int:
@@ -90,13 +92,13 @@ class Request:
 
     def put(self, memory: mmap.mmap, plan: DecodingPlan, number: int) -> None:
         """Writes it to a slot."""
-        packed = _SLOT.pack(self.at, self.size, self.side or 0, 0, 0, self.mime.encode()[:200])
-        memory[_slot(plan, number)] = packed
+        mime = self.mime.encode()[:200]
+        _SLOT.pack_into(memory, _slot(plan, number), self.at, self.size, self.side or 0, 0, 0, mime)
 
     @classmethod
-    def of(cls, shared: Shared, plan: DecodingPlan, number: int) -> "Request":
+    def of(cls, memory: mmap.mmap, plan: DecodingPlan, number: int) -> "Request":
         """The one in a slot."""
-        at, size, side, _, _, mime = _SLOT.unpack(shared[_slot(plan, number)].tobytes())
+        at, size, side, _, _, mime = _SLOT.unpack_from(memory, _slot(plan, number))
         return cls(at, size, side or None, mime.rstrip(b"\0").decode())
 
 
@@ -111,35 +113,34 @@ class Answer:
     refused: str = ""  # the reason and the detail, on two lines
     failed: str = ""  # what went wrong here
 
-    def put(self, shared: Shared, plan: DecodingPlan, number: int) -> None:
+    def put(self, memory: mmap.mmap, plan: DecodingPlan, number: int) -> None:
         """Writes it to a slot, and then that it is there."""
         rows = _FAILED if self.failed else _REFUSED if self.refused else self.rows
         said = (self.failed or self.refused).encode("utf-8", "replace")[:208]
-        packed = _SLOT.pack(rows, self.columns, self.height, self.width, 0, said)
-        shared[_slot(plan, number)] = np.frombuffer(packed, np.uint8)
-        shared[plan.slots_at : plan.slots_at + 8].view(np.int64)[0] = number + 1
+        _SLOT.pack_into(memory, _slot(plan, number), rows, self.columns, self.height, self.width, 0, said)
+        _COUNT.pack_into(memory, plan.slots_at, number + 1)
 
     @classmethod
     def of(cls, memory: mmap.mmap, plan: DecodingPlan, number: int) -> "Answer":
         """The one in a slot."""
-        rows, columns, height, width, _, raw = _SLOT.unpack(memory[_slot(plan, number)])
-        said = raw.rstrip(b"\0").decode("utf-8", "replace")
+        rows, columns, height, width, _, raw = _SLOT.unpack_from(memory, _slot(plan, number))
         if rows < 0:
+            said = raw.rstrip(b"\0").decode("utf-8", "replace")
             return cls(refused=said) if rows == _REFUSED else cls(failed=said)
         return cls(rows, columns, height, width)
 
 
-def _slot(plan: DecodingPlan, number: int) -> slice:
-    start = plan.slots_at + 8 + number * _SLOT.size
-    return slice(start, start + _SLOT.size)
+def _slot(plan: DecodingPlan, number: int) -> int:
+    return plan.slots_at + _COUNT.size + number * _SLOT.size
 
 
 def main() -> NoReturn:
     """Decodes until the socket ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the whole group; the driver decides
-    channel, memory = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])
+    channel = socket.socket(fileno=int(sys.argv[1]))
     plan = DecodingPlan.of_words(sys.argv[3:])
-    shared = np.frombuffer(mmap.mmap(memory, plan.size), np.uint8)
+    memory = mmap.mmap(int(sys.argv[2]), plan.size)
+    shared = np.frombuffer(memory, np.uint8)
     require_decoders()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (plan.address_space, plan.address_space))
@@ -149,8 +150,8 @@ def main() -> NoReturn:
         count, at = BATCH.unpack(batch)
         for number in range(count):
             signal.setitimer(signal.ITIMER_PROF, plan.cpu_seconds)  # no handler: it kills, also within a library
-            answer = _answer(shared, plan, Request.of(shared, plan, number), at)
-            answer.put(shared, plan, number)
+            answer = _answer(shared, plan, Request.of(memory, plan, number), at)
+            answer.put(memory, plan, number)
             at += answer.rows * answer.columns * 3
             if at > plan.held_bytes:  # it does not stay there, so the rest of the batch is asked for again
                 break
@@ -170,7 +171,7 @@ def _answer(shared: Shared, plan: DecodingPlan, request: Request, at: int) -> An
     except Exception as error:  # noqa: BLE001  # a defect of ours, which the asking process raises
         return Answer(failed=f"{type(error).__name__}: {error}")
     pixels = still.pixels
-    if pixels.ctypes.data != room.ctypes.data:
+    if not np.may_share_memory(pixels, room):  # it is where the decoder was to put it, or in memory of its own
         room[: pixels.nbytes].reshape(pixels.shape)[:] = pixels
     return Answer(pixels.shape[0], pixels.shape[1], still.height, still.width)
 

@@ -142,8 +142,9 @@ class _Decoder:
     def _put(self, files: Sequence[_File]) -> int:
         """Puts files and requests into the memory; returns how many."""
         at, count = self.plan.files_at, 0
+        end = at + self.plan.limits.max_bytes
         for content, mime, side in files[:BATCH_FILES]:
-            if at + len(content) > self.plan.files_at + self.plan.limits.max_bytes:
+            if at + len(content) > end:
                 break
             self.memory[at : at + len(content)] = content
             Request(at, len(content), side, mime).put(self.memory, self.plan, count)
