@@ -5,8 +5,8 @@ the demuxer and no protocol is allowed. What a header declares is never believed
 """
 
 import io
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -29,6 +29,7 @@ __all__ = [
     "UnwatchableError",
     "VideoLimits",
     "another_decoder",
+    "complaints",
     "open_video",
     "restrain",
     "translated",
@@ -164,8 +165,9 @@ def open_video(file: IO[bytes], mime: str, limits: VideoLimits) -> Iterator[Open
         "max_streams": str(limits.max_streams + 1),  # FFmpeg stops at one more than it allows, or leaves it out
         "threads": "1",
     }
-    with translated():
-        container = av.open(
+
+    def opened() -> Any:
+        return av.open(
             _Counted(file, limits.max_read_bytes),
             "r",
             format=DEMUXERS[mime],
@@ -173,6 +175,16 @@ def open_video(file: IO[bytes], mime: str, limits: VideoLimits) -> Iterator[Open
             metadata_errors="replace",
             buffer_size=_BUFFER_BYTES,
         )
+
+    start = file.tell()
+    with translated():
+        try:
+            container = opened()
+        except av.error.MemoryError:  # as demuxers of MP4 and others put it, among others
+            file.seek(start)
+            if any("max_streams" in line for line in complaints(opened)):
+                raise UnwatchableError(TOO_MANY_STREAMS, f"more than {limits.max_streams:,}") from None
+            raise
     try:
         yield _chosen(container, limits)
     finally:
@@ -194,6 +206,23 @@ def translated() -> Iterator[None]:
         raise UnwatchableError(UNSUPPORTED, _said(error)) from None
     except (av.error.FFmpegError, ValueError, OverflowError) as error:
         raise UnwatchableError(DAMAGED, _said(error)) from None
+
+
+def complaints(call: Callable[[], object]) -> list[str]:
+    """What FFmpeg writes to its log while something fails: only there it says why."""
+    import av.error
+    import av.logging
+
+    level, skips = av.logging.get_level(), av.logging.get_skip_repeated()
+    av.logging.set_level(av.logging.ERROR)
+    av.logging.set_skip_repeated(False)
+    try:
+        with av.logging.Capture() as said, suppress(EOFError, av.error.FFmpegError, ValueError):
+            call()
+    finally:
+        av.logging.set_level(level)
+        av.logging.set_skip_repeated(skips)
+    return [line for _, _, line in said]
 
 
 def restrain(decoder: Any, limits: VideoLimits) -> None:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from winnow.filters.image.decode.stills import TOO_LARGE, TOO_MANY_FRAMES, TOO_MANY_PIXELS
@@ -13,6 +12,7 @@ from winnow.filters.video.decode.opening import (
     UnwatchableError,
     VideoLimits,
     another_decoder,
+    complaints,
 )
 
 if TYPE_CHECKING:
@@ -97,21 +97,12 @@ def refuse_large_frame(decoder: "_Decoder[Any]", packet: "Packet[Any]", limits: 
 
     Decoders say so in their log alone; another one looks at the packet for it.
     """
-    import av.error
-    import av.logging
 
-    level, skips = av.logging.get_level(), av.logging.get_skip_repeated()
-    av.logging.set_level(av.logging.ERROR)
-    av.logging.set_skip_repeated(False)
-    try:
-        with av.logging.Capture() as complaints:
-            fresh = another_decoder(decoder, limits)
-            with suppress(EOFError, av.error.FFmpegError, ValueError):
-                fresh.decode(packet) or fresh.decode(None)
-    finally:
-        av.logging.set_level(level)
-        av.logging.set_skip_repeated(skips)
-    for _, _, said in complaints:
+    def looked_at() -> None:
+        fresh = another_decoder(decoder, limits)
+        fresh.decode(packet) or fresh.decode(None)
+
+    for said in complaints(looked_at):
         if (size := _TOO_MANY.search(said)) is not None:
             width, height = (int(side) for side in size.groups())
             raise UnwatchableError(TOO_MANY_PIXELS, f"a frame of {width:,} x {height:,} pixels")

@@ -74,3 +74,17 @@ def test_the_borders_that_decoders_add_do_not_count() -> None:
     content = Film("mp4", "mpeg4", frames=4).encoded()
     video = VideoPass(io.BytesIO(content), "video/mp4", (Signal("frames"),), VideoLimits(max_pixels=64 * 48))
     assert sum(batch.num_rows for _, batch in video.signals()) == 4
+
+
+def test_thousands_of_tracks_are_too_many() -> None:
+    raw = Film("mp4", "mpeg4", frames=4).encoded()
+    index = raw.rindex(b"moov") - 4
+    track = raw.index(b"trak", index) - 4
+    size = int.from_bytes(raw[track : track + 4], "big")
+    grown = raw[index:track] + raw[track : track + size] * 3000 + raw[track + size :]
+    content = raw[:index] + len(grown).to_bytes(4, "big") + grown[4:]
+    with (
+        pytest.raises(UnwatchableError, match="too_many_streams: more than 64"),
+        open_video(io.BytesIO(content), "video/mp4", VideoLimits()),
+    ):
+        pass
