@@ -1,7 +1,7 @@
 """winnow's operators as one transform over batches: each adds its columns beside those that are there."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import apache_beam as beam
 import pyarrow as pa
@@ -18,6 +18,7 @@ from winnow.pipelines.binding.operators import (
     measurements,
     store_columns,
 )
+from winnow.pipelines.query.columns import leaves
 from winnow.pipelines.query.conditions import selected_rows
 from winnow.pipelines.running.worker import settle
 from winnow.pipelines.store import layout
@@ -30,13 +31,16 @@ from winnow.schemas.rules.conditions import columns_read
 
 Entry: TypeAlias = str | Mapping[str, Any]
 
+_SAMPLE_TYPES: Final = {name: info.type for name, info in leaves(SAMPLES)}
+
 
 class Annotate(beam.PTransform[PCollection[pa.RecordBatch], PCollection[pa.RecordBatch]]):
     """Batches to batches of the same rows in the same order, with the columns of some operators behind theirs.
 
-    What operators read as `samples.url` is the batch's column `url`, and so for all that `samples` has; what they read
-    of each other keeps its name, such as `text.language.code`. A row that an operator cannot measure has nulls, and
-    its `status` says why.
+    What operators read as `samples.url` is the batch's column `url`, and so for all that `samples` has; what is in a
+    struct there, such as `source.fetched_at`, may be in one here, or a column of that name. What they read of each
+    other keeps its name, such as `text.language.code`. A row that an operator cannot measure has nulls, and its
+    `status` says why.
 
     Args:
         operators: As under `annotate` in a recipe: names, or a mapping of one name to its options.
@@ -140,8 +144,8 @@ def _read(bound: BoundOperator, batch: pa.RecordBatch, rows: BatchRows, text: st
 def _type(bound: BoundOperator, name: str) -> pa.DataType:
     if name in bound.input_schema.names:
         return bound.input_schema.field(name).type
-    leaf = name.removeprefix(f"{layout.SAMPLES}.")
-    return SAMPLES.field(leaf).type if leaf in SAMPLES.names else pa.string()
+    known = _SAMPLE_TYPES.get(name.removeprefix(f"{layout.SAMPLES}."))
+    return pa.string() if known is None else known
 
 
 class _Measure(beam.DoFn):

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import apache_beam as beam
 import pyarrow as pa
+import pyarrow.compute as pc
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import GlobalWindow, GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
@@ -59,11 +60,19 @@ def require_global_window(label: str, given: PCollection[Any]) -> None:
 
 
 def named_column(label: str, batch: object, name: str) -> pa.Array:
-    """The only column of an element with this name; StageError if there is none, or no batch."""
+    """The only column of an element with this name, or the field of a struct with its dotted name, such as
+    `source.fetched_at`; StageError if there is none, or no batch."""
     if not isinstance(batch, pa.RecordBatch):
         raise StageError(
             f"{label}: expected a pyarrow.RecordBatch, found {type(batch).__name__}; put ToBatches() in front"
         )
+    first, *rest = name.split(".")
+    if rest and name not in batch.schema.names and batch.schema.names.count(first) == 1:
+        found = batch.column(first)
+        while rest and pa.types.is_struct(found.type) and found.type.get_field_index(rest[0]) >= 0:
+            found = pc.struct_field(found, rest.pop(0))
+        if not rest:
+            return found
     if batch.schema.names.count(name) != 1:
         times = "no" if name not in batch.schema.names else "more than one"
         raise StageError(f"{label}: {times} column {name!r}; the batch has {', '.join(batch.schema.names) or 'none'}")

@@ -139,10 +139,13 @@ def test_pages_are_extracted_and_what_cannot_be_read_has_a_reason(tmp_path: Path
     _found.clear()
     with beam.Pipeline(InlineRunner()) as pipeline:
         samples, refused = pipeline | ReadSamples({"root": str(tmp_path), "files": ["*.warc.gz"]})
-        _ = samples | FromBatches() | beam.Map(_keep, "samples")
+        inside = Annotate(["page.opt_out", {"text.length": {"where": "samples.source.offset > 0"}}])  # of structs
+        _ = samples | inside | FromBatches() | beam.Map(_keep, "samples")
         _ = refused | "Lines" >> FromBatches() | "Refused" >> beam.Map(_keep, "refused")
     assert [row["url"] for row in _found["samples"]] == ["https://a.example/1"]
-    assert "old stone town" in _found["samples"][0]["text"]
+    (sample,) = _found["samples"]
+    assert "old stone town" in sample["text"]
+    assert (sample["page.opt_out.status"], sample["text.length.status"]) == ("ok", "not_selected")
     reasons = {row["reason"] for row in _found["refused"]}
     assert "empty" in reasons
     assert len(reasons) >= 2
