@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from winnow.filters.caption.lists import MEDIA, NO_MEDIA
 from winnow.filters.caption.pages.crawl import Loading, loadings_of, referrers_of
 from winnow.filters.caption.pages.keys import LOADED, PAGE, SHOWN, keys_of, kind_of
+from winnow.filters.extraction.placed_text import CONTEXT_CHARACTERS
 from winnow.filters.operators import ANSWERS, STATUS, Across, Assets, Kernel, Operator
 from winnow.schemas.recipe.checks import Between, NotEmpty
 from winnow.schemas.rows.samples import CAPTION
@@ -43,6 +44,8 @@ MOST_CHARACTERS: Final = 2000  # a longer text is no caption
 MOST_CAPTIONS: Final = 64  # of a picture: a page may show one many times, and write something else each time
 
 MOST_LISTED: Final = 16  # referrers of a picture
+
+MOST_WORD: Final = 40  # characters; a longer one is no word that was cut
 
 Origin = Literal["alt", "figcaption", "title", "context", "page_title"]
 _TITLE: Final = "page_title"
@@ -104,7 +107,7 @@ def say(config: PageConfig, batch: pa.RecordBatch, rows: NDArray[np.int64], keys
             image = items[at].as_py()
             for origin in config.origins:
                 for name in _FIELDS[origin]:
-                    take(one, origin, image[name])
+                    take(one, origin, whole_words(name, image[name]))
     if _TITLE in config.origins:
         for one in said:
             if kind_of(one[1]) in (SHOWN, PAGE):
@@ -116,6 +119,17 @@ def say(config: PageConfig, batch: pa.RecordBatch, rows: NDArray[np.int64], keys
     urls = dict(enumerate(batch.column(URL).to_pylist())) | {row: one.page for row, one in _loadings(batch).items()}
     pages = pa.array([urls[row] for row, _ in asked], pa.string())
     return pa.RecordBatch.from_arrays([pages, pa.array(captions, SAYS.field("captions").type)], schema=SAYS)
+
+
+def whole_words(field: str, written: str | None) -> str | None:
+    """The text before or after an image without the word that its limit of length cut; any other text as it is."""
+    if written is None or field not in _FIELDS["context"] or len(written) < CONTEXT_CHARACTERS:
+        return written
+    if field == "before":
+        word, _, rest = written.partition(" ")
+    else:
+        rest, _, word = written.rpartition(" ")
+    return rest if rest and len(word) <= MOST_WORD else written  # scripts without spaces have no word to leave out
 
 
 def load_shard(_config: PageConfig, answers: pa.RecordBatch) -> Kernel:
@@ -224,7 +238,7 @@ def _load(config: PageConfig, _assets: Assets) -> Kernel:
 OPERATOR = Operator(
     name="caption.page",
     # 2: pages of the whole store; 3: also those on which the crawler says that it found a picture; 4: titles of all
-    version=4,
+    version=5,  # 5: the text around a picture begins and ends with whole words
     summary="what the pages that show a picture say of it: alternative text, caption, title, text around",
     config=PageConfig,
     reads=lambda config: (*_columns(config), URL, MEDIA, METADATA),

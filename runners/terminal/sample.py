@@ -275,8 +275,18 @@ def _measures(batch: pa.RecordBatch) -> Iterator[str]:
         else:
             shown = None if name in _WIDE else measure(value, VALUE_CHARACTERS)
             if shown is None:
-                shown = f"[{len(value)}]" if isinstance(value, list) else _cut(str(_plain(value)))
+                shown = _lengths(value) if isinstance(value, list) else _cut(str(_plain(value)))
             yield f"{name} {shown}"
+
+
+def _lengths(value: list[object]) -> str:
+    """How long a list is, or, of lists for each item or caption, how long each is."""
+    inner = [one if isinstance(one, list) else None for one in value]
+    if len(value) <= MOST_VALUES and all(
+        one is not None or whole is None for one, whole in zip(inner, value, strict=True)
+    ):
+        return f"[{', '.join('null' if one is None else f'[{grouped(len(one))}]' for one in inner)}]"
+    return f"[{len(value)}]"
 
 
 def _cut(text: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.filters.caption.page import MOST_CAPTIONS, OPERATOR, PageConfig, ask, load_shard, offer, say
+from winnow.filters.caption.page import MOST_CAPTIONS, OPERATOR, PageConfig, ask, load_shard, offer, say, whole_words
 from winnow.filters.operators import ANSWERS
 from winnow.schemas.rows.extraction import EXTRACTION
 from winnow.schemas.rows.samples import SAMPLES
@@ -179,6 +179,14 @@ def test_neither_the_order_of_rows_nor_how_they_are_cut_matters(order: list[int]
     )
     found = dict(zip(order, layer(*(rows[at] for at in order), cut=cut), strict=True))
     assert [found[at] for at in range(len(rows))] == layer(*rows)
+
+
+def test_the_text_around_a_picture_has_whole_words() -> None:
+    assert whole_words("before", "es flowers " + "a" * 189) == "flowers " + "a" * 189
+    assert whole_words("after", "a" * 194 + " flowe") == "a" * 194
+    kept = ("short text", "日" * 200, "a" * 200, None)
+    assert [whole_words(field, text) for field in ("before", "after") for text in kept] == [*kept, *kept]
+    assert whole_words("alt", "es flowers " + "a" * 189) == "es flowers " + "a" * 189
 
 
 def test_values_are_those_of_the_version() -> None:
