@@ -15,6 +15,7 @@ from winnow.filters.image.decode.containers import (
     tiff_numbers,
     tiff_start,
 )
+from winnow.filters.image.decode.frames import MOST_BLOCKS
 
 __all__ = ["lacks_rows", "lacks_strips"]
 
@@ -33,11 +34,12 @@ _PIECE: Final = 1 << 18
 _WIDTH, _HEIGHT, _SAMPLES, _ROWS, _PLANES = 256, 257, 277, 278, 284  # tags of TIFF
 _STRIPS, _TILES, _TILE_WIDTH, _TILE_HEIGHT = 273, 324, 322, 323
 _APART: Final = 2  # each channel in strips of its own
+_SIZES: Final = {b"B": 1, b"H": 2, b"I": 4, b"Q": 8}  # of whole numbers, by their layout
 
 
 def lacks_rows(image: Bytes) -> bool:
     """Whether the packed pixels of a PNG end before its last row: they are unpacked for this, a piece at a time."""
-    walk = Walk(image)
+    walk = Walk(image, MOST_BLOCKS)
     try:
         missing = _png_bytes(walk)
         unpacker = zlib.decompressobj()
@@ -73,7 +75,7 @@ def lacks_strips(image: Bytes) -> bool:
     try:
         at = tiff_start(walk)
         told = tiff_numbers(walk, at, (_WIDTH, _HEIGHT, _SAMPLES, _ROWS, _PLANES, _TILE_WIDTH, _TILE_HEIGHT))
-        parts = {tag: part for tag, part in tiff_entries(walk, at) if tag in (_STRIPS, _TILES) and part.kind}
+        parts = {tag: part for tag, part in tiff_entries(walk, at) if tag in (_STRIPS, _TILES) and part.kind in _SIZES}
         width, height = told.get(_WIDTH, 0), told.get(_HEIGHT, 0)
         planes = told.get(_SAMPLES, 1) if told.get(_PLANES) == _APART else 1
         if _TILES in parts:
@@ -88,6 +90,3 @@ def lacks_strips(image: Bytes) -> bool:
     except UnreadableError:
         return False
     return found.size // _SIZES[found.kind] < needed * planes
-
-
-_SIZES: Final = {b"B": 1, b"H": 2, b"I": 4, b"Q": 8}
