@@ -56,22 +56,23 @@ _CONVERTED: Final = _Layout(8, 3, False)
 _layouts: dict[str, _Layout | None] = {}
 
 
-def _raw(frame: "VideoFrame") -> "tuple[VideoFrame, _Layout, tuple[VideoPlane, ...]]":
-    """A frame as it is where it is YUV in planes or grey, else converted; how it lies in memory, and its planes."""
+def _raw(frame: "VideoFrame") -> "tuple[VideoFrame, _Layout, tuple[VideoPlane, ...], list[int]]":
+    """A frame as it is where it is YUV in planes or grey, else converted; how it lies in memory, planes and lines."""
     name = frame.format.name
     if name not in _layouts:
         _layouts[name] = _layout(frame)
     layout, planes = _layouts[name], frame.planes
-    # Of a picture upside down the lines lie backwards.
-    if layout is None or min([plane.line_size for plane in planes], default=0) <= 0:
+    lines = [plane.line_size for plane in planes]
+    if layout is None or min(lines, default=0) <= 0:  # of a picture upside down they lie backwards
         frame = frame.reformat(format="yuv420p")
-        return frame, _CONVERTED, frame.planes
-    return frame, layout, planes
+        layout, planes = _CONVERTED, frame.planes
+        lines = [plane.line_size for plane in planes]
+    return frame, layout, planes, lines
 
 
 def planes_of(frame: "VideoFrame") -> Planes:
     """The planes of a frame, without a copy where it is YUV in planes; else converted."""
-    frame, layout, planes = _raw(frame)
+    frame, layout, planes, _ = _raw(frame)
     kind: Any = np.uint8 if layout.depth == 8 else np.uint16
     views = [
         np.frombuffer(memoryview(plane), kind).reshape(plane.height, plane.line_size // kind().itemsize)
@@ -133,14 +134,14 @@ class FrameReader:
             found: Rows of mean, deviation, dark share and change of the luma; the last is NaN where the frame before
                 has another size.
         """
-        frame, layout, planes = _raw(frame)
+        frame, layout, planes, lines = _raw(frame)
         kind: Any = np.uint8 if layout.depth == 8 else np.uint16
         buffers: tuple[Any, ...] = planes  # which PyAV's published types do not say
         of_luma: NDArray[Any] = np.frombuffer(buffers[0], kind)
         of_cb = of_cr = of_luma[:0]
         if layout.planes == 3:
             of_cb, of_cr = np.frombuffer(buffers[1], kind), np.frombuffer(buffers[2], kind)
-        form = (layout, frame.width, frame.color_range, *[(one.height, one.width, one.line_size) for one in planes])
+        form = (frame.format.name, layout, frame.width, frame.height, frame.color_range, lines)
         if form != self._known:
             self._known = form
             self._fit(frame, layout, planes)

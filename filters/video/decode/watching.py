@@ -224,8 +224,10 @@ class _Decoding:
 
     def _spend(self, frame: "VideoFrame") -> None:
         limits = self._video.limits
-        self._pixels += frame.width * frame.height
-        _refuse_size(frame, limits)
+        pixels = frame.width * frame.height
+        self._pixels += pixels
+        if pixels > limits.max_pixels:
+            _refuse_size(frame, limits)
         if self._pixels > limits.max_decoded_pixels:
             raise UnwatchableError(TOO_MANY_PIXELS, f"more than {limits.max_decoded_pixels:,} in all frames")
 
