@@ -69,7 +69,7 @@ def cut(file: IO[bytes], mime: str, clip: Clip, options: ClipFile, limits: Video
     if times is not None:
         frames = _write(file, mime, clip, options, limits, out, times)
         facts = _read_back(out, options, limits, times is not None)
-        if facts is not None and facts.frames == frames and facts.seconds > 0:
+        if facts is not None and facts.frames == frames and facts.seconds > 0 and _plays(out, options, limits):
             return facts
         out.seek(0)
         out.truncate()
@@ -193,6 +193,23 @@ def _read_back(out: IO[bytes], options: ClipFile, limits: VideoLimits, copied: b
         facts.height,
         facts.orientation,
     )
+
+
+def _plays(out: IO[bytes], options: ClipFile, limits: VideoLimits) -> bool:
+    """Whether every packet of a copy can be decoded: players that do not go on behind damage would stop at it."""
+    import av.error
+
+    out.seek(0)
+    try:
+        with open_video(out, MIMES[options.format], limits) as made:
+            decoder = made.pictures.codec_context
+            for packet in packets_within_limits(made):
+                if packet.stream_index == made.pictures.index:
+                    decoder.decode(packet)
+            decoder.decode(None)
+    except (UnwatchableError, av.error.FFmpegError):
+        return False
+    return True
 
 
 class _Bounded(io.RawIOBase):

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.filters.video.films import Film
+from tests.filters.video.films import Film, av
 from winnow.filters.video.clips.cutting import CutClip, cut
 from winnow.filters.video.clips.options import MIMES, ClipFile
 from winnow.filters.video.decode.facts import VideoFacts
@@ -165,3 +165,16 @@ def test_a_piece_of_a_still_shows_it_for_as_long_as_asked(form: Literal["mp4", "
         assert facts.frames == frames
         assert facts.seconds == pytest.approx((end - start) / 1000)
         assert found["seconds"][0].as_py() == 0
+
+
+def test_damaged_packets_are_not_copied() -> None:
+    raw = bytearray(MPEG4.encoded())
+    with av.open(io.BytesIO(bytes(raw))) as container:
+        packets = [one for one in container.demux(video=0) if one.size]
+    at = packets[4].pos
+    raw[at : at + 12] = b"\xff" * 12
+    clip = Clip(packets[0].pts, packets[12].pts)
+    copied, facts = clipped(bytes(raw), "video/mp4", clip, ClipFile())
+    assert not facts.copied
+    with av.open(io.BytesIO(copied)) as container:
+        assert len(list(container.decode(video=0))) == facts.frames
