@@ -35,6 +35,7 @@ from winnow.pipelines.assets import asset_digest, asset_path, known_asset, requi
 from winnow.pipelines.binding.captions import bind_captions
 from winnow.pipelines.binding.duplicates import duplicate_kinds, signature_entries
 from winnow.pipelines.binding.sources import decode_limits, video_limits
+from winnow.pipelines.query.chosen_text import text_setting
 from winnow.pipelines.query.columns import MEDIA, Column, column_of, leaves
 from winnow.pipelines.store import layout
 from winnow.schemas.assets import AnyAsset
@@ -148,7 +149,7 @@ class BoundOperator:
                 "version": self.operator.version,
                 "config": plain_config(self.config, {asset.name: asset.digest for asset in self.assets.assets}),
                 "where": self.where,
-                "text": list(self.text) if TEXT in self.operator.reads(self.config) else [],
+                "text": text_setting(self.text) if TEXT in self.operator.reads(self.config) else [],
                 "max_text_bytes": self.max_text_bytes,
                 "reads": {layer: keys[layer] for layer in sorted(self.reads)},
             }

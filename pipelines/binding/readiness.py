@@ -8,7 +8,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.language_codes import why_no_code
@@ -17,9 +17,11 @@ from winnow.pipelines.binding.statuses import status_columns
 from winnow.pipelines.binding.tokens import check_tokenizer
 from winnow.schemas.problems import Place, Problem, recipe_error, shown, suggestion
 from winnow.schemas.recipe import Recipe, Rule
-from winnow.schemas.rules.conditions import texts_compared
+from winnow.schemas.rows.samples import Modality
+from winnow.schemas.rules.conditions import ConditionError, texts_compared
 
 _SOURCE, _CLASS, _LANGUAGE = "samples.source.name", "samples.source_class", "text.language.code"
+_LICENCE, _MODALITY = "samples.licence", "samples.modality"
 
 Stage: TypeAlias = Literal["ingest", "annotate", "dedupe", "score", "mix", "export"]
 _SECTIONS: Mapping[Stage, tuple[str, ...]] = {
@@ -74,19 +76,29 @@ def _conditions(recipe: Recipe) -> Iterator[tuple[Place, str, str]]:
 
 def _names_in_conditions(recipe: BoundRecipe, sections: Sequence[str]) -> Iterator[Problem]:
     sources = sorted(source.name for source in recipe.config.sources)
-    classes = sorted({source.source_class for source in recipe.config.sources})
+    said = {
+        _SOURCE: ("source", sources),
+        _CLASS: ("class of sources", sorted({source.source_class for source in recipe.config.sources})),
+        _LICENCE: ("source with the licence", sorted({source.licence for source in recipe.config.sources})),
+        _MODALITY: ("modality", get_args(Modality)),
+    }
     statuses = status_columns(recipe)
     for place, path, condition in _conditions(recipe.config):
         if path.partition(".")[0].partition("[")[0] not in sections:
             continue
-        for written, value in texts_compared(condition):
+        try:
+            compared = texts_compared(condition)
+        except ConditionError as error:
+            yield Problem(place, path, str(error))
+            continue
+        for written, value in compared:
             column = written.lower()
             if column == _LANGUAGE:
                 message = why_no_code(value, column)
             elif column in statuses:
                 message = statuses[column].why_never(column, value)
-            elif column in (_SOURCE, _CLASS):
-                names, what = (classes, "class of sources") if column == _CLASS else (sources, "source")
+            elif column in said:
+                what, names = said[column]
                 message = "" if value in names else f"there is no {what} {shown(value)}{_hint(value, names)}"
             else:
                 continue
@@ -130,7 +142,18 @@ def _unwritable(path: str) -> str:
         return f"{at} is a file, so the folder {path} cannot be made"
     if not os.access(at, os.W_OK | os.X_OK):
         return f"{at} cannot be written; choose another folder, or change its permissions"
+    if os.geteuid() == 0 and (why := _refused_to_root(at)):
+        return f"{at} cannot be written: {why}; choose another folder"
     return ""
+
+
+def _refused_to_root(folder: Path) -> str:
+    """Why a folder takes no file from root, whom no permission tells; empty if it takes one."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return ""
+    except OSError as error:
+        return error.strerror or str(error)
 
 
 def _is_inside(path: str, folder: str) -> bool:

@@ -17,6 +17,7 @@ from winnow.filters.video.decode.opening import VideoLimits
 from winnow.pipelines.assets import asset_digest, require_file
 from winnow.pipelines.binding.operators import BoundAssets, bind_assets, plain_config
 from winnow.pipelines.binding.sources import decode_limits, video_limits
+from winnow.pipelines.query.chosen_text import text_setting
 from winnow.pipelines.query.columns import MEDIA, Column, column_of
 from winnow.pipelines.store import layout
 from winnow.schemas.errors import WinnowError
@@ -120,7 +121,7 @@ class BoundScore:
             "task_version": self.kind.version,
             "config": plain_config(self.config, {asset.name: asset.digest for asset in self.assets.assets}),
             "depends": list(self.kind.depends(self.config)),
-            "text": [column.name for column in self.text] if TEXT in reads else [],
+            "text": text_setting([column.name for column in self.text]) if TEXT in reads else [],
             **({"form": FORM} if TEXT in reads else {}),
             "max_text_bytes": self.max_text_bytes,
             **({"decoder": DECODER, **asdict(self.decoding)} if IMAGE in reads else {}),

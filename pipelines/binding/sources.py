@@ -168,7 +168,7 @@ def _bind_clips(recipe: Recipe, source: SourceConfig) -> IngestSource:
     films = film_recipe(recipe, source)
     found = film_store(films.located(films.store.path), film_source(films, source).name, source.clips)
     rows = SourceRows(source.name, source.source_class, source.licence, ())
-    return IngestSource(rows, found.listed, source.format, ColumnMapping(), clips=found)
+    return IngestSource(rows, found.listed, source.format, ColumnMapping(), clips=found, place=str(source.place))
 
 
 def bind_source(recipe: Recipe, source: SourceConfig) -> IngestSource:
@@ -176,14 +176,13 @@ def bind_source(recipe: Recipe, source: SourceConfig) -> IngestSource:
     if source.clips is not None:
         return _bind_clips(recipe, source)
     address = recipe.located(source.root)
+    named = f"{source.place}: sources.{source.name}" if source.place.file else f"sources.{source.name}"
     if "://" not in address:
         root = Path(address)
         if not root.exists():
-            raise SourceError(f"source {source.name!r}: no folder {address}; 'root' is relative to the recipe's folder")
+            raise SourceError(f"{named}.root: no folder {address}; the path is relative to the recipe's folder")
         if not root.is_dir():
-            raise SourceError(
-                f"source {source.name!r}: {address} is a file; 'root' is a folder, name the file in 'files'"
-            )
+            raise SourceError(f"{named}.root: {address} is a file; give its folder, and name the file in 'files'")
     names = source.columns
     return IngestSource(
         rows=SourceRows(source.name, source.source_class, source.licence, tuple(sorted(set(source.accept_status)))),
@@ -193,6 +192,7 @@ def bind_source(recipe: Recipe, source: SourceConfig) -> IngestSource:
             names.text, source.key, names.url, names.fetched_at, names.media, names.captions, names.language
         ),
         on_schema_mismatch=source.on_schema_mismatch,
+        place=str(source.place) if source.place.file else "",
     )
 
 

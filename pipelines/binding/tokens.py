@@ -11,6 +11,7 @@ from winnow.filters.edits import Pseudonyms
 from winnow.filters.language.tokenizers import Tokenizer, load_tokenizer, tokenizer_digest
 from winnow.filters.operators import STATUS
 from winnow.pipelines.binding.edits import BoundEdit, Edits, with_keys
+from winnow.pipelines.query.chosen_text import text_setting
 from winnow.pipelines.query.columns import Column, column_of
 from winnow.schemas.errors import StageError, WinnowError
 from winnow.schemas.identity import Json, fingerprint_of
@@ -98,7 +99,7 @@ def bind_tokens(recipe: Recipe, columns: Iterable[Column], edits: tuple[BoundEdi
         "layer": TOKENS_LAYER,
         "version": VERSION,
         "tokenizer": digest,
-        "text": list(recipe.text),
+        "text": text_setting(recipe.text),
         "edits": [_edit_settings(one, opened) for one in bound.edits],
     }
     return TokensLayer(bound, tuple(dict.fromkeys((*text, *opened.columns))), fingerprint_of(settings))

@@ -6,10 +6,10 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.binding.duplicates import NearSettings
+from winnow.pipelines.query.chosen_text import first_text
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.running.row_arrays import SHARD_BITS
 from winnow.pipelines.running.shard_list import ListedShard, ShardList, put_shard_list
@@ -115,10 +115,9 @@ def load_texts(search: Search, shard: int, rows: NDArray[np.int64]) -> pa.LargeS
     """Return the texts of some rows, which are sorted and distinct."""
     parts = [pa.array([], pa.large_string())]
     for at, batch in read_shard(search, shard, list(search.text)):
-        columns = [batch[column.name].cast(pa.large_string()) for column in search.text]
+        columns = [batch[column.name] for column in search.text]
         first, last = np.searchsorted(rows, (at, at + len(columns[0])))
         if first < last:
             wanted = pa.array(rows[first:last] - at)
-            taken = [column.take(wanted) for column in columns]
-            parts.append(taken[0] if len(taken) == 1 else pc.coalesce(*taken))
+            parts.append(first_text([column.take(wanted) for column in columns]))
     return pa.concat_arrays(parts)

@@ -24,6 +24,7 @@ from winnow.pipelines.export.planning.sizing import Way, order_key
 from winnow.pipelines.media.references import referred_bytes
 from winnow.pipelines.mix.draws import DrawnShard, copies_of
 from winnow.pipelines.mix.dropped_media import DroppedMedia, read_draw
+from winnow.pipelines.query.chosen_text import first_text
 from winnow.pipelines.query.columns import Column
 from winnow.pipelines.query.picked_rows import Rows, read_picked, taken
 from winnow.pipelines.running.exchange import MAX_BLOCK_BYTES
@@ -248,8 +249,7 @@ def _refuse_forgotten(shipment: Shipment, shard: DrawnShard, rows: Rows) -> None
 def _edited(
     shipment: Shipment, edits: Edits, read: Mapping[str, pa.Array], part: Rows, shard: DrawnShard
 ) -> pa.LargeStringArray:
-    columns = [read[column.name].cast(pa.large_string()) for column in shipment.text]
-    texts = columns[0] if len(columns) == 1 else pc.coalesce(*columns)
+    texts = first_text([read[column.name] for column in shipment.text])
     done = edits.apply(texts, {column.name: read[column.name] for column in edits.columns})
     dropped = np.flatnonzero(np.asarray(done.dropped))
     if len(dropped):

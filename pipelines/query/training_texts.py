@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.ingest.archives.inflate import Damage, codec_of, inflated
@@ -17,6 +16,7 @@ from winnow.pipelines.ingest.planning.formats import container_reader
 from winnow.pipelines.ingest.records import FilePart, ReadLimits, Record, Unreadable
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.pipelines.ingest.tables.lines import split_lines
+from winnow.pipelines.query.chosen_text import first_text
 from winnow.pipelines.query.columns import Column, column_of, leaves, read_aligned
 from winnow.pipelines.query.conditions import selected_rows
 from winnow.pipelines.store.generations import Store
@@ -148,8 +148,7 @@ def _chosen(
 ) -> Iterator[Text]:
     count = len(rows[texts[0]])
     met = pa.array(selected_rows(rule, {name: rows[name] for name in asked}, count))
-    found = [rows[name].filter(met).cast(pa.large_string()) for name in texts]
-    text = pc.coalesce(*found)
+    text = first_text([rows[name].filter(met) for name in texts])
     language = rows[languages[0]].filter(met) if languages else pa.nulls(len(text), pa.string())
     for value, code in zip(text, language, strict=True):
         if value.is_valid:

@@ -86,12 +86,6 @@ def read_parts(
         marker.clear()
 
 
-def text_of(names: Sequence[str], columns: Mapping[str, pa.Array]) -> pa.LargeStringArray:
-    """Each row's text, by the columns named in the recipe's `text`."""
-    texts = [columns[name].cast(pa.large_string()) for name in names]
-    return texts[0] if len(texts) == 1 else pc.coalesce(*texts)
-
-
 def _cut(
     columns: Mapping[str, pa.Array],
     texts: Sequence[str],

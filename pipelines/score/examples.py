@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from winnow.filters.language.folding.composed import composed_texts
 from winnow.pipelines.binding.scores import BoundScore, Condition
 from winnow.pipelines.media.score_inputs import Images, Inputs
+from winnow.pipelines.query.chosen_text import text_of
 from winnow.pipelines.query.columns import MEDIA, Column, read_aligned
 from winnow.pipelines.query.conditions import selected_rows
 from winnow.pipelines.query.picked_rows import read_picked
 from winnow.pipelines.running.ledger.strikes import Position, poisoned
-from winnow.pipelines.running.shard_rows import text_of
 from winnow.pipelines.score.example_buffer import ExampleBuffer
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store

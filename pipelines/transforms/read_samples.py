@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 import pyarrow as pa
-import pyarrow.compute as pc
 from apache_beam.pvalue import PBegin, PCollection
 
 from winnow.pipelines.binding.sources import bind_sources
@@ -20,6 +19,7 @@ from winnow.pipelines.ingest.row_maker import RowMaker
 from winnow.pipelines.ingest.rows import Row, page_batch, sample_batch
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, extract
 from winnow.pipelines.ingest.task import range_row
+from winnow.pipelines.query.chosen_text import first_text
 from winnow.pipelines.running import block_coders  # noqa: F401  registers the coder of batches
 from winnow.pipelines.running.ledger.listings import list_source
 from winnow.pipelines.running.worker import settle
@@ -149,7 +149,7 @@ def _with_texts(reading: Reading, rows: list[Row]) -> pa.RecordBatch:
     """The rows as samples, with the extracted texts of pages."""
     samples = sample_batch(rows, reading.source.rows)
     pages = page_batch([row.html for row in rows], [row.url for row in rows])
-    texts = pc.coalesce(samples["text"], extract(reading.extractor, samples, pages)["text"].cast(pa.large_string()))
+    texts = first_text([samples["text"], extract(reading.extractor, samples, pages)["text"]])
     return samples.set_column(samples.schema.get_field_index("text"), samples.schema.field("text"), texts)
 
 

@@ -19,12 +19,12 @@ from winnow.pipelines.ingest.rows import page_batch, sample_batch
 from winnow.pipelines.ingest.shards import extract
 from winnow.pipelines.media.pictures import Pictures, PictureSource
 from winnow.pipelines.media.references import media_sources
+from winnow.pipelines.query.chosen_text import text_of
 from winnow.pipelines.query.columns import MEDIA, leaf_of, leaves
 from winnow.pipelines.rules.deciding import languages_of
 from winnow.pipelines.rules.decisions import DecisionCounts, bits_of, count_block
 from winnow.pipelines.rules.evaluation import Evaluator
 from winnow.pipelines.rules.losses import RuleLoss, find_losses
-from winnow.pipelines.running.shard_rows import text_of
 from winnow.runners.first_look.proposal import Proposal, ProposedSource
 from winnow.runners.first_look.recipe_text import measuring_recipe_text
 from winnow.runners.first_look.sample_rows import SampledRows, sample_rows

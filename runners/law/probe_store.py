@@ -7,11 +7,11 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
 from winnow.pipelines.forgetting.hidden_rows import hidden_rows
+from winnow.pipelines.query.chosen_text import first_text
 from winnow.pipelines.query.columns import Column, column_of, read_aligned
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.rules.deciding import choose_representatives, decide
@@ -117,7 +117,7 @@ class StoreTexts:
     def _block(
         self, block: dict[str, pa.Array], codes: pa.Array, mask: pa.Array, families: dict[str | None, str | None]
     ) -> Iterator[tuple[str, str]]:
-        texts = pc.coalesce(*(block[column.name].filter(mask).cast(pa.large_string()) for column in self._texts))
+        texts = first_text([block[column.name].filter(mask) for column in self._texts])
         # one document per iteration: few per second
         for text, code in zip(texts, codes.filter(mask).to_pylist(), strict=True):
             if code not in families:

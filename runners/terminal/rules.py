@@ -21,6 +21,7 @@ from winnow.schemas.records import Generation
 from winnow.schemas.tombstones import FORGOTTEN
 
 SHOWN_GROUPS = 30
+SHOWN_SILENT = 8  # rules that drop nothing; more are counted, not listed
 SHOWN_LOSSES = 12
 
 
@@ -111,7 +112,11 @@ def _rules(summary: RulesSummary) -> Grid:
     if forgotten.rows:
         counts = (grouped(forgotten.rows), share(forgotten.rows, whole), _bytes(forgotten))
         rows.append(("", FORGOTTEN, *counts, "", ""))
-    rows += [(rule.list, *_effect(rule, whole)) for rule in summary.rules]
+    silent = [rule for rule in summary.rules if not rule.fires.rows + rule.null.rows + rule.dropped.rows]
+    left_out = len(silent) if len(silent) > SHOWN_SILENT else 0
+    rows += [(rule.list, *_effect(rule, whole)) for rule in summary.rules if not left_out or rule not in silent]
+    if left_out:
+        rows.append(("", f"({left_out} others)", "0", "", "", "0", "0"))
     lost = whole - summary.kept.rows
     footer = (
         ("", "kept", grouped(summary.kept.rows), share(summary.kept.rows, whole), _bytes(summary.kept), "", "")

@@ -1,5 +1,7 @@
 """The output at the end of a run: the store, the rules, the mixture, and what to do next."""
 
+import shlex
+
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
@@ -52,7 +54,5 @@ def print_run_summary(recipe: BoundRecipe, whole: RecipeRun, engine: Engine, con
     console.print(f"store   {store.root}  (generation {outcome.generation.number})", soft_wrap=True)
     console.print(f"report  {store.root}/{layout.REPORT}", soft_wrap=True)
     commands = ["plan", "stats", "audit"] if recipe.config.annotate else ["stats", "audit"]
-    if recipe.config.mix is not None:
-        commands.insert(0, "mix" if recipe.config.export else "export")
-    following = "; ".join(f"winnow {command} {recipe.file}" for command in commands)
+    following = "; ".join(f"winnow {command} {shlex.quote(recipe.file)}" for command in commands)
     console.print(f"next    {following}", soft_wrap=True)

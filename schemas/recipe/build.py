@@ -33,8 +33,9 @@ _UNITS |= {f"{letter}b": 1000**power for power, letter in enumerate("kmgt", 1)}
 _UNITS |= {f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", 1)}
 
 
-_SHORT = re.compile(r"([0-9][0-9_]{0,14}(?:\.[0-9]{1,6})?)\s?([kmbtKMBT])")
-_POWERS = {"k": 3, "m": 6, "b": 9, "t": 12}  # as people write thousands, millions, billions and trillions
+_GROUPED = re.compile(r"[0-9]{1,3}(?:[ ,.'’\u00a0\u202f][0-9]{3})+")
+_SHORT = re.compile(r"([0-9][0-9_]{0,14}(?:\.[0-9]{1,6})?)\s?([kmgbtKMGBT])")
+_POWERS = {"k": 3, "m": 6, "g": 9, "b": 9, "t": 12}  # as people write thousands, millions, billions and trillions
 
 
 class _Failed:
@@ -123,7 +124,7 @@ def _dataclass(kind: type, node: MapNode, where: str, problems: Problems, filled
         for entry in rest:
             meant = nearest(entry.key, known)
             misspelt.add(meant if meant not in written else nearest(entry.key, known.keys() - written))
-            is_rest = entry.key.isdecimal() and isinstance(entry.node, Scalar) and entry.node.value is None
+            is_rest = entry.key[:1].isdecimal() and isinstance(entry.node, Scalar) and entry.node.value is None
             hint = "; a number has a point, as in 0.5" if is_rest else suggestion(entry.key, known)
             problems.add(entry.place, where, f"unknown key {shown(entry.key)}{hint}")
     if (place_field := _of_type(kind, Place)) is not None:
@@ -161,7 +162,7 @@ def build_value(annotation: object, node: Node, where: str, problems: Problems) 
         value = None
     elif parsed is not None:
         value = _parsed(parsed, node, where, problems)
-    elif any(isinstance(mark, Counted) for mark in marks) and (said := _ambiguous(node)) is not None:
+    elif any(isinstance(mark, Counted) for mark in marks) and (said := _not_counted(node)) is not None:
         problems.add(node.place, where, said)
         return _FAILED
     elif any(isinstance(mark, Counted) for mark in marks) and (count := _counted(node)) is not None:
@@ -252,11 +253,17 @@ def _scalar(base: object, node: Scalar, where: str) -> object:
     raise TypeError(f"{where}: a config cannot hold {base}")
 
 
-def _ambiguous(node: Node) -> str | None:
-    """What to write instead of `2B`, which may be two bytes or two billion."""
+def _not_counted(node: Node) -> str | None:
+    """What to write instead of `2B`, which may be two bytes or two billion, or of a text that is no number."""
     text = node.value if isinstance(node, Scalar) else None
-    if not isinstance(text, str) or (found := _SHORT.fullmatch(text)) is None:
+    if not isinstance(text, str):
         return None
+    if _GROUPED.fullmatch(text):
+        return f"{shown(text)} is no number here: write {re.sub(r'[^0-9]', '_', text)}"
+    if (found := _SHORT.fullmatch(text)) is None:
+        if parse_size(text) is not None:
+            return None
+        return f"expected a whole number, such as 2_000_000 or 2e6, or all; found the text {shown(text)}"
     number, exponent = found[1].replace("_", ""), _POWERS[found[2].lower()]
     count = int(Decimal(number).scaleb(exponent))
     size = f"{number} {found[2].upper().replace('B', 'G')}B"

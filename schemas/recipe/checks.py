@@ -65,6 +65,26 @@ class Matching:
 
 
 @dataclass(frozen=True)
+class PathText:
+    """A path or an address, which no shell reads: `~` and `$NAME` would be names of folders."""
+
+    expects: str
+
+    def complaint(self, value: object) -> str | None:
+        """Say what to write instead of control characters, `~` and `$NAME`."""
+        if not isinstance(value, str):
+            return None
+        if re.fullmatch(r"[^\x00-\x1f\x7f]{1,4096}", value) is None:
+            return f"{value[:60]!r} is not {self.expects}"
+        if re.match(r"~[^/]*(/|$)", value):
+            return f"{value[:60]!r}: recipes do not expand '~'; write the whole path"
+        if variable := re.match(r"\$([A-Za-z_]\w*)(/|$)", value):
+            name = variable[1].upper()
+            return f"{value[:60]!r}: write ${{{name}}}, and name {name} under 'environment', or write the whole path"
+        return None
+
+
+@dataclass(frozen=True)
 class NotEmpty:
     """At least one item."""
 

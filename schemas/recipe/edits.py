@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from winnow.schemas.problems import UNSTORABLE, Place, Problems, shown, suggestion
-from winnow.schemas.recipe.checks import NOT_WRITTEN, Matching, NotEmpty
+from winnow.schemas.recipe.checks import NOT_WRITTEN, Matching, NotEmpty, PathText
 from winnow.schemas.recipe.nodes import Entry, ListNode, MapNode, Scalar, kind_of
 
 EDITED = Matching(
     r"[a-z][a-z0-9_]{0,39}(\.[a-z][a-z0-9_]{0,39}){1,2}", "a layer or one of its columns, such as text.c4.removed"
 )
 _KIND = re.compile(r"[a-z][a-z0-9_]{0,59}")
-_FILE = Matching(r"[^\x00-\x1f\x7f]{1,4096}", "the path of a file")
+_FILE = PathText("the path of a file")
 _MAX_PLACEHOLDER = 200
 _VARIABLE = re.compile(r"\$\{([A-Z_][A-Z0-9_]{0,99})\}")
 

@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from winnow.schemas.problems import Place
-from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, Matching
+from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, Matching, PathText
 from winnow.schemas.recipe.nodes import MapNode
 
 FORMAT = Matching(r"[a-z][a-z0-9_]{0,39}", "a format's name, such as parquet")
-_FOLDER = Matching(r"[^\x00-\x1f\x7f]{1,4096}", "the path of a folder")
+_FOLDER = PathText("the path of a folder")
 
 
 @dataclass(frozen=True)

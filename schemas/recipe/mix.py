@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias
 
 from winnow.schemas.problems import Place, shown
-from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Counted, Matching, NotEmpty, SizeInBytes
+from winnow.schemas.recipe.checks import (
+    NOT_WRITTEN,
+    Between,
+    ByName,
+    Counted,
+    Matching,
+    NotEmpty,
+    PathText,
+    SizeInBytes,
+)
 from winnow.schemas.recipe.nodes import MapNode, Scalar
 
 Unit: TypeAlias = Literal["tokens", "bytes", "samples", "pixels", "seconds"]
@@ -32,7 +41,7 @@ class _StageName(Matching):
 
 
 _OUTPUT = _StageName(r"[a-z][a-z0-9_]{0,39}", "a stage's name: a letter a-z, then up to 39 of a-z, 0-9 and _")
-_FILE = Matching(r"[^\x00-\x1f\x7f]{1,4096}", "the path of a file")
+_FILE = PathText("the path of a file")
 _NAMED = Matching(r"[A-Za-z_][\w.-]{0,200}", "a column, such as text.length.bytes")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
 
 from winnow.schemas.problems import Place, Problems, shown, suggestion
-from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Listed, Matching, NotEmpty
+from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Listed, Matching, NotEmpty, PathText
 from winnow.schemas.recipe.dedupe import DedupeConfig
 from winnow.schemas.recipe.edits import EDITED, EachOnce, EditEntry
 from winnow.schemas.recipe.export import FORMAT, ExportEntry, OwnFolders
@@ -49,7 +49,7 @@ OPERATOR = Matching(
 PRESET = Matching(r"[a-z0-9_]{1,40}(@[a-z0-9_-]{1,40})?", "a preset's name, such as gopher@datatrove")
 TABLE_KEY = Matching(r"[^\x00-\x1f\x7f]{1,200}", "a key of the table")
 VARIABLE = Matching(r"[A-Z_][A-Z0-9_]{0,99}", "a variable's name in capitals, such as DATA_ROOT")
-LOCATION = Matching(r"[^\x00-\x1f\x7f]{1,4096}", "a path or an address")
+LOCATION = PathText("a path or an address")
 
 _RECORDS_WITH_KEYS = ("auto", "jsonl", "csv", "parquet", "arrow")
 _TEXT_TYPES = ("string", "large_string")
@@ -82,7 +82,7 @@ class FilePattern:
 
 @dataclass(frozen=True)
 class TextExpression:
-    """`coalesce(a.b, c.d)` or a single column: the first non-null value."""
+    """`coalesce(a.b, c.d)` or a single column: the first text that is not empty."""
 
     expects: str = "a column, or coalesce(column, …)"
 
@@ -169,6 +169,7 @@ class SourceConfig:
     accept_status: Annotated[tuple[Annotated[int, Between(100, 599)], ...], NotEmpty()] = (200, 203)
     on_schema_mismatch: Literal["error", "quarantine"] = "error"
     clips: ClipsConfig | None = None
+    place: Place = field(default=Place("", 0), metadata=NOT_WRITTEN, compare=False)
 
     def __post_init__(self) -> None:
         if (self.format == "clips") != (self.clips is not None):

@@ -137,6 +137,8 @@ def parse_yaml(text: str, file: str, problems: Problems, what: str = "a recipe",
         unclosed = "end of stream" in (error.problem or "")
         mark = (error.context_mark if unclosed else None) or error.problem_mark or error.context_mark
         line = events.line if mark is None else mark.line + 1
+        if re.search(r"[:,{\[-]\s*[\u00a0\u3000\u202f]", "".join(text.splitlines()[line - 1 : line])):
+            raise _refused(Place(file, line), "a no-break space where YAML has spaces; write ordinary spaces") from None
         raise _refused(Place(file, line), _readable(error)) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1

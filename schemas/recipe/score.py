@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias
 
 from winnow.schemas.problems import Place
-from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, Matching, NotEmpty
+from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, Matching, NotEmpty, PathText
 from winnow.schemas.recipe.nodes import MapNode
 
 SCORE = Matching(r"[a-z][a-z0-9_]{0,39}", "a name of a-z, 0-9 and _, such as mimic")
 TASK = Matching(r"[a-z][a-z0-9_]{0,39}", "a task's name, such as linear_head")
-_FILE = Matching(r"[^\x00-\x1f\x7f]{1,4096}", "the path of a safetensors file")
+_FILE = PathText("the path of a safetensors file")
 _ACCELERATOR = Matching(
     r"type:[A-Za-z0-9._-]{1,100};count:[0-9]{1,3}(;[A-Za-z0-9_.:=-]{1,100})*",
     "Beam's accelerator hint, such as type:nvidia-tesla-t4;count:1;install-nvidia-driver",

@@ -70,6 +70,8 @@ def check_where(
 
 def _meant(column: str, known: Mapping[str, ColumnInfo]) -> str:
     """What an unknown column could be: a misspelt one, or a text without its quotes."""
+    if column[:1] in "‘’“”„«»‚":
+        return f" (texts are in straight single quotes: '{column.strip('‘’“”„«»‚')}')"
     if "." in column or nearest(column, known) is not None:
         return suggestion(column, known)
     return f" (if it is a text, it needs single quotes: '{column}')" if column.isascii() else suggestion(column, known)

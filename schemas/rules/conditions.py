@@ -33,6 +33,14 @@ CLOSED: dict[str, str | bool | int | float | list[str]] = {
 MAX_CHARACTERS = 10_000
 MAX_DEPTH = 100  # of nested expressions
 
+_FOREIGN = (
+    (r"[‘’“”„«»]", "texts are in straight single quotes, as in 'eng_Latn'"),
+    (r"&&", "write AND instead of &&"),
+    (r"(?i)\bis\s+(not\s+)?none\b", "write IS NULL or IS NOT NULL"),
+    (r"!\s*\(", "write NOT instead of !"),
+    (r"\d\s*%\s*($|\))", "a share is a number from 0 to 1"),
+)
+
 _Tree: TypeAlias = Mapping[str, Json]
 
 _OPERATORS = "+ - * / // % ** ^ || ~~ !~~ ~~* !~~* ~~~ ^@ & | << >> ~ !"
@@ -316,8 +324,16 @@ def _parsed(statement: str, condition: str, before: int) -> _Tree:
     ):
         comma = re.search(r"(?<![\w.'\"])(\d+),(\d+)(?![\w'\"])", condition)
         hint = f"; a number has a point, as in {comma[1]}.{comma[2]}" if comma is not None else ""
-        raise ConditionError(f"not one expression; a condition has no FROM, WHERE, AS or ','{hint}")
+        raise ConditionError(
+            f"not one expression; a condition has no FROM, WHERE, AS or ','{hint or _foreign(condition)}"
+        )
     return cast(_Tree, node["select_list"][0])
+
+
+def _foreign(condition: str) -> str:
+    """What to write instead of signs of word processors and other languages; empty if none is outside of texts."""
+    outside = re.sub(r"'[^']*'", "''", condition)
+    return next((f"; {remedy}" for sign, remedy in _FOREIGN if re.search(sign, outside)), "")
 
 
 def _readable(answer: Mapping[str, str], condition: str, before: int) -> str:
@@ -329,10 +345,10 @@ def _readable(answer: Mapping[str, str], condition: str, before: int) -> str:
     at = int(answer.get("position") or -1) - before
     rest = condition.encode()[max(at, 0) :].decode("utf-8", "ignore")
     if answer.get("error_subtype") == "SYNTAX_ERROR" and at >= 0 and rest.strip():
-        return f"not a SQL expression: syntax error at {shown(rest, 30)}"
+        return f"not a SQL expression: syntax error at {shown(rest, 30)}{_foreign(condition)}"
     if answer.get("error_subtype") == "SYNTAX_ERROR":
-        return "not a SQL expression: something is missing at its end"
-    return f"not a SQL expression: {message[:120]}"
+        return f"not a SQL expression: something is missing at its end{_foreign(condition)}"
+    return f"not a SQL expression: {message[:120]}{_foreign(condition)}"
 
 
 def _expressions(tree: _Tree) -> Iterator[_Tree]:

@@ -201,7 +201,8 @@ def test_a_missing_source_is_one_clear_line(crawl: Path) -> None:
     shutil.rmtree(crawl / "crawl")
     failed = run_here(crawl, "ingest", "recipe.yaml")
     assert failed.status == 1
-    assert failed.err.startswith("winnow: source 'crawl': no folder")
+    assert failed.err.startswith("winnow: recipe.yaml:")
+    assert "sources.crawl.root: no folder" in failed.err
     assert failed.err.count("\n") == 1
     assert not (crawl / "store" / "generations").exists()
 

@@ -59,6 +59,12 @@ class IngestSource:
     columns: ColumnMapping
     on_schema_mismatch: Literal["error", "quarantine"] = "error"  # not in the key: what is read has the same rows
     clips: FilmStore | None = None  # whose videos' parts are the samples
+    place: str = ""  # where the recipe has it, such as `recipe.yaml:4`, for messages
+
+    @property
+    def named(self) -> str:
+        """The source as messages name it: `recipe.yaml:4: sources.crawl`."""
+        return f"{self.place}: sources.{self.rows.name}" if self.place else f"sources.{self.rows.name}"
 
     def key(self, limits: ReadLimits) -> str:
         """The key of this source's samples: covers whatever changes its rows, but neither its root nor its patterns."""

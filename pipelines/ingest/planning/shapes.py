@@ -31,7 +31,7 @@ from winnow.pipelines.ingest.tables.parquet import table_columns
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.together import each
 from winnow.schemas.errors import SourceError
-from winnow.schemas.problems import one_line
+from winnow.schemas.problems import nearest, one_line
 
 FIRST_BYTES: Final = 256 << 10
 FIRST_ROWS: Final = 256
@@ -59,6 +59,7 @@ class Shape:
     path: str
     columns: Columns
     misfit: str
+    is_other_format: bool = False  # than the recipe says
 
 
 def check_shapes(new: Sequence[NewFiles]) -> list[str]:
@@ -70,10 +71,9 @@ def check_shapes(new: Sequence[NewFiles]) -> list[str]:
     problems: list[str] = []
     notes: list[str] = []
     for one in new:
-        source, name = one.source, one.source.rows.name
+        source, named = one.source, one.source.named
         problems += [
-            f"source {name!r}: {one_line(info.path)}: a compressed tar: decompress it, since its members have "
-            "no ranges in it"
+            f"{named}: {one_line(info.path)}: a compressed tar: decompress it, since its members have no ranges in it"
             for info in one.files
             if is_compressed_tar(source.format, info.path)
         ][:MOST_LISTED]
@@ -84,14 +84,15 @@ def check_shapes(new: Sequence[NewFiles]) -> list[str]:
         if required and len(misfits) == len(shapes):
             problems += required
         elif misfits and source.on_schema_mismatch == "error":
-            problems += [f"source {name!r}: {one_line(shape.path)}: {shape.misfit}" for shape in misfits[:MOST_LISTED]]
-            problems += [f"source {name!r}: and {len(misfits) - MOST_LISTED} more"] * (len(misfits) > MOST_LISTED)
-            problems.append(
-                f"source {name!r}: {len(misfits)} of {len(shapes)} new files do not fit its columns; correct "
-                "'columns' or 'key', leave the files out of 'files', or set 'on_schema_mismatch: quarantine'"
-            )
+            problems += [f"{named}: {one_line(shape.path)}: {shape.misfit}" for shape in misfits[:MOST_LISTED]]
+            problems += [f"{named}: and {len(misfits) - MOST_LISTED} more"] * (len(misfits) > MOST_LISTED)
+            if not all(shape.is_other_format for shape in misfits):
+                problems.append(
+                    f"{named}: {len(misfits):,} of {len(shapes):,} new files do not fit its columns; correct "
+                    "'columns' or 'key', leave the files out of 'files', or set 'on_schema_mismatch: quarantine'"
+                )
         elif misfits:
-            notes += _quarantined(name, misfits)
+            notes += _quarantined(source.rows.name, misfits)
         notes += [f"{text}; it reads as null" for role, text in lacking.items() if not source.columns.is_required(role)]
     if problems:
         raise SourceError("\n".join(problems))
@@ -130,7 +131,9 @@ def nowhere(source: IngestSource, shapes: Sequence[Shape]) -> dict[Role, str]:
         names = sorted(counts, key=lambda name: (-counts[name], name))
         listed = listed_columns(names)
         setting = _SETTING.get(role, f"columns.{role}")
-        found[role] = f"{setting}: {column!r} is in no row of {source.rows.name}; the files have: {listed}"
+        meant = nearest(column, names)
+        hint = f" (did you mean {meant!r}?)" if meant is not None else ""
+        found[role] = f"{source.named}.{setting}: {column!r} is in no row{hint}; the files have: {listed}"
     return found
 
 
@@ -140,7 +143,8 @@ def _look(source: IngestSource, info: ObjectInfo) -> Shape | None:
             kind = kind_of(source.format, info.path)
             content = None if source.format == "auto" else content_of(read_range(stream, 0, HEAD_BYTES))
             if content not in (None, kind):
-                return Shape(info.path, Columns((), {}), f"the file is {NAMES[content]}, not {NAMES[kind]}: {_REMEDY}")
+                misfit = f"the file is {NAMES[content]}, not {NAMES[kind]}: {_REMEDY}"
+                return Shape(info.path, Columns((), {}), misfit, is_other_format=True)
             if kind in ARCHIVES:
                 return None
             if kind == "parquet":

@@ -54,7 +54,7 @@ def plan_sources(context: IngestContext, patterns: Patterns) -> list[SourcePlan]
     plans = []
     for name, source in context.sources.items():
         wanted = patterns[name] if source.clips is None else ALL_LISTED
-        listing = list_source(name, source.objects, wanted)
+        listing = list_source(name, source.objects, wanted, source.named)
         key = source.key(context.limits)
         committed = committed_tasks(context.store.objects, key)
         intake = plan_intake(context.store, listing, wanted, Dealer(source, context.store.record), committed)
@@ -68,11 +68,12 @@ def check_columns(context: IngestContext, plans: Sequence[SourcePlan]) -> list[s
     Raises:
         SourceError: Files do not fit: all of them, one line each.
     """
-    new = []
+    new, notes = [], []
     for plan in plans:
+        notes += [f"{context.sources[plan.name].named}.files: no file matches {one}" for one in plan.listing.unmatched]
         files = plan.listing.files.inside(plan.intake.added.parts["path"])
         new.append(NewFiles(context.sources[plan.name], files, len(plan.intake.added) == len(plan.intake.tasks)))
-    return check_shapes(new)
+    return [*notes, *check_shapes(new)]
 
 
 def require_samples(context: IngestContext, plan: SourcePlan, commits: Sequence[TaskCommit]) -> None:
@@ -93,7 +94,7 @@ def require_samples(context: IngestContext, plan: SourcePlan, commits: Sequence[
         context, commits
     )
     raise SourceError(
-        f"source {plan.name!r}: every record is quarantined ({counted}), so nothing is published: {why}; correct the "
+        f"{source.named}: every record is quarantined ({counted}), so nothing is published: {why}; correct the "
         "recipe, or the files and run with --replace"
     )
 

@@ -82,6 +82,7 @@ class Listing:
 
     source: str
     files: ListedFiles
+    unmatched: tuple[str, ...] = ()  # patterns that no file matches, beside others that some do
 
     @property
     def bytes(self) -> int:
@@ -89,26 +90,61 @@ class Listing:
         return self.files.bytes
 
 
-def list_source(source: str, objects: ObjectStore, patterns: Sequence[str]) -> Listing:
-    """Lists a source; no match is an error, because it nearly always means a wrong path."""
-    files = ListedFiles.of(info for info in objects.list() if matches(info.path, patterns))
+def list_source(source: str, objects: ObjectStore, patterns: Sequence[str], named: str = "") -> Listing:
+    """Lists a source; no match is an error, because it nearly always means a wrong path.
+
+    Args:
+        source: Its name.
+        objects: Its root.
+        patterns: Its files.
+        named: How messages name it, such as `recipe.yaml:4: sources.crawl`.
+
+    Raises:
+        SourceError: No file matches.
+    """
+    unmatched = list(patterns)
+
+    def matching() -> Iterator[ObjectInfo]:
+        for info in objects.list():
+            if matches(info.path, patterns):
+                if unmatched:
+                    unmatched[:] = [pattern for pattern in unmatched if not matches(info.path, [pattern])]
+                yield info
+
+    files = ListedFiles.of(matching())
     if not files:
         raise SourceError(
-            f"source {source!r}: no file under {objects.root} matches {', '.join(patterns)}; check 'root' and 'files'"
+            f"{named or f'sources.{source}'}.files: no file under {objects.root} matches {', '.join(patterns)}; check "
+            "'root' and 'files'"
         )
-    return Listing(source, files)
+    return Listing(source, files, tuple(unmatched))
 
 
 def matches(path: str, patterns: Sequence[str]) -> bool:
-    """Whether a path relative to the root matches a pattern: `**` crosses folders, `*` does not."""
+    """Whether a path relative to the root matches a pattern: `**` crosses folders, `*` does not.
+
+    As in a shell, no wildcard stands for the dot at the beginning of a hidden file or folder.
+    """
     return any(_pattern(pattern).fullmatch(path) for pattern in patterns)
 
 
 @lru_cache(maxsize=256)
 def _pattern(pattern: str) -> re.Pattern[str]:
-    special = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     pieces = re.findall(r"\*\*/|\*\*|\*|\?|[^*?]+", pattern)
-    return re.compile("".join(special.get(piece) or re.escape(piece) for piece in pieces), re.DOTALL)
+    names = [before.endswith("/") for before in ("/", *pieces[:-1])]
+    return re.compile("".join(map(_expression, pieces, names)), re.DOTALL)
+
+
+def _expression(piece: str, begins_name: bool) -> str:
+    """The regular expression of a piece of a pattern, which may be at the beginning of a file's or folder's name."""
+    shown = r"(?!\.)" if begins_name else ""
+    special = {
+        "**/": rf"(?:{shown}[^/]+/(?:(?!\.)[^/]+/)*)?",
+        "**": rf"{shown}[^/]*(?:/(?!\.)[^/]*)*",
+        "*": f"{shown}[^/]*",
+        "?": f"{shown}[^/]",
+    }
+    return special.get(piece) or re.escape(piece)
 
 
 def _batch(files: Sequence[ObjectInfo]) -> pa.RecordBatch:

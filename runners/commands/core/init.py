@@ -1,6 +1,7 @@
 """`winnow init`: write a recipe for the files of a folder."""
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,5 +57,5 @@ def run(options: argparse.Namespace) -> int:
         print_line(console, f"needs   pip install '{missing}'")
     for medium, file in files.items():
         print_line(console, f"recipe  {file}  ({medium})")
-    print_line(console, "next    " + "; ".join(f"winnow run {file}" for file in files.values()))
+    print_line(console, "next    " + "; ".join(f"winnow run {shlex.quote(str(file))}" for file in files.values()))
     return 0

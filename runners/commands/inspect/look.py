@@ -1,6 +1,7 @@
 """`winnow look`: what some files hold, without a recipe."""
 
 import argparse
+import shlex
 from typing import TYPE_CHECKING
 
 from winnow.runners.commands.opening import open_console
@@ -51,5 +52,5 @@ def run(options: argparse.Namespace) -> int:
         sys.stdout.buffer.write(orjson.dumps(look_json(found, proposal, look), option=orjson.OPT_INDENT_2) + b"\n")
         return 0
     print_look(found, proposal, look, console)
-    print_line(console, f"next  winnow init {' '.join(options.places)}")
+    print_line(console, f"next  winnow init {shlex.join(options.places)}")
     return 0

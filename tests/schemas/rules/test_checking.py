@@ -144,6 +144,25 @@ def test_a_good_rule_has_no_complaints() -> None:
         ("text.language.score < 1", None, "text.language.score can be null; set when_null: keep, drop or e"),
         ("dedupe.near.size > 1", None, "dedupe.near.size is computed after `eligible` is decided; move the rule to"),
         ("1 = 1", None, "reads no column, so it treats all rows the same"),
+        ("samples.modality = ‘text’", None, "unknown column '‘text’' (texts are in straight single quotes: 'text')"),
+        (
+            "length(samples.modality) < 5 && length(samples.modality) > 0",
+            None,
+            "not a SQL expression: Chained comparisons"
+            " are not supported, use AND to combine comparisons; write AND instead of &&",
+        ),
+        (
+            "length(samples.modality) < 50%",
+            None,
+            "not a SQL expression: syntax error at '%'; a share is a number from 0",
+        ),
+        ("samples.modality IS not None", None, "not a SQL expression: syntax error at 'None'; write IS NULL or IS NOT"),
+        (
+            "“samples.modality = 'a'”",
+            None,
+            "not one expression; a condition has no FROM, WHERE, AS or ','; texts are in"
+            " straight single quotes, as in 'eng_Latn'",
+        ),
         ("samples.modality", None, "gives VARCHAR, not true or false; compare it with something"),
         (
             "samples.modality < 0.5",

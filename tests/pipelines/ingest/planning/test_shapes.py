@@ -25,6 +25,9 @@ QUIET = Console(quiet=True)
 ONE = Engine("local", 1)
 
 
+BOOKS = "recipe.yaml:4: sources.books"
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -47,7 +50,7 @@ def write(folder: Path, source: str) -> None:
 def ingested(folder: Path, source: str, console: Console = QUIET) -> tuple[int, Mapping[str, int]]:
     """How many rows are kept, and what is quarantined."""
     write(folder, source)
-    outcome = ingest(bind(load_recipe(folder / "recipe.yaml")), ONE, console)
+    outcome = ingest(bind(load_recipe(Path("recipe.yaml"))), ONE, console)
     (commit,) = outcome.store.tasks(outcome.generation)
     return commit.kept, commit.quarantined_by_reason
 
@@ -55,7 +58,7 @@ def ingested(folder: Path, source: str, console: Console = QUIET) -> tuple[int, 
 def refusal(folder: Path, source: str) -> list[str]:
     """The lines of the error, the same from every command that would read."""
     write(folder, source)
-    recipe = bind(load_recipe(folder / "recipe.yaml"))
+    recipe = bind(load_recipe(Path("recipe.yaml")))
     with pytest.raises(SourceError) as caught:
         ingest(recipe, ONE, QUIET)
     with pytest.raises(SourceError) as again:
@@ -67,11 +70,11 @@ def refusal(folder: Path, source: str) -> list[str]:
 def test_all_files_that_do_not_fit_are_listed_at_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = refusal(folder, 'files: ["*"]')
     assert lines == [
-        "source 'books': bad.jsonl: no column 'text'; the columns are: content, meta",
-        "source 'books': bad.jsonl.gz: column 'text' holds a number, expected a string",
-        "source 'books': bad1.parquet: no column 'text' (did you mean 'txt'?); the columns are: txt, id",
-        "source 'books': bad2.parquet: column 'text' is int64, expected a string",
-        "source 'books': 4 of 6 new files do not fit its columns; correct 'columns' or 'key', leave the files out of "
+        f"{BOOKS}: bad.jsonl: no column 'text'; the columns are: content, meta",
+        f"{BOOKS}: bad.jsonl.gz: column 'text' holds a number, expected a string",
+        f"{BOOKS}: bad1.parquet: no column 'text' (did you mean 'txt'?); the columns are: txt, id",
+        f"{BOOKS}: bad2.parquet: column 'text' is int64, expected a string",
+        f"{BOOKS}: 4 of 6 new files do not fit its columns; correct 'columns' or 'key', leave the files out of "
         "'files', or set 'on_schema_mismatch: quarantine'",
     ]
     assert main(["plan", "recipe.yaml"]) == 1
@@ -97,19 +100,19 @@ def test_their_rows_are_quarantined_if_the_recipe_says_so(folder: Path) -> None:
 @pytest.mark.parametrize("also", ["", ", on_schema_mismatch: quarantine"])
 def test_a_column_that_no_file_has_is_named_with_those_that_they_have(folder: Path, also: str) -> None:
     (line,) = refusal(folder, f'files: ["good*", "bad.jsonl"], columns: {{text: body}}{also}')
-    assert line == "columns.text: 'body' is in no row of books; the files have: text, content, id, meta, x"
+    assert line == f"{BOOKS}.columns.text: 'body' is in no row; the files have: text, content, id, meta, x"
     (line,) = refusal(folder, f'files: ["good*"], key: uid{also}')
-    assert line == "key: 'uid' is in no row of books; the files have: text, id, x"
+    assert line == f"{BOOKS}.key: 'uid' is in no row (did you mean 'id'?); the files have: text, id, x"
 
 
 def test_other_columns_that_no_file_has_are_noted_and_read_as_null(folder: Path) -> None:
     write(folder, 'files: ["good*"], columns: {url: link, fetched_at: when}')
     console = Console(record=True, width=200, file=(folder / "printed").open("w"))
-    ingest(bind(load_recipe(folder / "recipe.yaml")), ONE, console)
+    ingest(bind(load_recipe(Path("recipe.yaml"))), ONE, console)
     notes = [line for line in console.export_text().splitlines() if line.startswith("note")]
     assert notes == [
-        "note    columns.url: 'link' is in no row of books; the files have: text, id, x; it reads as null",
-        "note    columns.fetched_at: 'when' is in no row of books; the files have: text, id, x; it reads as null",
+        f"note    {BOOKS}.columns.url: 'link' is in no row; the files have: text, id, x; it reads as null",
+        f"note    {BOOKS}.columns.fetched_at: 'when' is in no row; the files have: text, id, x; it reads as null",
     ]
 
 
@@ -133,13 +136,13 @@ def test_two_columns_of_one_name_fit_nothing_in_any_format(folder: Path, capsys:
     (data / "twice.csv").write_text("text,text\none,two\n")
     lines = refusal(folder, 'files: ["twice*", "good*"]')
     assert lines[:-1] == [
-        "source 'books': twice.arrow: the schema has two columns 'text'",
-        "source 'books': twice.csv: the header has two columns 'text'",
-        "source 'books': twice.parquet: the schema has two columns 'text'",
-        "source 'books': twice_inside.arrow: the schema has two columns 'meta.a'",
-        "source 'books': twice_inside.parquet: the schema has two columns 'meta.a'",
+        f"{BOOKS}: twice.arrow: the schema has two columns 'text'",
+        f"{BOOKS}: twice.csv: the header has two columns 'text'",
+        f"{BOOKS}: twice.parquet: the schema has two columns 'text'",
+        f"{BOOKS}: twice_inside.arrow: the schema has two columns 'meta.a'",
+        f"{BOOKS}: twice_inside.parquet: the schema has two columns 'meta.a'",
     ]
-    assert lines[-1].startswith("source 'books': 5 of 7 new files do not fit its columns; ")
+    assert lines[-1].startswith(f"{BOOKS}: 5 of 7 new files do not fit its columns; ")
     kept, quarantined = ingested(folder, 'files: ["twice*", "good*"], on_schema_mismatch: quarantine')
     assert (kept, quarantined) == (2, {"corrupt_table": 4, "bad_csv": 1, "missing_text": 1})
     assert main(["audit", "recipe.yaml"]) == 0
@@ -164,8 +167,8 @@ def test_files_that_contradict_the_format_of_their_source_are_named(folder: Path
     }
     wrong = sorted(name for name, of in own.items() if of != format_name)
     lines = refusal(folder, f"files: [{', '.join(own)}], format: {format_name}")
-    assert sorted(line.split(": ")[1] for line in lines[:-1]) == wrong
-    assert all(": the file is " in line and "correct 'format', or leave it out" in line for line in lines[:-1])
+    assert sorted(line.split(": ")[2] for line in lines) == wrong
+    assert all(": the file is " in line and "correct 'format', or leave it out" in line for line in lines)
 
 
 def test_names_from_files_neither_break_a_line_nor_hide_in_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -173,10 +176,8 @@ def test_names_from_files_neither_break_a_line_nor_hide_in_it(folder: Path, caps
     write(folder, 'files: ["new*", "good*"]')
     assert main(["plan", "recipe.yaml"]) == 1
     first, second = capsys.readouterr().err.splitlines()
-    assert first == (
-        r"winnow: source 'books': new\nline\x1b[31m.jsonl: no column 'text'; the columns are: a\nb\x1b[31m"
-    )
-    assert second.startswith("winnow: source 'books': 1 of 3 new files do not fit its columns; ")
+    assert first == (rf"winnow: {BOOKS}: new\nline\x1b[31m.jsonl: no column 'text'; the columns are: a\nb\x1b[31m")
+    assert second.startswith(f"winnow: {BOOKS}: 1 of 3 new files do not fit its columns; ")
 
 
 def test_a_long_list_is_cut(folder: Path) -> None:
@@ -185,8 +186,8 @@ def test_a_long_list_is_cut(folder: Path) -> None:
     lines = refusal(folder, 'files: ["new*", "good.jsonl"]')
     assert len(lines) == 52
     assert lines[50:] == [
-        "source 'books': and 10 more",
-        "source 'books': 60 of 61 new files do not fit its columns; correct 'columns' or 'key', leave the files out of "
+        f"{BOOKS}: and 10 more",
+        f"{BOOKS}: 60 of 61 new files do not fit its columns; correct 'columns' or 'key', leave the files out of "
         "'files', or set 'on_schema_mismatch: quarantine'",
     ]
 
@@ -214,6 +215,6 @@ def test_a_source_of_which_nothing_could_be_read_stops_the_command(
     for _ in range(2):  # what was read is not read again, and not published either
         with pytest.raises(SourceError) as caught:
             ingested(folder, f"files: [{name}]")
-        assert str(caught.value).startswith("source 'books': every record is quarantined ")
+        assert str(caught.value).startswith(f"{BOOKS}: every record is quarantined ")
         assert message in str(caught.value)
     assert list((folder / "store").glob("generations/*")) == []

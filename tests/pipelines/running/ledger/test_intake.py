@@ -25,6 +25,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.generations import Store, create_or_open
 from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
+from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.schemas.errors import SourceError
 
@@ -209,6 +210,17 @@ def test_a_file_that_no_pattern_matches_any_more_leaves_with_its_batch(store: St
         ("a?c", "a/c", False),
         ("a.c", "abc", False),
         ("[ab]", "[ab]", True),
+        ("*.gz", "._a.gz", False),  # as macOS leaves beside a.gz
+        ("**/*.gz", "x/.cache/a.gz", False),
+        ("**/*.gz", ".cache/x/a.gz", False),
+        ("x/**", "x/.git/y", False),
+        ("**", "x/y/z", True),
+        ("**", "x/.y", False),
+        ("?a", ".a", False),
+        (".*", ".a", True),
+        (".cache/**/*.gz", ".cache/x/a.gz", True),
+        ("a*", "a.gz", True),
+        ("a**", "ab/c", True),
     ],
 )
 def test_patterns(pattern: str, path: str, expected: bool) -> None:
@@ -216,5 +228,11 @@ def test_patterns(pattern: str, path: str, expected: bool) -> None:
 
 
 def test_a_source_without_files_says_where_it_looked(store: Store) -> None:
-    with pytest.raises(SourceError, match=r"source 'crawl': no file under memory://.* matches \*\.gz"):
+    with pytest.raises(SourceError, match=r"sources.crawl.files: no file under memory://.* matches \*\.gz"):
         list_source("crawl", store.objects, ["*.gz"])
+
+
+def test_patterns_that_match_nothing_beside_others_are_named(tmp_path: Path) -> None:
+    (tmp_path / "a.gz").touch()
+    listing = list_source("crawl", open_location(str(tmp_path)), ["*.zst", "*.gz", "a.*"])
+    assert (len(listing.files), listing.unmatched) == (1, ("*.zst",))
