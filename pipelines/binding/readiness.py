@@ -15,8 +15,9 @@ from winnow.pipelines.binding.language_codes import why_no_code
 from winnow.pipelines.binding.rule_presets import rule_lists
 from winnow.pipelines.binding.statuses import status_columns
 from winnow.pipelines.binding.tokens import check_tokenizer
+from winnow.pipelines.ingest.planning.formats import TABLES, kind_of
 from winnow.schemas.problems import Place, Problem, recipe_error, shown, suggestion
-from winnow.schemas.recipe import Recipe, Rule
+from winnow.schemas.recipe import Recipe, Rule, SourceConfig
 from winnow.schemas.rows.samples import Modality
 from winnow.schemas.rules.conditions import ConditionError, texts_compared
 
@@ -43,7 +44,11 @@ def require_ready(recipe: BoundRecipe, stage: Stage = "export") -> None:
         stage: The last stage that is to run: what only later ones need is not checked.
     """
     sections = _SECTIONS[stage]
-    problems = [*_names_in_conditions(recipe, sections), *_places(recipe.config, "export" in sections)]
+    problems = [
+        *_names_in_conditions(recipe, sections),
+        *_places(recipe.config, "export" in sections),
+        *_missing_media(recipe, sections),
+    ]
     if problems:
         raise recipe_error(dict.fromkeys(problems))
     if recipe.config.mix is not None and "mix" in sections:
@@ -108,6 +113,24 @@ def _names_in_conditions(recipe: BoundRecipe, sections: Sequence[str]) -> Iterat
 
 def _hint(value: str, names: Sequence[str]) -> str:
     return suggestion(value, names) or f"; the recipe has {', '.join(names[:12])}{' …' if len(names) > 12 else ''}"
+
+
+def _missing_media(recipe: BoundRecipe, sections: Sequence[str]) -> Iterator[Problem]:
+    """What counts or writes media, though every source is a table without a column of media."""
+    if not all(_is_without_media(source) for source in recipe.config.sources):
+        return
+    why = "but no source has media: name their column with `columns.media`"
+    mix = recipe.config.mix
+    if mix is not None and "mix" in sections and mix.unit in ("pixels", "seconds"):
+        yield Problem(mix.place, "mix.unit", f"{mix.unit} are of pictures or videos, {why}, or write unit: tokens")
+    for export in recipe.exports if "export" in sections else ():
+        if getattr(export.config, "wants_media", False):
+            yield Problem(export.place, export.where, f"writes media: {export.config.media}, {why}, or export texts")
+
+
+def _is_without_media(source: SourceConfig) -> bool:
+    kinds = {kind_of(source.format, pattern) for pattern in source.files}
+    return kinds <= TABLES and source.columns.media is None
 
 
 def _places(recipe: Recipe, exports: bool) -> Iterator[Problem]:

@@ -109,6 +109,37 @@ def test_a_mistake_is_a_line(lid_model: None, tmp_path: Path, changes: dict[str,
     assert "\n" not in said
 
 
+@pytest.mark.parametrize(
+    ("changed", "line"),
+    [
+        (
+            {"{unit: samples}": "{unit: seconds}"},
+            "8: mix.unit: seconds are of pictures or videos, but no source has media",
+        ),
+        (
+            {"parquet: {path: out}": "folder: {path: out}"},
+            "9: export[0].folder: writes media: image, but no source has",
+        ),
+        ({"path: out}": "path: out, media: mov}"}, "9: export[0].parquet: writes media: mov, but no source has media"),
+    ],
+)
+def test_media_of_tables_without_a_column_of_media(
+    lid_model: None, tmp_path: Path, changed: dict[str, str], line: str
+) -> None:
+    text = RECIPE
+    for name, value in {**DEFAULTS, **changed}.items():
+        text = text.replace(name, value)
+    for files, named in (("*", False), ("*.csv", True)):  # what has no known ending may be a picture
+        (tmp_path / "recipe.yaml").write_text(text.replace('"*"', f'"{files}"'))
+        bound = bind(load_recipe(tmp_path / "recipe.yaml"))
+        if named:
+            with pytest.raises(RecipeError) as caught:
+                require_ready(bound)
+            assert line in str(caught.value)
+        else:
+            require_ready(bound)
+
+
 def test_a_stage_asks_for_what_it_and_those_before_it_need(lid_model: None, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     mistakes = {
