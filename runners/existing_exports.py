@@ -12,6 +12,7 @@ from winnow.pipelines.export.stage import BoundExport
 from winnow.pipelines.mix.plans import find_plan, request_key
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.store.generations import Store, open_store
+from winnow.pipelines.store.integrity.damage import DamagedError
 from winnow.pipelines.store.location import open_location
 from winnow.runners.law.of_recipe import read_laws
 from winnow.schemas.errors import ExportError, WinnowError
@@ -95,6 +96,8 @@ def _latest_plan(recipe: BoundRecipe) -> str | None:
     try:
         generation = require_latest_for(recipe, store)
         record = find_plan(store, request_key(recipe, store, generation, read_laws(recipe), Fraction(1)))
+    except DamagedError:
+        raise
     except (WinnowError, OSError):  # what is wrong with a store is said by what reads it
         return None
     return None if record is None else record.plan.name

@@ -20,6 +20,7 @@ from winnow.pipelines.audit.ranges import RangesCheck
 from winnow.pipelines.audit.sources import SourcesCheck
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.forgetting.hidden_rows import every_hidden_row, every_shard_text
+from winnow.pipelines.forgetting.outputs import lost_generation
 from winnow.pipelines.forgetting.scanning import scan_missing
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.query.generation import require_latest_for
@@ -188,6 +189,9 @@ class _Audit:
         with _going_on(findings):
             check_weights(store, generation, findings)
         check_older_generations(store, self._record, findings)
+        with _going_on(findings):
+            if (lost := lost_generation(store)) is not None:
+                findings.problems.append(str(lost))
         self._files.conclude(tasks)
         self._report("exports")
         self._exports.conclude(stale)

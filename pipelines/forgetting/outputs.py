@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from winnow.pipelines.export.places.existing import absolute_folder, replaced_folder, unfinished_folder
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.integrity.content import read_content
+from winnow.pipelines.store.integrity.damage import MissingError
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import ID_BYTES, content_name
@@ -67,6 +69,18 @@ def registered(objects: ObjectStore) -> list[Output]:
         for info in objects.list(layout.OUTPUTS)
     ]
     return sorted(found, key=lambda one: (one.kind, one.path, one.generation))
+
+
+def lost_generation(store: Store) -> MissingError | None:
+    """What is wrong if something was written from a generation that is newer than the latest: that one is lost."""
+    last = max(registered(store.objects), key=lambda one: one.generation, default=None)
+    numbers = store.generation_numbers()  # after the outputs: a command may be writing
+    if last is None or last.generation <= (numbers[-1] if numbers else 0):
+        return None
+    return MissingError(
+        f"{store.root}: {layout.generation(last.generation)} is missing, from which {last.path} was written; "
+        "run 'winnow run RECIPE' with each recipe of the store"
+    )
 
 
 def list_rows(objects: ObjectStore) -> bool:

@@ -167,7 +167,7 @@ KINDS = {
     "generation": Kind(
         lambda store: layout.generation(store.require_latest().number),
         "stats",
-        "the generation before it is whole; " + AGAIN,
+        NOTICED,
     ),
     "verdicts": Kind(first(layout.VERDICTS), "dedupe", CACHE, recipe="similar.yaml"),
     "poison": Kind(

@@ -15,7 +15,7 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.export.places.manifest import MANIFEST, LeftOut
 from winnow.pipelines.export.planning.id_list import write_id_list
 from winnow.pipelines.export.stage import BoundExport, Closing, Finished, Written
-from winnow.pipelines.forgetting.outputs import EXPORT, register
+from winnow.pipelines.forgetting.outputs import EXPORT, lost_generation, register
 from winnow.pipelines.media.thumbnails import picture_source
 from winnow.pipelines.mix.drawn_objects import DrawnObjects
 from winnow.pipelines.mix.plans import draw_of
@@ -68,6 +68,8 @@ def export(
     edits = recipe.edits
     require_replaceable(recipe, replace=replace)
     mixed = mix(recipe, engine, console, sample)
+    if not replace and (lost := lost_generation(mixed.store)) is not None:  # the mixture would be one from before it
+        raise lost
     also = [*(column.layer for column in recipe.captions), *(layer for one in exports for layer in one.layers)]
     draw = draw_of(recipe, mixed.store, mixed.generation, mixed.record, also)
     run = StageRun(console, engine, mixed.store)
