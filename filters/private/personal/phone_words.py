@@ -7,7 +7,8 @@
   `number` together;
 - `hints` (contact, reach, bookings) may stand anywhere in the line before the number, and `behind` after it, as in
   `{number} numaralı telefon`. Such a line may have other numbers, so it must also be written as its country writes
-  phones, and no word of `other` (order, account) may be nearer.
+  phones, and no word of `other` (order, account) may be nearer. A number named by words of `other` and `number`
+  together (`order number`) is no phone, however it is written.
 
 Languages inflect, so words are stems: `telefon` is also `telefonszámon`; those of `inside` may end a compound, as in
 `Kundentelefon`. Longer words also match without their accents, which people leave out, and clock times between a word
@@ -34,7 +35,7 @@ from winnow.filters.private.personal.cues import (
     bounded,
 )
 
-__all__ = ["LIST", "announced", "hinted", "hinted_behind", "read_words"]
+__all__ = ["LIST", "announced", "hinted", "hinted_behind", "numbers_something_else", "read_words"]
 
 LIST: Final = Path(__file__).with_name("phone_words.txt")
 
@@ -46,6 +47,10 @@ _FAR_HINT: Final = 60
 _FAR_BEHIND: Final = 28
 _WORDS_BEHIND: Final = 3
 _MOST_FILLERS: Final = 5
+_WORDS_OF_NAME: Final = 4  # of the name of another number, such as `número do processo é`
+_NEAR_OTHER: Final = 4  # characters after one in a script without blanks, as in `订单号`
+_NUMBER_SIGNS: Final = re.compile(r"(?:№|#|(?<![^\W_])n[or]?[.º°])\W{0,3}\Z")
+_LEAST_OF_COMPOUND: Final = 4  # letters of a word for a number that may end another word: `Bestellnummer`
 _SIGNS: Final = SIGNS + "’\u200e\u200f־"
 _INITIALS: Final = frozenset("tmfphdwc")  # `T: 020 …`
 _INITIAL: Final = re.compile(r"(?<![^\W_])([a-z])[.:]\s{0,2}[(+]{0,2}\Z")
@@ -161,6 +166,34 @@ def hinted(text: str) -> int | None:
     if other < 0 and hint < 0:
         hint = _words("number").last_part(line)
     return len(line) - hint if hint > other else None
+
+
+def numbers_something_else(text: str) -> bool:
+    """Whether a lower-case text ends with the name of another number: `order number`, `numéro de dossier`.
+
+    An order alone is none, since people also write `Orders: 020 7946 0018`; nor is a line that speaks of reaching
+    somebody.
+    """
+    line = _SENTENCES.split(LINES.split(text[-_FAR_HINT:])[-1])[-1]
+    others, numbers = _words("other"), _words("number")
+    hint, at = _words("hints", "calls", "nouns").last(line), others.last(line)
+    if hint >= 0 and not at - 2 <= hint <= at:  # `objednávky` is an order, and at which number to order
+        return False
+    if (
+        others.last_part(line) >= max(len(line.rstrip(_SIGNS)) - _NEAR_OTHER, 1)
+        and line.rstrip(_SIGNS)[-1:] >= "\u0900"
+    ):
+        return True
+    name = [word[0] for word in WORDS.finditer(line)][-_WORDS_OF_NAME:]
+    other = [word for word in name if others.has(word)]
+    if not other and others.last_part(line[-_FAR_NOUN:]) < 0:
+        return False
+    return (
+        any(numbers.has(word) for word in name)
+        or numbers.last_part(line[-_FAR_NOUN:]) >= 0
+        or any(stem in word for word in other for stem in numbers.stems if len(stem) >= _LEAST_OF_COMPOUND)
+        or _NUMBER_SIGNS.search(line) is not None
+    )
 
 
 def hinted_behind(text: str) -> bool:

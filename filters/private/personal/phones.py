@@ -7,7 +7,7 @@ number must also be written like one. There are three ways:
 - a preceding word that announces a number (`Tel.`, `Fax:`, `☎`, `電話`; see `cues`), in any grouping;
 - a written trunk prefix (`030 123456`, `8 (495) 123-45-67`), an area code in brackets, or, in North America, hyphens
   or dots as separators (`415-555-2671`); then the groups must be those of the country, with at least eight or nine
-  digits, and no other number, sign of code or unit of measure next to it.
+  digits, no other number, sign of code or unit of measure next to it, and not named as another number (`order number`).
 
 Parts of longer runs of digits or of words are never phones, nor are dates, decimals, IPv4 addresses and separate ISBNs.
 Without a country (language and domain unknown) only numbers after `+` can be found.
@@ -26,7 +26,7 @@ from winnow.filters.private.personal.cues import window
 from winnow.filters.private.personal.detections import Detections
 from winnow.filters.private.personal.numbering import Plan, dialled, international, plan, plan_regions
 from winnow.filters.private.personal.phone_chunks import LEAST, MOST, Chunks, phone_chunks
-from winnow.filters.private.personal.phone_words import announced, hinted, hinted_behind
+from winnow.filters.private.personal.phone_words import announced, hinted, hinted_behind, numbers_something_else
 from winnow.filters.private.personal.regions import Regions
 
 __all__ = ["KIND", "phones", "phones_ready"]
@@ -194,7 +194,7 @@ class _Reader:
             )
         if not believed or _NO_PHONE_BEFORE.search(window(self._buffer, low, starts[0])[-_NO_PHONE_LOOK_BACK:]):
             return 0
-        return runs
+        return 0 if numbers_something_else(window(self._buffer, low, starts[0] - opened, _LOOK_BACK)) else runs
 
     def _hinted(self, start: int, end: int, low: int, high: int, runs: int) -> bool:
         """Whether the line of a number speaks of reaching somebody."""

@@ -152,6 +152,37 @@ def test_the_number_of_something_else_is_none(regions: str, text: str) -> None:
     assert phones_in(text, regions) == []
 
 
+@pytest.mark.parametrize(
+    ("regions", "text"),
+    [
+        ("GB", "The order number is 020 7946 0812"),
+        ("GB", "Ticket no. 020 7946 0812"),
+        ("DE", "Bestellnummer: 030 23125 714"),
+        ("ES", "El número de pedido es (91) 123 4567"),
+        ("SK", "Číslo objednávky 0905 123 456"),  # an order, and the number to order at
+        ("RU", "Номер заказа 8 (916) 123-45-67"),
+        ("JP", "注文番号は03-1234-5678です"),
+        ("CN", "订单号010-12345678已发货"),
+        ("BD", "অর্ডার নম্বর 01712-345678"),
+    ],
+)
+def test_the_named_number_of_something_else_is_none_also_in_the_groups_of_a_phone(regions: str, text: str) -> None:
+    assert phones_in(text, regions) == []
+
+
+@pytest.mark.parametrize(
+    ("regions", "text", "number"),
+    [
+        ("GB", "Orders: 020 7946 0812", "020 7946 0812"),
+        ("GB", "Contact number for orders: 020 7946 0812", "020 7946 0812"),
+        ("DE", "Bestellungen 030 23125714", "030 23125714"),
+        ("GB", "The account manager is on 020 7946 0812", "020 7946 0812"),
+    ],
+)
+def test_a_number_at_which_to_order_is_one(regions: str, text: str, number: str) -> None:
+    assert phones_in(text, regions) == [number]
+
+
 def test_every_language_of_a_country_with_numbers_has_words() -> None:
     lines = list(read_words(LIST.read_text(encoding="utf-8")))
     assert {
