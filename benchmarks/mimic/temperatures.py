@@ -1,6 +1,6 @@
 """How much of the gap between plain training and the reference do temperatures close, by steps and initial head?
 
-    python -m benchmarks.mimic.temperatures [--quick] [--json]
+    python -m benchmarks.mimic.temperatures [--pixels] [--quick] [--json]
 
 Linear probing with half of the labels wrong, as in `benchmarks.mimic` and on its four sets of images: at the paper's 5
 epochs, at ten times its rate, and at ten times its steps; the run's head begins with a seed of its own, or with the
@@ -18,7 +18,7 @@ import numpy as np
 import orjson
 
 from benchmarks.measuring.reporting import benchmark_arguments, machine
-from benchmarks.mimic.embeddings import Embedded, embedded
+from benchmarks.mimic.embeddings import Embedded, Embedding, embedded
 from benchmarks.mimic.images import IMAGE_SETS
 from benchmarks.mimic.runs import MIMIC_LAYER, REFERENCE_SEED, accuracy, noisy, run
 from winnow.schemas.recipe.score import RelativeTemperature, Temperature
@@ -102,19 +102,24 @@ def tables(of: Embedded, seeds: tuple[int, ...]) -> dict[str, dict[str, Accuraci
     print(f"\n{of.name}, noise {NOISE}, {len(of.train):,} images\n\n{table(columns)}", flush=True)
     epochs, rate = TRAININGS["5 epochs at 1e-3"]
     scaled: dict[str, Accuracies] = {}
-    for norm in NORMS:
-        print(f"{of.name}, features times {norm:g} …", file=sys.stderr)
-        at = replace(of, train=np.float32(norm) * of.train, test=np.float32(norm) * of.test)
-        scaled[f"features times {norm:g}"] = accuracies(at, epochs, rate, OF_NORMS, seeds, False)
+    for times, longer in ((1, ""), (10, ", 50 epochs")):
+        for norm in NORMS:
+            name = f"features times {norm:g}{longer}"
+            print(f"{of.name}, {name} …", file=sys.stderr)
+            at = replace(of, train=np.float32(norm) * of.train, test=np.float32(norm) * of.test)
+            scaled[name] = accuracies(at, times * epochs, rate, OF_NORMS, seeds, False)
     print(f"\n{of.name}, 5 epochs at 1e-3, own head\n\n{table(scaled)}", flush=True)
     return {"columns": columns, "norms": scaled}
 
 
 def main() -> int:
     """The tables of every set; with `--json` an object with every number."""
-    options = benchmark_arguments(__doc__ or "").parse_args()
+    parser = benchmark_arguments(__doc__ or "")
+    parser.add_argument("--pixels", action="store_true", help="the features are the pixels, which need no network")
+    options = parser.parse_args()
     seeds = SEEDS[:1] if options.quick else SEEDS
-    sets = {one.name: tables(embedded(one, "network"), seeds) for one in IMAGE_SETS[-1 if options.quick else 0 :]}
+    embedding: Embedding = "pixels" if options.pixels else "network"
+    sets = {one.name: tables(embedded(one, embedding), seeds) for one in IMAGE_SETS[-1 if options.quick else 0 :]}
     if options.json:
         print(orjson.dumps({"name": "mimic.temperatures", "sets": sets, "machine": machine()}).decode())
     return 0
