@@ -231,6 +231,7 @@ OPERATOR = Operator(
     writes=lambda _config: _SCHEMA,
     load=_load,
     assets=lambda config: config.lists,
+    memory=16,
     declares=ASSETS,
     reasons=_REASONS,
     detects=lambda _config: dict.fromkeys(("hits", "distinct", "density"), "language.vulgar"),

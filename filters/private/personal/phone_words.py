@@ -8,7 +8,8 @@
 - `hints` (contact, reach, bookings) may stand anywhere in the line before the number, and `behind` after it, as in
   `{number} numaralı telefon`. Such a line may have other numbers, so it must also be written as its country writes
   phones, and no word of `other` (order, account) may be nearer. A number named by words of `other` and `number`
-  together (`order number`) is no phone, however it is written.
+  together (`order number`), or by one of `named` alone (`invoice`, `serial number`), is no phone, however it is
+  written, nor is one that counts what the word of `counted` after it says.
 
 Languages inflect, so words are stems: `telefon` is also `telefonszámon`; those of `inside` may end a compound, as in
 `Kundentelefon`. Longer words also match without their accents, which people leave out, and clock times between a word
@@ -35,11 +36,13 @@ from winnow.filters.private.personal.cues import (
     bounded,
 )
 
-__all__ = ["LIST", "announced", "hinted", "hinted_behind", "numbers_something_else", "read_words"]
+__all__ = ["LIST", "announced", "counts_something", "hinted", "hinted_behind", "numbers_something_else", "read_words"]
 
 LIST: Final = Path(__file__).with_name("phone_words.txt")
 
-Kind: TypeAlias = Literal["nouns", "inside", "calls", "hints", "behind", "my", "number", "fill", "other"]
+Kind: TypeAlias = Literal[
+    "nouns", "inside", "calls", "hints", "behind", "my", "number", "fill", "other", "named", "counted"
+]
 
 _WHOLE: Final = ("my", "fill")  # whose words are no stems
 _FAR_NOUN: Final = 24  # characters between a noun and its number
@@ -52,6 +55,7 @@ _NEAR_OTHER: Final = 4  # characters after one in a script without blanks, as in
 _NUMBER_SIGNS: Final = re.compile(r"(?:№|#|(?<![^\W_])n[or]?[.º°])\W{0,3}\Z")
 _LEAST_OF_COMPOUND: Final = 4  # letters of a word for a number that may end another word: `Bestellnummer`
 _SIGNS: Final = SIGNS + "’\u200e\u200f־"
+_WRITTEN: Final = re.compile(r"\s*\S+")  # a word with its marks and signs
 _INITIALS: Final = frozenset("tmfphdwc")  # `T: 020 …`
 _INITIAL: Final = re.compile(r"(?<![^\W_])([a-z])[.:]\s{0,2}[(+]{0,2}\Z")
 _PARTICLES: Final = 3  # letters that may be written before a word of Hebrew or Arabic
@@ -179,6 +183,8 @@ def numbers_something_else(text: str) -> bool:
     hint, at = _words("hints", "calls", "nouns").last(line), others.last(line)
     if hint >= 0 and not at - 2 <= hint <= at:  # `objednávky` is an order, and at which number to order
         return False
+    if _named(line):
+        return True
     if (
         others.last_part(line) >= max(len(line.rstrip(_SIGNS)) - _NEAR_OTHER, 1)
         and line.rstrip(_SIGNS)[-1:] >= "\u0900"
@@ -199,9 +205,39 @@ def numbers_something_else(text: str) -> bool:
 def hinted_behind(text: str) -> bool:
     """Whether a lower-case text begins with what follows a telephone number."""
     line = _SENTENCES.split(LINES.split(text[:_FAR_BEHIND])[0])[0]
-    words = list(WORDS.finditer(line))[:_WORDS_BEHIND]
+    words = list(_WRITTEN.finditer(line))[:_WORDS_BEHIND]
     line = line[: words[-1].end()] if words else ""
     return _words("behind").last(line) > _words("other").last(line)
+
+
+def counts_something(text: str) -> bool:
+    """Whether a lower-case text begins with the name of what the number before it counts: `units`, `Stück`, `台`."""
+    counted = _words("counted")
+    found = _WRITTEN.match(text[:LONGEST_WORD])
+    if found is None:
+        return False
+    word = WORDS.match(found[0].lstrip())
+    return (word is not None and counted.has(word[0])) or found[0].lstrip().startswith(counted.parts)
+
+
+def _named(line: str) -> bool:
+    """Whether a line ends with the name of another number, and only `number`, `is` and their like behind it."""
+    named, number, fillers = _words("named"), _words("number"), _words("fill", "my")
+    left = line.rstrip(_SIGNS)
+    if left[-1:] >= "\u0900" and named.last_part(left) >= max(len(left) - _NEAR_OTHER, 1):
+        return True
+    for _ in range(_WORDS_OF_NAME):
+        if any(left.endswith(part) and bounded(left, len(left) - len(part)) for part in named.parts):
+            return True
+        last = LAST_WORD.search(left, max(0, len(left) - LONGEST_WORD))
+        if last is None:
+            return False
+        if named.has(last[0]):
+            return True
+        if not (number.has(last[0]) or fillers.has(last[0])):
+            return False
+        left = left[: last.start()].rstrip(_SIGNS)
+    return False
 
 
 def _directly_before(text: str) -> bool:

@@ -26,7 +26,13 @@ from winnow.filters.private.personal.cues import window
 from winnow.filters.private.personal.detections import Detections
 from winnow.filters.private.personal.numbering import Plan, dialled, international, plan, plan_regions
 from winnow.filters.private.personal.phone_chunks import LEAST, MOST, Chunks, phone_chunks
-from winnow.filters.private.personal.phone_words import announced, hinted, hinted_behind, numbers_something_else
+from winnow.filters.private.personal.phone_words import (
+    announced,
+    counts_something,
+    hinted,
+    hinted_behind,
+    numbers_something_else,
+)
 from winnow.filters.private.personal.regions import Regions
 
 __all__ = ["KIND", "phones", "phones_ready"]
@@ -126,7 +132,7 @@ class _Reader:
                     stop = self._structured(*runs, plans, low, high)
                 else:
                     stop = 0
-                if stop == 0:
+                if stop == 0 or (not plus and counts_something(self._behind(runs[1][stop - 1], high))):
                     break
                 end = self._extended(runs[1][stop - 1], high)
                 if end == 0:
@@ -201,8 +207,11 @@ class _Reader:
         characters = hinted(window(self._buffer, low, start, _LOOK_BACK))
         if characters is not None and (runs > 1 or characters <= _NEAR_HINT):
             return True
-        after = self._buffer[end : min(high, end + _LOOK_BACK)].tobytes().decode("utf-8", "ignore")
-        return hinted_behind(after.lower())
+        return hinted_behind(self._behind(end, high))
+
+    def _behind(self, end: int, high: int) -> str:
+        """The lower-case text after a number."""
+        return self._buffer[end : min(high, end + _LOOK_BACK)].tobytes().decode("utf-8", "ignore").lower()
 
     def _measured(self, start: int, end: int, low: int, high: int) -> bool:
         """Whether adjacent signs make a number a price, a measure, or part of code or an address."""

@@ -164,6 +164,10 @@ def test_the_number_of_something_else_is_none(regions: str, text: str) -> None:
         ("JP", "注文番号は03-1234-5678です"),
         ("CN", "订单号010-12345678已发货"),
         ("BD", "অর্ডার নম্বর 01712-345678"),
+        ("US", "Invoice 415-555-0163 was paid in March."),
+        ("DE", "Das Aktenzeichen lautet 0171 3920017."),
+        ("JP", "型番090-1234-5678は廃番です。"),
+        ("NO", "Since 2010, phone sales of 12 345 678 units."),  # counted
     ],
 )
 def test_the_named_number_of_something_else_is_none_also_in_the_groups_of_a_phone(regions: str, text: str) -> None:
@@ -209,6 +213,7 @@ def test_what_follows_a_number_may_announce_it() -> None:
     assert hinted_behind(" numaralı telefondan")
     assert not hinted_behind(" numaralı sipariş")
     assert not hinted_behind("\nanrufen")
+    assert hinted_behind(" என்ற எண்ணில் அழைக்கவும்")  # vowel signs end no word
     assert phones_in("Bizi 2123456789 numaralı hattan arayın", "TR") == ["2123456789"]
     assert phones_in("Dosya 2123456789 numaralı sipariş", "TR") == []
 
