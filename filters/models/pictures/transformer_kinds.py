@@ -35,6 +35,7 @@ class Names:
     after: str
     projection: str | None = None  # outside the prefix, and where it is
     pooling: str | None = None  # a last block, by which one learnt question looks at all tokens
+    unbiased: tuple[str, ...] = ()  # layers that some networks of this kind have without biases
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,7 @@ _VIT: Final = Kind(
         narrower="encoder.layer.{}.output.dense",
         scales=None,
         after="layernorm",
+        unbiased=(f"{_ATTENTION}query", f"{_ATTENTION}key", f"{_ATTENTION}value"),
     ),
     {**_SIZES, "patch_size": 16, "layer_norm_eps": 1e-12, "hidden_act": "gelu"},
 )
@@ -87,6 +89,7 @@ _DINOV2: Final = Kind(
         narrower="encoder.layer.{}.mlp.fc2",
         scales=("encoder.layer.{}.layer_scale1.lambda1", "encoder.layer.{}.layer_scale2.lambda1"),
         after="layernorm",
+        unbiased=(f"{_ATTENTION}query", f"{_ATTENTION}key", f"{_ATTENTION}value"),
     ),
     {**_SIZES, "patch_size": 14, "layer_norm_eps": 1e-6, "hidden_act": "gelu"},
 )

@@ -103,7 +103,8 @@ class _Writing:
         names, width = self.names, self.sizes.hidden_size
         seen = self.norm(tokens, names.norms[0].format(number))
         query, key, value = (
-            self.linear(seen, name.format(number), width, width) for name in (names.query, names.key, names.value)
+            self.linear(seen, name.format(number), width, width, name in names.unbiased)
+            for name in (names.query, names.key, names.value)
         )
         mixed = self.attention(query, key, value, count, count)
         tokens = self.added(tokens, self.linear(mixed, names.attended.format(number), width, width), number, 0)
@@ -167,11 +168,13 @@ class _Writing:
         weighted = graph.node("Mul", scaled, self.array(f"{name}.weight", shape))
         return graph.node("Add", weighted, self.array(f"{name}.bias", shape))
 
-    def linear(self, tokens: str, name: str, reads: int, gives: int) -> str:
-        """Weights times each token, plus biases where there are any."""
+    def linear(self, tokens: str, name: str, reads: int, gives: int, unbiased: bool = False) -> str:
+        """Weights times each token, plus biases, which may be missing only where the kind allows it."""
         found = self.graph.node("MatMul", tokens, self.array(f"{name}.weight", (gives, reads), turned=True))
         bias = f"{name}.bias"
-        return self.graph.node("Add", found, self.array(bias, (gives,))) if self.prefix + bias in self.arrays else found
+        if unbiased and self.prefix + bias not in self.arrays:
+            return found
+        return self.graph.node("Add", found, self.array(bias, (gives,)))
 
     def activated(self, hidden: str) -> str:
         """What stands between the two layers of a block."""

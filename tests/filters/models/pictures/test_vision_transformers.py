@@ -191,3 +191,29 @@ def test_arrays_of_another_type_or_without_finite_numbers_are_one_line(tmp_path:
         with pytest.raises(RecipeError, match=name) as problem:
             encoder_of(path, config)
         assert said in str(problem.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "missing"),
+    [
+        ("vit", "encoder.layer.1.output.dense.bias"),
+        ("clip_vision", "vision_model.encoder.layers.1.self_attn.q_proj.bias"),
+        ("siglip_vision", "vision_model.encoder.layers.1.mlp.fc2.bias"),
+    ],
+)
+def test_a_file_without_a_bias_that_its_kind_has_is_one_line(tmp_path: Path, name: str, missing: str) -> None:
+    path, config, network = saved(tmp_path, name)
+    arrays = weights(network["shapes"])
+    del arrays[missing]
+    Path(path).write_bytes(tensors_bytes(arrays, {}))
+    with pytest.raises(RecipeError, match=f"no array {missing}"):
+        encoder_of(path, config)
+
+
+def test_questions_keys_and_values_may_have_no_biases(tmp_path: Path) -> None:
+    path, config, network = saved(tmp_path, "vit")
+    arrays = weights(network["shapes"])
+    left = {name: one for name, one in arrays.items() if ".attention.attention." not in name or "bias" not in name}
+    assert len(left) < len(arrays)
+    Path(path).write_bytes(tensors_bytes(left, {}))
+    assert encoder_of(path, config)
