@@ -1,20 +1,16 @@
-"""What a picture's file claims, checked before any pixel is decoded: frames, scans, metadata, and that it is all there.
+"""What a picture's file claims, checked before any pixel is decoded: frames, metadata, and that it is all there.
 
 A decoder takes the first frame and leaves what follows, so it does not notice that a later frame, or the mark of the
 end, is missing. What cannot be known within a bounded number of looks is not held against a file.
 """
 
-import struct
 import zlib
 from dataclasses import dataclass
 from typing import Final
 
 from winnow.filters.image.decode.containers import (
-    FRAME_MARKERS,
-    TIFF_TEXT,
     Bytes,
     CutError,
-    HeldBytes,
     Part,
     UnreadableError,
     Walk,
@@ -25,21 +21,18 @@ from winnow.filters.image.decode.containers import (
     riff_chunks,
     tiff_entries,
     tiff_following,
-    tiff_order,
     tiff_start,
+    tiff_values,
 )
 from winnow.filters.image.decode.frames import MOST_BLOCKS, counted_frames
 from winnow.filters.image.metadata.heif_items import items
 
-__all__ = ["MetadataSizes", "frames_within", "is_cut", "metadata_sizes", "scans_of"]
+__all__ = ["MetadataSizes", "frames_within", "is_cut", "metadata_sizes"]
 
-_SCAN: Final = b"\xff\xda"
-_SEQUENTIAL: Final = (b"\xc0", b"\xc1")
 _EXIF: Final = (b"\xe1", b"Exif\0\0")
 _ICC: Final = (b"\xe2", b"ICC_PROFILE\0")
 _ICC_TAG: Final = 34675
 _PLACES: Final = {273: 279, 324: 325}  # tags of TIFF: where strips or tiles are, and how long
-_MOST_TABLE_BYTES: Final = 1 << 20  # of such a list; a longer one is not read
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,28 +49,6 @@ def frames_within(image: Bytes, mime: str, most: int) -> bool:
         return all(frames <= most for frames in counted_frames(image, mime))
     except UnreadableError:
         return True
-
-
-def scans_of(image: HeldBytes, mime: str) -> int:
-    """How often a decoder of JPEG goes over all pixels, at most: metadata may hold a picture with scans of its own.
-
-    A sequential file whose first scan has every component has no other: decoders refuse a second.
-    """
-    if mime != "image/jpeg":
-        return 0
-    walk, frame, end = Walk(image), None, 2
-    try:
-        for part in jpeg_segments(walk):
-            frame = part if part.kind[0] in FRAME_MARKERS else frame
-            end = part.start + part.size
-        if frame is not None and frame.kind in _SEQUENTIAL:
-            (components,) = walk.unpack("B", frame.start + 5)
-            head = walk.at(end, 5)  # the marker, a length, the number of components
-            if head.startswith(_SCAN) and head[4] == components:
-                return 1
-    except UnreadableError:
-        pass
-    return image.content.count(_SCAN)
 
 
 def metadata_sizes(image: Bytes, mime: str, most: int) -> MetadataSizes:
@@ -163,13 +134,6 @@ def _page_end(walk: Walk, at: int) -> int:
     end = max((part.start + part.size for part in entries.values()), default=0)
     for place, length in _PLACES.items():
         if place in entries and length in entries:
-            found = zip(_numbers(walk, entries[place]), _numbers(walk, entries[length]), strict=False)
+            found = zip(tiff_values(walk, entries[place]), tiff_values(walk, entries[length]), strict=False)
             end = max(end, max((start + size for start, size in found), default=0))
     return end
-
-
-def _numbers(walk: Walk, part: Part) -> tuple[int, ...]:
-    layout = part.kind.decode()
-    if part.kind in (b"", TIFF_TEXT) or part.size > _MOST_TABLE_BYTES:
-        return ()
-    return walk.unpack(f"{tiff_order(walk)}{part.size // struct.calcsize(layout)}{layout}", part.start)

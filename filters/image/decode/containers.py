@@ -32,6 +32,7 @@ __all__ = [
     "tiff_numbers",
     "tiff_order",
     "tiff_start",
+    "tiff_values",
     "with_segments",
 ]
 
@@ -42,6 +43,7 @@ _BARE: Final = frozenset((0x01, *range(0xD0, 0xD9)))  # markers without a segmen
 _FILL, _END, _SCAN = 0xFF, 0xD9, 0xDA
 _TIFF_SIZES: Final = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}  # of values
 _TIFF_NUMBERS: Final = {1: "B", 3: "H", 4: "I", 16: "Q"}
+_MOST_TIFF_LIST: Final = 1 << 20  # bytes
 TIFF_TEXT: Final = b"s"
 _TIFF_KINDS: Final = {2: TIFF_TEXT, **{kind: layout.encode() for kind, layout in _TIFF_NUMBERS.items()}}
 
@@ -303,6 +305,14 @@ def tiff_entries(walk: Walk, at: int) -> Iterator[tuple[int, Part]]:
         if size > held:
             (place,) = walk.unpack(order + pointer, place)
         yield tag, Part(_TIFF_KINDS.get(kind, b""), place, size)
+
+
+def tiff_values(walk: Walk, part: Part) -> tuple[int, ...]:
+    """All whole numbers of a tag, such as the places of strips; none of a list that is too long to be read."""
+    layout = part.kind.decode()
+    if part.kind in (b"", TIFF_TEXT) or part.size > _MOST_TIFF_LIST:
+        return ()
+    return walk.unpack(f"{tiff_order(walk)}{part.size // struct.calcsize(layout)}{layout}", part.start)
 
 
 def tiff_order(walk: Walk) -> str:

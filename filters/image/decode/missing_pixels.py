@@ -14,10 +14,12 @@ from winnow.filters.image.decode.containers import (
     tiff_entries,
     tiff_numbers,
     tiff_start,
+    tiff_values,
 )
 from winnow.filters.image.decode.frames import MOST_BLOCKS
+from winnow.filters.image.decode.scans import ends
 
-__all__ = ["lacks_rows", "lacks_strips"]
+__all__ = ["lacks_ends", "lacks_rows", "lacks_strips"]
 
 _CHANNELS: Final = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # by PNG's types of colour
 _PASSES: Final = (  # of Adam7: first column and row, and the steps between
@@ -33,6 +35,8 @@ _PIECE: Final = 1 << 18
 
 _WIDTH, _HEIGHT, _SAMPLES, _ROWS, _PLANES = 256, 257, 277, 278, 284  # tags of TIFF
 _STRIPS, _TILES, _TILE_WIDTH, _TILE_HEIGHT = 273, 324, 322, 323
+_COMPRESSION, _JPEG = 259, 7  # each strip a stream of its own; not so that of the older kind, 6
+_LENGTHS: Final = {_STRIPS: 279, _TILES: 325}
 _APART: Final = 2  # each channel in strips of its own
 _SIZES: Final = {b"B": 1, b"H": 2, b"I": 4, b"Q": 8}  # of whole numbers, by their layout
 
@@ -90,3 +94,23 @@ def lacks_strips(image: Bytes) -> bool:
     except UnreadableError:
         return False
     return found.size // _SIZES[found.kind] < needed * planes
+
+
+def lacks_ends(image: Bytes) -> bool:
+    """Whether a strip or tile of JPEG in the first page of a TIFF stops before its end; the rest would be grey."""
+    walk = Walk(image)
+    try:
+        at = tiff_start(walk)
+        if tiff_numbers(walk, at, (_COMPRESSION,)).get(_COMPRESSION) != _JPEG:
+            return False
+        entries = dict(tiff_entries(walk, at))
+        for place, length in _LENGTHS.items():
+            if place in entries and length in entries:
+                starts, sizes = tiff_values(walk, entries[place]), tiff_values(walk, entries[length])
+                places = {one for one in zip(starts, sizes, strict=False) if one[1]}
+                if sum(size for _, size in places) > walk.size:  # they overlap, and would cost any time
+                    return False
+                return not all(ends(image.at(*one)) for one in places)
+    except UnreadableError:
+        pass
+    return False

@@ -20,12 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.filters.extras import required_package
-from winnow.filters.image.decode.claims import frames_within, is_cut, metadata_sizes, scans_of
+from winnow.filters.image.decode.claims import frames_within, is_cut, metadata_sizes
 from winnow.filters.image.decode.containers import HeldBytes, with_segments
 from winnow.filters.image.decode.filled_memory import FILLINGS, filled_memory, may_leave_rows
 from winnow.filters.image.decode.headers import image_size
-from winnow.filters.image.decode.missing_pixels import lacks_rows, lacks_strips
+from winnow.filters.image.decode.missing_pixels import lacks_ends, lacks_rows, lacks_strips
 from winnow.filters.image.decode.orientation import orientation_of, upright
+from winnow.filters.image.decode.scans import scans_of
 
 __all__ = [
     "DAMAGED",
@@ -175,8 +176,9 @@ def _check_claims(held: HeldBytes, mime: str, limits: DecodeLimits) -> None:
     """Refuses what no picture needs, before a decoder holds it."""
     if not frames_within(held, mime, limits.max_frames):
         raise UndecodableError(TOO_MANY_FRAMES, f"more than {limits.max_frames:,}")
-    if (scans := scans_of(held, mime)) > limits.max_scans:
-        raise UndecodableError(TOO_MANY_SCANS, f"{scans:,} of at most {limits.max_scans:,}")
+    scans = scans_of(held, mime)
+    if scans.number > limits.max_scans:
+        raise UndecodableError(TOO_MANY_SCANS, f"{scans.number:,} of at most {limits.max_scans:,}")
     sizes = metadata_sizes(held, mime, limits.max_icc_bytes)
     for kind, size, most in (
         ("EXIF data", sizes.exif, limits.max_exif_bytes),
@@ -184,6 +186,8 @@ def _check_claims(held: HeldBytes, mime: str, limits: DecodeLimits) -> None:
     ):
         if size > most:
             raise UndecodableError(TOO_MUCH_METADATA, f"{kind}: more than {most:,} bytes")
+    if scans.lack:
+        raise UndecodableError(TRUNCATED, "it lacks scans that would make it finer")
     if is_cut(held, mime):
         raise UndecodableError(TRUNCATED, "it ends before what it announces")
 
@@ -256,6 +260,8 @@ def _by_pillow(content: bytes, mime: str, limits: DecodeLimits) -> tuple[NDArray
                     raise UndecodableError(UNSUPPORTED, f"{width:,} pixels a row of at most {_MOST_WIDTH:,}")
                 if mime == "image/tiff" and lacks_strips(HeldBytes(content)):
                     raise UndecodableError(TRUNCATED, "it names fewer strips or tiles than its sides need")
+                if mime == "image/tiff" and lacks_ends(HeldBytes(content)):
+                    raise UndecodableError(TRUNCATED, "a strip or tile ends before its pixels do")
                 picture.load()
                 if mime == "image/png" and _may_lack_rows(picture) and lacks_rows(HeldBytes(content)):
                     raise UndecodableError(TRUNCATED, "its pixels end before its last row")

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.property_sizes import scaled
+from winnow.filters.image.decode.containers import with_segments
+from winnow.filters.image.decode.scans import scans_of
 from winnow.filters.image.decode.stills import (
     REASONS,
     TOO_LARGE,
@@ -226,3 +228,37 @@ def test_damaged_files_are_decoded_or_refused(kind: str, seed: int) -> None:
     with suppress(UndecodableError):  # any other error fails
         still = decode(bytes(content), MIMES[kind], DecodeLimits(1 << 20, 1 << 20))
     assert still is None or still.pixels.shape == (still.height, still.width, 3)
+
+
+def test_a_progressive_file_that_lacks_its_last_scans_is_refused_though_it_has_an_end() -> None:
+    whole = encoded("JPEG", progressive=True)
+    starts = [found.start() for found in re.finditer(rb"\xff\xda", whole)]
+    assert read("JPEG", whole).width == 90
+    for start in starts[1:]:
+        with pytest.raises(UndecodableError, match=TRUNCATED):
+            read("JPEG", whole[:start] + b"\xff\xd9")
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L", "CMYK"])
+@pytest.mark.parametrize("subsampling", [0, 1, 2])
+def test_a_whole_progressive_file_lacks_no_scan(mode: str, subsampling: int) -> None:
+    for picture in (Image.fromarray(made()).convert(mode), Image.new(mode, (1, 1))):
+        content = encoded("JPEG", picture, progressive=True, subsampling=subsampling)
+        found = scans_of(with_segments(content), "image/jpeg")
+        assert found.number > 1
+        assert not found.lack
+
+
+def test_a_strip_of_jpeg_in_tiff_that_is_shorter_than_its_pixels_is_refused() -> None:
+    content = encoded("TIFF", compression="jpeg")
+    assert read("TIFF", content).width == 90
+    (directory,) = struct.unpack_from("<I", content, 4)
+    entries = range(directory + 2, directory + 2 + 12 * struct.unpack_from("<H", content, directory)[0], 12)
+    (entry,) = (one for one in entries if struct.unpack_from("<H", content, one) == (279,))
+    kind, count, length = struct.unpack_from("<HII", content, entry + 2)
+    assert (kind, count) == (4, 1)
+    for fewer in (3, length // 2):
+        cut = bytearray(content)
+        struct.pack_into("<I", cut, entry + 8, length - fewer)
+        with pytest.raises(UndecodableError, match=TRUNCATED):
+            read("TIFF", bytes(cut))
