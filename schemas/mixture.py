@@ -92,7 +92,14 @@ class PlannedOutput:
 
 def plan_name(plan: Mapping[str, Json]) -> str:
     """The name of a plan, given its plain values: a hash of what decides the draw, so not of notes."""
-    return fingerprint_of({key: value for key, value in plan.items() if key != "notes"})
+    outputs = plan["outputs"]
+    assert isinstance(outputs, list | tuple)
+    return fingerprint_of({**_without_notes(plan), "outputs": [_without_notes(one) for one in outputs]})
+
+
+def _without_notes(value: Json) -> dict[str, Json]:
+    assert isinstance(value, Mapping)
+    return {key: one for key, one in value.items() if key != "notes"}
 
 
 @dataclass(frozen=True, slots=True)

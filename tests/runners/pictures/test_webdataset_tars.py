@@ -136,7 +136,8 @@ def test_a_compressed_tar_is_one_line(folder: Path) -> None:
     (folder / "recipe.yaml").write_text(RECIPE.replace('"*.tar"', '"*"'))
     said = ended(run_here(folder, "ingest", "recipe.yaml", "--workers", "1"), 1)
     assert said.splitlines() == [
-        "winnow: source 'pairs': 1.tar.gz: a compressed tar: decompress it, since its members have no ranges in it"
+        "winnow: recipe.yaml:5: sources.pairs: 1.tar.gz: a compressed tar: decompress it, since its members have no "
+        "ranges in it"
     ]
 
 
