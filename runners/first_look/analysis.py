@@ -13,6 +13,7 @@ from winnow.pipelines.annotate.one_layer import layer_of_batch
 from winnow.pipelines.annotate.rows import BatchRows, Excluded
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
 from winnow.pipelines.binding.sources import decode_limits
+from winnow.pipelines.ingest.caption_tables import is_caption_table
 from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.sampling import sample_densities
 from winnow.pipelines.ingest.rows import page_batch, sample_batch
@@ -155,10 +156,10 @@ def _look_at_medium(sources: Sequence[ProposedSource], most_rows: int) -> _Mediu
 
 
 def _rows_about(source: ProposedSource, read: IngestSource) -> int:
-    """How many rows all files have, about: a file each, or by samples of them."""
+    """How many rows all files have, about: one for each file that is not a table of captions, or by samples of them."""
     files = source.group.files
     if source.group.content in ("text", "page", "picture", "video"):
-        return len(files)
+        return sum(not is_caption_table(file.path) for file in files)
     densities = sample_densities(read, files)
     return round(sum(file.size * densities.of(read.format, file.path).rows for file in files))
 

@@ -41,7 +41,7 @@ def _store(here: str) -> Iterator[str]:
     yield "# Where samples and their measurements are kept. Sources are never changed."
     yield f"store: {{path: {_text(f'{here}/store')}}}"
     yield ""
-    yield "# `class` and `licence` say where texts come from: words of yours, which rules, mixtures and cards use."
+    yield "# `class` and `licence` say where samples come from: free words that rules, mixtures and cards can use."
 
 
 def _sources(sources: Sequence[ProposedSource], folder: Path | None) -> Iterator[str]:

@@ -148,6 +148,8 @@ def test_a_table_of_captions_belongs_to_the_pictures_that_it_describes(
     (tmp_path / "data/metadata.csv").write_text(f"file_name,description\nbelow/1.jpg,{said}\nother/2.jpg,{said}\n")
     (tmp_path / "data/books.csv").write_text("id,text\n1,A book that nobody reads\n")
     monkeypatch.chdir(tmp_path)
+    looked = json.loads(printed(capsys, "look", "data", "--json"))["sources"]
+    assert [one["rows_about"] for one in looked if one["content"] == "picture"] == [3]
     printed(capsys, "init", "data")
     recipe = load_recipe("recipe.yaml")
     assert [(one.format, sorted(one.files)) for one in recipe.sources] == [
