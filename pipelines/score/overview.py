@@ -96,6 +96,7 @@ class ScoreComparison:
     """The scores of a generation, which can be compared with each other and with rules."""
 
     scores: Mapping[str, ScoreOverview]  # by layer, in the recipe's order
+    unrecorded: tuple[str, ...] = ()  # layers without their record of how they were decided: lost, or purged
 
     @property
     def counted(self) -> tuple[ScoreOverview, ...]:
@@ -146,11 +147,13 @@ def read_scores(
     Raises:
         RecipeError: A score cannot be bound: a file that it needs is missing.
     """
-    found = {}
+    found, unrecorded = {}, []
     for bound in _current_scores(recipe, store, generation):
         layer, rows = bound.entry.layer, store.manifest(generation, bound.entry.layer)
         record = find_decision(store.objects, layer, rows[0].key) if rows else None
         counted = summary.layer(layer)
+        if rows and record is None:
+            unrecorded.append(layer)
         if record is None or counted is None:  # a purge removes records; the next `winnow score` makes them again
             continue
         by_shard = {row.shard: row for row in rows}
@@ -162,7 +165,7 @@ def read_scores(
             )
             overview = replace(overview, highest=highest, lowest=lowest)
         found[layer] = overview
-    return ScoreComparison(found)
+    return ScoreComparison(found, tuple(unrecorded))
 
 
 def _current_scores(recipe: BoundRecipe, store: Store, generation: Generation) -> Iterator[BoundScore]:

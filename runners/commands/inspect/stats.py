@@ -52,6 +52,11 @@ def run(options: argparse.Namespace) -> int:
     summary = summarise(store, generation, recipe)
     read = scores_if_bound(recipe, store, generation, summary, shown=0)
     scores = () if read is None else read.counted
+    for layer in () if read is None else read.unrecorded:
+        sys.stderr.write(
+            f"winnow: {store.root}: not shown: {layer}, whose record in decisions/{layer}/ is missing (gc --purge "
+            "removes it, too); run 'winnow score RECIPE', which makes it again\n"
+        )
     if options.json:
         found = json.loads(with_scores(summary.to_json(), scores))
         sys.stdout.write(json.dumps(found | {"runs": runs_json(runs, rates)}, ensure_ascii=False) + "\n")

@@ -20,6 +20,7 @@ from winnow.pipelines.media.thumbnails import picture_source
 from winnow.pipelines.mix.drawn_objects import DrawnObjects
 from winnow.pipelines.mix.plans import draw_of
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.integrity.damage import MissingError
 from winnow.pipelines.store.leases.command_lease import one_command
 from winnow.pipelines.store.tables import read_batches
 from winnow.runners.engines.engine import Engine
@@ -69,7 +70,7 @@ def export(
     require_replaceable(recipe, replace=replace)
     mixed = mix(recipe, engine, console, sample)
     if not replace and (lost := lost_generation(mixed.store)) is not None:  # the mixture would be one from before it
-        raise lost
+        raise MissingError(f"{lost}; if a recipe is gone, run 'winnow export RECIPE --replace', which goes without it")
     also = [*(column.layer for column in recipe.captions), *(layer for one in exports for layer in one.layers)]
     draw = draw_of(recipe, mixed.store, mixed.generation, mixed.record, also)
     run = StageRun(console, engine, mixed.store)
