@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from winnow.schemas.errors import RecipeError
 
 MAX_REPORTED = 20
+MAX_NAMED = 10  # names offered in place of an unknown one
 
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")  # neither UTF-8 nor any file name or Arrow string holds these
 
@@ -85,10 +86,12 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """` (did you mean 'class'?)`, or the available names if none is near."""
+    """` (did you mean 'class'?)`, or the available names if none is near: of many the most similar, best first."""
     names = sorted(known)
     if (near := nearest(name, names)) is not None:
         return f" (did you mean {near!r}?)"
     if not names:
         return ""
-    return f" (known: {', '.join(names[:12])}{', …' if len(names) > 12 else ''})"
+    if len(names) > MAX_NAMED and len(name) <= 100:
+        names.sort(key=lambda one: -difflib.SequenceMatcher(None, one, name).ratio())
+    return f" (known: {', '.join(names[:MAX_NAMED])}{', …' if len(names) > MAX_NAMED else ''})"

@@ -35,6 +35,7 @@ from winnow.filters.language.words.packages import (
     Package,
     Segmenter,
     TooLongError,
+    install_commands,
     package_segmenter,
 )
 from winnow.filters.language.words.scripts import segmentation_of
@@ -273,9 +274,12 @@ def _remarks(config: Config, _assets: Assets) -> tuple[str, ...]:
     missing = [one for one in _packages(config) if one.found() is None]
     if not missing:
         return ()
-    named = ", ".join(dict.fromkeys(one.install for one in missing))
+    languages = ", ".join(dict.fromkeys(one.languages for one in missing))
     reasons = ", ".join(dict.fromkeys(one.reason for one in missing))
-    return (f"not installed: {named}; texts in the languages that need them have no words (status {reasons})",)
+    return (
+        f"texts in {languages}, and in languages written alike, have no words (status {reasons}), as packages that "
+        f"find them are not installed; run: {install_commands(missing)}",
+    )
 
 
 OPERATOR = Operator(

@@ -1,7 +1,8 @@
 """SQL over the tables of a store: one SELECT, which reads the columns that it names and nothing else.
 
 DuckDB runs it without access to files and the network. A table that a query reads once is streamed into it; one that it
-reads several times is copied first, on disk if it is large.
+reads several times is copied first, on disk if it is large. A query about tables (`SHOW TABLES`,
+`information_schema`) finds all of them, those that it does not read without rows.
 """
 
 import json
@@ -17,13 +18,22 @@ import pyarrow as pa
 
 from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.runners.notebook.result import Rows
-from winnow.runners.notebook.store_tables import StoreTables
+from winnow.runners.notebook.store_tables import DECISIONS, StoreTables
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.problems import suggestion
 from winnow.schemas.rules.conditions import CLOSED
 
 MEMORY: Final = "2GiB"
 BATCH_ROWS: Final = 16_384
+
+_CATALOGUE: Final = (
+    "information_schema.",
+    "pg_catalog.",
+    "duckdb_",
+    "sqlite_master",
+    "pragma_show_tables",
+    "pragma_table",
+)
 
 _Tree: TypeAlias = Mapping[str, Any]
 
@@ -74,6 +84,7 @@ def sql(tables: StoreTables, query: str) -> Rows:
 class _Plan:
     schemas: Mapping[str, pa.Schema]  # of the tables that a query reads: the columns that it may name
     repeated: frozenset[str]  # tables that it reads several times
+    others: Mapping[str, pa.Schema]  # tables that it does not read, if it asks which tables there are
 
 
 def _planned(tables: StoreTables, query: str) -> _Plan:
@@ -86,13 +97,19 @@ def _planned(tables: StoreTables, query: str) -> _Plan:
     if len(tree["statements"]) != 1:
         raise QueryError("sql: expected one SELECT")
     read: Counter[str] = Counter()
-    every = has_parts = False
+    every = has_parts = lists = False
     for node in _nodes(tree):
         kind = node.get("type")
         every |= kind in ("STAR", "COLUMNS") or node.get("ref_type") == "NATURAL"
         has_parts |= kind in ("SUBQUERY", "RECURSIVE_CTE_NODE") or bool(node.get("cte_map", {}).get("map"))
         if kind == "BASE_TABLE":
-            read[".".join(part for part in (node["schema_name"], node["table_name"]) if part).casefold()] += 1
+            read[_called(node)] += 1
+            lists |= _called(node).startswith(_CATALOGUE)
+        elif kind == "SHOW_REF":
+            lists |= node["query"] is None
+            read[_called(node)] += node["show_type"] == "SHOW"
+        elif kind == "TABLE_FUNCTION":
+            lists |= str(node["function"]["function_name"]).casefold().startswith(_CATALOGUE)
     names = {text.casefold() for text in _texts(tree)}  # all that could be a column's name, wherever it stands
     known = {table.casefold(): table for table in tables.schemas}
     schemas: dict[str, pa.Schema] = {}
@@ -100,11 +117,16 @@ def _planned(tables: StoreTables, query: str) -> _Plan:
     for said, count in read.items():
         if (table := known.get(said)) is None:
             continue  # part of the query, or unknown
-        fields = [field for field in tables.schemas[table] if every or field.name.casefold() in names]
+        fields = [field for field in tables.schemas[table] if every or lists or field.name.casefold() in names]
         schemas[table] = pa.schema(fields or [tables.schemas[table][0]])
         if has_parts or count > 1:
             repeated.add(table)
-    return _Plan(schemas, frozenset(repeated))
+    others = {table: schema for table, schema in tables.schemas.items() if lists and table not in schemas}
+    return _Plan(schemas, frozenset(repeated), others)
+
+
+def _called(node: _Tree) -> str:
+    return ".".join(part for part in (node["schema_name"], node["table_name"]) if part).casefold()
 
 
 def _nodes(tree: object) -> Iterator[_Tree]:
@@ -135,13 +157,22 @@ def _engine() -> Iterator[duckdb.DuckDBPyConnection]:
 
 def _define(engine: duckdb.DuckDBPyConnection, plan: _Plan, data: Mapping[str, object]) -> None:
     """Makes the tables that a query names: `text.language` can be written with and without quotes."""
+    for table, schema in plan.others.items():
+        engine.register("winnow_other", pa.Table.from_batches([], schema))
+        engine.execute(f"CREATE TABLE {_quoted(table)} AS SELECT * FROM winnow_other")
+        engine.unregister("winnow_other")
     for number, (table, content) in enumerate(data.items()):
         held = f"winnow_table_{number}"
         engine.register(held, content)
-        if table in plan.repeated:
-            engine.execute(f"CREATE TEMP TABLE {held}_copy AS SELECT * FROM {held}")
-            held = f"{held}_copy"
-        engine.execute(f"CREATE TEMP VIEW {_quoted(table)} AS SELECT * FROM {held}")
+        if plan.others:
+            engine.execute(f"CREATE TABLE {_quoted(table)} AS SELECT * FROM {held}")
+            engine.unregister(held)
+            held = _quoted(table)
+        else:
+            if table in plan.repeated:
+                engine.execute(f"CREATE TEMP TABLE {held}_copy AS SELECT * FROM {held}")
+                held = f"{held}_copy"
+            engine.execute(f"CREATE TEMP VIEW {_quoted(table)} AS SELECT * FROM {held}")
         schema, dot, name = table.partition(".")
         if dot:
             engine.execute(f"CREATE SCHEMA IF NOT EXISTS {_quoted(schema)}")
@@ -160,6 +191,8 @@ def _query_error(tables: StoreTables, error: Exception) -> QueryError:
         return QueryError(f"sql: {first}")
     if unknown[1]:
         table = unknown[1].replace('"', "")
+        if table.casefold() == DECISIONS:
+            return QueryError("sql: decisions are a recipe's: open the store with one, winnow.open_store(…, recipe=…)")
         return QueryError(f"sql: no table {table!r}{suggestion(table, tables.schemas)}")
     known = {name for schema in tables.schemas.values() for name in schema.names}
     return QueryError(f"sql: no column {unknown[2]!r}{suggestion(unknown[2], known)}")

@@ -33,6 +33,7 @@ _UNITS |= {f"{letter}b": 1000**power for power, letter in enumerate("kmgt", 1)}
 _UNITS |= {f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", 1)}
 
 
+_THOUSAND = re.compile(r"[1-9][0-9]{0,2}\.[0-9]{3}")
 _GROUPED = re.compile(r"[0-9]{1,3}(?:[ ,.'’\u00a0\u202f][0-9]{3})+")
 _SHORT = re.compile(r"([0-9][0-9_]{0,14}(?:\.[0-9]{1,6})?)\s?([kmgbtKMGBT])")
 _POWERS = {"k": 3, "m": 6, "g": 9, "b": 9, "t": 12}  # as people write thousands, millions, billions and trillions
@@ -256,6 +257,9 @@ def _scalar(base: object, node: Scalar, where: str) -> object:
 def _not_counted(node: Node) -> str | None:
     """What to write instead of `2B`, which may be two bytes or two billion, or of a text that is no number."""
     text = node.value if isinstance(node, Scalar) else None
+    if isinstance(text, float) and isinstance(node, Scalar) and _THOUSAND.fullmatch(node.written):
+        whole, part = node.written.split(".")
+        return f"{node.written} may be {text:g} or {whole}{part}: write {text:g} or {whole}_{part}"
     if not isinstance(text, str):
         return None
     if _GROUPED.fullmatch(text):

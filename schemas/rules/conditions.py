@@ -37,7 +37,7 @@ _FOREIGN = (
     (r"[‘’“”„«»]", "texts are in straight single quotes, as in 'eng_Latn'"),
     (r"&&", "write AND instead of &&"),
     (r"(?i)\bis\s+(not\s+)?none\b", "write IS NULL or IS NOT NULL"),
-    (r"!\s*\(", "write NOT instead of !"),
+    (r"!\s*[(A-Za-z]", "write NOT instead of !"),
     (r"\d\s*%\s*($|\))", "a share is a number from 0 to 1"),
 )
 
@@ -142,7 +142,7 @@ def type_complaint(condition: str, types: Mapping[str, pa.DataType]) -> str | No
             described = cursor.execute(f"DESCRIBE SELECT ({condition}) FROM checked").fetchone()
         except duckdb.Error as error:
             first = str(error).splitlines()[0].partition(": ")[2]
-            return f"does not fit its columns' types: {first[:160]}"
+            return f"does not fit its columns' types: {first[:160]}{_foreign(condition)}"
     assert described is not None
     return None if described[1] == "BOOLEAN" else f"gives {described[1]}, not true or false; compare it with something"
 

@@ -9,14 +9,14 @@ import logging
 import re
 import string
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TypeAlias
 
-__all__ = ["PACKAGES", "SPACY", "Package", "Segmenter", "TooLongError", "package_segmenter"]
+__all__ = ["PACKAGES", "SPACY", "Package", "Segmenter", "TooLongError", "install_commands", "package_segmenter"]
 
 Segmenter: TypeAlias = Callable[[str], list[str]]
 """Splits a text into words; blank words are dropped later."""
@@ -34,6 +34,8 @@ class Package:
     licence: str
     distributions: tuple[str, ...]  # whose versions determine the words
     load: Callable[[], Segmenter]
+    languages: str  # the main ones, for messages
+    alone: str = ""  # if its dependencies do harm: what it needs of them; it is then installed with --no-deps
 
     @property
     def reason(self) -> str:
@@ -46,6 +48,14 @@ class Package:
             return " ".join(f"{name} {version(name)}" for name in self.distributions)
         except PackageNotFoundError:
             return None
+
+
+def install_commands(packages: Iterable[Package]) -> str:
+    """The command that installs packages as they are tested."""
+    needed = dict.fromkeys(packages)
+    plain = " ".join(dict.fromkeys(one.alone or one.install for one in needed))
+    apart = "".join(f" && pip install --no-deps {one.install}" for one in needed if one.alone)
+    return f"pip install {plain}{apart}"
 
 
 @lru_cache(maxsize=16)
@@ -196,22 +206,37 @@ SPACY = "spacy_"
 """The beginning of the names of packages that have a substitute."""
 
 # Languages whose spaCy rules are regular expressions that no compiled style can express.
-_SPACY_ALONE = ("el", "fr", "hu", "id", "lb", "ms", "sl", "tr")
+_SPACY_ALONE = {
+    "el": "Greek",
+    "fr": "French",
+    "hu": "Hungarian",
+    "id": "Indonesian",
+    "lb": "Luxembourgish",
+    "ms": "Malay",
+    "sl": "Slovenian",
+    "tr": "Turkish",
+}
 
 PACKAGES: Mapping[str, Package] = {
-    "jieba": Package("jieba==0.42.1", "MIT", ("jieba",), _jieba),
-    "khmernltk": Package("khmer-nltk==1.6", "Apache-2.0", ("khmer-nltk",), _khmernltk),
-    "kiwipiepy": Package("kiwipiepy==0.21.0", "LGPL-3.0", ("kiwipiepy", "kiwipiepy-model"), _kiwipiepy),
-    "laonlp": Package("laonlp==1.3.0", "Apache-2.0", ("laonlp", "pythainlp"), _laonlp),
-    "pyidaungsu": Package("pyidaungsu-numpy2==0.1.4", "MIT", ("pyidaungsu-numpy2",), _pyidaungsu),
-    "pythainlp": Package("pythainlp==5.4.0", "Apache-2.0", ("pythainlp",), _pythainlp),
-    "pyvi": Package("pyvi==0.1.1", "MIT", ("pyvi",), _pyvi),
+    "jieba": Package("jieba==0.42.1", "MIT", ("jieba",), _jieba, "Chinese"),
+    "khmernltk": Package("khmer-nltk==1.6", "Apache-2.0", ("khmer-nltk",), _khmernltk, "Khmer"),
+    "kiwipiepy": Package("kiwipiepy==0.21.0", "LGPL-3.0", ("kiwipiepy", "kiwipiepy-model"), _kiwipiepy, "Korean"),
+    "laonlp": Package("laonlp==1.3.0", "Apache-2.0", ("laonlp", "pythainlp"), _laonlp, "Lao"),
+    "pyidaungsu": Package(
+        "pyidaungsu-numpy2==0.1.4", "MIT", ("pyidaungsu-numpy2",), _pyidaungsu, "Burmese", "python-crfsuite emoji"
+    ),
+    "pythainlp": Package("pythainlp==5.4.0", "Apache-2.0", ("pythainlp",), _pythainlp, "Thai"),
+    "pyvi": Package("pyvi==0.1.1", "MIT", ("pyvi",), _pyvi, "Vietnamese"),
     "sudachipy": Package(
-        "sudachipy==0.7.0 sudachidict_core==20261015", "Apache-2.0", ("sudachipy", "sudachidict_core"), _sudachipy
+        "sudachipy==0.7.0 sudachidict_core==20261015",
+        "Apache-2.0",
+        ("sudachipy", "sudachidict_core"),
+        _sudachipy,
+        "Japanese",
     ),
     **{
-        f"{SPACY}{language}": Package("spacy==3.8.18", "MIT", ("spacy",), partial(_spacy, language))
-        for language in _SPACY_ALONE
+        f"{SPACY}{code}": Package("spacy==3.8.18", "MIT", ("spacy",), partial(_spacy, code), name)
+        for code, name in _SPACY_ALONE.items()
     },
 }
 """The packages by their name in `assignment.txt`."""

@@ -70,6 +70,7 @@ def refused(tiny: Tiny, mix: str, *, base: str = RECIPE, command: str = "mix", e
         ("{budget: 2B}", "mix.budget: '2B' may be a count or bytes: write 2_000_000_000 or 2e9, or for bytes 2 GB"),
         ("{budget: 2.5M}", "write 2_500_000 or 2.5e6, or for bytes 2.5 MB"),
         ("{budget: 2G}", "mix.budget: '2G' may be a count or bytes: write 2_000_000_000 or 2e9, or for bytes 2 GB"),
+        ("{budget: 2.000}", "mix.budget: 2.000 may be 2 or 2000: write 2 or 2_000"),
         ("{budget: 2 000}", "mix.budget: '2 000' is no number here: write 2_000"),
         (
             "{budget: 50%}",

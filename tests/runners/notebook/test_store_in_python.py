@@ -101,6 +101,18 @@ def test_decisions_are_those_of_plan(store: OpenedStore, folder: Path, capsys: p
     assert set(doubles.to_arrow()["has"].to_pylist()) <= {True}
 
 
+def test_tables_are_listed(store: OpenedStore) -> None:
+    expected = sorted(store.tables.schemas)
+    for query in ("SHOW TABLES", "SELECT table_name AS name FROM information_schema.tables ORDER BY name"):
+        assert store.sql(query).to_arrow()["name"].to_pylist() == expected, query
+    described = store.sql("SHOW samples").to_arrow()
+    assert described["column_name"].to_pylist() == store.tables.schemas["samples"].names
+    both = "SELECT (SELECT count(*) FROM samples) AS n, count(*) AS tables FROM information_schema.tables"
+    assert store.sql(both).to_arrow().to_pylist() == [
+        {"n": len(objects(store, "samples", "id")), "tables": len(expected)}
+    ]
+
+
 def test_quarantine_is_a_table(store: OpenedStore) -> None:
     found = store.sql("SELECT reason, path FROM quarantine").to_arrow().to_pylist()
     assert {"reason": "bad_json", "path": "more.jsonl"} in found

@@ -152,6 +152,11 @@ def test_a_good_rule_has_no_complaints() -> None:
             " are not supported, use AND to combine comparisons; write AND instead of &&",
         ),
         (
+            "!(samples.modality = 'text')",
+            None,
+            "does not fit its columns' types: Scalar Function with name ! does not exist!; write NOT instead of !",
+        ),
+        (
             "length(samples.modality) < 50%",
             None,
             "not a SQL expression: syntax error at '%'; a share is a number from 0",
