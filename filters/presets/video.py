@@ -19,7 +19,7 @@ _NOTES = ("of a row with several videos, each condition must be met by one of th
 
 _DATA_JUICER = Preset(
     name="video@data-juicer",
-    summary="Data-Juicer's filters of size, aspect and duration: >= 1280 x 480, 9/21 to 21/9, at most 10 s",
+    summary="Data-Juicer's filters of size and duration: >= 1280 x 480, at most 10 s",
     operators={_STREAMS: {}},
     rules=(
         preset_rule("video_width", f"list_max({_STREAMS}.width) < 1280"),
