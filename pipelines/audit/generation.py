@@ -35,7 +35,7 @@ from winnow.pipelines.store.integrity.sealed import find_record
 from winnow.pipelines.store.manifests.tasks import TaskCommits
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import Generation, GenerationRecord, StoredWeights, WeightKeys
-from winnow.schemas.rows.scores import TRACES
+from winnow.schemas.rows.scores import SCORES, TRACES
 
 CHECKS = "Checks"
 
@@ -188,6 +188,7 @@ class _Audit:
         check_environments(generation, findings)
         with _going_on(findings):
             check_weights(store, generation, findings)
+        check_score_decisions(store, generation, findings)
         check_older_generations(store, self._record, findings)
         with _going_on(findings):
             if (lost := lost_generation(store)) is not None:
@@ -252,6 +253,19 @@ def check_weights(store: Store, generation: Generation, findings: Findings) -> N
             findings.notes.append(
                 f"{layer} and its weights were made in {len(made)} different environments ({', '.join(sorted(made))})"
             )
+
+
+def check_score_decisions(store: Store, generation: Generation, findings: Findings) -> None:
+    """Notes scores whose record of how they were decided is missing: lost, or removed by a purge."""
+    for layer in sorted(generation.layers):
+        if not layer.startswith(SCORES):
+            continue
+        for key in sorted({row.key for row in store.manifest(generation, layer)}):
+            if not store.objects.exists(path := layout.decision(layer, key)):
+                findings.notes.append(
+                    f"{path}: missing (gc --purge removes it, too): stats and reports do not show {layer}; "
+                    "run 'winnow score RECIPE', which makes it again"
+                )
 
 
 def _weights_made(store: Store, score: str, trace: str) -> set[str]:

@@ -17,7 +17,7 @@ EXCERPT_CHARACTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class ExampleRow:
-    """A sample and the start of its text."""
+    """A sample and the start of its text, or of a caption where it has none."""
 
     id: str
     source: str

@@ -117,7 +117,7 @@ def _rows(store: Store, generation: Generation) -> list[ExampleRow]:
     extracted = {name: store.manifest(generation, name).by_shard for name in texts}
     found: list[ExampleRow] = []
     for shard in shards[::step]:
-        batch = next(store.batches(shard, ["id", "source", "url", "modality", "mime", "text"]), None)
+        batch = next(store.batches(shard, ["id", "source", "url", "modality", "mime", "text", "captions"]), None)
         if batch is None:
             continue
         head = batch.slice(0, max(1, EXAMPLES // max(1, len(shards)))).to_pylist()
@@ -129,7 +129,8 @@ def _rows(store: Store, generation: Generation) -> list[ExampleRow]:
         for index, row in enumerate(head):
             if row["modality"] == FORGOTTEN:
                 continue
-            candidates = [row["text"], *(values[index] for values in layers.values())]
+            captions = (caption["text"] for caption in row["captions"] or ())
+            candidates = [row["text"], *(values[index] for values in layers.values()), *captions]
             text = next((value for value in candidates if value), "")
             found.append(
                 ExampleRow(

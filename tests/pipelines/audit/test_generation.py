@@ -1,4 +1,4 @@
-"""Weights that were made in another environment than the traces that are made with them are told of."""
+"""Weights that were made in another environment than their traces, and scores without their decision, are told of."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 from tests.runners.scores.stores import make_store, scored, write
 from winnow.pipelines.audit.findings import Findings
-from winnow.pipelines.audit.generation import check_weights
+from winnow.pipelines.audit.generation import check_score_decisions, check_weights
 from winnow.pipelines.store.integrity.sealed import put_record, read_record
 from winnow.runners.stages.publishing import Outcome
 from winnow.schemas.environment.fingerprint import current_fingerprint
@@ -45,3 +45,19 @@ def test_weights_say_where_they_were_made_and_others_are_a_note(outcome: Outcome
     ]
     records[0].write_bytes(b"{")
     assert notes(outcome) == []
+
+
+def test_a_lost_record_of_what_a_score_decided_is_a_note_with_the_remedy(outcome: Outcome) -> None:
+    findings = Findings()
+    check_score_decisions(outcome.store, outcome.generation, findings)
+    assert findings.notes == []
+    (record,) = Path(outcome.store.root, "decisions/score.mimic").glob("*.json")
+    kept = record.read_bytes()
+    record.unlink()
+    check_score_decisions(outcome.store, outcome.generation, findings)
+    record.write_bytes(kept)
+    assert not findings.problems
+    assert findings.notes == [
+        f"decisions/score.mimic/{record.name}: missing (gc --purge removes it, too): stats and reports do not show "
+        "score.mimic; run 'winnow score RECIPE', which makes it again"
+    ]
