@@ -209,7 +209,8 @@ def _jpeg(
         return decoder.decode_jpeg(content, "RGB", strict=True, **asked), height, width
     except ValueError as error:
         said = str(error)
-        if "precision" in said or ("Unsupported" in said and "marker" not in said):  # a marker is damaged pixels
+        odd = "precision" in said or "subsampling level" in said  # such as CMYK with fewer samples of some channels
+        if odd or ("Unsupported" in said and "marker" not in said):  # a marker is damaged pixels
             raise UndecodableError(UNSUPPORTED, str(error)) from None
         raise _refused(error) from None
 

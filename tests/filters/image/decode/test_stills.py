@@ -249,6 +249,13 @@ def test_a_whole_progressive_file_lacks_no_scan(mode: str, subsampling: int) -> 
         assert not found.lack
 
 
+def test_cmyk_with_fewer_samples_of_some_channels_is_unsupported_not_damaged() -> None:
+    picture = Image.fromarray(made()).convert("CMYK")
+    assert read("JPEG", encoded("JPEG", picture, subsampling=0)).width == 90
+    with pytest.raises(UndecodableError, match=UNSUPPORTED):
+        read("JPEG", encoded("JPEG", picture, subsampling=2))
+
+
 def test_a_strip_of_jpeg_in_tiff_that_is_shorter_than_its_pixels_is_refused() -> None:
     content = encoded("TIFF", compression="jpeg")
     assert read("TIFF", content).width == 90
