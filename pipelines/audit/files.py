@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from winnow.pipelines.audit.findings import Findings
+from winnow.pipelines.audit.older_generations import NAMED, named_by
 from winnow.pipelines.running.job_tasks import OPENING_BYTES, Silent, TaskFolder, TaskKind, slices
 from winnow.pipelines.running.ledger.intake import read_intake
 from winnow.pipelines.running.tasks import TaskLine
@@ -14,7 +15,7 @@ from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hash_set import HashSet
 from winnow.pipelines.store.integrity.content import check_content
-from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
+from winnow.pipelines.store.integrity.damage import DamagedError, MissingError, for_older
 from winnow.pipelines.store.integrity.sealed import check_record
 from winnow.pipelines.store.tables import check_table
 from winnow.schemas.errors import StoreError
@@ -34,7 +35,7 @@ class FilesTask(TaskLine):
 class FilesFound:
     """What is wrong with the files of a task."""
 
-    problems: list[str] = field(default_factory=list)
+    problems: dict[str, str] = field(default_factory=dict)  # a line, by path
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class FilesContext:
             except MissingError:  # a running command has deleted it since it was listed
                 continue
             except StoreError as error:
-                found.problems.append(str(error))
+                found.problems[path] = str(error)
         return found
 
 
@@ -106,13 +107,26 @@ class FilesCheck:
     def conclude(self, tasks: TaskFolder) -> None:
         """Reports files that are not what was written."""
         findings = self._findings
-        wrong = [line for found in tasks.found(self._kind.name, FilesFound) for line in found.problems]
+        damaged = {
+            path: line for found in tasks.found(self._kind.name, FilesFound) for path, line in found.problems.items()
+        }
+        wrong = self._with_remedies(damaged)
         findings.problems += [line for line in wrong if line not in findings.problems]
         if not wrong:
             findings.proved.append(f"{self._count.total():,} files have their checksums ({_told(self._count)})")
         if self._foreign:
             more = f" and {self._others:,} more" if self._others else ""
             findings.notes.append(f"not files of the store, not checked: {', '.join(self._foreign)}{more}")
+
+    def _with_remedies(self, damaged: dict[str, str]) -> list[str]:
+        """The lines; files that only older generations need are not made again by a stage."""
+        record = self._record
+        if record is None or not any(path.startswith(NAMED) for path in damaged):
+            return list(damaged.values())
+        needed = HashSet(named_by(self._store, record))
+        return [
+            for_older(line) if path.startswith(NAMED) and path not in needed else line for path, line in damaged.items()
+        ]
 
 
 def check_file(store: Store, path: str) -> None:

@@ -13,6 +13,18 @@ from winnow.pipelines.store.integrity.damage import DROP_OLDER, DamagedError, Mi
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import GenerationRecord, TaskCommit
 
+NAMED = (layout.SAMPLES_OBJECTS, layout.LAYERS, layout.MANIFESTS, layout.QUARANTINE, layout.DROPPED)
+"""Where the files are that generations name."""
+
+
+def named_by(store: Store, record: GenerationRecord) -> Iterator[str]:
+    """The files that a generation names; of a manifest that cannot be read only itself."""
+    yield record.tasks
+    yield from _ranges(store, record)
+    for layer, entry in record.layers.items():
+        yield entry.manifest
+        yield from _objects(store, record, layer)
+
 
 def check_older_generations(store: Store, latest: GenerationRecord, findings: Findings) -> None:
     """Reports lost files that an older generation names and the latest does not. Holds one layer's names at a time."""

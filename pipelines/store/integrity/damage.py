@@ -81,7 +81,12 @@ def of_a_generation(*, older: bool) -> Iterator[None]:
     except (DamagedError, MissingError) as error:
         if not older:
             raise
-        raise type(error)(f"{str(error).partition('; ')[0]}; {DROP_OLDER}") from error
+        raise type(error)(for_older(str(error))) from error
+
+
+def for_older(line: str) -> str:
+    """A line on a file that only generations before the latest need, with what mends the store then."""
+    return f"{line.partition('; ')[0]}; {DROP_OLDER}"
 
 
 def first_line(error: Exception) -> str:

@@ -6,11 +6,13 @@ from uuid import uuid4
 import pytest
 
 from tests.pipelines.rules.stores import Shard, make_store
+from winnow.pipelines.audit.files import FilesCheck
 from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.audit.older_generations import check_older_generations
 from winnow.pipelines.forgetting.effects import effect_of
 from winnow.pipelines.forgetting.purging import purge
 from winnow.pipelines.forgetting.requests import parse_selector, selectors_of
+from winnow.pipelines.running.job_tasks import HERE, TaskFolder
 from winnow.pipelines.store.gc import collect_garbage
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import put_tombstone
@@ -53,6 +55,35 @@ def test_what_only_an_older_generation_needs(find: Callable[[Store], str]) -> No
     collect_garbage(store, keep=1)
     assert problems(store) == []
     assert effect_of(store, SELECTORS).rows == 3
+
+
+@pytest.mark.parametrize("find", [first_manifest, first_sample])
+def test_damage_to_what_only_an_older_generation_needs(find: Callable[[Store], str]) -> None:
+    objects = MemoryStore(uuid4().hex)
+    make_store(objects, {"a": Shard("x", 2), "b": Shard("y", 1)})
+    store, _ = make_store(objects, {"a": Shard("x", 3), "b": Shard("y", 1)})
+    older, latest = find(store), store.require_record().layers["samples"].manifest
+    objects.put(older, b"PAR1")
+    assert damage(store, older).endswith(f"; {REMEDY}")
+    collect_garbage(store, keep=1)
+    assert not objects.exists(older)
+    objects.put(latest, b"PAR1")
+    assert damage(store, latest).endswith(
+        "; delete it; run 'winnow ingest RECIPE', which writes it again from its commits"
+    )
+
+
+def damage(store: Store, path: str) -> str:
+    """What the check of all files says of one."""
+    findings = Findings()
+    with HERE.folder("audit") as steps:
+        tasks = TaskFolder(steps)
+        check = FilesCheck(store, store.require_record(), findings)
+        check.plan(tasks)
+        tasks.run(HERE, "Checks")
+        check.conclude(tasks)
+    (line,) = (one for one in findings.problems if f" {path} " in one)
+    return line
 
 
 def problems(store: Store) -> list[str]:
