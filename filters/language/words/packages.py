@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from threading import Lock
 from typing import TypeAlias
 
 __all__ = ["PACKAGES", "SPACY", "Package", "Segmenter", "TooLongError", "install_commands", "package_segmenter"]
@@ -60,9 +61,24 @@ def install_commands(packages: Iterable[Package]) -> str:
 
 @lru_cache(maxsize=16)
 def package_segmenter(name: str) -> Segmenter | None:
-    """The segmenter of a package, loaded once per process; None if the package is missing."""
+    """The segmenter of a package, loaded once per process; None if the package is missing.
+
+    Several threads may call it: engines run bundles side by side in one process, and some packages refuse, or mix up,
+    calls that overlap.
+    """
     package = PACKAGES[name]
-    return package.load() if package.found() is not None else None
+    return one_at_a_time(package.load()) if package.found() is not None else None
+
+
+def one_at_a_time(segmenter: Segmenter) -> Segmenter:
+    """A segmenter whose calls wait for each other."""
+    lock = Lock()
+
+    def words(text: str) -> list[str]:
+        with lock:
+            return segmenter(text)
+
+    return words
 
 
 def _jieba() -> Segmenter:

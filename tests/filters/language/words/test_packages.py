@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
@@ -54,6 +55,17 @@ def test_words_are_those_of_datatrove() -> None:
         assert len(ours[0]) > 3
     if not compared:
         pytest.skip("the peer datatrove is installed without the packages that find words")
+
+
+@pytest.mark.parametrize("name", sorted({style for style, _ in TEXTS if style in PACKAGES}))
+def test_threads_of_one_process_may_segment_at_once(name: str) -> None:
+    segmenter = package_segmenter(name)
+    if segmenter is None:
+        pytest.skip(f"pip install {PACKAGES[name].install}")
+    text = next(text for (style, _), text in TEXTS.items() if style == name) * 20
+    alone = segmenter(text)
+    with ThreadPoolExecutor(4) as threads:
+        assert all(words == alone for words in threads.map(segmenter, [text] * 24))
 
 
 def test_a_missing_package_has_no_segmenter(monkeypatch: pytest.MonkeyPatch) -> None:
