@@ -1,6 +1,7 @@
 """Compares the formats and columns of new files with those that the recipe names, before anything is read.
 
-Of a table its footer is read, of lines the first: what they lack would be found hours later, one file at a run.
+Of a table its footer is read, of lines the first, and of a few files the first rows: what they lack would be found
+hours later, one file at a run.
 """
 
 from collections import Counter
@@ -11,6 +12,7 @@ from typing import Final
 
 from winnow.pipelines.ingest.files import read_range
 from winnow.pipelines.ingest.planning.context import IngestSource
+from winnow.pipelines.ingest.planning.first_rows import check_first_rows
 from winnow.pipelines.ingest.planning.formats import (
     ARCHIVES,
     HEAD_BYTES,
@@ -80,6 +82,7 @@ def check_shapes(new: Sequence[NewFiles]) -> list[str]:
         shapes = look_at_shapes(source, one.files)
         misfits = [shape for shape in shapes if shape.misfit]
         lacking = nowhere(source, shapes) if one.are_all else {}
+        already = len(problems)
         required = [text for role, text in lacking.items() if source.columns.is_required(role)]
         if required and len(misfits) == len(shapes):
             problems += required
@@ -93,6 +96,12 @@ def check_shapes(new: Sequence[NewFiles]) -> list[str]:
                 )
         elif misfits:
             notes += _quarantined(source.rows.name, misfits)
+        if len(problems) == already and source.clips is None:
+            wrong = check_first_rows(source, one.files, are_all=one.are_all)
+            if source.on_schema_mismatch == "error":
+                problems += wrong
+            else:
+                notes += wrong
         notes += [f"{text}; it reads as null" for role, text in lacking.items() if not source.columns.is_required(role)]
     if problems:
         raise SourceError("\n".join(problems))

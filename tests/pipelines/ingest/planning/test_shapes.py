@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
@@ -195,16 +196,16 @@ def test_a_long_list_is_cut(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.jsonl", b"no JSON\n" * 3, "(bad_json 3), so nothing is published: a.jsonl at 0: Expecting value"),
+        ("a.jsonl", b"no JSON\n" * 3, "(bad_json 3){}: a.jsonl{}Expecting value"),
         (
             "a.warc",
             b"".join(pieces([Capture("https://e.org/a")], "warc")).replace(b"\r\n", b"\n"),
-            "(bad_header 1), so nothing is published: a.warc at 0: its lines end with LF alone",
+            "(bad_header 1){}: a.warc{}its lines end with LF alone",
         ),
         (
             "a.jsonl",
             b" " * (300 << 10) + json.dumps({"content": "late"}).encode() + b"\n",
-            "(missing_text 1), so nothing is published: a.jsonl at 0: no column 'text'",
+            "(missing_text 1){}: a.jsonl{}no column 'text'",
         ),
     ],
 )
@@ -212,9 +213,35 @@ def test_a_source_of_which_nothing_could_be_read_stops_the_command(
     folder: Path, name: str, content: bytes, message: str
 ) -> None:
     (folder / "data" / name).write_bytes(content)
+    (line,) = refusal(folder, f"files: [{name}]")
+    reason = message[1:].split()[0]
+    assert line.startswith(f"{BOOKS}: every record would be quarantined {message.format('', f': {reason} (')}")
     for _ in range(2):  # what was read is not read again, and not published either
         with pytest.raises(SourceError) as caught:
-            ingested(folder, f"files: [{name}]")
-        assert str(caught.value).startswith(f"{BOOKS}: every record is quarantined ")
-        assert message in str(caught.value)
+            ingested(folder, f"files: [{name}], on_schema_mismatch: quarantine")
+        said = message.format(", so nothing is published", " at 0: ")
+        assert str(caught.value).startswith(f"{BOOKS}: every record is quarantined {said}")
     assert list((folder / "store").glob("generations/*")) == []
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet", "arrow"])
+def test_a_key_that_most_rows_share_is_refused(folder: Path, ending: str) -> None:
+    rows = pa.table({"text": ["one", "two", "three", "four"], "lang": ["de", "de", "en", "de"], "id": [1, 2, 3, 3]})
+    path = folder / f"data/rows.{ending}"
+    if ending == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows.to_pylist()))
+    elif ending == "csv":
+        pa_csv.write_csv(rows, path)
+    elif ending == "parquet":
+        pq.write_table(rows, path)
+    else:
+        with pa.ipc.new_file(path, rows.schema) as written:
+            written.write_table(rows)
+    (line,) = refusal(folder, 'files: ["rows*"], key: lang')
+    assert line == (
+        f"{BOOKS}.key: 'lang' is no key: 2 of the first 4 rows of rows.{ending} repeat that of a row before them ('de' "
+        f"is in 3 rows of rows.{ending}), and would be quarantined; name a column that differs in each row, or leave "
+        "'key' out, or set 'on_schema_mismatch: quarantine'"
+    )
+    assert ingested(folder, 'files: ["rows*"], key: lang, on_schema_mismatch: quarantine')[0] == 2
+    assert ingested(folder, 'files: ["rows*"], key: id')[0] == 3  # one of four may be a mistake in the rows
