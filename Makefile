@@ -37,7 +37,7 @@ trainers: .cache/trainers/ready  ## make the environment of the libraries that r
 	touch $@
 
 # What needs PyTorch, where it is: beside the trainers' libraries. `make test` skips these.
-test-torch: .cache/trainers/winnow  ## run the tests that need PyTorch
+test-torch: .cache/trainers/winnow .cache/benchmarks/stamps/done  ## run the tests that need PyTorch
 	.cache/trainers/bin/python -m pytest -q -n 2 --dist loadfile -m torch \
 		tests/scoring tests/filters/models/safety tests/runners/law tests/runners/scores
 
@@ -45,6 +45,11 @@ test-torch: .cache/trainers/winnow  ## run the tests that need PyTorch
 	.cache/trainers/bin/python -m pip install --quiet --requirement examples/requirements.txt $(EDITABLE) ".[torch]" \
 		hypothesis networkx pytest pytest-xdist scikit-learn scipy
 	touch $@
+
+# Pictures with labels and captions, and the networks that scores show them to.
+.cache/benchmarks/stamps/done: | .cache/trainers/winnow
+	.cache/trainers/bin/python -m winnow assets fetch efficientnet-lite0 imagenet-names minilm-l6 minilm-l6.tokenizer
+	.cache/trainers/bin/python -m benchmarks.inputs.stamps || echo "no stamps: tests of scores on them are skipped"
 
 # Compiled once, before test workers start that would each compile them.
 kernels: setup  ## compile the kernels ahead

@@ -28,18 +28,27 @@ def help_pages(cache: Path = CACHE) -> list[Path]:
 
 def packaged_pages(names: list[str], folder: str, packages: str, cache: Path = CACHE) -> list[Path]:
     """Every HTML page of a distribution's packages, unpacked once into a folder of the cache."""
+    unpacked = unpacked_packages(names, folder, packages, cache)
+    return sorted(path for path in unpacked.rglob("*.html") if path.is_file() and not path.is_symlink())
+
+
+def unpacked_packages(names: list[str], folder: str, packages: str, cache: Path = CACHE) -> Path:
+    """A folder of the cache with a distribution's packages, fetched and unpacked once."""
     unpacked = cache / folder
     done = unpacked / "done"
     if not done.exists():
         if not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
-            sys.exit("benchmarks: needs apt-get and dpkg-deb (a Debian system) for its pages; or give --pages FOLDER")
+            sys.exit(f"benchmarks: {' '.join(names)}: needs apt-get and dpkg-deb, a Debian system")
         held = cache / packages
         held.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["apt-get", "download", "-qq", *names], cwd=held, check=True, stderr=subprocess.DEVNULL)
+        fetched = subprocess.run(["apt-get", "download", "-qq", *names], cwd=held, capture_output=True, text=True)
+        if fetched.returncode:
+            reason = (fetched.stderr.strip().splitlines() or ["apt-get download failed"])[-1]
+            sys.exit(f"benchmarks: {' '.join(names)}: {reason}; bring the list of packages up to date: apt-get update")
         for package in sorted(held.glob("*.deb")):
             subprocess.run(["dpkg-deb", "-x", package, unpacked], check=True)
         done.touch()
-    return sorted(path for path in unpacked.rglob("*.html") if path.is_file() and not path.is_symlink())
+    return unpacked
 
 
 def joined_pages(paths: list[Path]) -> Iterator[tuple[str, bytes]]:

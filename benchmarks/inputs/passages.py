@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.inputs.documents import cached_documents
-from benchmarks.inputs.pages import CACHE, packaged_pages
+from benchmarks.inputs.pages import CACHE, unpacked_packages
 from benchmarks.inputs.resemblance import span_hashes
 from winnow.filters.language.words import segment
 
@@ -155,7 +155,7 @@ def _of_unspaced_script(buffer: npt.NDArray[np.uint8], starts: Indices) -> npt.N
 
 def _messages(cache: Path) -> Iterator[tuple[str, str]]:
     """What the programs of some packages say in languages that have no pages: the language and the text."""
-    packaged_pages(list(CATALOGUES), "catalogues", "catalogues-packages", cache)
+    unpacked_packages(list(CATALOGUES), "catalogues", "catalogues-packages", cache)
     for language in sorted({one for languages in CATALOGUES.values() for one in languages}):
         for path in sorted((cache / "catalogues").rglob(f"{language}/LC_MESSAGES/*.mo")):
             if path.is_file() and not path.is_symlink():

@@ -2,17 +2,14 @@
 
     python -m benchmarks.pictures.alignment [--quick] [--json]
 
-`tuxpaint-stamps-default` (Debian; GPL-2) holds pictures of animals, food, vehicles, … with captions in up to 78
-languages. The encoders are those of `encoders: conse`, which were never trained on pairs and know English alone.
-Measured by language: the area under the ROC curve of true captions against those of other stamps, in an order by
-hashes; and for English how often an image's own caption is the first, or among the first ten, of all. Needs PyTorch,
-and makes an environment that has it.
+The stamps (`benchmarks.inputs.stamps`) have captions in up to 78 languages. The encoders are those of `encoders:
+conse`, which were never trained on pairs and know English alone. Measured by language: the area under the ROC curve of
+true captions against those of other stamps, in an order by hashes; and for English how often an image's own caption is
+the first, or among the first ten, of all. Needs PyTorch, and makes an environment that has it.
 """
 
-import hashlib
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -20,7 +17,7 @@ import orjson
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from benchmarks.inputs.pages import CACHE, packaged_pages
+from benchmarks.inputs.stamps import ENGLISH, Stamp, stamps
 from benchmarks.measuring.environments import require_assets, require_torch
 from benchmarks.measuring.reporting import benchmark_arguments, machine
 from benchmarks.mimic.text import auc
@@ -30,23 +27,12 @@ from winnow.pipelines.assets import AssetFiles
 from winnow.scoring.tasks.alignment import TASK, Alignment
 from winnow.scoring.tasks.protocol import OK, picture_type
 
-PACKAGE: Final = "tuxpaint-stamps-default"
-ENGLISH: Final = "en"
 LANGUAGES: Final = ("fr", "es", "de", "ru", "ja")
 TEN: Final = 10
 SOME, QUICK = 200, 60
 """Stamps: of a language other than English, and of any where it has to be quick."""
-_LEFT_OUT: Final = "symbols"  # letters, coins and flags
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Stamp:
-    """A picture with its captions by language; English is what stands in the first line."""
-
-    image: bytes
-    captions: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,27 +53,6 @@ class Told:
     true: float  # the mean cosine
     others: float
     auc: float
-
-
-def stamps(most: int | None = None, cache: Path = CACHE) -> list[Stamp]:
-    """Pictures of things, in an order by hashes."""
-    packaged_pages([PACKAGE], "stamps", "stamps-packages", cache)
-    folder = cache / "stamps" / "usr/share/tuxpaint/stamps"
-    found = [
-        (hashlib.blake2b(str(path.relative_to(folder)).encode()).digest(), path)
-        for path in folder.rglob("*.png")
-        if path.with_suffix(".txt").is_file() and path.relative_to(folder).parts[0] != _LEFT_OUT
-    ]
-    chosen = [path for _, path in sorted(found)][:most]
-    return [Stamp(path.read_bytes(), captions_of(path.with_suffix(".txt").read_bytes())) for path in chosen]
-
-
-def captions_of(content: bytes) -> dict[str, str]:
-    """The captions of a stamp: the first line, and lines such as `fr.utf8=Un chat.`."""
-    lines = content.decode("utf-8", "replace").splitlines()
-    named = (line.partition(".utf8=") for line in lines[1:])
-    found = {language: caption.strip() for language, _, caption in named if caption.strip()}
-    return {ENGLISH: lines[0].strip(), **found} if lines and lines[0].strip() else found
 
 
 def embedded(task: Alignment, language: str, held: list[Stamp]) -> Embedded:

@@ -2,7 +2,7 @@
 
     python -m benchmarks.pictures.caption_parity [--preset NAME] [--examples N] [--json]
 
-The captions are those of the stamps of a drawing program (see `benchmarks.pictures.alignment`), written by its
+The captions are those of the stamps of a drawing program (see `benchmarks.inputs.stamps`), written by its
 translators. Of each preset only the rules that read captions alone count. A language is shown if it has
 `LEAST` captions.
 """
@@ -16,10 +16,10 @@ from typing import Final
 
 import orjson
 
+from benchmarks.inputs.stamps import stamps
 from benchmarks.measuring.reporting import machine
 from benchmarks.parity.documents import Document
 from benchmarks.parity.ours import Preparation
-from benchmarks.pictures.alignment import stamps
 from winnow.filters.presets import Preset, find_preset
 from winnow.schemas.rules.conditions import columns_read
 

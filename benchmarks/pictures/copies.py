@@ -21,7 +21,7 @@ import orjson
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageOps
 
-from benchmarks.inputs.pages import CACHE, packaged_pages
+from benchmarks.inputs.pages import CACHE, unpacked_packages
 from benchmarks.measuring.environments import require_assets
 from benchmarks.measuring.reporting import benchmark_arguments
 from winnow.filters.duplicates.pdq import MIN_QUALITY, pdq
@@ -113,7 +113,7 @@ class Found:
 
 def wallpapers() -> list[Image.Image]:
     """One picture of each wallpaper, in the order of their paths."""
-    packaged_pages(PACKAGES, "wallpapers", "wallpapers-packages")
+    unpacked_packages(PACKAGES, "wallpapers", "wallpapers-packages")
     share = CACHE / "wallpapers/usr/share"
     paths = [path for path in sorted(share.glob("backgrounds/mate/*/*.*")) if path.name not in TWINS]
     paths = [path for path in paths if "Ubuntu-Mate" not in path.name]

@@ -20,7 +20,7 @@ import orjson
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont, features
 
-from benchmarks.inputs.pages import CACHE, packaged_pages
+from benchmarks.inputs.pages import CACHE, unpacked_packages
 from benchmarks.inputs.photographs import cached_photographs
 from benchmarks.measuring.environments import require_assets
 from benchmarks.measuring.reporting import benchmark_arguments
@@ -104,7 +104,7 @@ def main() -> int:
     if not features.check("raqm"):
         raise SystemExit("benchmarks: this Pillow cannot shape text (no raqm)")
     require_assets(OPERATOR.declares)
-    packaged_pages(PACKAGES, "fonts", "fonts-packages")
+    unpacked_packages(PACKAGES, "fonts", "fonts-packages")
     fonts = {path.name: path for path in sorted((CACHE / "fonts").rglob("*.tt[fc]"))}
     count = QUICK_PICTURES if arguments.quick else PICTURES
     pictures = [Image.open(path).convert("RGB") for path in sorted(cached_photographs(60).glob("*.jpg"))[:count]]

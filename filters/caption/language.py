@@ -40,12 +40,13 @@ def _load(config: LanguageConfig, assets: Assets) -> Kernel:
 
     def kernel(batch: pa.RecordBatch) -> pa.RecordBatch:
         captions = captions_of(batch, config.captions)
-        heads = heads_of(captions.texts, _MAX_BYTES)
+        composed = captions.composed()
+        heads = heads_of(composed, _MAX_BYTES)
         guesses = guesses_of(heads, model, config.normalise, 1)
         missing = ~guesses.judged
         numbers, score = best_codes(guesses, model)
         found = pa.array(numbers, mask=missing)
-        unchanged = captions.texts is captions.as_written
+        unchanged = composed is captions.as_written
         written = heads if unchanged else heads_of(captions.as_written, _MAX_BYTES)
         own = model.labels([one_line(text, config.normalise) for text in written.texts()])
         columns = [

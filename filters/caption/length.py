@@ -45,9 +45,10 @@ class LengthConfig:
 def length(batch: pa.RecordBatch, config: LengthConfig) -> pa.RecordBatch:
     """The layer of a batch."""
     captions = captions_of(batch, config.captions)
-    texts = texts_of(captions.texts)
+    composed = captions.composed()
+    texts = texts_of(composed)
     scripts = dominant_scripts(texts.buffer, texts.offsets[:-1], texts.offsets[1:])
-    words = np.diff(segment(captions.texts, "whitespace").documents).astype(np.int32)
+    words = np.diff(segment(composed, "whitespace").documents).astype(np.int32)
     letters = scripts.letters.astype(np.int32)
     written = scripts.numbers >= 0
     unspaced = np.isin(scripts.numbers, [script_names().index(name) for name in sorted(_WITHOUT_SPACES)])

@@ -55,7 +55,7 @@ class _Names:
 def overlap(batch: pa.RecordBatch, config: OverlapConfig) -> pa.RecordBatch:
     """The layer of a batch."""
     captions = captions_of(batch, config.captions)
-    texts: list[str] = captions.texts.to_pylist()
+    texts: list[str] = captions.composed().to_pylist()
     shares: list[float | None] = []
     named: list[bool] = []
     repeated: list[bool] = []

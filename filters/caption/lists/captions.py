@@ -23,10 +23,13 @@ REASONS = (NO_CAPTIONS, NO_MEDIA)
 class Captions:
     """The captions of some rows: those of row i are `offsets[i]` to `offsets[i + 1]`."""
 
-    texts: pa.LargeStringArray  # in composed form (NFC)
     as_written: pa.LargeStringArray  # what published rules on captions count
     offsets: NDArray[np.int32]
     statuses: list[str]  # of the rows
+
+    def composed(self) -> pa.LargeStringArray:
+        """The texts in composed form (NFC): the very array `as_written` where nothing changes."""
+        return composed_texts(self.as_written).texts
 
 
 def captions_of(batch: pa.RecordBatch, column: str = CAPTIONS) -> Captions:
@@ -36,7 +39,7 @@ def captions_of(batch: pa.RecordBatch, column: str = CAPTIONS) -> Captions:
     media = pc.fill_null(batch.column(MEDIA).value_lengths(), 0).to_numpy(zero_copy_only=False)
     absent = np.where(media > 0, NO_CAPTIONS, NO_MEDIA)
     texts = pc.struct_field(captions.flatten(), "text").cast(pa.large_string())
-    return Captions(composed_texts(texts).texts, texts, _offsets(counts), np.where(counts > 0, "ok", absent).tolist())
+    return Captions(texts, _offsets(counts), np.where(counts > 0, "ok", absent).tolist())
 
 
 def listed(captions: Captions, schema: pa.Schema, columns: Sequence[pa.Array]) -> pa.RecordBatch:

@@ -238,35 +238,35 @@ def sized(still: Still, side: int | None) -> Still:
 def _all_written(held: HeldBytes, mime: str, limits: DecodeLimits) -> tuple[NDArray[np.uint8], int]:
     """As `_by_pillow`, but a picture of which the decoder leaves rows unwritten is refused."""
     if not may_leave_rows(held, mime):
-        return _by_pillow(held.content, mime, limits)
+        return _by_pillow(held, mime, limits)
     found = []
     for byte in FILLINGS:
         with filled_memory(byte):
-            found.append(_by_pillow(held.content, mime, limits))
+            found.append(_by_pillow(held, mime, limits))
     (pixels, turned), (again, _) = found
     if not np.array_equal(pixels, again):
         raise UndecodableError(TRUNCATED, "its fax codes end before its last row")
     return pixels, turned
 
 
-def _by_pillow(content: bytes, mime: str, limits: DecodeLimits) -> tuple[NDArray[np.uint8], int]:
+def _by_pillow(held: HeldBytes, mime: str, limits: DecodeLimits) -> tuple[NDArray[np.uint8], int]:
     """All pixels, and the orientation that they are stored in."""
     pillow = required_package("decoding pictures", "PIL.Image", "image")
     with _most_pixels(pillow, limits.max_pixels):
         try:
-            with pillow.open(io.BytesIO(content), formats=(_FORMATS[mime],)) as picture:
+            with pillow.open(io.BytesIO(held.content), formats=(_FORMATS[mime],)) as picture:
                 width, height = picture.size
                 _check_pixels(width, height, limits)
                 if width > _MOST_WIDTH:
                     raise UndecodableError(UNSUPPORTED, f"{width:,} pixels a row of at most {_MOST_WIDTH:,}")
-                if mime == "image/tiff" and lacks_strips(HeldBytes(content)):
+                if mime == "image/tiff" and lacks_strips(held):
                     raise UndecodableError(TRUNCATED, "it names fewer strips or tiles than its sides need")
-                if mime == "image/tiff" and lacks_ends(HeldBytes(content)):
+                if mime == "image/tiff" and lacks_ends(held):
                     raise UndecodableError(TRUNCATED, "a strip or tile ends before its pixels do")
                 picture.load()
-                if mime == "image/png" and _may_lack_rows(picture) and lacks_rows(HeldBytes(content)):
+                if mime == "image/png" and _may_lack_rows(picture) and lacks_rows(held):
                     raise UndecodableError(TRUNCATED, "its pixels end before its last row")
-                turned = 1 if mime == "image/tiff" else orientation_of(HeldBytes(content), mime)  # Pillow turns TIFF
+                turned = 1 if mime == "image/tiff" else orientation_of(held, mime)  # Pillow turns TIFF
                 return _opaque(pillow, picture), turned
         except (UndecodableError, MemoryError):
             raise

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from benchmarks.pictures.alignment import Embedded, captions_of, recalls, told
+from benchmarks.inputs.stamps import captions_of
+from benchmarks.pictures.alignment import Embedded, recalls, told
 
 
 def test_the_first_line_is_english_and_empty_captions_are_none() -> None:

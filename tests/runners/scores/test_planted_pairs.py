@@ -19,8 +19,8 @@ from rich.console import Console
 
 import winnow
 from benchmarks.inputs.pages import CACHE
+from benchmarks.inputs.stamps import ENGLISH, FOLDER, captions_of
 from benchmarks.mimic.text import auc
-from benchmarks.pictures.alignment import ENGLISH, captions_of
 from tests.runners.scores.stores import ONE, scored, table
 from winnow.pipelines.assets import AssetFiles, find_asset, state_of
 from winnow.pipelines.binding.bound_recipe import bind
@@ -32,14 +32,14 @@ from winnow.scoring.torch_models import conse, efficientnet, minilm
 pytest.importorskip("torch", reason="needs the extra `torch`")
 
 ASSETS = sorted(asset.name for asset in conse.ASSETS)
-STAMPS = CACHE / "stamps/usr/share/tuxpaint/stamps"
+STAMPS = CACHE / "stamps" / FOLDER
 pytestmark = [
     pytest.mark.torch,
     pytest.mark.skipif(
         any(state_of(find_asset(name)) != "present" for name in ASSETS),
         reason=f"needs: winnow assets fetch {' '.join(ASSETS)}",
     ),
-    pytest.mark.skipif(not STAMPS.is_dir(), reason="needs: python -m benchmarks.pictures.alignment --quick"),
+    pytest.mark.skipif(not STAMPS.is_dir(), reason="needs: python -m benchmarks.inputs.stamps"),
 ]
 
 KINDS = ("animals", "food", "plants", "seasonal", "town", "vehicles")
