@@ -54,7 +54,7 @@ from winnow.filters.presets import find_preset
 from winnow.pipelines.assets import AssetFiles
 import duckdb
 import pyarrow as pa
-from winnow.pipelines.query.conditions import nested
+from winnow.pipelines.reading.conditions import nested
 rules = [rule for name in PRESETS for rule in find_preset(name).rules]
 query = "SELECT NOT (" + " OR ".join(f"coalesce(({rule.drop}), false)" for rule in rules) + ") FROM rows"
 loaded = []

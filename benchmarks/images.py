@@ -116,7 +116,7 @@ print(best(lambda: [resized(file) for file in files]))
 """,
     "pdq, winnow": """
 import simplejpeg
-from winnow.filters.duplicates.pdq import pdq
+from winnow.filters.duplicates.perceptual.pdq import pdq
 files = contents()
 found = [pdq(simplejpeg.decode_jpeg(file)) for file in files]
 Path(sys.argv[3]).write_text("".join(f"{one.bits.hex()} {one.quality}\\n" for one in found))
@@ -153,13 +153,13 @@ print(best(lambda: probe(files)))
 """,
     "probe, bare": """
 import simplejpeg
-from winnow.filters.duplicates.pdq import pdq
+from winnow.filters.duplicates.perceptual.pdq import pdq
 files = contents()
 pdq(simplejpeg.decode_jpeg(files[0]))
 print(best(lambda: [pdq(simplejpeg.decode_jpeg(file)) for file in files]))
 """,
     "join, winnow": """
-from winnow.filters.duplicates.hamming import radius_pairs
+from winnow.filters.duplicates.perceptual.hamming import radius_pairs
 hashes = np.load(sys.argv[3])
 list(radius_pairs(hashes[:100]))
 print(best(lambda: print(sum(len(some.first) for some in radius_pairs(hashes)), file=sys.stderr), 1))
@@ -173,8 +173,8 @@ index.add(hashes)
 print(best(lambda: index.range_search(hashes[: len(hashes) // 10], 32), 1) * 10)
 """,
     "cosines, winnow": """
-from winnow.filters.duplicates.cells import nearest_cells, train_cells
-from winnow.filters.duplicates.cosines import cosine_pairs, rounded
+from winnow.filters.duplicates.vectors.cells import nearest_cells, train_cells
+from winnow.filters.duplicates.vectors.cosines import cosine_pairs, rounded
 floats = np.load(sys.argv[3])
 def join(floats):
     vectors, _ = rounded(floats)

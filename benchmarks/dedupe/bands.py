@@ -30,7 +30,7 @@ from winnow.filters.text.minhash import MinhashConfig, schema
 from winnow.pipelines.binding.duplicates import near_settings
 from winnow.pipelines.dedupe.nodes import rows_of_places
 from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
-from winnow.pipelines.query.columns import Column
+from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.running.row_arrays import ids_column
 from winnow.pipelines.running.scratch_parts import read_parts
 from winnow.pipelines.store import layout

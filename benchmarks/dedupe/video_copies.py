@@ -24,7 +24,7 @@ from rich.console import Console
 
 from benchmarks.inputs.pages import CACHE
 from benchmarks.measuring.reporting import Limit, Report, Row, benchmark_arguments, measure, show
-from winnow.filters.duplicates.frames import FrameLists, match_shares
+from winnow.filters.duplicates.perceptual.frames import FrameLists, match_shares
 from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
 from winnow.pipelines.running.scratch_parts import read_parts
 from winnow.pipelines.store import layout

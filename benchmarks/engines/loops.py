@@ -26,7 +26,7 @@ from winnow.pipelines.binding.operators import BoundOperator, passes_of
 from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.ingest.planning.stage import freeze_plans, pending_tasks, plan_sources
 from winnow.pipelines.ingest.transforms import RunIngest, ingest_element
-from winnow.pipelines.running.processes import limit_threads
+from winnow.pipelines.processes.identity import limit_threads
 from winnow.pipelines.running.row_layers import pending_shards
 from winnow.pipelines.running.shard_rows import BATCH_ROWS
 from winnow.pipelines.running.worker import settle

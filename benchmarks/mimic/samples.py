@@ -23,7 +23,7 @@ from benchmarks.measuring.environments import require_assets, require_torch
 from benchmarks.measuring.reporting import Report, benchmark_arguments, show, thread_seconds
 from winnow.filters.image.decode.shrink import resized
 from winnow.pipelines.assets import AssetFiles
-from winnow.pipelines.running.processes import THREAD_LIMITS, limit_threads
+from winnow.pipelines.processes.identity import THREAD_LIMITS, limit_threads
 from winnow.schemas.efficientnet import SIDE
 from winnow.scoring.tasks.linear_head import TASK, LinearHead, LinearHeadConfig
 from winnow.scoring.tasks.protocol import IMAGE, TEXT, Weights, picture_type

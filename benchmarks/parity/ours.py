@@ -17,8 +17,8 @@ from winnow.pipelines.annotate.rows import BatchRows, Excluded, layer_schema, me
 from winnow.pipelines.assets import AssetFiles
 from winnow.pipelines.binding.operators import configure
 from winnow.pipelines.ingest.files import FILE
-from winnow.pipelines.query.columns import MEDIA
-from winnow.pipelines.query.conditions import nested
+from winnow.pipelines.reading.columns import MEDIA
+from winnow.pipelines.reading.conditions import nested
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.identity import canonical_json
 from winnow.schemas.problems import Problems

@@ -24,7 +24,7 @@ from PIL import Image, ImageDraw, ImageOps
 from benchmarks.inputs.pages import CACHE, unpacked_packages
 from benchmarks.measuring.environments import require_assets
 from benchmarks.measuring.reporting import benchmark_arguments
-from winnow.filters.duplicates.pdq import MIN_QUALITY, pdq
+from winnow.filters.duplicates.perceptual.pdq import MIN_QUALITY, pdq
 from winnow.filters.image.decode.batches import batch_of
 from winnow.filters.image.decode.stills import Still
 from winnow.filters.image.embedding import OPERATOR, EmbeddingConfig

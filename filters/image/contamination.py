@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.duplicates.hamming import MAX_RADIUS
-from winnow.filters.duplicates.hamming_index import HammingIndex
-from winnow.filters.duplicates.listed_vectors import VectorList, nearest_listed, parse_vector_list
-from winnow.filters.duplicates.pdq import MIN_QUALITY
+from winnow.filters.duplicates.perceptual.hamming import MAX_RADIUS
+from winnow.filters.duplicates.perceptual.hamming_index import HammingIndex
+from winnow.filters.duplicates.perceptual.pdq import MIN_QUALITY
+from winnow.filters.duplicates.vectors.listed_vectors import VectorList, nearest_listed, parse_vector_list
 from winnow.filters.operators import STATUS, Assets, Kernel, Operator
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Between, NotEmpty

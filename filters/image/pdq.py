@@ -5,7 +5,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from winnow.filters.duplicates.pdq import pdq
+from winnow.filters.duplicates.perceptual.pdq import pdq
 from winnow.filters.image.decode.batches import pixels_of
 from winnow.filters.operators import MEDIA_IMAGE, Assets, Kernel, Operator
 

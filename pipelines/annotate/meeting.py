@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from winnow.filters.operators import ANSWERS, KEYS, Across, Kernel
 from winnow.pipelines.binding.operators import BoundOperator
-from winnow.pipelines.query.columns import Column
+from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key, partitions_for
 from winnow.pipelines.running.job_steps import Batches, JobSteps

@@ -16,9 +16,9 @@ from winnow.pipelines.annotate.rows import BatchRows, Excluded
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.media.pictures import Pictures, PictureSource, decoded_bytes
 from winnow.pipelines.media.videos.videos import Videos, VideoSource
-from winnow.pipelines.query.chosen_text import text_of
-from winnow.pipelines.query.columns import MEDIA
-from winnow.pipelines.query.conditions import selected_rows
+from winnow.pipelines.reading.chosen_text import text_of
+from winnow.pipelines.reading.columns import MEDIA
+from winnow.pipelines.reading.conditions import selected_rows
 from winnow.pipelines.running.ledger.crashes import CrashedPictures, CrashedVideos
 from winnow.pipelines.running.row_layers import RowLayerTask, write_layers
 from winnow.pipelines.running.shard_rows import BATCH_BYTES, Part, read_parts

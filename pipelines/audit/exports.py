@@ -23,8 +23,8 @@ from winnow.pipelines.export.places.existing import sha256_in
 from winnow.pipelines.export.places.manifest import MANIFEST, Manifest
 from winnow.pipelines.export.places.opening import is_being_written
 from winnow.pipelines.forgetting.outputs import EXPORT, output_address, registered
+from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.running.job_tasks import Silent, TaskFolder, TaskKind, TasksAt, slices
-from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store

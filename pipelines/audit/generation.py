@@ -19,7 +19,6 @@ from winnow.pipelines.audit.older_generations import check_older_generations
 from winnow.pipelines.audit.ranges import RangesCheck
 from winnow.pipelines.audit.sources import SourcesCheck
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.forgetting.hidden_rows import every_hidden_row, every_shard_text
 from winnow.pipelines.forgetting.outputs import lost_generation
 from winnow.pipelines.forgetting.scanning import scan_missing
 from winnow.pipelines.ingest.planning.context import IngestContext
@@ -29,6 +28,7 @@ from winnow.pipelines.running.job_tasks import HERE, Jobs, TaskFolder
 from winnow.pipelines.running.linear_jobs import LinearJob, Stored
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.hidden_rows import every_hidden_row, every_shard_text
 from winnow.pipelines.store.hiding.scans import HiddenRows, load_hiding
 from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
 from winnow.pipelines.store.integrity.sealed import find_record

@@ -27,7 +27,7 @@ from winnow.pipelines.binding.scores import BoundScore, bind_scores
 from winnow.pipelines.binding.sources import BoundSources, bind_sources
 from winnow.pipelines.binding.tokens import TokensLayer, bind_tokens
 from winnow.pipelines.ingest.planning.context import IngestContext
-from winnow.pipelines.query.columns import Column
+from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.rows.duplicates import Kind

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from winnow.pipelines.query.columns import Column
-from winnow.pipelines.query.items import list_counts
+from winnow.pipelines.reading.columns import Column
+from winnow.pipelines.reading.items import list_counts
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import shown, suggestion
 from winnow.schemas.recipe import Recipe

@@ -31,7 +31,7 @@ from winnow.filters.edits import (
 )
 from winnow.filters.operators import STATUS
 from winnow.pipelines.binding.operators import Measurement
-from winnow.pipelines.query.columns import Column
+from winnow.pipelines.reading.columns import Column
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.problems import Place, Problem, recipe_error, shown, suggestion
 from winnow.schemas.recipe import EditEntry, Recipe

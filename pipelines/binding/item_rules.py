@@ -8,7 +8,7 @@ import pyarrow as pa
 from winnow.filters.operators import MEDIA_FILE, MEDIA_IMAGE, MEDIA_VIDEO
 from winnow.pipelines.binding.operators import measurements
 from winnow.pipelines.binding.rule_presets import ProgramRule
-from winnow.pipelines.query.columns import MEDIA, leaves
+from winnow.pipelines.reading.columns import MEDIA, leaves
 from winnow.schemas.problems import Problem
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.rows.duplicates import OF_MEDIA, VIRTUAL, layer_of_kind

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from winnow.pipelines.binding.language_codes import why_no_code
 from winnow.pipelines.binding.tokens import TOKENS, TOKENS_LAYER
-from winnow.pipelines.query.columns import Column, leaves
+from winnow.pipelines.reading.columns import Column, leaves
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.languages import grouping
 from winnow.schemas.problems import Problem, recipe_error, shown, suggestion

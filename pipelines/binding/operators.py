@@ -35,8 +35,8 @@ from winnow.pipelines.assets import asset_digest, asset_path, known_asset, requi
 from winnow.pipelines.binding.captions import bind_captions
 from winnow.pipelines.binding.duplicates import duplicate_kinds, signature_entries
 from winnow.pipelines.binding.sources import decode_limits, video_limits
-from winnow.pipelines.query.chosen_text import text_setting
-from winnow.pipelines.query.columns import MEDIA, Column, column_of, leaves
+from winnow.pipelines.reading.chosen_text import text_setting
+from winnow.pipelines.reading.columns import MEDIA, Column, column_of, leaves
 from winnow.pipelines.store import layout
 from winnow.schemas.assets import AnyAsset
 from winnow.schemas.errors import RecipeError, WinnowError

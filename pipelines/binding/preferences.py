@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.query.columns import Column
+from winnow.pipelines.reading.columns import Column
 from winnow.schemas.problems import Problems, shown, suggestion
 from winnow.schemas.recipe import DedupeConfig
 from winnow.schemas.recipe.dedupe import Order, Preference

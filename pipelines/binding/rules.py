@@ -13,8 +13,8 @@ from winnow.pipelines.binding.item_rules import blind_to_media, columns_of_media
 from winnow.pipelines.binding.preferences import bind_preferences
 from winnow.pipelines.binding.rule_presets import ProgramRule, expand_rules
 from winnow.pipelines.binding.threshold_tables import ThresholdTables
-from winnow.pipelines.query.columns import MEDIA, Column
-from winnow.pipelines.rules.item_lists import DROPPED, KEPT
+from winnow.pipelines.reading.columns import MEDIA, Column
+from winnow.pipelines.reading.item_lists import DROPPED, KEPT
 from winnow.pipelines.rules.representatives.choice import Choice
 from winnow.schemas.problems import Place, Problem, Problems, recipe_error, shown, suggestion
 from winnow.schemas.recipe import LossAlarms, Recipe

@@ -17,8 +17,8 @@ from winnow.filters.video.decode.opening import VideoLimits
 from winnow.pipelines.assets import asset_digest, require_file
 from winnow.pipelines.binding.operators import BoundAssets, bind_assets, plain_config
 from winnow.pipelines.binding.sources import decode_limits, video_limits
-from winnow.pipelines.query.chosen_text import text_setting
-from winnow.pipelines.query.columns import MEDIA, Column, column_of
+from winnow.pipelines.reading.chosen_text import text_setting
+from winnow.pipelines.reading.columns import MEDIA, Column, column_of
 from winnow.pipelines.store import layout
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json, fingerprint_of

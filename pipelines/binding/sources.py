@@ -15,7 +15,7 @@ from winnow.pipelines.ingest.records import ReadLimits
 from winnow.pipelines.ingest.rows import SourceRows
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.pipelines.media.known_harm import HarmListFile, KnownHarm
-from winnow.pipelines.query.columns import leaves
+from winnow.pipelines.reading.columns import leaves
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.location import open_location
 from winnow.schemas.errors import RecipeError, SourceError

@@ -18,12 +18,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.filters.caption.lists import REASONS as CAPTION_REASONS
-from winnow.filters.duplicates.cosines import rounded
-from winnow.filters.duplicates.frames import distinct_frames
+from winnow.filters.duplicates.perceptual.frames import distinct_frames
+from winnow.filters.duplicates.vectors.cosines import rounded
 from winnow.pipelines.dedupe.nodes import places_of
 from winnow.pipelines.dedupe.search import Batch, Search
-from winnow.pipelines.query.columns import MEDIA, Column
-from winnow.pipelines.query.items import item_ids, list_counts, rows_and_items
+from winnow.pipelines.reading.columns import MEDIA, Column
+from winnow.pipelines.reading.items import item_ids, list_counts, rows_and_items
 from winnow.pipelines.store import layout
 from winnow.schemas.errors import StageError
 from winnow.schemas.rows.duplicates import (

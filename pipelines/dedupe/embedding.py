@@ -18,8 +18,8 @@ import orjson
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.filters.duplicates.cells import CELLS_OF_ONE, nearest_cells, train_cells
-from winnow.filters.duplicates.cosines import Vectors, join_cosines, whole_lengths
+from winnow.filters.duplicates.vectors.cells import CELLS_OF_ONE, nearest_cells, train_cells
+from winnow.filters.duplicates.vectors.cosines import Vectors, join_cosines, whole_lengths
 from winnow.pipelines.dedupe.blocks import BlockPairs, Positions, Sent
 from winnow.pipelines.dedupe.compared import IDS, READERS, require_one_length
 from winnow.pipelines.dedupe.groups import GROUP_SUMMARIES, empty_blocks

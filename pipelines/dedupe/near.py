@@ -32,7 +32,7 @@ from winnow.pipelines.dedupe.verdicts import (
     similarity_of,
     unpacked_pairs,
 )
-from winnow.pipelines.query.columns import Column
+from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.running.blocks import AddressedBlock, in_chunks
 from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key
 from winnow.pipelines.running.row_arrays import (

@@ -1,8 +1,8 @@
 """Finds pictures whose PDQ hashes differ in few bits: every pair within the radius, and no other.
 
-Each hash goes to the partitions of its bands (`filters.duplicates.hamming_partitions`) with its node and id, 56 bytes:
-0.9 kB a hash where bands are not split, 3.1 kB where each is split into 32. A partition sends at most two lines a hash,
-however many pairs it finds.
+Each hash goes to the partitions of its bands (`filters.duplicates.perceptual.hamming_partitions`) with its node and
+id, 56 bytes: 0.9 kB a hash where bands are not split, 3.1 kB where each is split into 32. A partition sends at most two
+lines a hash, however many pairs it finds.
 """
 
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ import orjson
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.filters.duplicates.hamming import BANDS
-from winnow.filters.duplicates.hamming_partitions import (
+from winnow.filters.duplicates.perceptual.hamming import BANDS
+from winnow.filters.duplicates.perceptual.hamming_partitions import (
     band_values,
     join_partition,
     partition_count,

@@ -9,8 +9,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.pipelines.binding.duplicates import NearSettings
-from winnow.pipelines.query.chosen_text import first_text
-from winnow.pipelines.query.columns import Column
+from winnow.pipelines.reading.chosen_text import first_text
+from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.running.row_arrays import SHARD_BITS
 from winnow.pipelines.running.shard_list import ListedShard, ShardList, put_shard_list
 from winnow.pipelines.store import layout

@@ -8,7 +8,7 @@ from winnow.pipelines.binding.duplicates import SIGNATURE_LAYERS
 from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
 from winnow.pipelines.dedupe.task import GlobalKey
 from winnow.pipelines.dedupe.verdicts import find_verdicts
-from winnow.pipelines.query.columns import column_of
+from winnow.pipelines.reading.columns import column_of
 from winnow.pipelines.running.shard_list import put_hidden_rows_of
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store

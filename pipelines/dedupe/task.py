@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from winnow.pipelines.dedupe.compared import IDS, READERS, NodeStatuses
 from winnow.pipelines.dedupe.nodes import first_place, items_of, rows_of_places
 from winnow.pipelines.dedupe.search import Search, read_shard
-from winnow.pipelines.query.items import item_ids, rows_and_items
+from winnow.pipelines.reading.items import item_ids, rows_and_items
 from winnow.pipelines.running.scratch_parts import read_part
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store.layers import LayerWriter, WrittenLayer

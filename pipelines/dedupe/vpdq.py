@@ -13,8 +13,8 @@ import orjson
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.filters.duplicates.frames import FrameLists, are_copies, match_shares, shared_frames
-from winnow.filters.duplicates.hamming_partitions import partition_count, send_to_partitions
+from winnow.filters.duplicates.perceptual.frames import FrameLists, are_copies, match_shares, shared_frames
+from winnow.filters.duplicates.perceptual.hamming_partitions import partition_count, send_to_partitions
 from winnow.pipelines.dedupe.clusters import EDGES
 from winnow.pipelines.dedupe.compared import HASH_BYTES, IDS, READERS
 from winnow.pipelines.dedupe.joins import values_of_groups

@@ -16,7 +16,7 @@ from winnow.pipelines.export.stage import EXCHANGE, Unfinished, pending_partitio
 from winnow.pipelines.export.writing import WriteShards
 from winnow.pipelines.media.pictures import PictureSource
 from winnow.pipelines.mix.draws import Draw, DrawnShard
-from winnow.pipelines.query.columns import Column
+from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import BlockPacker, Exchange, Files, clear_scratch
 from winnow.pipelines.running.run_tasks import SpreadTasks

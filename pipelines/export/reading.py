@@ -24,9 +24,9 @@ from winnow.pipelines.export.planning.sizing import Way, order_key
 from winnow.pipelines.media.references import referred_bytes
 from winnow.pipelines.mix.draws import DrawnShard, copies_of
 from winnow.pipelines.mix.dropped_media import DroppedMedia, read_draw
-from winnow.pipelines.query.chosen_text import first_text
-from winnow.pipelines.query.columns import Column
-from winnow.pipelines.query.picked_rows import Rows, read_picked, taken
+from winnow.pipelines.reading.chosen_text import first_text
+from winnow.pipelines.reading.columns import Column
+from winnow.pipelines.reading.picked_rows import Rows, read_picked, taken
 from winnow.pipelines.running.exchange import MAX_BLOCK_BYTES
 from winnow.pipelines.running.ledger.crashes import CrashedPictures
 from winnow.pipelines.store import layout

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from winnow.pipelines.forgetting.hidden_rows import ShardTexts, every_shard_text
 from winnow.pipelines.forgetting.scanning import Ids, scan_request
 from winnow.pipelines.running.job_tasks import HERE, Jobs
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.hidden_rows import ShardTexts, every_shard_text
 from winnow.pipelines.store.hiding.scans import Hiding, Scan
 from winnow.pipelines.store.integrity.damage import of_a_generation
 from winnow.schemas.errors import StoreError

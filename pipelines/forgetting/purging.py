@@ -17,7 +17,6 @@ Until step 3 a crash leaves the store unchanged, with its tombstones hiding the 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from winnow.pipelines.forgetting.hidden_rows import every_hidden_row, every_shard_text
 from winnow.pipelines.forgetting.outputs import own_files
 from winnow.pipelines.forgetting.rewriting import Rewriting
 from winnow.pipelines.forgetting.scanning import scan_missing, scan_store
@@ -25,6 +24,7 @@ from winnow.pipelines.running.job_tasks import HERE, Jobs
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.gc import KEEP_GENERATIONS, Collected, collect_garbage, drop_unnamed
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.hidden_rows import every_hidden_row, every_shard_text
 from winnow.pipelines.store.hiding.scans import HiddenRows, Scan, load_hiding, store_scans
 from winnow.pipelines.store.integrity.damage import damaged, of_a_generation
 from winnow.pipelines.store.integrity.sealed import find_record, put_record

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from winnow.pipelines.forgetting.hidden_rows import every_hidden_row
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.hidden_rows import every_hidden_row
 from winnow.pipelines.store.hiding.neutral import emptied
 from winnow.pipelines.store.hiding.scans import HiddenRows, Hiding, load_hiding
 from winnow.pipelines.store.tables import read_batches, read_rows

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.pipelines.forgetting.hidden_rows import ShardTexts, every_shard_text
 from winnow.pipelines.running.job_steps import JobSteps
 from winnow.pipelines.running.job_tasks import HERE, OPENING_BYTES, Jobs, Silent, TaskFolder, TaskKind, slices
 from winnow.pipelines.running.scratch_parts import find_part, put_part
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.hidden_rows import ShardTexts, every_shard_text
 from winnow.pipelines.store.hiding.matching import Matcher
 from winnow.pipelines.store.hiding.scans import (
     HiddenRows,

@@ -16,7 +16,7 @@ import orjson
 from winnow.pipelines.ingest.records import Caption, Dropped, Event, FilePart, ReadLimits, Record, Span
 from winnow.pipelines.ingest.sidecars import CUE_TIMES
 from winnow.pipelines.ingest.subtitles import lines_between
-from winnow.pipelines.query.columns import Column, read_aligned
+from winnow.pipelines.reading.columns import Column, read_aligned
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
 from winnow.pipelines.store.generations import open_store

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final, Generic, Protocol, TypeVar
 
-from winnow.pipelines.running.processes import THREAD_LIMITS
+from winnow.pipelines.processes.identity import THREAD_LIMITS
 from winnow.schemas.errors import StageError
 
 __all__ = ["READY", "STRIKES", "ChildProcess", "DiedError", "Lent", "Spares"]

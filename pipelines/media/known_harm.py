@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TextIO
 
-from winnow.filters.duplicates.pdq import pdq
+from winnow.filters.duplicates.perceptual.pdq import pdq
 from winnow.filters.image.decode.containers import Bytes
 from winnow.filters.image.decode.stills import DecodeLimits, UndecodableError
 from winnow.filters.known_harm.lists import HarmList, HashKind, read_hashes

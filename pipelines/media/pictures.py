@@ -23,7 +23,7 @@ from winnow.pipelines.media.decoding_process import BATCH_FILES
 from winnow.pipelines.media.isolation import CRASHED, HELD_BYTES, Room
 from winnow.pipelines.media.references import MediaFinder, MediaSources, Unavailable, status_of_other
 from winnow.pipelines.media.required_media import RequiredMedia
-from winnow.pipelines.query.items import list_ends, list_sums
+from winnow.pipelines.reading.items import list_ends, list_sums
 from winnow.pipelines.running.ledger.crashes import CrashedPictures
 
 __all__ = ["NOT_AN_IMAGE", "OK", "Items", "PictureSource", "Pictures", "decoded_bytes"]

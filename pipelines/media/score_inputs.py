@@ -22,7 +22,7 @@ from winnow.pipelines.media.pictures import OK, Pictures, PictureSource
 from winnow.pipelines.media.references import Unavailable
 from winnow.pipelines.media.required_media import RequiredMedia
 from winnow.pipelines.media.videos.frames import FrameReader
-from winnow.pipelines.query.items import list_ends
+from winnow.pipelines.reading.items import list_ends
 from winnow.pipelines.running.ledger.crashes import CrashedPictures, CrashedVideos
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.schemas.recipe.score import VideoFrames

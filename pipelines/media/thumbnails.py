@@ -26,12 +26,12 @@ from winnow.filters.video.decode.opening import UnwatchableError
 from winnow.filters.video.decode.wanted import Clip
 from winnow.filters.video.stills.frames_operator import NO_FRAMES
 from winnow.pipelines.binding.sources import decode_limits, video_limits
-from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.media.pictures import OK, Pictures, PictureSource
 from winnow.pipelines.media.references import UNREADABLE, MediaFinder, Unavailable, media_sources
 from winnow.pipelines.media.videos.strips import Part, shot_frames, side_by_side
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.pipelines.store.hiding.scans import HiddenRows
 from winnow.pipelines.store.manifests.rows import ManifestRow
 from winnow.pipelines.store.tables import read_rows

@@ -19,9 +19,9 @@ from winnow.pipelines.binding.mixture import BoundMix, BoundStage
 from winnow.pipelines.binding.tokens import TOKENS_LAYER
 from winnow.pipelines.mix.dropped_media import NO_MEDIA_DROPPED, DroppedMedia
 from winnow.pipelines.mix.tokens import NO_TEXT, STATUSES, UNENCODABLE
-from winnow.pipelines.query.columns import Column, read_aligned
-from winnow.pipelines.query.conditions import selected_rows
-from winnow.pipelines.query.items import item_lines, list_sums
+from winnow.pipelines.reading.columns import Column, read_aligned
+from winnow.pipelines.reading.conditions import selected_rows
+from winnow.pipelines.reading.items import item_lines, list_sums
 from winnow.pipelines.rules.deciding import NARROW_BLOCK_ROWS, languages_of
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.store import layout

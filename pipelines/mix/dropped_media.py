@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.pipelines.query.items import list_counts, rows_and_items
+from winnow.pipelines.reading.items import list_counts, rows_and_items
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.tables import read_schema, read_table
 from winnow.schemas.rows.draws import DRAW

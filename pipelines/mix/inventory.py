@@ -19,7 +19,7 @@ from winnow.pipelines.mix.candidates import SPLIT_BY, CandidateFinder, Cell, Sha
 from winnow.pipelines.mix.dropped_media import NO_MEDIA_DROPPED, DroppedMedia
 from winnow.pipelines.mix.scratch import Scratch
 from winnow.pipelines.mix.tokens import EDIT_UNMEASURED, STATUSES
-from winnow.pipelines.query.columns import Column
+from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.rules.decision_tasks import DecisionTasks, pinned_tasks
 from winnow.pipelines.rules.decisions import DecisionCounts, ShardDecisions
 from winnow.pipelines.rules.evaluation import Undecided, UndecidedError

@@ -1,1 +1,1 @@
-"""Finds and shows samples: columns, conditions, single rows and clusters."""
+"""Finds and shows samples: single rows, clusters, previews, and statistics of layers."""

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.query.columns import Column, read_aligned
-from winnow.pipelines.query.items import item_lines
+from winnow.pipelines.reading.columns import Column, read_aligned
+from winnow.pipelines.reading.items import item_lines
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS

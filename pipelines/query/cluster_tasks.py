@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.query.basis import basis_of
 from winnow.pipelines.query.cluster_counts import Gathered, Heads, Overview, gather
 from winnow.pipelines.query.cluster_rows import ClusterLines, read_clusters
 from winnow.pipelines.query.duplicates import LANGUAGE, Browser
@@ -22,6 +21,7 @@ from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.running.shard_groups import group_shards, over_groups
 from winnow.pipelines.running.shard_list import ListedShard, ShardList
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.basis import basis_of
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.tables import read_batches
 from winnow.pipelines.store.together import TABLES_AT_ONCE, each

@@ -11,14 +11,14 @@ import pyarrow.compute as pc
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.dedupe.stage import generation_keys
-from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.query.cluster_counts import Membership, Picked, Row, hexadecimal
 from winnow.pipelines.query.cluster_rows import OF_NEAR, ClusterLines, read_clusters
-from winnow.pipelines.query.columns import Column
 from winnow.pipelines.query.find_sample import Place
-from winnow.pipelines.query.items import item_ids
+from winnow.pipelines.reading.columns import Column
+from winnow.pipelines.reading.items import item_ids
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.pipelines.store.hiding.scans import NOTHING, HiddenRows
 from winnow.pipelines.store.manifests.rows import ManifestRow
 from winnow.pipelines.store.tables import read_rows, read_schema

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from winnow.pipelines.binding.rules import RuleProgram
-from winnow.pipelines.query.columns import MEDIA, Column, leaf_of
+from winnow.pipelines.reading.columns import MEDIA, Column, leaf_of
+from winnow.pipelines.reading.item_lists import represented_lists
 from winnow.pipelines.rules.decisions import Masks, has_rule
 from winnow.pipelines.rules.evaluation import Evaluator, NullConditionError
-from winnow.pipelines.rules.item_lists import represented_lists
 from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.rules.representatives.replaced import NO_DUPLICATES, Duplicates
 from winnow.pipelines.store import layout

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.running.shard_groups import group_shards, over_groups
@@ -19,6 +18,7 @@ from winnow.pipelines.running.shard_list import ListedShard, ShardList
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.pipelines.store.tables import read_batches, read_rows
 from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.errors import StoreError, WinnowError

@@ -10,16 +10,16 @@ from typing import BinaryIO, TypeAlias
 
 import pyarrow as pa
 
-from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.ingest.archives.inflate import Damage, codec_of, inflated
 from winnow.pipelines.ingest.planning.formats import container_reader
 from winnow.pipelines.ingest.records import FilePart, ReadLimits, Record, Unreadable
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.pipelines.ingest.tables.lines import split_lines
-from winnow.pipelines.query.chosen_text import first_text
-from winnow.pipelines.query.columns import Column, column_of, leaves, read_aligned
-from winnow.pipelines.query.conditions import selected_rows
+from winnow.pipelines.reading.chosen_text import first_text
+from winnow.pipelines.reading.columns import Column, column_of, leaves, read_aligned
+from winnow.pipelines.reading.conditions import selected_rows
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.pipelines.store.hiding.scans import NOTHING
 from winnow.pipelines.store.tables import read_schema
 from winnow.schemas.errors import RecipeError, SourceError

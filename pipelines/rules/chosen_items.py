@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.media.thumbnails import ItemPlace
-from winnow.pipelines.query.columns import Column, column_of, read_aligned
-from winnow.pipelines.query.items import item_ids, list_counts, rows_and_items
+from winnow.pipelines.reading.columns import Column, column_of, read_aligned
+from winnow.pipelines.reading.items import item_ids, list_counts, rows_and_items
 from winnow.pipelines.rules.deciding import choose_representatives, decide
 from winnow.pipelines.rules.decisions import Masks, has_rule
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects

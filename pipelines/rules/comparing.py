@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.binding.tokens import TOKENS_LAYER
-from winnow.pipelines.query.columns import Column, read_aligned
+from winnow.pipelines.reading.columns import Column, read_aligned
 from winnow.pipelines.rules.deciding import NARROW_BLOCK_ROWS, languages_of, size_columns, sizes_of
 from winnow.pipelines.rules.decision_tasks import DecisionTasks
 from winnow.pipelines.rules.decisions import ShardDecisions

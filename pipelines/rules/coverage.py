@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.binding.operators import BoundOperator
-from winnow.pipelines.query.columns import Column, read_aligned
-from winnow.pipelines.query.items import list_counts, list_sums
+from winnow.pipelines.reading.columns import Column, read_aligned
+from winnow.pipelines.reading.items import list_counts, list_sums
 from winnow.pipelines.rules.deciding import NARROW_BLOCK_ROWS, languages_of
 from winnow.pipelines.rules.pinning import ShardObjects
 from winnow.pipelines.store import layout

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.binding.rules import CAPTION_LANGUAGE, MEASURED_LANGUAGES
-from winnow.pipelines.query.columns import MEDIA, Column, read_aligned
+from winnow.pipelines.reading.columns import MEDIA, Column, read_aligned
+from winnow.pipelines.reading.item_lists import ItemLists, represented_lists
 from winnow.pipelines.rules.decisions import (
     WORD,
     DecisionCounts,
@@ -31,7 +32,6 @@ from winnow.pipelines.rules.evaluation import (
     Undecided,
     UndecidedError,
 )
-from winnow.pipelines.rules.item_lists import ItemLists, represented_lists
 from winnow.pipelines.rules.map_shards import map_shards
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.rules.representatives.candidates import Candidates, ItemMarks, find_candidates

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.binding.rule_presets import ProgramRule
 from winnow.pipelines.binding.rules import RuleProgram
-from winnow.pipelines.query.columns import MEDIA
-from winnow.pipelines.query.conditions import nested
+from winnow.pipelines.reading.columns import MEDIA
+from winnow.pipelines.reading.conditions import nested
+from winnow.pipelines.reading.item_lists import DROPPED, KEPT, ItemLists
 from winnow.pipelines.rules.decisions import WORD, Masks, has_rule
-from winnow.pipelines.rules.item_lists import DROPPED, KEPT, ItemLists
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.rules.conditions import CLOSED, columns_read
 from winnow.schemas.rules.thresholds import ThresholdTable, lookup

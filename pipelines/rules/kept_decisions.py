@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import duckdb
 import pyarrow as pa
 
-from winnow.pipelines.query.basis import basis_of, find_kept, keep
 from winnow.pipelines.rules.coverage import Detector, LanguageCoverage
 from winnow.pipelines.rules.decisions import DecisionCounts
 from winnow.pipelines.rules.evaluation import Undecided
@@ -21,6 +20,7 @@ from winnow.pipelines.rules.representatives.choice import Choice, LargeCluster
 from winnow.pipelines.rules.representatives.replaced import UnequalTexts
 from winnow.pipelines.rules.score_overlaps import ScoreOverlap
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.basis import basis_of, find_kept, keep
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.records import Basis, Generation
 

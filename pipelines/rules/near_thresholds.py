@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.binding.rule_presets import ProgramRule
 from winnow.pipelines.binding.rules import RuleProgram
-from winnow.pipelines.query.columns import read_aligned
-from winnow.pipelines.query.items import list_counts
-from winnow.pipelines.query.text_previews import TextPreview, read_previews
+from winnow.pipelines.reading.columns import read_aligned
+from winnow.pipelines.reading.items import list_counts
+from winnow.pipelines.reading.text_previews import TextPreview, read_previews
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS
 from winnow.schemas.records import Generation

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.binding.rules import MEASURED_LANGUAGES, RuleProgram
-from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.ingest.planning.context import IngestContext
-from winnow.pipelines.query.columns import Column
+from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.pipelines.store.hiding.scans import NOTHING, load_hiding
 from winnow.pipelines.store.manifests.rows import ManifestRow, ManifestRows
 from winnow.pipelines.store.state import covered_key

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.pipelines.query.columns import Column, read_aligned
+from winnow.pipelines.reading.columns import Column, read_aligned
 from winnow.pipelines.rules.decisions import WORD, ShardDecisions
 from winnow.pipelines.rules.pinning import ShardObjects
 from winnow.pipelines.store.facade import ObjectStore

@@ -23,8 +23,8 @@ from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import NoReturn
 
+from winnow.pipelines.processes.address_space import under_a_limit
 from winnow.pipelines.running import worker
-from winnow.pipelines.running.address_space import under_a_limit
 
 IDLE_SECONDS = 0.2  # longer than the interval between the workers of one pipeline
 

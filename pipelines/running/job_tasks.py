@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
+from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.running.blocks import AddressedBlock
-from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.errors import StageError

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.pipelines.query.columns import Column, read_aligned
+from winnow.pipelines.reading.columns import Column, read_aligned
 from winnow.pipelines.running.scratch_parts import put_part, read_part
 from winnow.pipelines.running.tasks import put_task_list
 from winnow.pipelines.store import layout

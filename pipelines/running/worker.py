@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 
 import pyarrow as pa
 
-from winnow.pipelines.running.processes import started
+from winnow.pipelines.processes.identity import started
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.local import LocalStore

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from winnow.filters.language.folding.composed import composed_texts
 from winnow.pipelines.binding.scores import BoundScore, Condition
 from winnow.pipelines.media.score_inputs import Images, Inputs
-from winnow.pipelines.query.chosen_text import text_of
-from winnow.pipelines.query.columns import MEDIA, Column, read_aligned
-from winnow.pipelines.query.conditions import selected_rows
-from winnow.pipelines.query.picked_rows import read_picked
+from winnow.pipelines.reading.chosen_text import text_of
+from winnow.pipelines.reading.columns import MEDIA, Column, read_aligned
+from winnow.pipelines.reading.conditions import selected_rows
+from winnow.pipelines.reading.picked_rows import read_picked
 from winnow.pipelines.running.ledger.strikes import Position, poisoned
 from winnow.pipelines.score.example_buffer import ExampleBuffer
 from winnow.pipelines.store import layout

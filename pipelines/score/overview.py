@@ -12,8 +12,7 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.rule_presets import ProgramRule
 from winnow.pipelines.binding.scores import BoundScore
 from winnow.pipelines.dedupe.stage import generation_keys
-from winnow.pipelines.forgetting.hidden_rows import hidden_rows
-from winnow.pipelines.query.text_previews import TextPreview, read_previews
+from winnow.pipelines.reading.text_previews import TextPreview, read_previews
 from winnow.pipelines.rules.pinning import expected_keys
 from winnow.pipelines.rules.score_overlaps import ScoreOverlap
 from winnow.pipelines.score.deciding.records import (
@@ -25,6 +24,7 @@ from winnow.pipelines.score.deciding.records import (
 )
 from winnow.pipelines.score.stage import generation_scores
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.pipelines.store.manifests.rows import ManifestRow
 from winnow.pipelines.store.tables import read_rows
 from winnow.schemas.records import Generation

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.binding.scores import BoundScore
 from winnow.pipelines.media.score_inputs import DECODED, Inputs
-from winnow.pipelines.query.chosen_text import text_of
-from winnow.pipelines.query.conditions import selected_rows
+from winnow.pipelines.reading.chosen_text import text_of
+from winnow.pipelines.reading.conditions import selected_rows
 from winnow.pipelines.running.row_layers import RowLayerTask, write_layers
 from winnow.pipelines.running.shard_rows import Part, read_parts
 from winnow.pipelines.running.worker import Heartbeats, settle

@@ -13,7 +13,7 @@ import numpy as np
 from winnow.filters.models.tensors import read_tensors, tensors_bytes, tensors_of
 from winnow.pipelines.binding.scores import BoundScore, Condition, WeightsFile, layers_of
 from winnow.pipelines.media.score_inputs import Inputs
-from winnow.pipelines.query.columns import Column
+from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.score.examples import ScoredShard, collect_examples
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from winnow.pipelines.running.processes import Process
+from winnow.pipelines.processes.identity import Process
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.names import file_name, object_name
 from winnow.schemas.errors import StoreError

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from winnow.pipelines.running.run_folder import run_folder
+from winnow.pipelines.processes.run_folder import run_folder
 from winnow.pipelines.store.facade import ObjectInfo
 
 _lock = threading.Lock()

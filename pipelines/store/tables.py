@@ -18,7 +18,7 @@ from typing import Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from winnow.pipelines.running.processes import Process
+from winnow.pipelines.processes.identity import Process
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.integrity.checked_parquet import CheckedFile, close_checked
 from winnow.pipelines.store.integrity.damage import missing

@@ -18,8 +18,8 @@ from winnow.pipelines.binding.operators import (
     measurements,
     store_columns,
 )
-from winnow.pipelines.query.columns import leaves
-from winnow.pipelines.query.conditions import selected_rows
+from winnow.pipelines.reading.columns import leaves
+from winnow.pipelines.reading.conditions import selected_rows
 from winnow.pipelines.running.worker import settle
 from winnow.pipelines.store import layout
 from winnow.pipelines.transforms.batches import column_of_batch

@@ -19,7 +19,7 @@ from winnow.pipelines.ingest.row_maker import RowMaker
 from winnow.pipelines.ingest.rows import Row, page_batch, sample_batch
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, extract
 from winnow.pipelines.ingest.task import range_row
-from winnow.pipelines.query.chosen_text import first_text
+from winnow.pipelines.reading.chosen_text import first_text
 from winnow.pipelines.running import block_coders  # noqa: F401  registers the coder of batches
 from winnow.pipelines.running.ledger.listings import list_source
 from winnow.pipelines.running.worker import settle

@@ -10,13 +10,13 @@ from importlib import import_module
 from types import ModuleType
 from typing import NoReturn
 
-from winnow.pipelines.running.address_space import (
+from winnow.pipelines.processes.address_space import (
     OUT_OF_MEMORY,
     lacks_memory,
     require_address_space,
     under_a_limit,
 )
-from winnow.pipelines.running.run_folder import temporary_files_of_a_command
+from winnow.pipelines.processes.run_folder import temporary_files_of_a_command
 from winnow.runners.commands.parser import PIPELINES, CommandParser, group_commands
 from winnow.runners.terminal.log_file import command_output, say_error
 from winnow.schemas.errors import WinnowError

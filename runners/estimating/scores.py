@@ -12,7 +12,7 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.binding.scores import BoundScore
 from winnow.pipelines.ingest.planning.context import IngestContext
-from winnow.pipelines.query.columns import MEDIA
+from winnow.pipelines.reading.columns import MEDIA
 from winnow.pipelines.rules.pinning import expected_keys
 from winnow.pipelines.score.stage import generation_scores
 from winnow.pipelines.store import layout

@@ -20,8 +20,8 @@ from winnow.pipelines.ingest.rows import page_batch, sample_batch
 from winnow.pipelines.ingest.shards import extract
 from winnow.pipelines.media.pictures import Pictures, PictureSource
 from winnow.pipelines.media.references import media_sources
-from winnow.pipelines.query.chosen_text import text_of
-from winnow.pipelines.query.columns import MEDIA, leaf_of, leaves
+from winnow.pipelines.reading.chosen_text import text_of
+from winnow.pipelines.reading.columns import MEDIA, leaf_of, leaves
 from winnow.pipelines.rules.deciding import languages_of
 from winnow.pipelines.rules.decisions import DecisionCounts, bits_of, count_block
 from winnow.pipelines.rules.evaluation import Evaluator

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from typing import Final
 
-from winnow.pipelines.running.processes import usable_cores
+from winnow.pipelines.processes.identity import usable_cores
 from winnow.schemas.errors import WinnowError
 from winnow.scoring.scaling_law.fitting import FamilyFit, FitConfig, LawFit, fit_family
 from winnow.scoring.scaling_law.required_runs import require_determined

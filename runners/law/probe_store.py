@@ -10,13 +10,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
-from winnow.pipelines.forgetting.hidden_rows import hidden_rows
-from winnow.pipelines.query.chosen_text import first_text
-from winnow.pipelines.query.columns import Column, column_of, read_aligned
 from winnow.pipelines.query.generation import require_latest_for
+from winnow.pipelines.reading.chosen_text import first_text
+from winnow.pipelines.reading.columns import Column, column_of, read_aligned
 from winnow.pipelines.rules.deciding import choose_representatives, decide
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, open_store
+from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.pipelines.store.hiding.scans import NOTHING
 from winnow.pipelines.store.location import open_location
 from winnow.runners.terminal.rules import pinned_rules

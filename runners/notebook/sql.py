@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 import duckdb
 import pyarrow as pa
 
-from winnow.pipelines.running.run_folder import temporary_folder
+from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.runners.notebook.result import Rows
 from winnow.runners.notebook.store_tables import DECISIONS, StoreTables
 from winnow.schemas.errors import WinnowError

@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.forgetting.hidden_rows import hidden_rows
-from winnow.pipelines.query.columns import Column, column_of, leaves, read_aligned
 from winnow.pipelines.query.generation import require_latest_for
+from winnow.pipelines.reading.columns import Column, column_of, leaves, read_aligned
 from winnow.pipelines.rules.deciding import choose_representatives, decide, dropped_samples
 from winnow.pipelines.rules.pinning import PinnedShards, ShardObjects
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.blocks import hidden_in
+from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.pipelines.store.tables import read_batches, read_schema
 from winnow.runners.terminal.rules import pinned_rules
 from winnow.schemas.errors import RecipeError, StoreError

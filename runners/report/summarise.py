@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.forgetting.ranges import ForgottenRanges
 from winnow.pipelines.query.layer_statistics import Hidden, statistics_by_key
 from winnow.pipelines.rules.coverage import SafetyCoverage
@@ -20,6 +19,7 @@ from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.score.overview import ScoreOverview
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.pipelines.store.tables import read_batches
 from winnow.runners.report import DuplicatesFound, ExampleRange, ExampleRow, Examples
 from winnow.schemas.records import Generation, TaskCommit

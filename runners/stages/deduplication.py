@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from rich.console import Console
 
-from winnow.filters.duplicates.frames import ALL_VIDEOS
+from winnow.filters.duplicates.perceptual.frames import ALL_VIDEOS
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.dedupe import clusters
 from winnow.pipelines.dedupe.clusters import StarRound, max_star_rounds, star_partitions, unjoined_edges

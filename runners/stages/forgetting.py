@@ -10,14 +10,14 @@ import orjson
 from rich.console import Console
 
 from winnow.pipelines.forgetting.effects import Effect, effect_of
-from winnow.pipelines.forgetting.hidden_rows import every_hidden_row
 from winnow.pipelines.forgetting.outputs import AffectedOutput, affected, list_rows
 from winnow.pipelines.forgetting.purging import Purged, purge
 from winnow.pipelines.forgetting.requests import RequestError, Selection, parse_selector, read_list, selectors_of
 from winnow.pipelines.forgetting.scanning import NO_IDS, scan_store
+from winnow.pipelines.processes.run_folder import remove_dead_runs
 from winnow.pipelines.running.job_tasks import Jobs
-from winnow.pipelines.running.run_folder import remove_dead_runs
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.hidden_rows import every_hidden_row
 from winnow.pipelines.store.hiding.scans import load_tombstones, put_tombstone, store_scans
 from winnow.pipelines.store.leases.command_lease import writing
 from winnow.runners.terminal.escaping import visible

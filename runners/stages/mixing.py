@@ -24,10 +24,10 @@ from winnow.pipelines.mix.plans import (
 )
 from winnow.pipelines.mix.tokens import TokensContext, load_tokens, missing_layers, pending_counts
 from winnow.pipelines.mix.transforms import CountTokens
+from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.running.row_layers import load_layers
-from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.leases.command_lease import one_command, writing
 from winnow.pipelines.store.leases.lease import require_lease

@@ -13,8 +13,8 @@ from winnow.filters.models.training.examples import Examples
 from winnow.filters.models.training.metrics import AtThreshold, Evaluation
 from winnow.filters.models.training.quality import Trained
 from winnow.filters.models.training.quality import train_quality as train
+from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.query.training_texts import Losses, Text, names_files, texts_of_files, texts_of_store
-from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
 from winnow.runners.terminal.console import TerminalConsole

@@ -11,7 +11,7 @@ from winnow.pipelines.dedupe.stage import load_existing_layers
 from winnow.pipelines.forgetting.purging import finish_purge
 from winnow.pipelines.media.score_inputs import Inputs
 from winnow.pipelines.media.thumbnails import picture_source
-from winnow.pipelines.query.columns import MEDIA
+from winnow.pipelines.reading.columns import MEDIA
 from winnow.pipelines.running.row_layers import load_layers
 from winnow.pipelines.score.keys import TraceLayer
 from winnow.pipelines.score.stage import load_trace, missing_layers, pending_traces, trace_layer

@@ -7,13 +7,13 @@ from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.dedupe.stage import generation_keys
-from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.rules import guards
 from winnow.pipelines.rules.decisions import Tally
 from winnow.pipelines.rules.pinning import PinnedProgram, expected_keys, pin
 from winnow.pipelines.rules.summary import GroupEffect, ItemEffect, RuleEffect, RulesSummary
 from winnow.pipelines.score.stage import generation_scores
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.runners.terminal.quantities import byte_size, count_of, grouped, share
 from winnow.runners.terminal.tables import Grid, print_grid, print_line
 from winnow.schemas.errors import RecipeError, WinnowError

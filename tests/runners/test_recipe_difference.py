@@ -18,7 +18,7 @@ from winnow.runners.commands.opening import bound_recipe, store_of
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.running.engine_jobs import EngineJobs
 from winnow.runners.stages.running.stage_run import StageRun
-from winnow.runners.terminal.recipe_difference import pinned_to_compare
+from winnow.runners.terminal.differences.recipes import pinned_to_compare
 
 RECIPE = """\
 version: 1

@@ -7,7 +7,7 @@ line is stored as pieces of the text, which only get shorter.
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.edits import grown
+from winnow.filters.edits.spans import grown
 from winnow.filters.language.kernels.classes import DECIMAL, DIGIT, SPACE, UPPER, Table, decode, flags_of, width
 from winnow.filters.language.passages.passages import without_space
 from winnow.schemas.kernels import kernel, leaf

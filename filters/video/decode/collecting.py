@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.filters.duplicates.pdq import Pdq, pdq
+from winnow.filters.duplicates.perceptual.pdq import Pdq, pdq
 from winnow.filters.image.decode.batches import batch_of
 from winnow.filters.image.decode.stills import Still, sized
 from winnow.filters.video.decode.pictures import grey_of, picture_of

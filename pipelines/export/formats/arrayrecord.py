@@ -29,7 +29,7 @@ from winnow.pipelines.export.formats.counting import Counted, json_of, output_of
 from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
 from winnow.pipelines.export.formats.tf_example import Column, examples
 from winnow.pipelines.export.formats.wanted_media import MediaOptions, WantedMedia, contents, filled_texts, listed
-from winnow.pipelines.running.run_folder import temporary_folder
+from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.schemas.errors import ExportError
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe.checks import Between, Matching

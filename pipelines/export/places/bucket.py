@@ -33,7 +33,7 @@ from winnow.pipelines.export.places.manifest import (
     file_records,
 )
 from winnow.pipelines.export.places.overlaps import MARKER
-from winnow.pipelines.running.run_folder import temporary_folder
+from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.leases.lease import HeldError, Lease

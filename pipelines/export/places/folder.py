@@ -45,7 +45,7 @@ from winnow.pipelines.export.places.manifest import (
     sha256_of,
 )
 from winnow.pipelines.export.places.overlaps import MARKER
-from winnow.pipelines.running.processes import boot_id
+from winnow.pipelines.processes.identity import boot_id
 from winnow.pipelines.store.local import UNFINISHED, LocalStore, sync
 from winnow.schemas.errors import ExportError
 from winnow.schemas.identity import Json, canonical_json

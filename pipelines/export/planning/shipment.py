@@ -18,7 +18,7 @@ from winnow.pipelines.export.formats.protocol import ExportFormat, ShardName
 from winnow.pipelines.export.places.destination import Work
 from winnow.pipelines.export.planning.sizing import Cutting, Way
 from winnow.pipelines.media.pictures import PictureSource
-from winnow.pipelines.query.columns import Column, column_of
+from winnow.pipelines.reading.columns import Column, column_of
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.identity import canonical_json, content_name

@@ -108,6 +108,6 @@ def selected(batch: pa.RecordBatch, where: str | None) -> list[bool] | None:
     """Which rows of a `samples` batch an extractor applies to; None means all."""
     if where is None:
         return None
-    from winnow.pipelines.query.conditions import evaluate
+    from winnow.pipelines.reading.conditions import evaluate
 
     return evaluate(where, batch)

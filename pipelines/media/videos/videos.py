@@ -20,7 +20,7 @@ from winnow.pipelines.media.pictures import OK
 from winnow.pipelines.media.references import MediaSources, Unavailable, status_of_other
 from winnow.pipelines.media.required_media import RequiredMedia
 from winnow.pipelines.media.videos.isolation import See, watch_isolated
-from winnow.pipelines.query.items import list_ends
+from winnow.pipelines.reading.items import list_ends
 from winnow.pipelines.running.ledger.crashes import CrashedVideos
 
 __all__ = ["NOT_A_VIDEO", "VideoSource", "Videos", "Watching"]

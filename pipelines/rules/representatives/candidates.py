@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.pipelines.binding.preferences import BoundPreference, Keys, source_keys
-from winnow.pipelines.query.items import ItemLines, item_lines
+from winnow.pipelines.reading.items import ItemLines, item_lines
 from winnow.pipelines.rules.representatives.choice import (
     ITEMS,
     ROW_BITS,

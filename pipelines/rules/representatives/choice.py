@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.pipelines.binding.preferences import BoundPreference
-from winnow.pipelines.query.columns import Column
+from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.store import layout
 from winnow.schemas.recipe import DedupeConfig
 from winnow.schemas.rows.duplicates import DISTINCT, OF_ITEMS, VIRTUAL, Kind, layer_of_kind

@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.rules.representatives.candidates import MAX_HELD, Candidates
 from winnow.pipelines.rules.representatives.choice import (
     ITEMS,
@@ -33,7 +34,6 @@ from winnow.pipelines.rules.representatives.choice import (
     preference_names,
 )
 from winnow.pipelines.rules.representatives.replaced import NONE_COMPARED, Duplicates, UnequalTexts
-from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.schemas.errors import StageError
 from winnow.schemas.rows.duplicates import OF_ITEMS, Kind
 from winnow.schemas.rules.conditions import CLOSED

@@ -26,9 +26,9 @@ import orjson
 import pyarrow as pa
 from isal import isal_zlib
 
+from winnow.pipelines.processes.identity import Process
+from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.running.exchange.totals import ExchangeError, Run
-from winnow.pipelines.running.processes import Process
-from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.together import each

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.pipelines.binding.scores import BoundScore, group_column
-from winnow.pipelines.query.columns import Column
+from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.running.exchange import GROUP_BYTES, partitions_for
 from winnow.pipelines.running.job_steps import JobSteps
 from winnow.pipelines.running.shard_list import MAX_SHARD_GROUPS, ListedShard, ShardList

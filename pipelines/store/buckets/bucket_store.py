@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, ClassVar, Protocol, Self, TypeVar
 
-from winnow.pipelines.running.run_folder import run_folder
+from winnow.pipelines.processes.run_folder import run_folder
 from winnow.pipelines.store.buckets.ranged import RangedReader, buffered
 from winnow.pipelines.store.buckets.trying import Trying
 from winnow.pipelines.store.facade import ObjectInfo

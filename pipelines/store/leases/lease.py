@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
-from winnow.pipelines.running.processes import boot_id, started
+from winnow.pipelines.processes.identity import boot_id, started
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.schemas.errors import StageError, StoreError

@@ -74,7 +74,7 @@ def run_diff(options: argparse.Namespace) -> int:
     """`winnow plan --diff OLD NEW`."""
     import orjson
 
-    from winnow.runners.terminal.plan_difference import difference, print_difference, read_plan
+    from winnow.runners.terminal.differences.plans import difference, print_difference, read_plan
 
     old, new = (read_plan(name) for name in options.diff)
     found = difference(old, new)

@@ -32,7 +32,7 @@ def add(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compare two recipes."""
-    from winnow.runners.terminal.recipe_difference import show_difference
+    from winnow.runners.terminal.differences.recipes import show_difference
 
     ids = None if options.ids is None else Path(options.ids)
     engine = open_engine(options)

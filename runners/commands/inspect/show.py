@@ -33,6 +33,6 @@ def add(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Show one sample."""
-    from winnow.runners.terminal.sample import run_show
+    from winnow.runners.terminal.samples.sample import run_show
 
     return run_show(options, open_console())

@@ -35,9 +35,9 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.estimating.run_log import read_runs
     from winnow.runners.estimating.tables import measured_yaml, print_runs, runs_json
     from winnow.runners.report.summarise import summarise
+    from winnow.runners.terminal.samples.threshold_samples import counted_thresholds, print_thresholds
     from winnow.runners.terminal.scores import print_scores, scores_if_bound, with_scores
     from winnow.runners.terminal.store_tables import print_stats
-    from winnow.runners.terminal.threshold_samples import counted_thresholds, print_thresholds
 
     recipe, store = open_place(options.place)
     rates = read_rates(options.rates)
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _near(options: argparse.Namespace, recipe: "BoundRecipe | None", store: "Store", console: "Console") -> int:
     from winnow.pipelines.query.generation import require_latest_for
-    from winnow.runners.terminal.threshold_samples import print_nearest_samples, thresholds_with_reason
+    from winnow.runners.terminal.samples.threshold_samples import print_nearest_samples, thresholds_with_reason
 
     if recipe is None:
         raise WinnowError(f"--near {options.near} needs the rules of a recipe; give a recipe file instead of a store")

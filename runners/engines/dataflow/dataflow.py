@@ -20,7 +20,7 @@ from apache_beam.options.pipeline_options import (
     WorkerOptions,
 )
 
-from winnow.pipelines.running.run_folder import temporary_folder
+from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.store.buckets.gcs import GcsStore
 from winnow.runners.engines.addresses import require_answering
 from winnow.runners.engines.backend import Backend, Launch, Request

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from winnow.pipelines.running.run_folder import run_folder
+from winnow.pipelines.processes.run_folder import run_folder
 from winnow.runners.engines.java import watched_process as watched
 from winnow.runners.engines.workers.logs import worker_log
 from winnow.schemas.errors import StageError

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from winnow.pipelines.running.address_space import under_a_limit
-from winnow.pipelines.running.processes import limit_threads
+from winnow.pipelines.processes.address_space import under_a_limit
+from winnow.pipelines.processes.identity import limit_threads
 from winnow.schemas.errors import WinnowError
 
 

@@ -26,9 +26,9 @@ from apache_beam.runners.portability.fn_api_runner.worker_handlers import (
 from apache_beam.transforms.environments import Environment, SubprocessSDKEnvironment
 from google.protobuf import json_format  # type: ignore[import-untyped]  # publishes no types
 
+from winnow.pipelines.processes.identity import started
 from winnow.pipelines.running import worker
 from winnow.pipelines.running.fork_server import WorkerRequest
-from winnow.pipelines.running.processes import started
 from winnow.runners.engines.workers.fork_server import FORK_SERVER
 
 URN = "winnow:environment:forked:v1"

@@ -7,7 +7,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from winnow.pipelines.running.run_folder import FAILED, run_folder
+from winnow.pipelines.processes.run_folder import FAILED, run_folder
 from winnow.schemas.environment.temporary_root import temporary_root
 
 _NAMED = "workers-"

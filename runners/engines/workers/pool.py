@@ -17,8 +17,8 @@ from pathlib import Path
 import grpc  # type: ignore[import-untyped]  # publishes no types
 from apache_beam.portability.api.org.apache.beam.model.fn_execution.v1 import beam_fn_api_pb2, beam_fn_api_pb2_grpc
 
+from winnow.pipelines.processes.identity import started
 from winnow.pipelines.running.fork_server import WorkerRequest
-from winnow.pipelines.running.processes import started
 from winnow.pipelines.running.provisioning import RequestedWorker, provision_of
 from winnow.pipelines.running.version_handshake import FOLDER_OPTION, OPTION, unlike_driver, versions_here
 from winnow.pipelines.running.worker import DRIVER_VARIABLE, driver_mark

@@ -27,7 +27,7 @@ from winnow.pipelines.export.stage import (
 )
 from winnow.pipelines.media.pictures import PictureSource
 from winnow.pipelines.mix.draws import Draw
-from winnow.pipelines.query.columns import Column
+from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.running.step_beats import steps_done
 from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.stages.exports.full_disk import full_disk

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from winnow.filters.duplicates.pdq import MIN_QUALITY, pdq
+from winnow.filters.duplicates.perceptual.pdq import MIN_QUALITY, pdq
 from winnow.runners.stages.lists.pictures import (
     Listed,
     check_output,

@@ -11,9 +11,9 @@ from rich.console import Console
 
 from winnow.filters.image.decode.stills import DecodeLimits, Still, UndecodableError, require_decoders
 from winnow.filters.web.sniff import sniff
-from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.media.isolation import decode_isolated
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.runners.commands.opening import open_place
 from winnow.runners.terminal.tables import print_line
 from winnow.schemas.errors import StoreError, WinnowError

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from winnow.filters.duplicates.cosines import Vectors, rounded
-from winnow.filters.duplicates.listed_vectors import vector_list_bytes
+from winnow.filters.duplicates.vectors.cosines import Vectors, rounded
+from winnow.filters.duplicates.vectors.listed_vectors import vector_list_bytes
 from winnow.filters.image.decode.batches import batch_of
 from winnow.filters.image.decode.stills import sized
 from winnow.filters.image.embedding import NAME as LAYER

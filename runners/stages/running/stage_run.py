@@ -9,8 +9,8 @@ from pathlib import Path
 import apache_beam as beam
 from rich.console import Console
 
+from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.running.ledger.strikes import put_strikes, read_marks
-from winnow.pipelines.running.run_folder import temporary_folder
 from winnow.pipelines.running.run_tasks import RunTasks
 from winnow.pipelines.running.tasks import put_task_list
 from winnow.pipelines.store.generations import Store

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from winnow.pipelines.running.run_folder import temporary_folder
+from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.runners.terminal.console import TerminalConsole, is_drawn_on
 from winnow.runners.terminal.progress.status import Status
 from winnow.runners.terminal.progress.status_line import StatusLine

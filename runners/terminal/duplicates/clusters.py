@@ -11,7 +11,6 @@ import orjson
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.query.basis import find_kept, keep
 from winnow.pipelines.query.cluster_counts import BIN_NAMES, Cluster, Overview
 from winnow.pipelines.query.cluster_tasks import (
     KEPT,
@@ -24,6 +23,7 @@ from winnow.pipelines.query.cluster_tasks import (
 from winnow.pipelines.query.duplicates import Browser
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.query.generation import require_latest_for
+from winnow.pipelines.store.basis import find_kept, keep
 from winnow.pipelines.store.generations import Store
 from winnow.runners.report import DuplicatesFound
 from winnow.runners.report.sections.duplicates import counted, outdated, similar

@@ -10,14 +10,14 @@ from typing import Any
 import pyarrow as pa
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.query.columns import Column, column_of
 from winnow.pipelines.query.duplicates import Browser
 from winnow.pipelines.query.find_sample import Place, Sample
-from winnow.pipelines.query.items import item_of_id
+from winnow.pipelines.reading.columns import Column, column_of
+from winnow.pipelines.reading.items import item_of_id
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.tables import read_rows
-from winnow.runners.terminal.sample import exported_text, view_with_edits
+from winnow.runners.terminal.samples.sample import exported_text, view_with_edits
 from winnow.schemas.records import Generation
 from winnow.schemas.rows.extraction import EXTRACTED
 

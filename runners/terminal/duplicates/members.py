@@ -19,8 +19,8 @@ from winnow.pipelines.dedupe.verdicts import SET_LIMIT
 from winnow.pipelines.query.cluster_counts import EXACT, Membership
 from winnow.pipelines.query.duplicates import Browser, Member, Members
 from winnow.pipelines.query.find_sample import Place
-from winnow.pipelines.query.items import ROW_DIGITS, item_of_id
 from winnow.pipelines.query.search_tasks import ID_BYTES, wanted_id
+from winnow.pipelines.reading.items import ROW_DIGITS, item_of_id
 from winnow.runners.report.sections.duplicates import outdated, similar
 from winnow.runners.stages.rule_decisions import duplicate_drops
 from winnow.runners.stages.searching import find_one

@@ -7,7 +7,7 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.media.thumbnails import ItemPlace, Thumbnails, picture_source
 from winnow.pipelines.query.cluster_counts import Cluster, Overview
 from winnow.pipelines.query.find_sample import Place
-from winnow.pipelines.query.items import item_of_id
+from winnow.pipelines.reading.items import item_of_id
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.tables import read_rows
 from winnow.runners.report.examples import ExamplePicture

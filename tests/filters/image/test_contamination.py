@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from winnow.filters.duplicates.cosines import rounded
-from winnow.filters.duplicates.hamming_index import HammingIndex
-from winnow.filters.duplicates.listed_vectors import nearest_listed, parse_vector_list, vector_list_bytes
+from winnow.filters.duplicates.perceptual.hamming_index import HammingIndex
+from winnow.filters.duplicates.vectors.cosines import rounded
+from winnow.filters.duplicates.vectors.listed_vectors import nearest_listed, parse_vector_list, vector_list_bytes
 from winnow.filters.image.contamination import HASH, QUALITY, ListConfig, matches, near_vectors, parse_hashes
 from winnow.filters.models.tensors import tensors_bytes
 from winnow.filters.operators import find_operator

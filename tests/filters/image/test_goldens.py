@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tests.filters.duplicates.test_pdq import made
+from tests.filters.duplicates.perceptual.test_pdq import made
 from tests.filters.image.test_quality import batch
 from winnow.filters.operators import FILES, find_operator
 from winnow.pipelines.assets import AssetFiles

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.filters.text.hostile_texts import HOSTILE
-from tests.filters.text.line_rules import Files
+from tests.filters.text.lines.line_rules import Files
 from tests.property_sizes import scaled
 from winnow.filters.private.names import find_model
 from winnow.filters.text.names import OPERATOR, Config

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.filters.text.line_rules import PIECES, assert_spans_hold, documents, measured, of_preset
+from tests.filters.text.lines.line_rules import PIECES, assert_spans_hold, documents, measured, of_preset
 from tests.filters.text.oracles.line_rules_restated import refinedweb
 from tests.property_sizes import scaled
 from winnow.filters.edits import edited

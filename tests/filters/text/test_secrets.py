@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.filters.private.credentials.samples import TOKENS
 from tests.filters.text.hostile_texts import HOSTILE
-from tests.filters.text.line_rules import PIECES, assert_spans_hold, measured
+from tests.filters.text.lines.line_rules import PIECES, assert_spans_hold, measured
 from tests.property_sizes import scaled
 from winnow.filters.text.secrets import OPERATOR
 from winnow.schemas.safety import subcategories

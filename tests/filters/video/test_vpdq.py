@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tests.filters.duplicates.test_pdq import made
+from tests.filters.duplicates.perceptual.test_pdq import made
 from tests.filters.video.watched import watched
-from winnow.filters.duplicates.pdq import pdq
+from winnow.filters.duplicates.perceptual.pdq import pdq
 from winnow.filters.operators import find_operator
 from winnow.filters.video.decode.signals import SCHEMAS
 from winnow.filters.video.vpdq import HASHES, FrameHashes

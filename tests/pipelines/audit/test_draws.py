@@ -11,12 +11,12 @@ import pytest
 from tests.pipelines.mix.mixtures import Mixing, Text, mixing
 from winnow.pipelines.audit.draws import DrawsCheck, plan_records
 from winnow.pipelines.audit.findings import Findings
-from winnow.pipelines.forgetting.hidden_rows import every_hidden_row
 from winnow.pipelines.mix.drawing import put_draw
 from winnow.pipelines.mix.drawn_objects import DrawnObject, DrawnObjects
 from winnow.pipelines.mix.plans import PlanRecord
 from winnow.pipelines.running.job_tasks import HERE, TaskFolder
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.hiding.hidden_rows import every_hidden_row
 from winnow.pipelines.store.hiding.scans import load_hiding, put_tombstone
 from winnow.pipelines.store.integrity.sealed import put_record
 from winnow.pipelines.store.tables import read_table

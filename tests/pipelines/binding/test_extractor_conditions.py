@@ -2,7 +2,7 @@ import pyarrow as pa
 import pytest
 
 from winnow.pipelines.binding.sources import check_conditions
-from winnow.pipelines.query.conditions import evaluate
+from winnow.pipelines.reading.conditions import evaluate
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe import recipe_from_text
 

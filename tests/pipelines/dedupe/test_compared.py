@@ -19,7 +19,7 @@ from winnow.pipelines.dedupe.nodes import (
     shards_of,
 )
 from winnow.pipelines.dedupe.search import Search
-from winnow.pipelines.query.items import item_ids, item_of_id
+from winnow.pipelines.reading.items import item_ids, item_of_id
 from winnow.pipelines.store.generations import create_or_open
 from winnow.pipelines.store.location import open_location
 from winnow.schemas.errors import StageError

@@ -12,7 +12,7 @@ from winnow.pipelines.binding.duplicates import near_settings
 from winnow.pipelines.dedupe import near
 from winnow.pipelines.dedupe.nodes import first_place, nodes_of
 from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
-from winnow.pipelines.query.columns import Column
+from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import addressed_blocks
 from winnow.pipelines.store import layout

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from tests.filters.duplicates.test_frames import matched
-from tests.filters.duplicates.test_hamming import changed
+from tests.filters.duplicates.perceptual.test_frames import matched
+from tests.filters.duplicates.perceptual.test_hamming import changed
 from winnow.pipelines.dedupe.graph import SearchGraph
 from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
 from winnow.pipelines.dedupe.stage import VERSIONS

@@ -13,8 +13,8 @@ from winnow.pipelines.export.planning.shipment import Details, Shipment
 from winnow.pipelines.export.planning.sizing import Way, cut_outputs
 from winnow.pipelines.export.reading import mixed_rows
 from winnow.pipelines.mix.draws import Draw
-from winnow.pipelines.query.columns import Column
-from winnow.pipelines.query.picked_rows import read_picked
+from winnow.pipelines.reading.columns import Column
+from winnow.pipelines.reading.picked_rows import read_picked
 from winnow.pipelines.running.exchange import MAX_BLOCK_BYTES
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.integrity import checked_parquet

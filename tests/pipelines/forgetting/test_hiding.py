@@ -6,11 +6,11 @@ import pytest
 
 from tests.pipelines.rules.stores import Shard, make_store
 from winnow.pipelines.forgetting.effects import effect_of
-from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.forgetting.outputs import affected, register
 from winnow.pipelines.forgetting.requests import parse_selector, selectors_of
 from winnow.pipelines.forgetting.scanning import NO_IDS, scan_store
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.pipelines.store.hiding.scans import load_hiding, load_tombstones, put_tombstone
 from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
 from winnow.pipelines.store.memory import MemoryStore

@@ -23,7 +23,7 @@ from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.scores import BoundScore, Condition, check_scores
 from winnow.pipelines.media.score_inputs import DECODED, ROWS, Inputs
 from winnow.pipelines.media.thumbnails import picture_source
-from winnow.pipelines.query.columns import Column
+from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.running.ledger.strikes import STRIKES, Mark, Position, put_strikes
 from winnow.pipelines.running.row_layers import RowLayerTask
 from winnow.pipelines.running.worker import Heartbeats

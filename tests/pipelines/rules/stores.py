@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from tests.pipelines.store.publishing import commit_of, publish_commits
-from winnow.pipelines.query.columns import Column, leaves
+from winnow.pipelines.reading.columns import Column, leaves
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store, create_or_open

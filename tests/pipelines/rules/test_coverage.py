@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from tests.pipelines.rules.stores import Shard, make_store
-from winnow.pipelines.query.columns import Column
+from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.rules.coverage import (
     CoverageCounter,
     Detector,

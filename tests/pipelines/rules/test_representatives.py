@@ -20,7 +20,7 @@ from tests.pipelines.rules.stores import Shard, columns_of, make_store
 from tests.property_sizes import scaled
 from winnow.pipelines.binding.preferences import BoundPreference
 from winnow.pipelines.binding.rules import rule_program
-from winnow.pipelines.query.columns import Column
+from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.rules.deciding import choose_representatives, decide
 from winnow.pipelines.rules.decisions import DecisionCounts
 from winnow.pipelines.rules.guards import require_accepted, settings_to_accept

@@ -19,10 +19,10 @@ from tests.runners.forgetting.crawl import HOST, write_crawl, write_recipe
 from tests.runners.forgetting.files import contents, holders
 from winnow.pipelines.audit import audit_generation
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.pipelines.forgetting.hidden_rows import hidden_rows
 from winnow.pipelines.forgetting.purging import purge
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.pipelines.store.location import open_store_at
 from winnow.runners.commands.main import main
 from winnow.schemas.recipe import load_recipe

@@ -8,7 +8,7 @@ from tests.faults.winnow import ended, run_here
 from tests.filters.image.networks import loaded, photograph
 from tests.runners.pictures.test_picture_duplicates import scene
 from tests.runners.test_annotate import table
-from winnow.filters.duplicates.listed_vectors import parse_vector_list
+from winnow.filters.duplicates.vectors.listed_vectors import parse_vector_list
 from winnow.filters.models.pictures.sscd import FRAMING
 
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")

@@ -10,7 +10,7 @@ import pytest
 from tests.faults.winnow import assert_clean, ended, run_here, tree_hash
 from tests.runners.pictures.test_picture_duplicates import clusters, rows, scene
 from tests.runners.test_annotate import table
-from winnow.filters.duplicates import cells
+from winnow.filters.duplicates.vectors import cells
 from winnow.filters.models.onnx.writing import OnnxGraph
 
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.faults.winnow import assert_clean, ended, run_here
 from tests.runners.test_annotate import table
-from winnow.filters.duplicates.pdq import pdq
+from winnow.filters.duplicates.perceptual.pdq import pdq
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.forgetting.known_harm import CompareTask, MediaComparison
 from winnow.pipelines.media.references import media_sources

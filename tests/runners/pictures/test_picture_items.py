@@ -15,7 +15,7 @@ import pytest
 
 from tests.faults.winnow import assert_clean, ended, run_here
 from tests.runners.test_annotate import table
-from winnow.pipelines.query.items import item_of_id
+from winnow.pipelines.reading.items import item_of_id
 from winnow.pipelines.store.location import open_store_at
 
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")

@@ -5,7 +5,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.filters.text.line_rules import PIECES
+from tests.filters.text.lines.line_rules import PIECES
 from tests.property_sizes import scaled
 from winnow.filters.language.words import segment, sentences
 from winnow.filters.language.words.sentences import sentences_of_lines

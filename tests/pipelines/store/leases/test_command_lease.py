@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from winnow.pipelines.running.processes import Process
+from winnow.pipelines.processes.identity import Process
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.leases import command_lease
 from winnow.pipelines.store.leases.command_lease import Wait, one_command, parse_wait, sharing, writing

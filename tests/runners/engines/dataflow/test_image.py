@@ -5,7 +5,7 @@ from pathlib import Path
 
 import apache_beam
 
-from winnow.pipelines.running.processes import THREAD_LIMITS
+from winnow.pipelines.processes.identity import THREAD_LIMITS
 
 ROOT = Path(__file__).resolve().parents[4]
 DOCKERFILE = (ROOT / "runners/engines/dataflow/Dockerfile").read_text()

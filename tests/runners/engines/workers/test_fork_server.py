@@ -15,8 +15,8 @@ import psutil
 import pytest
 
 from winnow.filters.duplicates.normal_form import forms
+from winnow.pipelines.processes.identity import started
 from winnow.pipelines.running.fork_server import WorkerRequest
-from winnow.pipelines.running.processes import started
 from winnow.runners.engines.engine import Engine
 from winnow.runners.engines.workers.fork_server import FORK_SERVER
 from winnow.schemas.errors import WinnowError

@@ -5,8 +5,8 @@ from pathlib import Path
 import apache_beam as beam
 import pytest
 
-from winnow.pipelines.running import run_folder as run_folder_module
-from winnow.pipelines.running.run_folder import remove_dead_runs, run_folder
+from winnow.pipelines.processes import run_folder as run_folder_module
+from winnow.pipelines.processes.run_folder import remove_dead_runs, run_folder
 from winnow.runners.engines.engine import Engine
 from winnow.runners.engines.failures import without_step
 from winnow.runners.engines.workers.logs import kept_log, worker_log

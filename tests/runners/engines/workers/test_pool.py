@@ -12,7 +12,7 @@ from apache_beam.runners.portability.portable_runner import PortableRunner
 from apache_beam.runners.worker import worker_pool_main
 
 from tests.runners.engines.commands import boot_pool, boot_script, taken_port
-from winnow.pipelines.running.processes import started
+from winnow.pipelines.processes.identity import started
 from winnow.pipelines.running.version_handshake import OPTION
 from winnow.runners.engines.flags import beam_options
 from winnow.runners.engines.workers.pool import worker_pool

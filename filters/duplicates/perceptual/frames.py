@@ -1,0 +1,228 @@
+"""vPDQ: videos compared by the PDQ hashes of their frames, one a second: which share of one's frames the other has.
+
+Facebook's vPDQ (in ThreatExchange) counts how many hashes of a video have one of another video within a radius of 31
+bits, and the other way round. Hashes of low quality do not count, nor does a frame that looks like an earlier one of
+its video: a title that stands for a minute is one frame, so it is not most of a video, and strangers do not join by it.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.filters.duplicates.perceptual.hamming import bits_apart
+from winnow.filters.duplicates.perceptual.hamming_partitions import belongs, partition_pairs
+from winnow.schemas.kernels import kernel
+from winnow.schemas.recipe.dedupe import VpdqConfig
+
+__all__ = ["ALL_VIDEOS", "FrameLists", "SharedFrames", "are_copies", "distinct_frames", "match_shares", "shared_frames"]
+
+ALL_VIDEOS: Final = 32
+"""Up to so many videos with one frame are compared each with each; of more, each with so many others at least."""
+
+_AT_ONCE: Final = 1 << 20  # pairs: 16 MiB
+
+Hashes = NDArray[np.uint64]  # four words each
+Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class FrameLists:
+    """The hashes of some videos, one video after another."""
+
+    starts: Positions  # where each video's hashes begin, and where the last one's end
+    hashes: Hashes
+
+    @property
+    def sizes(self) -> Positions:
+        """How many hashes each video has."""
+        return np.diff(self.starts)
+
+    @classmethod
+    def of(cls, values: list[bytes]) -> "FrameLists":
+        """The lists whose hashes follow one another in these values, 32 bytes each."""
+        sizes = np.fromiter((len(value) // 32 for value in values), np.int64, len(values))
+        hashes = np.frombuffer(b"".join(values), "<u8").reshape(-1, 4).astype(np.uint64)
+        return cls(np.append(0, np.cumsum(sizes)), hashes)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedFrames:
+    """Pairs of videos that have a frame in common, each once, the lesser first; and how common frames are."""
+
+    first: Positions
+    second: Positions
+    frames: int  # hashes that two videos or more have
+    hot_frames: int  # of these, the ones that more videos have than are compared each with each
+    hot_videos: int  # with them, once for each
+
+
+def distinct_frames(hashes: Hashes, radius: int) -> Positions:
+    """The frames of one video that look like no earlier one: more than `radius` bits from all that are kept."""
+    return np.flatnonzero(_distinct(np.ascontiguousarray(hashes, np.uint64).reshape(-1, 4), radius))
+
+
+def match_shares(
+    first: FrameLists, second: FrameLists, pairs: tuple[Positions, Positions], radius: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Of each pair of videos, the share of the first one's frames that the second has, and the other way round."""
+    shares = np.zeros((2, len(pairs[0])))
+    longest = int(np.max(np.diff(second.starts), initial=0))
+    _match(
+        first.starts, first.hashes, second.starts, second.hashes, *pairs, radius, np.empty(longest, np.bool_), shares
+    )
+    return shares[0], shares[1]
+
+
+def are_copies(
+    shares: tuple[NDArray[np.float64], NDArray[np.float64]], sizes: tuple[Positions, Positions], config: VpdqConfig
+) -> NDArray[np.bool_]:
+    """Of each pair of videos, whether one is a copy, or a part, of the other.
+
+    Args:
+        shares: Of the first one's frames, those that the second has; and the other way round.
+        sizes: How many frames each has.
+        config: Which shares are enough.
+    """
+    found = np.zeros(len(shares[0]), np.bool_)
+    for (own, other), size in zip((shares, shares[::-1]), sizes, strict=True):
+        both_ways = other >= config.min_share
+        within = (own >= config.min_share) & (other >= config.min_other_share)
+        found |= within & (both_ways | (size >= config.min_frames))
+    return found
+
+
+def shared_frames(
+    hashes: Hashes, videos: Positions, partition: int, split: int, radius: int, most: int = ALL_VIDEOS
+) -> SharedFrames:
+    """The pairs of videos that a partition of hashes finds (`winnow.filters.duplicates.perceptual.hamming_partitions`).
+
+    All partitions together give every pair with a frame in common, but for frames that more than `most` videos have,
+    or whose like they have: of such a frame a video is paired with some of the others, at least `most`.
+
+    Args:
+        hashes: Those sent to the partition.
+        videos: The video of each, as a number whose order depends on neither shards nor workers.
+        partition: The partition's number.
+        split: By how many bits bands are split.
+        radius: The most bits in which two frames differ that are the same.
+        most: Up to so many videos are compared each with each.
+    """
+    order = np.lexsort((videos, *hashes.T[::-1]))
+    hashes, videos = hashes[order], videos[order]
+    fresh = np.ones(len(videos), np.bool_)
+    fresh[1:] = (hashes[1:] != hashes[:-1]).any(axis=1)
+    bounds = np.append(np.flatnonzero(fresh), len(videos))
+    distinct = hashes[bounds[:-1]]
+    found = [np.zeros((2, 0), np.int64)]
+    here = np.flatnonzero(belongs(distinct, partition, split)) if partition >> split == 0 else np.zeros(0, np.int64)
+    sizes = np.diff(bounds)[here]
+    found.append(_within(bounds, here, videos, most))
+    counts = np.zeros(len(videos), np.int64)
+    room = np.empty((2, _AT_ONCE + most * most), np.int64)
+    for joined in partition_pairs(distinct, partition, split, radius):
+        at = 0
+        while at < len(joined.first):
+            count, at = _between(joined.first, joined.second, at, bounds, videos, counts, most, room)
+            found.append(_each_once(room[:, :count]))
+    pairs = _each_once(np.concatenate(found, axis=1))
+    shared, hot = sizes[sizes > 1], sizes[sizes > most]
+    return SharedFrames(pairs[0], pairs[1], len(shared), len(hot), int(hot.sum()))
+
+
+def _each_once(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+    low, high = np.minimum(*pairs), np.maximum(*pairs)
+    order = np.lexsort((high, low))
+    low, high = low[order], high[order]
+    fresh = np.ones(len(low), np.bool_)
+    fresh[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
+    return np.stack([low[fresh], high[fresh]])
+
+
+def _within(bounds: Positions, runs: Positions, videos: Positions, most: int) -> NDArray[np.int64]:
+    """Pairs of videos with equal hashes, in these runs: each with the `most` that follow it."""
+    found = np.empty((2, _count_within(bounds, runs, most)), np.int64)
+    _fill_within(bounds, runs, videos, most, found)
+    return found
+
+
+@kernel
+def _count_within(bounds, runs, most):  # type: ignore[no-untyped-def]
+    count = 0
+    for run in runs:
+        end = bounds[run + 1]
+        for at in range(bounds[run], end):
+            count += min(most, end - 1 - at)
+    return count
+
+
+@kernel
+def _fill_within(bounds, runs, videos, most, found):  # type: ignore[no-untyped-def]
+    count = 0
+    for run in runs:
+        end = bounds[run + 1]
+        for at in range(bounds[run], end):
+            for other in range(at + 1, min(at + 1 + most, end)):
+                found[0, count], found[1, count] = videos[at], videos[other]
+                count += 1
+
+
+@kernel
+def _between(first, second, at, bounds, videos, counts, most, room):  # type: ignore[no-untyped-def]
+    """Pairs of videos with one or the other of two close hashes, until the room is full; returns where to go on.
+
+    A pair is kept if one of its two has fewer than `most` so far. So of a hundred copies of a video the first are
+    paired with all, and connect them, and the number of pairs grows with the videos, not with their square.
+    """
+    count = 0
+    while at < len(first) and count + most * most <= room.shape[1]:
+        one, other = bounds[first[at]], bounds[second[at]]
+        one_end, other_end = bounds[first[at] + 1], bounds[second[at] + 1]
+        for left in range(one, min(one_end, one + most)):
+            for right in range(other, min(other_end, other + most)):
+                if videos[left] == videos[right] or (counts[left] >= most and counts[right] >= most):
+                    continue
+                counts[left] += 1
+                counts[right] += 1
+                room[0, count], room[1, count] = videos[left], videos[right]
+                count += 1
+        at += 1
+    return count, at
+
+
+@kernel
+def _distinct(hashes, radius):  # type: ignore[no-untyped-def]
+    kept = np.zeros(len(hashes), np.bool_)
+    for at in range(len(hashes)):
+        alike = False
+        for earlier in range(at):
+            if kept[earlier] and bits_apart(hashes[at], hashes[earlier], radius) <= radius:
+                alike = True
+                break
+        kept[at] = not alike
+    return kept
+
+
+@kernel
+def _match(  # type: ignore[no-untyped-def]
+    starts, hashes, other_starts, other_hashes, first, second, radius, matched, shares
+):
+    for pair in range(len(first)):
+        begin, end = starts[first[pair]], starts[first[pair] + 1]
+        other, other_end = other_starts[second[pair]], other_starts[second[pair] + 1]
+        matched[: other_end - other] = False
+        own = theirs = 0
+        for at in range(begin, end):
+            found = False
+            for there in range(other, other_end):
+                if found and matched[there - other]:
+                    continue
+                if bits_apart(hashes[at], other_hashes[there], radius) <= radius:
+                    found = True
+                    if not matched[there - other]:
+                        matched[there - other] = True
+                        theirs += 1
+            own += found
+        shares[0, pair] = own / max(end - begin, 1)
+        shares[1, pair] = theirs / max(other_end - other, 1)

@@ -1,0 +1,60 @@
+"""Reads the beginnings of a few rows' texts, for reports that list samples. Only these rows are read."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import pyarrow.compute as pc
+
+from winnow.pipelines.reading.columns import Column, column_of, leaf_of
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.tables import read_rows
+from winnow.schemas.records import Generation
+
+EXCERPT_CHARACTERS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class TextPreview:
+    """A sample, and the beginning of its text; empty if it has none."""
+
+    id: str
+    source: str
+    url: str | None
+    text: str
+
+
+def read_previews(
+    store: Store, generation: Generation, text: tuple[str, ...], wanted: Mapping[str, Collection[int]]
+) -> dict[tuple[str, int], TextPreview]:
+    """Reads the beginnings of the wanted rows, by shard and row.
+
+    Args:
+        store: The store.
+        generation: The generation whose layers are read.
+        text: The columns of the recipe's text, in order of preference.
+        wanted: Row numbers by shard, none of them forgotten: rows are read as written.
+    """
+    columns = [column for name in text if (column := column_of(name, generation.layers)) is not None]
+    objects = {
+        layer: store.manifest(generation, layer).objects
+        for layer in {layout.SAMPLES, *(column.layer for column in columns)}
+    }
+    found: dict[tuple[str, int], TextPreview] = {}
+    for shard, numbers in sorted(wanted.items()):
+        rows = sorted(numbers)
+        table = read_rows(store.objects, objects[layout.SAMPLES][shard], rows, ["id", "source.name", "url"])
+        texts = [_texts(store.objects, objects[column.layer][shard], rows, column) for column in columns]
+        facts = zip(table["id"].to_pylist(), table["source"].to_pylist(), table["url"].to_pylist(), strict=True)
+        for place, (row, (identity, source, url)) in enumerate(zip(rows, facts, strict=True)):
+            shown = next((value for values in texts if (value := values[place]) is not None), "")
+            found[shard, row] = TextPreview(identity.hex(), source["name"], url, shown)
+    return found
+
+
+def _texts(store: ObjectStore, path: str, rows: list[int], column: Column) -> list[str | None]:
+    table = read_rows(store, path, rows, [column.leaf])
+    found = leaf_of(table.combine_chunks().to_batches()[0], column.leaf)
+    texts: list[str | None] = pc.utf8_slice_codeunits(found, 0, EXCERPT_CHARACTERS).to_pylist()
+    return texts

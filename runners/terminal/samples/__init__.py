@@ -1,0 +1,1 @@
+"""Single samples on the terminal: one with all that is known of it, and those around a threshold."""
