@@ -18,7 +18,7 @@ from winnow.scoring.linear.head import BIAS, WEIGHT, HeadScorer
 from winnow.scoring.linear.training import train_head
 from winnow.scoring.selection import Aggregation, BinariseRule, Kept, aggregate, binarise, kept_share, retained
 from winnow.scoring.selection.binarise import RuleName
-from winnow.scoring.tasks.protocol import Floats, Method, TrainingSettings, Weights
+from winnow.scoring.tasks.protocol import Checkpoint, Floats, Method, TrainingSettings, Weights
 
 Mask = NDArray[np.bool_]
 
@@ -88,8 +88,15 @@ def reference_of(of: Embedded, epochs: int = 5, first: int | None = None) -> Wei
     return last.weights
 
 
-def run(of: Embedded, labels: Labels, settings: TrainingSettings, reference: Weights, which: Mask | None = None) -> Run:
-    """Train on noisy labels, or on some of them."""
+def run(
+    of: Embedded,
+    labels: Labels,
+    settings: TrainingSettings,
+    reference: Weights,
+    which: Mask | None = None,
+    start: Checkpoint | None = None,
+) -> Run:
+    """Train on noisy labels, or on some of them, from a head of the settings' seed or from another start."""
     features, labels = (of.train, labels) if which is None else (of.train[which], labels[which])
     weights, batches = np.zeros((len(labels), settings.epochs)), np.zeros((len(labels), settings.epochs), np.int64)
     per_epoch = -(-len(labels) // settings.batch)
@@ -99,7 +106,7 @@ def run(of: Embedded, labels: Labels, settings: TrainingSettings, reference: Wei
         batches[chosen, step // per_epoch] = step
 
     settings = replace(settings, keep=settings.epochs)
-    kept = list(train_head(features, labels, of.classes, settings, reference, watch=watch))
+    kept = list(train_head(features, labels, of.classes, settings, reference, start, watch))
     said = HeadScorer([checkpoint.weights for checkpoint in kept], reference, MIMIC_LAYER)(features, labels)
     last = kept[-1].weights
     scores = np.stack([scored.score for scored in said], axis=1)

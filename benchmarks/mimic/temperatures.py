@@ -5,13 +5,13 @@
 Linear probing with half of the labels wrong, as in `benchmarks.mimic` and on its four sets of images: at the paper's 5
 epochs, at ten times its rate, and at ten times its steps; the run's head begins with a seed of its own, or with the
 reference's as by the official command line. `x1` is `temperature: {relative: 1}`. Each set's last table multiplies the
-features.
+features, first with the training as it is, then with steps that are as long for what the head says as before.
 """
 
 import statistics
 import sys
 from collections import defaultdict
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -22,8 +22,9 @@ from benchmarks.mimic.embeddings import Embedded, Embedding, embedded
 from benchmarks.mimic.images import IMAGE_SETS
 from benchmarks.mimic.runs import MIMIC_LAYER, REFERENCE_SEED, accuracy, noisy, run
 from winnow.schemas.recipe.score import RelativeTemperature, Temperature
+from winnow.scoring.linear.head import BIAS, WEIGHT, initial_head
 from winnow.scoring.linear.training import train_head
-from winnow.scoring.tasks.protocol import TrainingSettings
+from winnow.scoring.tasks.protocol import Checkpoint, TrainingSettings
 
 NOISE: Final = 0.5
 SEEDS: Final = (1, 2, 3)
@@ -37,6 +38,8 @@ TRAININGS: Final = {
     "50 epochs at 1e-4": (50, 1e-4),
 }
 NORMS: Final = (0.4, 1.0, 2.0)
+OF_SAME_STEPS: Final = 10
+"""So many seeds where steps are as long as before: what is left of a change is then small."""
 OF_NORMS: Final[tuple[Temperature, ...]] = (1.0, 0.25, RelativeTemperature(1.0), RelativeTemperature(0.5))
 SGD, RHO, REFERENCE = "SGD", "Rho", "the reference itself"
 
@@ -49,12 +52,52 @@ def named(temperature: Temperature) -> str:
     return f"Grad-Mimic, temperature {shown}"
 
 
+@dataclass(frozen=True, slots=True)
+class Norm:
+    """What features are multiplied by.
+
+    AdamW's steps have the length of the rate, whatever the gradient, so features of a larger norm train a head faster.
+    `same_steps` divides the rate and the first head by the factor, and multiplies the decay: then the head says the
+    same at every step, and only what reads scores can notice the norm (but for the bias, whose rate changes, too).
+    """
+
+    times: float = 1.0
+    same_steps: bool = False
+
+    def features(self, of: Embedded) -> Embedded:
+        """A set with features of this norm."""
+        return replace(of, train=np.float32(self.times) * of.train, test=np.float32(self.times) * of.test)
+
+    def settings(self, plain: TrainingSettings) -> TrainingSettings:
+        """Settings of a training on such features."""
+        by = self.times if self.same_steps else 1.0
+        return replace(plain, learning_rate=plain.learning_rate / by, weight_decay=plain.weight_decay * by)
+
+    def start(self, of: Embedded, seed: int) -> Checkpoint:
+        """The first head."""
+        by = np.float32(self.times if self.same_steps else 1.0)
+        head = initial_head(of.classes, of.train.shape[1], seed)
+        return Checkpoint(0, {WEIGHT: head[WEIGHT] / by, BIAS: head[BIAS]}, {})
+
+
+AS_IT_IS: Final = Norm()
+
+
 def accuracies(
-    of: Embedded, epochs: int, rate: float, temperatures: tuple[Temperature, ...], seeds: tuple[int, ...], same: bool
+    of: Embedded,
+    epochs: int,
+    rate: float,
+    temperatures: tuple[Temperature, ...],
+    seeds: tuple[int, ...],
+    same: bool,
+    norm: Norm = AS_IT_IS,
 ) -> Accuracies:
     """The accuracy of every method, one per seed; `same` begins runs with the reference's head."""
-    plain = TrainingSettings(epochs=epochs, learning_rate=rate, seed=REFERENCE_SEED, parameters=MIMIC_LAYER)
-    *_, last = train_head(of.train, of.train_labels, of.classes, plain)
+    of = norm.features(of)
+    plain = norm.settings(
+        TrainingSettings(epochs=epochs, learning_rate=rate, seed=REFERENCE_SEED, parameters=MIMIC_LAYER)
+    )
+    *_, last = train_head(of.train, of.train_labels, of.classes, plain, start=norm.start(of, plain.seed))
     reference = last.weights
     found: Accuracies = defaultdict(list)
     for seed in seeds:
@@ -62,13 +105,13 @@ def accuracies(
         own = REFERENCE_SEED if same else seed
         labels = noisy(of.train_labels, of.classes, NOISE, seed).labels
         found[REFERENCE].append(accuracy(reference, of.test, of.test_labels))
-        settings = replace(plain, seed=own)
-        found[SGD].append(run(of, labels, settings, reference).accuracy)
+        settings, start = replace(plain, seed=own), norm.start(of, own)
+        found[SGD].append(run(of, labels, settings, reference, start=start).accuracy)
         rho = replace(settings, method="rho", parameters=("*",))
-        found[RHO].append(run(of, labels, rho, reference).accuracy)
+        found[RHO].append(run(of, labels, rho, reference, start=start).accuracy)
         for temperature in temperatures:
             ours = replace(settings, method="mimic", temperature=temperature)
-            found[named(temperature)].append(run(of, labels, ours, reference).accuracy)
+            found[named(temperature)].append(run(of, labels, ours, reference, start=start).accuracy)
     return found
 
 
@@ -103,11 +146,13 @@ def tables(of: Embedded, seeds: tuple[int, ...]) -> dict[str, dict[str, Accuraci
     epochs, rate = TRAININGS["5 epochs at 1e-3"]
     scaled: dict[str, Accuracies] = {}
     for times, longer in ((1, ""), (10, ", 50 epochs")):
-        for norm in NORMS:
-            name = f"features times {norm:g}{longer}"
-            print(f"{of.name}, {name} …", file=sys.stderr)
-            at = replace(of, train=np.float32(norm) * of.train, test=np.float32(norm) * of.test)
-            scaled[name] = accuracies(at, times * epochs, rate, OF_NORMS, seeds, False)
+        for same_steps in (False, True):
+            drawn = tuple(range(1, OF_SAME_STEPS + 1)) if same_steps and len(seeds) > 1 else seeds
+            for norm in NORMS:
+                name = f"features times {norm:g}{longer}{', same steps' if same_steps else ''}"
+                print(f"{of.name}, {name} …", file=sys.stderr)
+                given = Norm(norm, same_steps)
+                scaled[name] = accuracies(of, times * epochs, rate, OF_NORMS, drawn, False, given)
     print(f"\n{of.name}, 5 epochs at 1e-3, own head\n\n{table(scaled)}", flush=True)
     return {"columns": columns, "norms": scaled}
 
