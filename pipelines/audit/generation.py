@@ -19,7 +19,7 @@ from winnow.pipelines.audit.older_generations import check_older_generations
 from winnow.pipelines.audit.ranges import RangesCheck
 from winnow.pipelines.audit.sources import SourcesCheck
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.forgetting.outputs import lost_generation
+from winnow.pipelines.forgetting.outputs import lost_generation, lost_records
 from winnow.pipelines.forgetting.scanning import scan_missing
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.query.generation import require_latest_for
@@ -30,7 +30,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.hidden_rows import every_hidden_row, every_shard_text
 from winnow.pipelines.store.hiding.scans import HiddenRows, load_hiding
-from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
+from winnow.pipelines.store.integrity.damage import DamagedError, MissingError, missing
 from winnow.pipelines.store.integrity.sealed import find_record
 from winnow.pipelines.store.manifests.tasks import TaskCommits
 from winnow.schemas.errors import StoreError
@@ -193,6 +193,7 @@ class _Audit:
         with _going_on(findings):
             if (lost := lost_generation(store)) is not None:
                 findings.problems.append(str(lost))
+        findings.problems += [str(missing(store.root, path)) for path in lost_records(store.objects)]
         self._files.conclude(tasks)
         self._report("exports")
         self._exports.conclude(stale)

@@ -1,13 +1,18 @@
 """Registers what a store has written elsewhere, so that forgetting can say where copies may be.
 
-Each writer of plans, decisions, reports or exports puts one small record with the path and the generation. A
-dataset card is not registered: it has counts and the names of sources, languages and rules, but no row. Copies that
+Each writer of decisions, reports, robots.txt files or exports puts one small record with the path and the generation,
+before it writes: so what a killed command leaves is known, too. The record is put twice, since nothing else of the
+store would tell that one is lost; what has only one of both is known all the same, and `gc` puts the other again.
+
+A dataset card is not registered: it has counts and the names of sources, languages and rules, but no row. Copies that
 a person makes by hand are unknown.
 """
 
+import glob
 import itertools
 import os
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +32,13 @@ from winnow.schemas.identity import ID_BYTES, content_name
 from winnow.schemas.records import from_json, to_json
 
 DECISIONS, REPORT, ROBOTS, EXPORT = "decisions", "report", "robots", "export"
+
+_WRITE_AGAIN = {
+    DECISIONS: "winnow plan RECIPE --decisions {path}",
+    REPORT: "winnow report STORE --output {path}",
+    ROBOTS: "winnow robots STORE --output {path}",
+    EXPORT: "winnow export RECIPE --replace",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +60,32 @@ class AffectedOutput:
 
 
 def register(objects: ObjectStore, kind: str, path: str | Path, generation: int) -> bool:
-    """Registers an output; False if the store cannot be written to."""
+    """Registers an output, before it is written; False if the store cannot be written to."""
     raw = to_json(Output(kind, output_address(path), generation))
+    content = content_name(raw)
     try:
-        objects.put_if_absent(layout.output(content_name(raw)), raw)
+        for name in (
+            layout.output(content),
+            layout.output_copy(content),
+        ):  # `lost_records` lists the other way
+            objects.put_if_absent(name, raw)
     except (OSError, StoreError):
         return False
     return True
+
+
+def register_finished(objects: ObjectStore, kind: str, path: str | Path, generation: int) -> None:
+    """Registers an output that is written, and drops its records of other generations: it has none of their rows.
+
+    Records that were lost are put again.
+    """
+    if not register(objects, kind, path, generation):
+        return
+    restore_records(objects)
+    address = output_address(path)
+    for content, one in _records(objects).items():
+        if (one.kind, one.path) == (kind, address) and one.generation != generation:
+            _drop(objects, content)
 
 
 def output_address(path: str | Path) -> str:
@@ -64,11 +95,43 @@ def output_address(path: str | Path) -> str:
 
 def registered(objects: ObjectStore) -> list[Output]:
     """Every output, by kind, path and generation; includes the store's own report if it exists."""
-    found = [
-        from_json(Output, read_content(objects, info.path), f"{objects.root}/{info.path}")
-        for info in objects.list(layout.OUTPUTS)
-    ]
-    return sorted(found, key=lambda one: (one.kind, one.path, one.generation))
+    return sorted(_records(objects).values(), key=lambda one: (one.kind, one.path, one.generation))
+
+
+def lost_records(objects: ObjectStore) -> list[str]:
+    """The registered outputs whose record is lost, though its copy is there: their paths in the store."""
+    copies = _names(objects, layout.COPIES)  # a running command puts them last, and drops them first
+    lost = sorted(copies - _names(objects, layout.OUTPUTS))
+    return [layout.output(content) for content in lost if objects.exists(layout.output_copy(content))]
+
+
+def restore_records(objects: ObjectStore) -> list[str]:
+    """Puts lost records again from their copies, and copies where there are none; returns the paths of the first."""
+    places, lost = (layout.output, layout.output_copy), lost_records(objects)
+    records, copies = (_names(objects, prefix) for prefix in (layout.OUTPUTS, layout.COPIES))
+    for content in sorted(records ^ copies):
+        there, gone = places if content in records else places[::-1]
+        objects.put_if_absent(gone(content), read_content(objects, there(content)))
+    return lost
+
+
+def _records(objects: ObjectStore) -> dict[str, Output]:
+    """The registered outputs, by the names of their records. Of two copies one is read."""
+    paths = {content: layout.output_copy(content) for content in _names(objects, layout.COPIES)}
+    paths |= {content: layout.output(content) for content in _names(objects, layout.OUTPUTS)}
+    return {
+        content: from_json(Output, read_content(objects, path), f"{objects.root}/{path}")
+        for content, path in sorted(paths.items())
+    }
+
+
+def _drop(objects: ObjectStore, content: str) -> None:
+    for path in (layout.output_copy(content), layout.output(content)):  # see `lost_records`
+        objects.delete(path)
+
+
+def _names(objects: ObjectStore, prefix: str) -> set[str]:
+    return {info.path.removeprefix(prefix).removesuffix(".json") for info in objects.list(prefix)}
 
 
 def lost_generation(store: Store) -> MissingError | None:
@@ -77,9 +140,11 @@ def lost_generation(store: Store) -> MissingError | None:
     numbers = store.generation_numbers()  # after the outputs: a command may be writing
     if last is None or last.generation <= (numbers[-1] if numbers else 0):
         return None
+    there = _may_exist(store.objects, last)
+    without = _WRITE_AGAIN[last.kind].format(path=last.path) if there else "winnow gc STORE --gone"
     return MissingError(
         f"{store.root}: {layout.generation(last.generation)} is missing, from which {last.path} was written; "
-        "run 'winnow run RECIPE' with each recipe of the store"
+        f"run 'winnow run RECIPE' with each recipe of the store; if one of them is gone, '{without}' goes without it"
     )
 
 
@@ -99,13 +164,34 @@ def affected(objects: ObjectStore, ids: NDArray[np.bytes_]) -> list[AffectedOutp
     if objects.exists(layout.REPORT):
         own = Output(REPORT, f"{objects.root}/{layout.REPORT}", 0)
         found[REPORT, own.path] = AffectedOutput(own, True, None)
-    for output in itertools.chain.from_iterable((one, *_unfinished(one)) for one in registered(objects)):
-        inside = inside_path(objects, output) is not None
-        if inside or "://" in output.path or os.path.exists(output.path):
-            rows = _rows(output, ids) if output.kind == DECISIONS else None
-            if rows != 0:
-                found[output.kind, output.path] = AffectedOutput(output, inside, rows)
+    for output, inside in _existing(objects):
+        rows = _rows(output, ids) if output.kind == DECISIONS else None
+        if rows != 0:
+            found[output.kind, output.path] = AffectedOutput(output, inside, rows)
     return list(found.values())
+
+
+def unsearched(store: Store) -> list[AffectedOutput]:
+    """The existing outputs of generations that are gone: their rows cannot be searched, so they may have any."""
+    left = set(store.generation_numbers())
+    found = {
+        (output.kind, output.path): AffectedOutput(output, inside, None)
+        for output, inside in _existing(store.objects)
+        if output.generation not in left
+    }
+    return list(found.values())
+
+
+def _existing(objects: ObjectStore) -> Iterator[tuple[Output, bool]]:
+    """The outputs that exist or cannot be looked at from here, unfinished ones too, and whether the store has them."""
+    for output in itertools.chain.from_iterable((one, *_unfinished(one)) for one in registered(objects)):
+        if _may_exist(objects, output):
+            yield output, inside_path(objects, output) is not None
+
+
+def _may_exist(objects: ObjectStore, output: Output) -> bool:
+    """Whether an output exists, or cannot be looked at from here."""
+    return "://" in output.path or os.path.exists(output.path) or inside_path(objects, output) is not None
 
 
 def drop_missing(objects: ObjectStore, *, dry_run: bool = False) -> list[Output]:
@@ -114,19 +200,17 @@ def drop_missing(objects: ObjectStore, *, dry_run: bool = False) -> list[Output]
     Use it after deleting them: on a disk that is not mounted, outputs only seem to be missing.
     """
     dropped = []
-    for info in list(objects.list(layout.OUTPUTS)):
-        output = from_json(Output, read_content(objects, info.path), f"{objects.root}/{info.path}")
-        there = "://" in output.path or os.path.exists(output.path) or _unfinished(output)
-        if not there and inside_path(objects, output) is None:
+    for content, output in _records(objects).items():
+        if not _may_exist(objects, output) and not _unfinished(output):
             dropped.append(output)
             if not dry_run:
-                objects.delete(info.path)
+                _drop(objects, content)
     return sorted(dropped, key=lambda one: (one.kind, one.path, one.generation))
 
 
 def own_files(objects: ObjectStore) -> list[str]:
     """Files in the store's own folder that may show its rows: the report, and outputs written there."""
-    paths = {path for output in registered(objects) if (path := inside_path(objects, output)) is not None}
+    paths = {path for output, _ in _existing(objects) if (path := inside_path(objects, output)) is not None}
     return sorted(paths | ({layout.REPORT} if objects.exists(layout.REPORT) else set()))
 
 
@@ -141,12 +225,29 @@ def inside_path(objects: ObjectStore, output: Output) -> str | None:
     return path if objects.exists(path) else None
 
 
+def unfinished_file(file: str | Path) -> Path:
+    """Where this process writes a file until it is whole: beside it."""
+    return Path(file).with_name(f"{_hidden(Path(file))}{os.getpid()}")
+
+
+def unfinished_files(file: str | Path) -> list[Path]:
+    """All such files that are there, also of other processes, living or killed."""
+    return sorted(Path(file).parent.glob(f"{glob.escape(_hidden(Path(file)))}*"))
+
+
+def _hidden(file: Path) -> str:
+    return f".{file.name[:60]}.winnow-unfinished-"  # a name has at most 255 bytes
+
+
 def _unfinished(output: Output) -> list[Output]:
-    """Unfinished work beside an export's folder, which has its rows though it was never published."""
-    if output.kind != EXPORT or "://" in output.path:
+    """Unfinished work beside an output, which has its rows though it was never published."""
+    if "://" in output.path:
         return []
-    hidden = [str(folder(output.path)) for folder in (unfinished_folder, replaced_folder)]
-    return [Output(EXPORT, path, output.generation) for path in hidden if os.path.isdir(path)]
+    if output.kind == EXPORT:
+        found = [folder(output.path) for folder in (unfinished_folder, replaced_folder)]
+    else:
+        found = unfinished_files(output.path)
+    return [replace(output, path=str(path)) for path in found if path.exists()]
 
 
 def _rows(output: Output, ids: NDArray[np.bytes_]) -> int | None:

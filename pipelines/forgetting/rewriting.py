@@ -13,6 +13,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.neutral import neutral_stream
 from winnow.pipelines.store.hiding.scans import HiddenRows, load_hiding
+from winnow.pipelines.store.integrity.damage import of_a_generation
 from winnow.pipelines.store.layers import LayerWriter, put_statistics
 from winnow.pipelines.store.manifests.rows import ManifestRow, ManifestRows
 from winnow.pipelines.store.manifests.tasks import TaskCommits
@@ -44,7 +45,7 @@ class CleanTask(TaskLine):
     """Ingest tasks whose quarantined ranges may quote forgotten records."""
 
     commits: tuple[TaskCommit, ...]
-    clean: tuple[bool, ...]  # of which to write the ranges anew
+    older: tuple[bool, ...]  # of which the latest generation does not have the ranges
     hidden: Mapping[str, tuple[int, ...]]  # by samples object
 
 
@@ -61,6 +62,7 @@ class RewritingContext:
     """What every task gets. Picklable."""
 
     store: Store
+    dry_run: bool
 
     def rewrite(self, task: RewriteTask) -> Rewritten:
         """Writes objects without the content of hidden rows; one that has none is left as it is."""
@@ -72,9 +74,10 @@ class RewritingContext:
         rows = {path: np.array(found, np.int64) for path, found in task.hidden.items()}
         hidden = {path: HiddenRows(found, found) for path, found in rows.items()}
         ranges = ForgottenRanges(self.store, load_hiding(objects), hidden)
-        for commit, clean in zip(task.commits, task.clean, strict=True):
-            quoting, made = ranges.quotes(commit), None
-            if quoting and clean and commit.quarantine is not None:
+        for commit, older in zip(task.commits, task.older, strict=True):
+            with of_a_generation(older=older):
+                quoting, made = ranges.quotes(commit), None
+            if quoting and not (older or self.dry_run) and commit.quarantine is not None:
                 kind, name = commit.quarantine.path.partition("/")[0], commit.task
                 table = pa.Table.from_batches(ranges.read(commit))
                 made = put_table(objects, table, lambda content: layout.range_object(kind, name, content))  # noqa: B023
@@ -127,7 +130,7 @@ class Rewriting:
             jobs: Where jobs run.
             dry_run: Only find out which ranges quote forgotten records.
         """
-        context = RewritingContext(self._store)
+        context = RewritingContext(self._store, dry_run)
         rewriting = {
             layer: TaskKind(f"rewrite-{layer}", RewriteTask, Silent(context.rewrite)) for layer in self._layers
         }
@@ -145,8 +148,8 @@ class Rewriting:
             for group, size in slices(suspect, lambda task: _ranges(task).bytes + OPENING_BYTES):
                 shards = (shard.object.path for task in group for shard in task.shards)
                 mine = {path: tuple(self._hidden[path].rows.tolist()) for path in shards if path in self._hidden}
-                clean = tuple(not dry_run and _ranges(task).path in current for task in group)
-                tasks.add(cleaning, CleanTask(group, clean, mine), size)
+                older = tuple(_ranges(task).path not in current for task in group)
+                tasks.add(cleaning, CleanTask(group, older, mine), size)
             tasks.run(jobs, "Objects")
             self._collect(tasks, suspect, current, dry_run=dry_run)
 

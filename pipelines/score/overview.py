@@ -132,6 +132,14 @@ class ScoreComparison:
         )
 
 
+def unrecorded_note(layer: str) -> str:
+    """Why a score is not shown though it is there: without this record nothing tells how its values came about."""
+    return (
+        f"not shown: {layer}, whose record in decisions/{layer}/ is missing (gc --purge removes it, too); run 'winnow "
+        "score RECIPE', which makes it again"
+    )
+
+
 def read_scores(
     recipe: BoundRecipe, store: Store, generation: Generation, summary: StoreSummary, *, shown: int = SHOWN
 ) -> ScoreComparison:

@@ -25,6 +25,7 @@ POISON = "poison/"
 TOMBSTONES = "tombstones/"
 HIDDEN = "hidden/"
 OUTPUTS = "outputs/"
+COPIES = "copies/"
 SCRATCH = "scratch/"
 VERDICTS = "verdicts/"
 PLANS = "plans/"
@@ -170,6 +171,11 @@ def output(content: str) -> str:
     return f"{OUTPUTS}{content}.json"
 
 
+def output_copy(content: str) -> str:
+    """The second copy of such a record: without either, nothing would say that something was written."""
+    return f"{COPIES}{content}.json"
+
+
 def plan_objects(request: str) -> str:
     """The prefix of a mixture's plan and its draw, named by the request."""
     return f"{PLANS}{request}/"
@@ -240,7 +246,7 @@ _PROOFS = tuple(
         (rf"verdicts/.+\.{_HASH}\.arrow", Proof.CONTENT),
         (rf"weights/.+\.{_HASH}\.safetensors", Proof.CONTENT),
         (rf"tasks/.+/{_HASH}\.jsonl", Proof.CONTENT),
-        (rf"(tombstones|outputs)/{_HASH}\.json", Proof.CONTENT),
+        (rf"(tombstones|outputs|copies)/{_HASH}\.json", Proof.CONTENT),
         (r"intake/[^/]+/\d{8}\.parquet", Proof.INTAKE),
         (r"(commits|weights|decisions|known_harm|poison|strikes|runs)/.+\.json", Proof.RECORD),
         (r"generations/\d{8}\.json|plans/[^/]+/plan\.json|store\.json|purge\.json", Proof.RECORD),

@@ -105,4 +105,5 @@ class Examples:
     coverage: SafetyCoverage | None = None  # detector coverage of the kept samples
     duplicates: tuple[DuplicatesFound, ...] = ()  # a kind each
     scores: tuple[ScoreOverview, ...] = ()
+    unrecorded: tuple[str, ...] = ()  # layers of scores that cannot be shown, as the record of their decision is lost
     sheets: tuple[ContactSheet, ...] = ()

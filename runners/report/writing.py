@@ -62,7 +62,10 @@ def write_report(
     before = _remembered(store)
     now = figures_of(summary, rules, plan)
     both = Remembered(now) if before is None else before.then(now)
-    examples = replace(examples, plan=plan, exports=tuple(_exports(recipe)), now=now, before=both.before)
+    unrecorded = () if read is None else read.unrecorded
+    examples = replace(
+        examples, unrecorded=unrecorded, plan=plan, exports=tuple(_exports(recipe)), now=now, before=both.before
+    )
     if wanted is not None:
         examples = replace(examples, sheets=gather_sheets(wanted, store, generation, recipe))
     title = report_title(store.root, None if recipe is None else recipe.file)

@@ -10,7 +10,7 @@ import orjson
 from rich.console import Console
 
 from winnow.pipelines.forgetting.effects import Effect, effect_of
-from winnow.pipelines.forgetting.outputs import AffectedOutput, affected, list_rows
+from winnow.pipelines.forgetting.outputs import AffectedOutput, affected, list_rows, unsearched
 from winnow.pipelines.forgetting.purging import Purged, purge
 from winnow.pipelines.forgetting.requests import RequestError, Selection, parse_selector, read_list, selectors_of
 from winnow.pipelines.forgetting.scanning import NO_IDS, scan_store
@@ -54,7 +54,10 @@ def run_forget(options: argparse.Namespace, store: Store, jobs: Jobs, console: C
             if (latest := store.latest_record()) is not None:
                 scan_store(store, latest, jobs)
     unmet = [one for one in selections if not one.hashes & effect.met]
-    copies = affected(store.objects, NO_IDS if effect.ids is None else effect.ids) if effect.generations else []
+    if effect.generations:
+        copies = affected(store.objects, NO_IDS if effect.ids is None else effect.ids)
+    else:
+        copies = unsearched(store) if selections else []
     if options.json:
         found = _json(name, new, selectors, effect, unmet, bad, copies)
         sys.stdout.write(orjson.dumps(found).decode() + "\n")
@@ -134,8 +137,11 @@ def _print(
         say("unmet", f"… and {len(unmet) - SHOWN:,} more")
     if effect.generations:
         say("affected", f"generations that contain such rows: {', '.join(map(str, effect.generations))}")
-        for copy in copies:
-            say("affected", _copy(copy))
+    for copy in copies:
+        say("affected", _copy(copy))
+    if copies and not effect.generations:
+        say("note", "the store no longer has the generations of these outputs, so their rows cannot be searched")
+    if effect.generations:
         say("note", UNKNOWN_COPIES)
         if not options.dry_run:
             say("next", f"winnow gc --purge {options.place}")

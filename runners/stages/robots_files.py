@@ -6,7 +6,6 @@ gives the same bytes. A tdmrep.json is not ingested as text: its record is read 
 """
 
 import gzip
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +19,14 @@ from rich.console import Console
 from winnow.filters.extraction.charset import decode_page
 from winnow.filters.web.rights.host_files import PATHS, Kind, split_url
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.forgetting.outputs import ROBOTS, register
+from winnow.pipelines.forgetting.outputs import ROBOTS
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.ingest.planning.formats import container_reader
 from winnow.pipelines.ingest.records import FilePart, Record
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.runners.stages.lists.whole_file import registered_file, whole_file
 from winnow.runners.terminal.rules import require_writable
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json, canonical_json
@@ -112,23 +112,23 @@ def write_kept_files(recipe: BoundRecipe | None, store: Store, output: Path, con
     require_writable("--output", output)
     generation = require_latest_for(recipe, store)
     context = None if recipe is None else recipe.ingest(store)
-    part = output.with_name(f".{output.name}.part")
     counts: dict[str, int] = dict.fromkeys(PATHS.values(), 0)
     unread = 0
     try:
-        with open(part, "wb") as raw, _packed(raw, output) as stream:
+        with (
+            registered_file(store.objects, ROBOTS, output, generation.number),
+            whole_file(output) as unfinished,
+            unfinished.open("wb") as raw,
+            _packed(raw, output) as stream,
+        ):
             for file in kept_files(store, generation, context):
                 if file.body is None:
                     unread += 1
                     continue
                 counts[file.kind] += 1
                 stream.write(file.line())
-        os.replace(part, output)
-        register(store.objects, ROBOTS, output, generation.number)
     except OSError as error:
         raise WinnowError(f"--output {output}: {error.strerror or error}") from None
-    finally:
-        part.unlink(missing_ok=True)
     found = ", ".join(f"{count:_} {kind}" for kind, count in counts.items())
     console.print(f"{output}: {found} (generation {generation.number})", markup=False, highlight=False, soft_wrap=True)
     if unread:

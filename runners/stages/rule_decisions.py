@@ -19,7 +19,7 @@ from winnow.pipelines.rules.representatives.replaced import Duplicates
 from winnow.pipelines.rules.score_overlaps import ScoreOverlap
 from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
 from winnow.pipelines.store.generations import Store
-from winnow.runners.stages.lists.parquet import whole_parquet
+from winnow.runners.stages.lists.whole_file import whole_parquet
 from winnow.runners.stages.running.command_jobs import command_jobs
 from winnow.runners.terminal.rules import pinned_if_measured, pinned_rules, require_writable
 from winnow.schemas.errors import RecipeError

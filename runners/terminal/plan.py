@@ -18,7 +18,7 @@ from winnow.pipelines.binding.operators import check_operators, operator_remarks
 from winnow.pipelines.binding.rule_presets import language_remarks, preset_notes
 from winnow.pipelines.binding.scores import check_scores
 from winnow.pipelines.binding.sources import store_record
-from winnow.pipelines.forgetting.outputs import DECISIONS, register
+from winnow.pipelines.forgetting.outputs import DECISIONS
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.ingest.planning.stage import SourcePlan, check_columns, plan_sources
 from winnow.pipelines.query.generation import read_as
@@ -39,6 +39,7 @@ from winnow.runners.estimating.scores import PlannedScore, planned_scores, print
 from winnow.runners.estimating.tables import duration, estimate_json, print_estimate
 from winnow.runners.existing_exports import existing_export_notes
 from winnow.runners.recipe_check import check_recipe
+from winnow.runners.stages.lists.whole_file import registered_file
 from winnow.runners.stages.rule_decisions import rule_decisions, write_dropped
 from winnow.runners.stages.running.warming import warm_kernels
 from winnow.runners.terminal.quantities import byte_size, count_of
@@ -189,8 +190,8 @@ def _rules(
         return None, None
     found = rule_decisions(recipe, plan.generation, pinned)
     if decisions is not None:
-        write_dropped(found, Path(decisions))
-        register(plan.store.objects, DECISIONS, decisions, plan.generation.number)
+        with registered_file(plan.store.objects, DECISIONS, decisions, plan.generation.number):
+            write_dropped(found, Path(decisions))
     return found.summary, found.coverage
 
 

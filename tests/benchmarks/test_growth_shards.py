@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -73,10 +74,14 @@ def test_a_slope_is_between_the_smallest_and_the_largest_store() -> None:
     def run(shards: int, requests: int, seconds: float, peak: int) -> Run:
         return Run(CASES[0], "disk", shards, Counted(seconds, peak, {"read": requests}, {}), 1.0, 0.0, None)
 
-    runs = [run(100, 50, 1.0, 1 << 20), run(200, 999, 9.0, 9 << 20), run(1100, 1050, 3.0, 2 << 20)]
+    runs = [run(100, 50, 1.0, 1 << 20), run(200, 999, 9.0, 9 << 20), run(4196, 4146, 9.192, 5 << 20)]
     (slope,) = slopes_of(runs)
-    assert slope == Slope(CASES[0], "disk", 1.0, 0.002, (1 << 20) / 1000)
+    assert slope == Slope(CASES[0], "disk", 4096, 4146, 1.0, 0.002, 1024.0)
     assert [limit.kept for limit in slope.limits] == [False, True]
+    assert len(replace(slope, shards=750).limits) == 1, "so few shards say nothing about memory"
+    search = replace(slope, case=next(case for case in CASES if case.bounded))
+    assert not search.limits[0].kept
+    assert replace(search, asked=1_038).limits[0].kept
 
 
 @pytest.mark.large

@@ -5,6 +5,7 @@ it, or does just what it does with the whole store. What is exported is what the
 """
 
 import hashlib
+import html
 import os
 import shutil
 from collections.abc import Callable
@@ -15,7 +16,7 @@ import orjson
 import pytest
 
 from tests.faults.whole_store import ALONE, make_whole_store, write_recipe
-from tests.faults.winnow import Done, assert_clean, run_here, tree_hash
+from tests.faults.winnow import Done, assert_clean, ended, run_here, tree_hash
 from tests.made_once import made_once
 from tests.pipelines.store.commits import commits_of
 from winnow.pipelines.binding.sources import store_record
@@ -183,7 +184,8 @@ KINDS = {
     "draw": Kind(drawn, "export", NOTICED),
     "tombstone": Kind(first(layout.TOMBSTONES), "export", NOTICED),
     "look": Kind(first(layout.HIDDEN), "stats", CACHE),
-    "output": Kind(first(layout.OUTPUTS), "audit", "`forget` no longer lists that output: no sample depends on it"),
+    "output": Kind(first(layout.OUTPUTS), "forget", NOTICED),
+    "copy of an output's record": Kind(first(layout.COPIES), "audit", "the record itself says the same"),
     "run": Kind(first(layout.RUNS), "plan", ADVICE),
     "task list": Kind(first(f"{layout.TASK_LISTS}annotate"), "annotate", "a run writes its list before it reads it"),
     "purge": Kind(lambda store: layout.PURGE, "gc", "what it would delete is deleted by the next purge", half_purged),
@@ -282,7 +284,14 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     return Whole(folder / "one", folder / "other", make_twin, {})
 
 
-OPTIONS = {"audit": (), "plan": ("--json",), "stats": ("--json",), "report": ("--output", "page.html"), "gc": ()}
+OPTIONS = {
+    "audit": (),
+    "plan": ("--json",),
+    "stats": ("--json",),
+    "report": ("--output", "page.html"),
+    "gc": (),
+    "forget": ("--domain", "site-0-2.example", "--dry-run", "--json"),
+}
 
 
 def command(folder: Path, kind: Kind) -> Done:
@@ -294,7 +303,7 @@ def result(folder: Path, kind: Kind, done: Done) -> object:
     match kind.reader:
         case "plan":
             return {**orjson.loads(done.out), "estimate": None}
-        case "stats":
+        case "stats" | "forget":
             return orjson.loads(done.out)
         case "report":
             return (folder / "page.html").read_text()
@@ -383,7 +392,7 @@ def test_a_run_makes_again_what_is_lost(whole: Whole, tmp_path: Path, names: tup
     assert_clean(folder)
 
 
-EARLIER = ("generation", "output")  # without one, the store is as it was before, which is not what it was with it
+EARLIER = ("generation",)  # without it, the store is as it was before, which is not what it was with it
 CASES = [
     pytest.param(name, change, id=f"{name}, {change.__name__}", marks=[] if change is flipped else [pytest.mark.large])
     for name in KINDS
@@ -435,3 +444,41 @@ def test_a_store_from_before_checksums_is_refused_in_one_line(tmp_path: Path, wo
         "winnow: store: store format 1, but this version of winnow reads 6; make the store anew: delete it or choose "
         "another path, and run 'winnow ingest RECIPE'\n"
     )
+
+
+def test_a_lost_decision_of_a_score_is_told_by_stats_and_report(whole: Whole, tmp_path: Path) -> None:
+    folder = whole.copy(tmp_path / "copy")
+    delete(folder, "decisions/score.mimic/")
+    line = (
+        "not shown: score.mimic, whose record in decisions/score.mimic/ is missing (gc --purge removes it, too); run "
+        "'winnow score RECIPE', which makes it again"
+    )
+    assert f"winnow: store: {line}\n" in run_here(folder, "stats", "recipe.yaml").err
+    ended(run_here(folder, "report", "recipe.yaml", "--output", "page.html"))
+    assert line in html.unescape((folder / "page.html").read_text())
+    ended(run_here(folder, "score", "recipe.yaml", *ALONE))
+    assert "not shown" not in run_here(folder, "stats", "recipe.yaml").err
+
+
+def test_nothing_is_deleted_or_exported_while_the_latest_generation_is_lost(whole: Whole, tmp_path: Path) -> None:
+    folder = whole.copy(tmp_path / "copy")
+    delete(folder, layout.OUTPUTS, layout.COPIES)  # of what was written from the original
+    recipe = (folder / "recipe.yaml").read_text()
+    (folder / "more.yaml").write_text(recipe.replace("[text.length]", "[text.length, text.c4]"))
+    for words in (("annotate", "more.yaml", *ALONE), ("export", "recipe.yaml", *ALONE)):
+        ended(run_here(folder, *words))
+    path = layout.generation(open_store_at(folder / "store").require_latest().number)
+    (folder / "store" / path).unlink()
+    line = (
+        f"store: {path} is missing, from which {folder / 'out'} was written; run 'winnow run RECIPE' with each recipe "
+        "of the store; if one of them is gone, 'winnow export RECIPE --replace' goes without it"
+    )
+    assert line in problems(folder)
+    for refused_command in (("gc", "store"), ("gc", "store", "--purge"), ("export", "recipe.yaml", *ALONE)):
+        assert ended(run_here(folder, *refused_command), 1) == f"winnow: {line}\n"
+    made = folder / "store/layers/text.c4"
+    assert list(made.rglob("*.parquet")), "what only the lost one names is there"
+    ended(run_here(folder, "export", "recipe.yaml", "--replace", *ALONE))
+    ended(run_here(folder, "gc", "store"))
+    assert not list(made.rglob("*.parquet"))
+    assert_clean(folder)

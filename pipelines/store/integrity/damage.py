@@ -29,7 +29,8 @@ _REMEDIES = (
     (layout.PLANS, "delete the folder's plan.json and run 'winnow mix RECIPE'"),
     (layout.TOMBSTONES, "run 'winnow forget' again with the same request"),
     (layout.HIDDEN, "its rows are found again"),
-    (layout.OUTPUTS, "write the output again, or forget it"),
+    (layout.OUTPUTS, "run 'winnow gc STORE', which writes it again from its copy, if there is one"),
+    (layout.COPIES, "run 'winnow gc STORE', which copies the record in outputs/ again"),
     (layout.KNOWN_HARM, "run 'winnow ingest RECIPE', which compares again"),
     (layout.PURGE, "run 'winnow gc --purge STORE' again"),
 )

@@ -1,6 +1,7 @@
 """`winnow report`: write an HTML report about the store."""
 
 import argparse
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,10 +41,11 @@ def add(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the report."""
-    from winnow.pipelines.forgetting.outputs import REPORT, register
+    from winnow.pipelines.forgetting.outputs import REPORT
     from winnow.pipelines.store import layout
     from winnow.runners.report.gathered_sheets import wanted_sheets
     from winnow.runners.report.writing import write_report
+    from winnow.runners.stages.lists.whole_file import registered_file
     from winnow.runners.terminal.rules import print_losses, require_writable
 
     recipe, store = open_place(options.place)
@@ -51,11 +53,11 @@ def run(options: argparse.Namespace) -> int:
     if target is not None:
         require_writable("--output", target)
     wanted = wanted_sheets(options.contact_sheet, options.pictures, unblurred=options.unblurred)
-    _, rules = write_report(store, target, recipe, wanted=wanted)
+    number = store.require_record().number
+    with nullcontext() if target is None else registered_file(store.objects, REPORT, target, number):
+        _, rules = write_report(store, target, recipe, wanted=wanted)
     console = open_console()
     if rules is not None:
         print_losses(rules, console)
-    if target is not None:
-        register(store.objects, REPORT, target, store.require_record().number)
     console.print(f"report  {target or f'{store.root}/{layout.REPORT}'}", soft_wrap=True)
     return 0

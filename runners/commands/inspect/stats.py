@@ -31,6 +31,7 @@ def add(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Show the latest generation, or one of its details."""
     from winnow.pipelines.query.generation import require_latest_for
+    from winnow.pipelines.score.overview import unrecorded_note
     from winnow.runners.estimating.rates import read_rates
     from winnow.runners.estimating.run_log import read_runs
     from winnow.runners.estimating.tables import measured_yaml, print_runs, runs_json
@@ -53,10 +54,7 @@ def run(options: argparse.Namespace) -> int:
     read = scores_if_bound(recipe, store, generation, summary, shown=0)
     scores = () if read is None else read.counted
     for layer in () if read is None else read.unrecorded:
-        sys.stderr.write(
-            f"winnow: {store.root}: not shown: {layer}, whose record in decisions/{layer}/ is missing (gc --purge "
-            "removes it, too); run 'winnow score RECIPE', which makes it again\n"
-        )
+        sys.stderr.write(f"winnow: {store.root}: {unrecorded_note(layer)}\n")
     if options.json:
         found = json.loads(with_scores(summary.to_json(), scores))
         sys.stdout.write(json.dumps(found | {"runs": runs_json(runs, rates)}, ensure_ascii=False) + "\n")

@@ -29,7 +29,7 @@ def add(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Collect garbage, after a purge if one is requested or unfinished."""
-    from winnow.pipelines.forgetting.outputs import drop_missing
+    from winnow.pipelines.forgetting.outputs import drop_missing, lost_generation, restore_records
     from winnow.pipelines.store import layout
     from winnow.pipelines.store.gc import collect_garbage
     from winnow.pipelines.store.leases.command_lease import writing
@@ -37,6 +37,11 @@ def run(options: argparse.Namespace) -> int:
     if options.keep < 1:
         raise WinnowError(f"--keep {options.keep}: the latest generation is always kept; expected 1 or more")
     recipe, store = open_place(options.place)
+    word = "would drop" if options.dry_run else "dropped"
+    for output in drop_missing(store.objects, dry_run=options.dry_run) if options.gone else ():
+        open_console().print(f"{word} the record of {output.kind} {output.path}", markup=False, soft_wrap=True)
+    if (lost := lost_generation(store)) is not None:  # what only it names would go
+        raise lost
     if options.purge:
         collected = _purge(options, recipe, store)
     else:
@@ -50,9 +55,9 @@ def run(options: argparse.Namespace) -> int:
 
                 finish_purge(store, open_jobs(options, store, "gc"))
             collected = collect_garbage(store, options.keep, dry_run=options.dry_run)
-    word = "would drop" if options.dry_run else "dropped"
-    for output in drop_missing(store.objects, dry_run=options.dry_run) if options.gone else ():
-        open_console().print(f"{word} the record of {output.kind} {output.path}", markup=False, soft_wrap=True)
+    if not options.dry_run:
+        for path in restore_records(store.objects):
+            open_console().print(f"{path} was lost: written again from its copy", markup=False, soft_wrap=True)
     if options.purge and options.dry_run:
         return 0
     open_console().print(

@@ -4,7 +4,7 @@ with rules and other scores."""
 from collections.abc import Mapping, Sequence
 
 from winnow.pipelines.score.deciding.records import Distribution
-from winnow.pipelines.score.overview import DropOverlap, FitOverview, ScoredSample, ScoreOverview
+from winnow.pipelines.score.overview import DropOverlap, FitOverview, ScoredSample, ScoreOverview, unrecorded_note
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import Examples
 from winnow.runners.report.markup import Header, Html, crawled, element, folded, join, marked, plain, table
@@ -41,9 +41,10 @@ _EXPLAINED = (
 
 def scores(_: StoreSummary, examples: Examples) -> Block | None:
     """All current scores."""
+    notes = [element("p", crawled(unrecorded_note(layer)), class_="note") for layer in examples.unrecorded]
     if not examples.scores:
-        return None
-    parts = [_table(examples.scores), element("p", plain(_EXPLAINED), class_="note")]
+        return Block("scores", "Scores", join(notes), "not shown") if notes else None
+    parts = [_table(examples.scores), element("p", plain(_EXPLAINED), class_="note"), *notes]
     for one in examples.scores:
         parts += _score(one)
     brief = ", ".join(f"{one.name} would drop {grouped(one.dropped)}" for one in examples.scores)

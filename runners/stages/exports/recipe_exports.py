@@ -15,12 +15,11 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.export.places.manifest import MANIFEST, LeftOut
 from winnow.pipelines.export.planning.id_list import write_id_list
 from winnow.pipelines.export.stage import BoundExport, Closing, Finished, Written
-from winnow.pipelines.forgetting.outputs import EXPORT, lost_generation, register
+from winnow.pipelines.forgetting.outputs import EXPORT, lost_generation, register, register_finished
 from winnow.pipelines.media.thumbnails import picture_source
 from winnow.pipelines.mix.drawn_objects import DrawnObjects
 from winnow.pipelines.mix.plans import draw_of
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.integrity.damage import MissingError
 from winnow.pipelines.store.leases.command_lease import one_command
 from winnow.pipelines.store.tables import read_batches
 from winnow.runners.engines.engine import Engine
@@ -70,7 +69,7 @@ def export(
     require_replaceable(recipe, replace=replace)
     mixed = mix(recipe, engine, console, sample)
     if not replace and (lost := lost_generation(mixed.store)) is not None:  # the mixture would be one from before it
-        raise MissingError(f"{lost}; if a recipe is gone, run 'winnow export RECIPE --replace', which goes without it")
+        raise lost
     also = [*(column.layer for column in recipe.captions), *(layer for one in exports for layer in one.layers)]
     draw = draw_of(recipe, mixed.store, mixed.generation, mixed.record, also)
     run = StageRun(console, engine, mixed.store)
@@ -111,7 +110,7 @@ def export(
         written[name] = written.get(name, 0) + sum(file.bytes for file in one.manifest.files)
     record_export(run, mixed.generation, written, sum(len(one.manifest.files) for one in made), clock.ran(()))
     for one in finished:
-        register(mixed.store.objects, EXPORT, one.export.path, mixed.generation.number)
+        register_finished(mixed.store.objects, EXPORT, one.export.path, mixed.generation.number)
     return Exported(mixed, tuple(finished))
 
 

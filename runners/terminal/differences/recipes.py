@@ -18,7 +18,7 @@ from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import NoStoreError
 from winnow.runners.commands.opening import bound_recipe, store_of
-from winnow.runners.stages.lists.parquet import whole_parquet
+from winnow.runners.stages.lists.whole_file import whole_parquet
 from winnow.runners.stages.rule_decisions import rule_decisions
 from winnow.runners.stages.running.command_jobs import command_jobs
 from winnow.runners.terminal.quantities import byte_size, count_of, grouped, share

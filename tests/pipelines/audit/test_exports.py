@@ -95,7 +95,7 @@ def test_honest_exports_are_proved_and_every_sample_is_counted(folder: Path) -> 
 
 def test_an_export_whose_registration_is_lost_is_wrong_if_the_recipe_names_it(folder: Path) -> None:
     objects = open_store(LocalStore(folder / "store")).objects
-    for info in list(objects.list(layout.OUTPUTS)):
+    for info in [*objects.list(layout.OUTPUTS), *objects.list(layout.COPIES)]:
         if str(folder / "lines").encode() in objects.read(info.path):
             objects.delete(info.path)
     assert audited(folder).problems == []

@@ -56,8 +56,8 @@ def crawl(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "copy"
     shutil.copytree(whole, folder)
     monkeypatch.chdir(folder)
-    for path in (folder / "store" / "outputs").iterdir():
-        path.unlink()
+    for name in ("outputs", "copies"):
+        shutil.rmtree(folder / "store" / name)
     export(bind(load_recipe("recipe.yaml")), ONE, SILENT)
     return folder
 
@@ -123,6 +123,37 @@ def test_exports_are_named_as_affected(crawl: Path, capsys: pytest.CaptureFixtur
     assert {one["path"] for one in found["outputs"] if one["kind"] == "export"} == {
         str(crawl / "out" / name) for name in ("hf", "lines", "wds")
     }
+
+
+def test_an_export_whose_record_is_lost_is_named_by_its_copy(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = printed(capsys, "forget", "recipe.yaml", *SELECTORS, "--dry-run")
+    records = sorted((crawl / "store" / "outputs").iterdir())
+    lost = records[1].read_bytes()
+    records[1].unlink()
+    assert printed(capsys, "forget", "recipe.yaml", *SELECTORS, "--dry-run") == whole
+    name = f"outputs/{records[1].name}"
+    line = f"{name} is missing; run 'winnow gc STORE', which writes it again from its copy, if there is one"
+    assert line in printed(capsys, "audit", "--store-only", "store")
+    assert f"{name} was lost: written again from its copy" in printed(capsys, "gc", "store")
+    assert records[1].read_bytes() == lost
+    shutil.rmtree(crawl / "store" / "copies")  # as in a store from before there were copies
+    assert main(["audit", "--store-only", "store"]) == 0
+    assert main(["gc", "store"]) == 0
+    assert [path.name for path in sorted((crawl / "store" / "copies").iterdir())] == [one.name for one in records]
+
+
+def test_an_export_is_named_after_a_purge_until_it_is_written_again(
+    crawl: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    number = store().require_latest().number
+    printed(capsys, "forget", "store", *SELECTORS)
+    printed(capsys, "gc", "store", "--purge")
+    said = printed(capsys, "forget", "store", *SELECTORS)
+    for name in ("hf", "lines", "wds", "mds"):
+        assert f"export {crawl / 'out' / name} (generation {number}) may contain such rows" in said
+    assert "no longer has the generations of these outputs, so their rows cannot be searched" in said
+    printed(capsys, "export", "recipe.yaml", "--replace")
+    assert "may contain such rows" not in printed(capsys, "forget", "store", *SELECTORS)
 
 
 def test_what_is_forgotten_is_in_no_plan_that_is_made_after(crawl: Path) -> None:

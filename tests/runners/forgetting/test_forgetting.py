@@ -110,7 +110,7 @@ def test_what_is_forgotten_is_hidden_from_every_reader_at_once(
     after = contents(crawl / "store")
     assert {name: after[name] for name in before} == before, "nothing is rewritten"
     added = {name.split("/")[0] for name in after.keys() - before.keys()}
-    assert added == {"tombstones", "hidden", "outputs", "decisions"}
+    assert added == {"tombstones", "hidden", "outputs", "copies", "decisions"}
     audited = printed(capsys, "audit", "recipe.yaml")
     assert "3 forgotten rows are hidden but not purged yet" in audited.replace("\n", " ")
 
@@ -347,14 +347,19 @@ def test_kept_files_that_were_written_elsewhere_are_listed(
     for target in (str(tmp_path / "robots.jsonl"), "store/robots.jsonl"):
         assert main(["robots", "recipe.yaml", "--output", target]) == 0
         assert SECRET in Path(target).read_text()
+    killed = tmp_path / ".robots.jsonl.winnow-unfinished-1"  # as a killed command leaves it
+    killed.write_text(SECRET)
     found = json.loads(printed(capsys, "forget", "recipe.yaml", "--domain", HOST, "--json"))
     outputs = {(one["kind"], one["path"], one["inside_store"]) for one in found["outputs"] if one["kind"] == "robots"}
     assert outputs == {
         ("robots", str(tmp_path / "robots.jsonl"), False),
+        ("robots", str(killed), False),
         ("robots", str(crawl / "store" / "robots.jsonl"), True),
     }
     assert main(["gc", "recipe.yaml", "--purge"]) == 0
     assert not (crawl / "store" / "robots.jsonl").exists()
+    assert main(["robots", "recipe.yaml", "--output", str(tmp_path / "robots.jsonl")]) == 3
+    assert not killed.exists()
 
 
 RULE_OF_ALL = """
