@@ -51,6 +51,7 @@ from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.budgets import refuse_impossible_budgets
 from winnow.runners.estimating.recording import record_ingest, record_pass
+from winnow.runners.estimating.takeable import refuse_untakeable
 from winnow.runners.stages.deduplication import find_duplicates
 from winnow.runners.stages.meetings import met
 from winnow.runners.stages.publishing import Outcome, publish
@@ -77,6 +78,7 @@ def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bo
         plans = plan_sources(context, patterns)
         if store.latest_record() is None:  # else what it holds is known better
             refuse_impossible_budgets(recipe.config, context, plans)
+            refuse_untakeable(recipe.config, context, plans)
         plans = [settle_changes(context, held, plan, replace_files=replace) for plan in plans]
         for note in check_columns(context, plans):
             console.print(f"note    {note}", markup=False, soft_wrap=True)

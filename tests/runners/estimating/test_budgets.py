@@ -85,3 +85,25 @@ def test_archives_and_stores_that_exist_are_not_judged_by_sizes(tmp_path: Path) 
     assert run_here(tmp_path, "ingest", "recipe.yaml", *ONE).status == 0
     write(tmp_path, "{unit: samples, budget: 1e15, strict: true}")
     assert run_here(tmp_path, "plan", "recipe.yaml").status == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("a.pdf", b"%PDF-1.4\n%\xe2\xe3\n" + b"x" * 50, "1 of application/pdf without text; to take media"),
+        ("a.txt", b"", "1 dropped as empty"),
+    ],
+)
+def test_sources_of_which_nothing_can_be_taken_are_refused_before_anything_is_read(
+    tmp_path: Path, name: str, content: bytes, why: str
+) -> None:
+    write(tmp_path, "{unit: tokens, tokenizer: bytes}", name=name)
+    (tmp_path / "in" / name).write_bytes(content)
+    done = run_here(tmp_path, "plan", "recipe.yaml")
+    assert done.status == 1
+    assert done.err.splitlines()[-1].startswith(
+        "winnow: recipe.yaml:5: mix: no sample may be taken, since no record of the sources can be counted in tokens: "
+        + why
+    )
+    (tmp_path / "in" / "other.txt").write_text("A text beside it.")
+    assert run_here(tmp_path, "plan", "recipe.yaml").status == 0

@@ -1,0 +1,87 @@
+"""Whether a mixture can take anything of its sources, before anything is read, where all their files can be sampled.
+
+Pictures in a recipe whose unit is tokens, or files that are all empty, would otherwise fail after all is measured.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from itertools import islice
+from typing import Final
+
+from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
+from winnow.pipelines.ingest.planning.formats import MEDIA_FOLDERS, container_reader
+from winnow.pipelines.ingest.planning.sampling import section, until_enough
+from winnow.pipelines.ingest.planning.stage import SourcePlan
+from winnow.pipelines.ingest.records import Dropped, FilePart, ReadLimits, Record
+from winnow.pipelines.ingest.rows import Row, row_of
+from winnow.pipelines.mix.candidates import OF_MEDIA
+from winnow.pipelines.store.facade import ObjectInfo
+from winnow.schemas.errors import SourceError
+from winnow.schemas.problems import Problem, recipe_error
+from winnow.schemas.recipe import Recipe
+
+NO_TEXT: Final = "without text"
+MOST_FILES: Final = 64  # of a source; of more, what they hold is not known without reading them
+MOST_RECORDS: Final = 1024  # of a file
+MOST_BYTES: Final = 8 << 20  # of a file
+_LIMITS: Final = ReadLimits(max_body_bytes=MOST_BYTES, max_member_bytes=64 << 20)
+_MEDIA: Final = re.compile(r"\.(jpe?g|png|webp|gif|avif|tiff?|bmp|mp4|m4v|mov|mkv|webm|avi|ts|flv)$", re.IGNORECASE)
+_TEXTS: Final = ("samples.text", "extract.")  # columns that are null where a record has neither a text nor markup
+
+
+def refuse_untakeable(recipe: Recipe, context: IngestContext, plans: Sequence[SourcePlan]) -> None:
+    """Raise RecipeError if it is certain that the mixture can take no sample of any source."""
+    mix = recipe.mix
+    if mix is None:
+        return
+    needs_text = mix.unit not in OF_MEDIA and all(column.startswith(_TEXTS) for column in recipe.text)
+    why: Counter[str] = Counter()
+    for plan in plans:
+        found = _why_nothing(context.sources[plan.name], plan.listing.files, needs_text=needs_text)
+        if found is None:
+            return
+        why += found
+    if not why:
+        return
+    listed = ", ".join(f"{count:,} {reason}" for reason, count in why.most_common(4))
+    hint = "; to take media without text, write unit: samples" if any(NO_TEXT in reason for reason in why) else ""
+    said = f"no sample may be taken, since no record of the sources can be counted in {mix.unit}: {listed}{hint}"
+    raise recipe_error([Problem(mix.place, "mix", said)])
+
+
+def _why_nothing(source: IngestSource, files: Sequence[ObjectInfo], *, needs_text: bool) -> Counter[str] | None:
+    """Why no record of a source can be taken, each with how many; None if one can, or if that is not certain."""
+    if needs_text and source.format in MEDIA_FOLDERS and all(_MEDIA.search(info.path) for info in files):
+        return Counter({f"files of {source.format} {NO_TEXT}": len(files)})
+    if source.clips is not None or len(files) > MOST_FILES or any(info.size > MOST_BYTES for info in files):
+        return None
+    why: Counter[str] = Counter()
+    for info in files:
+        of_file = Counter(_records(source, info))
+        if None in of_file or of_file.total() >= MOST_RECORDS:
+            return None
+        why += Counter({reason: count for reason, count in of_file.items() if reason is not None})
+    if not needs_text and any(reason.endswith(NO_TEXT) for reason in why):
+        return None
+    return why
+
+
+def _records(source: IngestSource, info: ObjectInfo) -> Iterator[str | None]:
+    """Why each record of a file has no text; None for one that has, or that other checks look at."""
+    try:
+        with closing(source.objects.open(info.path)) as opened:
+            reader = container_reader(source.format, info.path, source.columns)
+            part = FilePart(info.path, info.size, 0, info.size)
+            for event in until_enough(islice(reader(section(opened, 0, info.size), part, _LIMITS), MOST_RECORDS)):
+                row = row_of(event, info.path, "", source.rows) if isinstance(event, Record) else event
+                if isinstance(row, Dropped):
+                    if row.reason != "padding":
+                        yield f"dropped as {row.reason}"
+                elif isinstance(row, Row) and row.text is None and row.html is None:
+                    yield f"of {row.mime} {NO_TEXT}"
+                else:
+                    yield None
+    except (FileNotFoundError, SourceError):
+        yield None
