@@ -96,7 +96,8 @@ def is_cut(image: Bytes, mime: str) -> bool:
     walk = Walk(image, MOST_BLOCKS)
     try:
         if mime == "image/png":
-            return not any(kind == b"IEND" and walk.at(start + size, 4) for kind, start, size in png_chunks(walk))
+            kinds = {kind for kind, start, size in png_chunks(walk) if kind != b"IEND" or walk.at(start + size, 4)}
+            return not {b"IDAT", b"IEND"} <= kinds  # without the first, an animation's next frame would be shown
         if mime == "image/gif":
             end = 0
             for block in gif_blocks(walk):

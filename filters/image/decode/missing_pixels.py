@@ -37,6 +37,7 @@ _WIDTH, _HEIGHT, _SAMPLES, _ROWS, _PLANES = 256, 257, 277, 278, 284  # tags of T
 _STRIPS, _TILES, _TILE_WIDTH, _TILE_HEIGHT = 273, 324, 322, 323
 _COMPRESSION, _JPEG = 259, 7  # each strip a stream of its own; not so that of the older kind, 6
 _LENGTHS: Final = {_STRIPS: 279, _TILES: 325}
+_HEADER: Final = 8  # bytes
 _APART: Final = 2  # each channel in strips of its own
 _SIZES: Final = {b"B": 1, b"H": 2, b"I": 4, b"Q": 8}  # of whole numbers, by their layout
 
@@ -74,7 +75,10 @@ def _png_bytes(walk: Walk) -> int:
 
 
 def lacks_strips(image: Bytes) -> bool:
-    """Whether the first page of a TIFF, which is decoded, names fewer strips or tiles than its sides need."""
+    """Whether the first page of a TIFF, which is decoded, has fewer strips or tiles than its sides need.
+
+    One of which the place is within the file's header is not there: such files are called sparse, and shown as black.
+    """
     walk = Walk(image)
     try:
         at = tiff_start(walk)
@@ -91,9 +95,11 @@ def lacks_strips(image: Bytes) -> bool:
             needed, found = -(-height // rows) if rows else 0, parts[_STRIPS]
         else:
             return False
+        if found.size // _SIZES[found.kind] < needed * planes:
+            return True
+        return any(place < _HEADER for place in tiff_values(walk, found)[: needed * planes])
     except UnreadableError:
         return False
-    return found.size // _SIZES[found.kind] < needed * planes
 
 
 def lacks_ends(image: Bytes) -> bool:

@@ -16,11 +16,17 @@ from winnow.filters.image.decode.containers import (
     jpeg_segments,
 )
 
-__all__ = ["Scans", "ends", "scans_of"]
+__all__ = ["Scans", "ends", "scans_of", "unchecked_coding"]
 
 _SCAN: Final = b"\xff\xda"
-_SEQUENTIAL: Final = (b"\xc0", b"\xc1", b"\xc9")
-_PROGRESSIVE: Final = (b"\xc2", b"\xca")
+_SEQUENTIAL: Final = (b"\xc0", b"\xc1")
+_PROGRESSIVE: Final = (b"\xc2",)
+_UNCHECKED: Final = {  # kinds of frames
+    **dict.fromkeys(
+        (b"\xc9", b"\xca", b"\xcb", b"\xcd", b"\xce", b"\xcf"), "arithmetic coding, whose end cannot be told"
+    ),
+    b"\xf7": "JPEG-LS",
+}
 _MARKER: Final = re.compile(rb"\xff[\x02-\xcf\xd8-\xfe]")  # within pixels, others are data and places to start again
 _ALONE: Final = frozenset((0xD8, 0xD9))  # begin and end
 _END: Final = 0xD9
@@ -59,6 +65,15 @@ def scans_of(image: HeldBytes, mime: str) -> Scans:
     except UnreadableError:
         pass
     return Scans(image.content.count(_SCAN))
+
+
+def unchecked_coding(image: HeldBytes) -> str | None:
+    """The coding of a JPEG file with segments, if it is none that browsers show.
+
+    The decoder of arithmetic codes fills up what is missing and does not say so.
+    """
+    parts = image.segments.parts if image.segments else ()
+    return next((_UNCHECKED[part.kind] for part, _ in parts if part.kind in _UNCHECKED), None)
 
 
 def ends(content: bytes) -> bool:

@@ -26,7 +26,8 @@ from winnow.filters.image.decode.filled_memory import FILLINGS, filled_memory, m
 from winnow.filters.image.decode.headers import image_size
 from winnow.filters.image.decode.missing_pixels import lacks_ends, lacks_rows, lacks_strips
 from winnow.filters.image.decode.orientation import orientation_of, upright
-from winnow.filters.image.decode.scans import scans_of
+from winnow.filters.image.decode.scans import scans_of, unchecked_coding
+from winnow.filters.image.decode.tiff_pixels import TiffPixels, tiff_pixels
 
 __all__ = [
     "DAMAGED",
@@ -67,7 +68,7 @@ REASONS: Final = (
     UNSUPPORTED,
 )
 
-DECODER: Final = 4
+DECODER: Final = 5
 """Goes up whenever a picture is decoded to other pixels, or another one is refused."""
 
 _FORMATS: Final = {  # Pillow's plug-in for each sniffed type; no other is tried
@@ -141,6 +142,8 @@ def decode(
     if len(content) > limits.max_bytes:
         raise UndecodableError(TOO_LARGE, f"{len(content):,} bytes of at most {limits.max_bytes:,}")
     held = with_segments(content) if mime == "image/jpeg" else HeldBytes(content)
+    if coding := unchecked_coding(held):
+        raise UndecodableError(UNSUPPORTED, coding)
     claimed = image_size(held, mime)
     if claimed is None:
         raise UndecodableError(DAMAGED, "its header gives no size")
@@ -252,6 +255,9 @@ def _all_written(held: HeldBytes, mime: str, limits: DecodeLimits) -> tuple[NDAr
 def _by_pillow(held: HeldBytes, mime: str, limits: DecodeLimits) -> tuple[NDArray[np.uint8], int]:
     """All pixels, and the orientation that they are stored in."""
     pillow = required_package("decoding pictures", "PIL.Image", "image")
+    tiff = tiff_pixels(held) if mime == "image/tiff" else None
+    if tiff and tiff.is_misread:
+        raise UndecodableError(UNSUPPORTED, f"channels of {tiff.bits} bits apart, not packed")
     with _most_pixels(pillow, limits.max_pixels):
         try:
             with pillow.open(io.BytesIO(held.content), formats=(_FORMATS[mime],)) as picture:
@@ -259,20 +265,23 @@ def _by_pillow(held: HeldBytes, mime: str, limits: DecodeLimits) -> tuple[NDArra
                 _check_pixels(width, height, limits)
                 if width > _MOST_WIDTH:
                     raise UndecodableError(UNSUPPORTED, f"{width:,} pixels a row of at most {_MOST_WIDTH:,}")
-                if mime == "image/tiff" and lacks_strips(held):
-                    raise UndecodableError(TRUNCATED, "it names fewer strips or tiles than its sides need")
-                if mime == "image/tiff" and lacks_ends(held):
+                if tiff and lacks_strips(held):
+                    raise UndecodableError(TRUNCATED, "it does not have all strips or tiles that its sides need")
+                if tiff and lacks_ends(held):
                     raise UndecodableError(TRUNCATED, "a strip or tile ends before its pixels do")
                 picture.load()
                 if mime == "image/png" and _may_lack_rows(picture) and lacks_rows(held):
                     raise UndecodableError(TRUNCATED, "its pixels end before its last row")
-                turned = 1 if mime == "image/tiff" else orientation_of(held, mime)  # Pillow turns TIFF
-                return _opaque(pillow, picture), turned
+                turned = 1 if tiff else orientation_of(held, mime)  # Pillow turns TIFF
+                return _opaque(pillow, picture, tiff), turned
         except (UndecodableError, MemoryError):
             raise
         except (pillow.DecompressionBombError, pillow.DecompressionBombWarning) as error:
             raise UndecodableError(TOO_MANY_PIXELS, str(error)) from None
         except Exception as error:  # noqa: BLE001  # Pillow's plug-ins raise whatever their parsing comes upon
+            if tiff and (not tiff.is_usual or isinstance(error, pillow.UnidentifiedImageError)):
+                detail = f"compression {tiff.compression} of pixels of {tiff.bits} bits"
+                raise UndecodableError(UNSUPPORTED, detail) from None
             raise _refused(error) from None
 
 
@@ -303,14 +312,15 @@ def _refused(error: Exception) -> UndecodableError:
         raise MemoryError(said) from None
     if any(one in said for one in _TEXT_LIMITS):
         return UndecodableError(TOO_MUCH_METADATA, said)
+    if "unsupported" in said.lower():
+        return UndecodableError(UNSUPPORTED, said)
     return UndecodableError(TRUNCATED if any(one in said.lower() for one in _CUT_SHORT) else DAMAGED, said)
 
 
-def _opaque(pillow: Any, picture: Any) -> NDArray[np.uint8]:
+def _opaque(pillow: Any, picture: Any, tiff: TiffPixels | None) -> NDArray[np.uint8]:
     """Red, green and blue of whatever mode."""
     if picture.mode.startswith("I;16"):
-        grey = (np.asarray(picture, np.uint16).astype(np.uint32) + 128) // 257
-        return np.repeat(grey.astype(np.uint8)[:, :, None], 3, axis=2)
+        return np.repeat(_grey(picture, tiff)[:, :, None], 3, axis=2)
     if picture.mode in ("I", "F"):  # 32 bits, or any number: no scale says what is white
         raise UndecodableError(UNSUPPORTED, f"pixels of mode {picture.mode}")
     if picture.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in picture.info:
@@ -319,3 +329,14 @@ def _opaque(pillow: Any, picture: Any) -> NDArray[np.uint8]:
         white.alpha_composite(over)
         picture = white
     return np.array(picture.convert("RGB"))
+
+
+def _grey(picture: Any, tiff: TiffPixels | None) -> NDArray[np.uint8]:
+    """Levels of more than 8 bits as levels of 8."""
+    levels = np.asarray(picture, np.uint16).astype(np.uint32)
+    most = (1 << tiff.bits) - 1 if tiff and 8 < tiff.bits < 16 else (1 << 16) - 1
+    if tiff and tiff.inverted:
+        levels = most - np.minimum(levels, most)
+    if (clear := picture.info.get("transparency")) is not None:  # a level of PNG, as if over white
+        levels[levels == clear] = most
+    return ((levels * 255 + most // 2) // most).astype(np.uint8)
