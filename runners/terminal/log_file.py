@@ -15,6 +15,8 @@ LOG = logging.getLogger("winnow.terminal")
 """What commands print, a record a line; without a log file it has no handler, and nothing is recorded."""
 
 _LINE = logging.Formatter("%(asctime)s  %(message)s", "%Y-%m-%d %H:%M:%S")
+_UNNEEDED = "apache_beam/io/gcp/internal/clients"
+"""Where Beam warns, whenever it is imported, that packages of Google's are missing; what needs them says so itself."""
 _quiet = False
 
 
@@ -78,4 +80,5 @@ def _handler(file: Path) -> logging.Handler:
     except OSError as error:
         raise WinnowError(f"--log-file {file}: cannot be written: {error.strerror or error}") from None
     handler.setFormatter(_LINE)
+    handler.addFilter(lambda record: _UNNEEDED not in Path(record.pathname).as_posix())
     return handler

@@ -1,5 +1,7 @@
 """What commands print on a real terminal, in a pipe and in the log file."""
 
+import importlib.util
+import logging
 import os
 import pty
 import re
@@ -12,6 +14,7 @@ import pytest
 
 from winnow.runners.commands.main import escape_unencodable, main
 from winnow.runners.terminal.console import TerminalConsole
+from winnow.runners.terminal.log_file import command_output
 
 WORK = """
 import sys, time
@@ -126,6 +129,15 @@ def test_errors_are_shown_and_logged_by_a_quiet_command(tmp_path: Path, capsys: 
     (line,) = shown.err.splitlines()
     assert line.startswith("winnow: ")
     assert log.read_text().splitlines()[-1].endswith(line)
+
+
+def test_what_beam_warns_of_whenever_it_is_imported_is_not_logged(tmp_path: Path) -> None:
+    clients = importlib.util.find_spec("apache_beam.io.gcp.internal.clients.bigquery")
+    assert clients is not None
+    with command_output(log_file=str(tmp_path / "run.log")):
+        for path in (clients.origin, __file__):
+            logging.getLogger().handle(logging.makeLogRecord({"pathname": path, "msg": f"of {path}", "levelno": 30}))
+    assert [line.split("  ")[1] for line in (tmp_path / "run.log").read_text().splitlines()[1:]] == [f"of {__file__}"]
 
 
 @pytest.mark.parametrize(("place", "said"), [("none/run.log", "cannot be written"), (".", "is not a regular file")])
