@@ -80,12 +80,44 @@ def named_column(label: str, batch: object, name: str) -> pa.Array:
 
 
 def column_of_batch(label: str, batch: object, name: str, type_: pa.DataType) -> pa.Array:
-    """A column of an element, as this type; StageError says what else it is."""
+    """A column of an element, as this type of the same kind: numbers never become text, nor text numbers.
+
+    Raises:
+        StageError: It is of another kind, or a value does not fit; the line says what it is.
+    """
     column = named_column(label, batch, name)
     try:
-        return column.cast(type_)
+        cast = column.cast(type_) if _same_kind(column.type, type_) else None
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise StageError(f"{label}: column {name!r}: expected {type_}, the batch has {column.type}") from None
+        cast = None
+    if cast is None:
+        raise StageError(f"{label}: column {name!r}: expected {type_}, the batch has {column.type}")
+    return cast
+
+
+_KINDS: Final = (
+    (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
+    (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary),
+    (pa.types.is_integer, pa.types.is_floating),
+    (pa.types.is_boolean,),
+    (pa.types.is_temporal,),
+    (pa.types.is_list, pa.types.is_large_list, pa.types.is_list_view, pa.types.is_fixed_size_list),
+    (pa.types.is_struct,),
+)
+
+
+def _same_kind(found: pa.DataType, expected: pa.DataType) -> bool:
+    """Whether a cast changes how values are kept, not what they are."""
+    if pa.types.is_null(found):
+        return True
+    if pa.types.is_dictionary(found):
+        return _same_kind(found.value_type, expected)
+    if not any(any(test(found) for test in kind) and any(test(expected) for test in kind) for kind in _KINDS):
+        return False
+    if pa.types.is_struct(expected):
+        names = {field.name for field in found}
+        return all(_same_kind(found.field(field.name).type, field.type) for field in expected if field.name in names)
+    return not pa.types.is_nested(expected) or _same_kind(found.value_type, expected.value_type)
 
 
 def batch_of_rows(rows: list[Any], schema: pa.Schema) -> pa.RecordBatch:

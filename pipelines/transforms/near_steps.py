@@ -31,7 +31,7 @@ from winnow.pipelines.running.row_arrays import (
     run_starts,
     uint64_column,
 )
-from winnow.pipelines.transforms.batches import column_of_batch
+from winnow.pipelines.transforms.batches import column_of_batch, named_column
 from winnow.schemas.errors import StageError
 from winnow.schemas.identity import digest
 from winnow.schemas.uint128 import Words
@@ -64,7 +64,7 @@ Batches = Iterable[pa.RecordBatch]
 
 def numbered_rows(batch: pa.RecordBatch, id_column: str) -> NDArray[np.uint64]:
     """A number for each row: 64 bits of a hash of its id."""
-    ids = batch.column(id_column)
+    ids = named_column("NearDuplicates", batch, id_column)
     kind = ids.type
     if ids.null_count:
         raise StageError(f"NearDuplicates: column {id_column!r}: a row has no id")
@@ -197,7 +197,7 @@ def send_rows(partitions: int, batch: pa.RecordBatch) -> Iterator[AddressedBlock
 
 def content_and_id(id_column: str, batch: pa.RecordBatch) -> tuple[str, str]:
     """The name of a batch on its way, and the first of its ids, for a message."""
-    return _origin("rows", batch), repr(batch[id_column][0].as_py())
+    return _origin("rows", batch), repr(named_column("NearDuplicates", batch, id_column)[0].as_py())
 
 
 def require_once(id_column: str, met: tuple[str, Iterable[str]]) -> None:
@@ -255,7 +255,9 @@ def _require_distinct(rows: list[pa.RecordBatch], id_column: str) -> None:
     if not len(twice):
         return
     known = next(
-        batch[id_column][int(np.flatnonzero(batch[ROW].to_numpy() == twice[0])[0])].as_py()
+        named_column("NearDuplicates", batch, id_column)[
+            int(np.flatnonzero(batch[ROW].to_numpy() == twice[0])[0])
+        ].as_py()
         for batch in rows
         if np.any(batch[ROW].to_numpy() == twice[0])
     )

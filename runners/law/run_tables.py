@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from winnow.runners.law.files import display_name, read_text
 from winnow.schemas.errors import SourceError
 from winnow.schemas.law import Units
-from winnow.schemas.problems import MAX_REPORTED, shown
-from winnow.scoring.scaling_law.runs import COLUMNS, RUN, RunTable, runs_from_columns, runs_from_csv
+from winnow.schemas.problems import shown
+from winnow.scoring.scaling_law.runs import COLUMNS, RUN, RunTable, raise_problems, runs_from_columns, runs_from_csv
 
 _UNITS: Final = (("n", "N"), ("d", "D"), ("loss", "loss"))
 
@@ -33,7 +33,7 @@ def read_runs(names: Sequence[str]) -> RunTable:
             tables.append(runs_from_csv(text, display_name(name)))
         except SourceError as error:
             problems += str(error).splitlines()
-    _raise_problems(problems)
+    raise_problems(problems)
     return tables[0] if len(tables) == 1 else join_tables(tables)
 
 
@@ -44,7 +44,7 @@ def join_tables(tables: Sequence[RunTable]) -> RunTable:
     if named and len(named) < len(tables):
         unnamed = next(table.name for table in tables if not table.run)
         raise SourceError(f"{unnamed}: has no column {RUN}, {named[0].name} has; add it to all tables, or to none")
-    _raise_problems(_repeated_rows(tables))
+    raise_problems(_repeated_rows(tables))
     names = _base_names(tables)
     columns: dict[str, list[object]] = {title: [] for title in (*COLUMNS, *((RUN,) if named else ()))}
     for table, base in zip(tables, names, strict=True):
@@ -112,9 +112,3 @@ def _repeated_rows(tables: Sequence[RunTable]) -> list[str]:
 def _keys(table: RunTable) -> set[tuple[str, float, float, float, float, float]]:
     names = [table.families[place] for place in table.family]
     return set(zip(names, *(column.tolist() for column in _numbers(table)), strict=True))
-
-
-def _raise_problems(problems: Sequence[str]) -> None:
-    if problems:
-        rest = [f"… and {len(problems) - MAX_REPORTED} more"] if len(problems) > MAX_REPORTED else []
-        raise SourceError("\n".join([*problems[:MAX_REPORTED], *rest]))

@@ -11,6 +11,7 @@ from winnow.schemas.languages.labels import (
     read_label,
     same_language,
     scheme_of,
+    three_letters,
 )
 from winnow.schemas.languages.table import Language, ScriptRange, Table, script_ranges, table
 
@@ -34,6 +35,7 @@ __all__ = [
     "scheme_of",
     "script_ranges",
     "table",
+    "three_letters",
 ]
 
 

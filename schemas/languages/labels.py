@@ -91,7 +91,7 @@ def read_label(label: str, scheme: Scheme) -> Label | None:
     match = _LABEL.fullmatch(label)
     if match is None:
         return None
-    code = _three_letters(match[1])
+    code = three_letters(match[1])
     if code is None:
         return None
     if len(match[1]) == 2:
@@ -121,7 +121,7 @@ def macrolanguage(code: str) -> str:
     return (known and known.macro) or code
 
 
-def _three_letters(code: str) -> str | None:
+def three_letters(code: str) -> str | None:
     """The ISO 639-3 code for a code of two or three letters; a retired code gives its successor."""
     known = table()
     if len(code) == 2:

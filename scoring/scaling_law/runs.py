@@ -150,7 +150,7 @@ def runs_from_csv(text: str, name: str = "runs.csv") -> RunTable:
         raise SourceError(f"{name}:{reader.line_num}: not CSV ({error})") from None
     if not header:
         raise SourceError(f"{name}: empty; expected a header with {', '.join(COLUMNS)}")
-    _raise_problems(problems)
+    raise_problems(problems)
     columns = {title: [row[place] for row in rows] for place, title in enumerate(header)}
     return runs_from_columns(columns, name, Units(**units), lines)
 
@@ -200,13 +200,13 @@ def runs_from_columns(
             )
         except ValueError as error:
             problems.append(f"{place}: {error}")
-    _raise_problems(problems)
+    raise_problems(problems)
     rows.sort(key=lambda row: row[:7])
-    _raise_problems(_duplicates(rows))
+    raise_problems(_duplicates(rows))
     if RUN in columns:
-        _raise_problems(_inconsistent_runs(rows))
+        raise_problems(_inconsistent_runs(rows))
     families = tuple(sorted({row.family for row in rows}))
-    _raise_problems(_same_but_case(families, name))
+    raise_problems(_same_but_case(families, name))
     if len(families) > MAX_FAMILIES:
         raise SourceError(f"{name}: {len(families)} families; a table of runs has at most {MAX_FAMILIES}")
     place_of = {family: number for number, family in enumerate(families)}
@@ -259,7 +259,8 @@ def _mixtures(rows: Sequence[_Row]) -> Integers:
     return np.array([of_run.get(row.run, 0) for row in rows], np.int64)
 
 
-def _raise_problems(problems: Sequence[str]) -> None:
+def raise_problems(problems: Sequence[str]) -> None:
+    """Raise SourceError with a line for each of the first problems, if there are any."""
     if problems:
         rest = [f"… and {len(problems) - MAX_REPORTED} more"] if len(problems) > MAX_REPORTED else []
         raise SourceError("\n".join([*problems[:MAX_REPORTED], *rest]))

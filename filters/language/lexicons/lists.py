@@ -15,23 +15,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.languages import table
+from winnow.schemas.languages import three_letters
 
-__all__ = ["Lists", "joined", "language_code", "read_lists", "write_lists"]
+__all__ = ["Lists", "joined", "read_lists", "write_lists"]
 
 Lists = Mapping[str, tuple[str, ...]]
 """From a language's ISO 639-3 code to its words."""
 
 MAX_BYTES = 64 << 20
 MAX_WORD_BYTES = 400
-
-
-def language_code(code: str) -> str | None:
-    """The ISO 639-3 code of one of two or three letters, or None."""
-    known = table()
-    if len(code) == 2:
-        return known.by_two_letters.get(code)
-    return code if code in known.languages else known.retired.get(code)
 
 
 def read_lists(path: str) -> Lists:
@@ -58,7 +50,7 @@ def read_lists(path: str) -> Lists:
         if not entry or entry.startswith("#"):
             continue
         if entry.startswith("[") and entry.endswith("]"):
-            code = language_code(entry[1:-1].strip())
+            code = three_letters(entry[1:-1].strip())
             if code is None:
                 raise RecipeError(f"word list {path}:{number}: {entry[:40]} is not an ISO 639 code of a language")
             words = found.setdefault(code, {})

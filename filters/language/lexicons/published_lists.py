@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from winnow.filters.language.lexicons.lists import Lists, joined, language_code, write_lists
+from winnow.filters.language.lexicons.lists import Lists, joined, write_lists
 from winnow.schemas.assets import Asset, BuiltAsset
+from winnow.schemas.languages import three_letters
 
 SELECTION = Path(__file__).parent / "selection.bin"
 _KEY_BYTES = 5
@@ -45,7 +46,7 @@ def word_key(language: str, word: str) -> bytes:
 
 
 def _code(code: str) -> str | None:
-    return _OWN_CODES[code] if code in _OWN_CODES else language_code(code)
+    return _OWN_CODES[code] if code in _OWN_CODES else three_letters(code)
 
 
 def make_ldnoobw(sources: Mapping[str, Path], target: Path) -> None:

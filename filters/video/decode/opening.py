@@ -89,7 +89,6 @@ class VideoLimits:
     max_pixels: int = 8192 * 4352  # of one frame, as large as the largest levels of codecs allow
     max_decoded_pixels: int = 8_000_000_000_000  # of all decoded frames; 2 h of 3840 x 2160 at 120 a second
     max_packet_bytes: int = 256 << 20
-    max_subtitle_bytes: int = 4 << 20
 
 
 class UnwatchableError(Exception):

@@ -46,8 +46,6 @@ PACKINGS: dict[str, Callable[[bytes], bytes]] = {
     "gz": lambda record: gzip.compress(record, 6, mtime=0),
     "zst": lambda record: zstandard.ZstdCompressor(write_checksum=True).compress(record),
 }
-PADDING = [bytes(30), b"\r\n\r\n", b"\r\n", b"\x00\r\n"]
-BEGINNINGS = [b"", b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18", b"WARC/1.0\r\n"]
 FILES = {name: [pack(record) for record in WRITTEN] for name, pack in PACKINGS.items()}
 
 

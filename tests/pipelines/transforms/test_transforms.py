@@ -202,6 +202,11 @@ def test_wrong_settings_are_one_line_before_anything_runs(make: Any, line: str) 
         ),
         ([BATCH, BATCH], NearDuplicates(partitions=2), "have the id 'a'"),
         (
+            [pa.RecordBatch.from_pylist([{"doc": {"id": "1", "text": text}}]) for text in ("one", "two")],
+            NearDuplicates(id="doc.id", text="doc.text", partitions=2),
+            "two rows have the id '1' in column 'doc.id'",
+        ),
+        (
             [pa.RecordBatch.from_arrays([*BATCH.columns, BATCH["id"]], ["id", "text", "id"])],
             NearDuplicates(),
             "NearDuplicates: more than one column 'id'; the batch has id, text, id",
@@ -210,6 +215,16 @@ def test_wrong_settings_are_one_line_before_anything_runs(make: Any, line: str) 
             [{"id": 1.5, "text": "a"}],
             ToBatches(pa.schema([("id", pa.float64()), ("text", pa.string())])) | NearDuplicates(),
             "expected strings, bytes or integers, not double",
+        ),
+        (
+            [{"id": "1", "text": 7}],
+            ToBatches(pa.schema([("id", pa.string()), ("text", pa.int64())])) | Annotate(["text.length"]),
+            "Annotate: column 'text': expected large_string, the batch has int64",
+        ),
+        (
+            [{"id": "1", "text": b"x"}],
+            ToBatches(pa.schema([("id", pa.string()), ("text", pa.binary())])) | NearDuplicates(),
+            "NearDuplicates: column 'text': expected large_string, the batch has binary",
         ),
     ],
 )

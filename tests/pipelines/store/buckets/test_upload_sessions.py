@@ -216,7 +216,7 @@ def test_an_upload_whose_process_is_killed_is_never_seen(
 ) -> None:
     objects.delete("x")
     put = (
-        "import sys; from pathlib import Path; from winnow.pipelines.store import gcs\n"
+        "import sys; from pathlib import Path; from winnow.pipelines.store.buckets import gcs\n"
         f"gcs.WHOLE_BYTES = gcs.PART_BYTES = {PART}\n"
         f"gcs.GcsStore.of('gs://{BUCKET}/sessions').put('x', Path(sys.argv[1]))"
     )
