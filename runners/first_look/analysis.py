@@ -26,6 +26,7 @@ from winnow.pipelines.rules.deciding import languages_of
 from winnow.pipelines.rules.decisions import DecisionCounts, bits_of, count_block
 from winnow.pipelines.rules.evaluation import Evaluator
 from winnow.pipelines.rules.losses import RuleLoss, find_losses
+from winnow.runners.first_look.han_texts import codes_by_characters
 from winnow.runners.first_look.proposal import Proposal, ProposedSource
 from winnow.runners.first_look.recipe_text import measuring_recipe_text
 from winnow.runners.first_look.sample_rows import SampledRows, sample_rows
@@ -144,7 +145,8 @@ def _look_at_medium(sources: Sequence[ProposedSource], most_rows: int) -> _Mediu
                 columns = _columns(recipe, source.name, sampled, kernels)
                 rows = len(sampled.rows)
                 decided = evaluator.decide(rows, columns)
-                languages = languages_of(columns, program.languages, rows)
+                codes = languages_of(columns, program.languages, rows).to_pylist()
+                languages = pa.array(codes_by_characters(codes, _said(sampled)), pa.string()).dictionary_encode()
                 counts.append(
                     count_block(source.name, languages, np.zeros(rows, np.int64), decided.fired, decided.null)
                 )
@@ -153,6 +155,11 @@ def _look_at_medium(sources: Sequence[ProposedSource], most_rows: int) -> _Mediu
     merged = DecisionCounts.merged(counts)
     losses = find_losses(program.rules, merged, program.loss_alarms)
     return _MediumLook(tuple(looks), merged, program.reasons, losses)
+
+
+def _said(sampled: SampledRows) -> list[str]:
+    """The text of each row, or its first caption; of a page nothing, which is long enough for any model."""
+    return [row.text or next((caption.text for caption in row.captions), "") for row in sampled.rows]
 
 
 def _rows_about(source: ProposedSource, read: IngestSource) -> int:

@@ -18,7 +18,7 @@ def add(commands: "Commands") -> None:
     parser = commands.add_parser(
         "diff", help="compare what two recipes keep, and list the samples that change sides; changes nothing"
     )
-    parser.add_argument("old", metavar="A", help="a recipe file whose store is there")
+    parser.add_argument("old", metavar="A", help="a recipe file whose store exists")
     parser.add_argument("new", metavar="B", help="another one, over the same store or one with the same samples")
     parser.add_argument(
         "--ids", metavar="FILE", help="write one row per sample that changes sides to this Parquet file"

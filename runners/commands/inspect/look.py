@@ -19,7 +19,7 @@ def add(commands: "Commands") -> None:
         "look", help="what files hold, by a sample: formats, columns, languages, what rules would drop; needs no recipe"
     )
     parser.add_argument("places", metavar="FILE|FOLDER", nargs="+", help="files, folders or bucket addresses")
-    parser.add_argument("--rows", metavar="N", default="2000", help="rows to measure, about (default: 2000)")
+    parser.add_argument("--rows", metavar="N", default="2000", help="about how many rows to measure (default: 2000)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 

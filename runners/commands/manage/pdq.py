@@ -19,7 +19,7 @@ def add(commands: "Commands") -> None:
         "and archives can be listed.",
     )
     parser.add_argument("place", metavar="FOLDER|RECIPE|STORE", help="a folder with pictures, a recipe or a store")
-    parser.add_argument("--output", required=True, type=Path, metavar="FILE", help="list to write, a hash a line")
+    parser.add_argument("--output", required=True, type=Path, metavar="FILE", help="list to write, one hash per line")
 
 
 def run(options: argparse.Namespace) -> int:

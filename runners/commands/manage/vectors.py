@@ -20,8 +20,8 @@ def add(commands: "Commands") -> None:
     )
     parser.add_argument("place", metavar="FOLDER|RECIPE|STORE", help="a folder with pictures, a recipe or a store")
     parser.add_argument("--output", required=True, type=Path, metavar="FILE", help="list to write, in safetensors")
-    parser.add_argument("--preset", default="copies@sscd", help="whose encoder looks at the folder's pictures")
-    parser.add_argument("--layer", default="image.embedding", help="of the store, with the vectors")
+    parser.add_argument("--preset", default="copies@sscd", help="preset whose encoder measures the folder's pictures")
+    parser.add_argument("--layer", default="image.embedding", help="the layer of the store that has the vectors")
 
 
 def run(options: argparse.Namespace) -> int:
