@@ -36,6 +36,8 @@ WRITES: Final = pa.schema(
         pa.field("begin_seconds", pa.list_(pa.float64())),  # the same, since the first frame of the video
         pa.field("end_seconds", pa.list_(pa.float64())),
         pa.field("transitions", pa.list_(pa.string())),  # how each shot begins: start, cut, fade or dissolve
+        pa.field("pause_begins", pa.list_(pa.int64())),  # ticks of frames that are shown for more than a second
+        pa.field("pause_ends", pa.list_(pa.int64())),  # when the frames behind them begin
         pa.field("numerator", pa.int64()),  # a tick takes numerator / denominator seconds
         pa.field("denominator", pa.int64()),
     ]
@@ -45,6 +47,7 @@ FRAMES: Final = Signal("frames")
 _LUMA: Final = LUMA_ROWS * LUMA_COLUMNS
 _CHROMA: Final = CHROMA_ROWS * CHROMA_COLUMNS
 _CELLS: Final = _LUMA + 2 * _CHROMA
+_PAUSE: Final = 1  # seconds for which a frame is shown
 _MOST_FRAMES: Final = 128  # of each half of a dissolve
 _BLACK_MEAN: Final = 20.0
 _BLACK_DEVIATION: Final = 8.0
@@ -105,7 +108,7 @@ class ShotsWatcher:
         """The shots."""
         self._fold(end=True)
         if not self._ticks:
-            return _row([], [], facts)
+            return _row([], [], np.empty((0, 2), np.int64), facts)
         ticks, seconds = np.concatenate(self._ticks), np.concatenate(self._seconds)
         found = transitions(np.concatenate(self._scores), np.concatenate(self._luma), seconds, self._config)
         ends_at = np.append(ticks, max(facts.start + facts.duration, int(ticks[-1]) + 1))
@@ -113,7 +116,8 @@ class ShotsWatcher:
         stops = [*(one.start for one in found), len(ticks)]
         shots = [(begin, stop, kind) for (begin, kind), stop in zip(bounds, stops, strict=True) if begin < stop]
         spans = [(int(ends_at[begin]), int(ends_at[stop])) for begin, stop, _ in shots]
-        return _row(spans, [kind for _, _, kind in shots], facts)
+        is_long = np.diff(ends_at) > _PAUSE / facts.time_base
+        return _row(spans, [kind for _, _, kind in shots], np.stack([ticks, ends_at[1:]], axis=1)[is_long], facts)
 
     def _fold(self, *, end: bool) -> None:
         half = self._config.dissolve_seconds / 2
@@ -279,7 +283,9 @@ def _likeness(one, other):  # type: ignore[no-untyped-def]
     return np.float32((ab - a * b / _LUMA) / np.sqrt(first * second))
 
 
-def _row(spans: list[tuple[int, int]], kinds: list[str], facts: VideoFacts) -> pa.RecordBatch:
+def _row(
+    spans: list[tuple[int, int]], kinds: list[str], pauses: NDArray[np.int64], facts: VideoFacts
+) -> pa.RecordBatch:
     tick = facts.time_base
     seconds = [tuple(float((at - facts.start) * tick) for at in span) for span in spans]
     values: list[object] = [
@@ -290,6 +296,8 @@ def _row(spans: list[tuple[int, int]], kinds: list[str], facts: VideoFacts) -> p
         [begin for begin, _ in seconds],
         [end for _, end in seconds],
         kinds,
+        pauses[:, 0],
+        pauses[:, 1],
         tick.numerator,
         tick.denominator,
     ]
@@ -303,7 +311,7 @@ def _load(config: ShotsConfig, _assets: Assets) -> Callable[[], Watcher]:
 
 OPERATOR = Operator(
     name="video.shots",
-    version=1,
+    version=2,
     summary="where the shots of each video begin and end: cuts, fades and dissolves",
     config=ShotsConfig,
     reads=lambda _: (MEDIA_VIDEO,),

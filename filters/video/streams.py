@@ -37,6 +37,7 @@ WRITES = pa.schema(
         pa.field("longest_gop", pa.float64()),
         pa.field("bits_per_second", pa.float64()),  # of the video stream
         pa.field("untimed_packets", pa.int64()),
+        pa.field("leaps", pa.int64()),  # times that cannot be so, and pauses that the declared duration contradicts
         pa.field("corrupt_packets", pa.int64()),
         pa.field("streams", pa.int32()),
         pa.field("audio_streams", pa.int32()),
@@ -87,6 +88,7 @@ class StreamsWatcher:
             "longest_gop": float(facts.longest_gop * tick),
             "bits_per_second": 8 * facts.bytes / facts.seconds if facts.duration > 0 else None,
             "untimed_packets": facts.untimed,
+            "leaps": facts.leaps,
             "corrupt_packets": facts.corrupt,
             "streams": facts.streams,
             "audio_streams": facts.audio_streams,
@@ -107,7 +109,7 @@ def load(_config: StreamsConfig, _assets: Assets) -> Callable[[], Watcher]:
 
 OPERATOR = Operator(
     name="video.streams",
-    version=1,
+    version=2,
     summary="container, codecs, exact duration, rate of frames, keyframes and sound of a video",
     config=StreamsConfig,
     reads=lambda _: (MEDIA_VIDEO,),

@@ -5,6 +5,7 @@ those of any table. No bytes are moved: a clip's medium is the video's, with the
 id depends on the source, the shard and the id of the whole video's sample, and the ticks.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -32,7 +33,7 @@ ALL_LISTED = ("**",)
 """The pattern of the files of such a source: all that are listed."""
 
 _SAMPLES = ("id", "url", "media", "captions", "metadata")
-_SHOTS = ("status", "begins", "ends", "begin_seconds", "numerator", "denominator")
+_SHOTS = ("status", "begins", "ends", "begin_seconds", "pause_begins", "pause_ends", "numerator", "denominator")
 _BATCH_ROWS = 1024
 
 
@@ -134,12 +135,13 @@ class FilmStore:
         shots = [said[f"{self.config.shots}.{name}"] for name in _SHOTS[1:]]
         lists = zip(said["samples.media"], *shots, strict=True) if all(one is not None for one in shots) else ()
         said_when = _spoken(said["samples.captions"], said["samples.metadata"])
-        for item, (medium, begins, ends, begin_seconds, numerator, denominator) in enumerate(lists):
+        for item, (medium, begins, ends, begin_seconds, stills, moves, numerator, denominator) in enumerate(lists):
             if begins is None or ends is None or not numerator or not denominator:
                 continue
             tick = Fraction(numerator, denominator)
+            pauses = tuple(zip(stills or (), moves or (), strict=True))
             for begin, end, seconds in zip(begins, ends, begin_seconds, strict=True):
-                for start, stop in cut(begin, end, tick, self.config):
+                for start, stop in cut(begin, end, tick, self.config, pauses):
                     part = {"of": said["samples.id"].hex(), "start": start, "end": stop}
                     part |= {"numerator": numerator, "denominator": denominator}
                     first = seconds + float((start - begin) * tick)  # since the video's first frame
@@ -194,13 +196,33 @@ def _spoken(
     return between
 
 
-def cut(begin: int, end: int, tick: Fraction, config: ClipsConfig) -> Iterator[tuple[int, int]]:
-    """Yields the clips of a shot, in ticks: all of it, or pieces of `max_seconds`; the last may be shorter."""
+def cut(
+    begin: int, end: int, tick: Fraction, config: ClipsConfig, pauses: Sequence[tuple[int, int]] = ()
+) -> Iterator[tuple[int, int]]:
+    """Yields the clips of a shot, in ticks: all of it, or pieces of `max_seconds`; the last may be shorter.
+
+    Pieces in which no frame begins are left out: all that they show is the last frame of the piece before.
+
+    Args:
+        begin: When its first frame is shown.
+        end: When its last one ends.
+        tick: Seconds.
+        config: How long clips are.
+        pauses: In order: when a frame is shown that stays for long, and when the next one is.
+    """
     longest = max(1, int(config.max_seconds / tick))
-    for start in range(begin, end, longest):
+    start = begin
+    at = bisect_left(pauses, (begin, begin))
+    while start < end:
         stop = min(start + longest, end)
+        while at < len(pauses) and pauses[at][1] < stop:
+            at += 1
+        if at < len(pauses) and pauses[at][0] < start:
+            start += max(1, (pauses[at][1] - start) // longest) * longest
+            continue
         if (stop - start) * tick >= Fraction(str(config.min_seconds)):
             yield start, stop
+        start = stop
 
 
 def film_store(address: str, source: str, config: ClipsConfig) -> FilmStore:

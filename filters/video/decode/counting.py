@@ -1,8 +1,10 @@
 """Counts the packets of a video while a pass goes over them: the exact times of its frames, whatever headers say.
 
-A packet without a time of its own is shown when the one before it in the file ends. Frames that an edit list hides and
-those that a codec never shows count for nothing. The last frame ends after its own duration, or after that of the frame
-before it where the file gives none.
+A packet without a time of its own, or with one that leaps, is shown when the one before it in the file ends. Frames
+that an edit list hides and those that a codec never shows count for nothing. The last frame ends after its own
+duration, or after that of the frame before it where the file gives none; if that is seconds later than the container
+says, when the container does. Pauses that make a film longer than its container says count as leaps, but stay: players
+show them.
 """
 
 from array import array
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["Counting", "orientation_of"]
 
 _MOST_TICKS: Final = 1 << 61
+_BEYOND: Final = 10  # seconds by which a film may outlast what its container says
+_STRAY: Final = 1  # second by which sound may be ahead of what follows
 _HALF: Final = 1 << 15  # of a matrix's numbers, which have 16 binary places
 _ORIENTATIONS: Final = {
     (1, 0, 0, 1): 1,
@@ -52,12 +56,14 @@ class Counting:
         self._before = self._behind = False  # whether there are frames on either side of the part
         self._times = array("q")  # of shown packets, in the order of the file
         self._keys = array("q")  # the times of those that need no other
-        self._next = 0  # when the packet before ends
+        self._next: int | None = None  # when the packet before ends
+        self._leapt = 0  # packets that leapt before any that had a time
         self._last: tuple[int, int] = (-_MOST_TICKS, 0)  # the latest time, and the duration that goes with it
         self._bytes = self._untimed = self._corrupt = 0
         self._hides_frames = video.pictures.codec_context.codec.canonical_name == "vp8"
         self._sound_start: int | None = None
         self._sound_end = 0
+        self._heard: tuple[int, int] | None = None  # time and duration of the last packet of sound
 
     def add(self, packet: "Packet[Any]") -> None:
         """The next packet of the file, of any stream; not those of zero bytes that end streams."""
@@ -78,12 +84,16 @@ class Counting:
         time = shown_at(packet)
         if time is None:
             self._untimed += 1
-            time = self._next
+            if self._next is None and self._video.leaps.count:
+                self._leapt += 1
+                return
+            time = self._next or 0
         if abs(time) > _MOST_TICKS:
             raise UnwatchableError(DAMAGED, f"a frame at tick {time}")
         duration = min(max(packet.duration or 0, 0), _MOST_TICKS)
         self._next = time + (duration or self._tick_guess())
-        self._times.append(time)
+        self._times.extend([time] * (1 + self._leapt))
+        self._leapt = 0
         if packet.is_keyframe:
             self._keys.append(time)
         self._last = max(self._last, (time, duration))
@@ -97,11 +107,20 @@ class Counting:
     def _add_sound(self, packet: "Packet[Any]") -> None:
         time = shown_at(packet)
         if time is None:
-            time = self._sound_end
+            time = self._sound_end if self._heard is None else sum(self._heard)
         if self._sound_start is None:
             self._sound_start = time
         self._sound_start = min(self._sound_start, time)
-        self._sound_end = max(self._sound_end, time + max(packet.duration or 0, 0))
+        stray = int(_STRAY / (packet.time_base or Fraction(1)))
+        self._hear(before=time + stray)
+        self._heard = time, max(packet.duration or 0, 0)
+
+    def _hear(self, before: int) -> None:
+        """Sound lasts to the end of its last packet, unless that is ahead of what follows: then for its duration."""
+        if self._heard is None:
+            return
+        (time, duration), self._heard = self._heard, None
+        self._sound_end = max(self._sound_end, time + duration) if time <= before else self._sound_end + duration
 
     def facts(self, first: "VideoFrame") -> VideoFacts:
         """All that is known when the last packet has been added.
@@ -119,11 +138,20 @@ class Counting:
         apart = np.diff(times)
         start, last, duration = int(times[0]), int(times[-1]), self._last[1]
         end = last + (duration or (int(apart[-1]) if len(apart) else self._tick_guess()))
+        tick = stream.time_base or Fraction(1)
+        declared = container.duration
+        leaps = self._video.leaps.count
+        if clip is None and declared is not None:
+            said = start + int(Fraction(declared, 1_000_000) / tick)
+            beyond = end - said - int(_BEYOND / tick)
+            if beyond > 0 and last < said:
+                end = said
+                leaps += 1
+            elif beyond > 0:
+                leaps += int(np.count_nonzero(apart > beyond))
         if clip is not None:  # its last frame is shown until it ends
             start, end = clip.start, clip.end
         gops = np.diff(np.append(keys, end)) if len(keys) else np.array([end - start])
-        tick = stream.time_base or Fraction(1)
-        declared = container.duration
         return VideoFacts(
             container=container.format.name.partition(",")[0],
             streams=len(container.streams),
@@ -143,6 +171,7 @@ class Counting:
             longest_frame=max(int(apart.max()), end - last) if len(apart) else end - start,
             longest_gop=int(gops.max()),
             untimed=self._untimed,
+            leaps=leaps,
             corrupt=self._corrupt,
             bytes=self._bytes,
             declared_seconds=None if declared is None else declared / 1_000_000,
@@ -156,6 +185,7 @@ class Counting:
         if stream is None or self._sound_start is None:
             return None
         tick, context = stream.time_base or Fraction(1), stream.codec_context
+        self._hear(before=max(self._sound_end, self._sound_start) + int(_BEYOND / tick))
         return SoundFacts(
             codec=context.codec.canonical_name,
             channels=context.channels,

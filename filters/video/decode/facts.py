@@ -10,7 +10,7 @@ from typing import Final
 
 __all__ = ["PASS", "SoundFacts", "VideoFacts"]
 
-PASS: Final = 5
+PASS: Final = 6
 """Which version of the pass: it goes up when the facts or signals of any video change."""
 
 
@@ -46,7 +46,8 @@ class VideoFacts:
     shortest_frame: int  # ticks between neighbouring frames
     longest_frame: int
     longest_gop: int  # ticks between neighbouring keyframes, the end included
-    untimed: int  # packets without a time of their own
+    untimed: int  # packets without a time of their own that can be so
+    leaps: int  # times that cannot be so, and pauses that the container's own duration contradicts
     corrupt: int  # packets that the demuxer calls damaged
     bytes: int  # of the video stream's packets
     declared_seconds: float | None  # what the container says

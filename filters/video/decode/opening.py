@@ -12,6 +12,8 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from winnow.filters.extras import required_package
 from winnow.filters.image.decode.stills import DAMAGED, TOO_LARGE, TOO_MANY_FRAMES, TOO_MANY_PIXELS, UNSUPPORTED
+from winnow.filters.video.decode.continuity import is_broken_up
+from winnow.filters.video.decode.leaps import Leaps
 
 if TYPE_CHECKING:
     from av.audio.stream import AudioStream
@@ -109,12 +111,14 @@ class OpenVideo:
         pictures: The stream that is watched: of those that are no cover picture, the default one, or the largest.
         sound: The default stream of sound, or the first; None if there is none, or none that can be decoded.
         limits: What it may cost.
+        leaps: Which of its packets have times that are not so.
     """
 
     container: "InputContainer"
     pictures: "VideoStream"
     sound: "AudioStream | None"
     limits: VideoLimits
+    leaps: Leaps
 
 
 class _Counted(io.RawIOBase):
@@ -164,6 +168,8 @@ def open_video(file: IO[bytes], mime: str, limits: VideoLimits) -> Iterator[Open
         "max_streams": str(limits.max_streams + 1),  # FFmpeg stops at one more than it allows, or leaves it out
         "threads": "1",
     }
+    if not is_broken_up(DEMUXERS[mime]):  # FFmpeg would take what comes before a first frame that leaps for an overflow
+        options["correct_ts_overflow"] = "0"
 
     def opened() -> Any:
         return av.open(
@@ -277,4 +283,4 @@ def _chosen(container: Any, limits: VideoLimits) -> OpenVideo:
     for one in (chosen, sound):
         if one is not None:
             restrain(one.codec_context, limits)
-    return OpenVideo(container, chosen, sound, limits)
+    return OpenVideo(container, chosen, sound, limits, Leaps(chosen, container.duration))

@@ -37,12 +37,22 @@ class _Decoder(Protocol[_Frame]):
 def packets_within_limits(video: OpenVideo) -> Iterator["Packet[Any]"]:
     """The packets that hold anything, in the order of the file, within the limits.
 
-    Reading goes on behind damage, as a player does, and times go on where a container's clock is set anew.
+    Reading goes on behind damage, as a player does, and times go on where a container's clock is set anew. In other
+    containers times that leap ahead and come back are taken away.
     """
+    if is_broken_up(video.container.format.name):
+        continuity = Continuity()
+        for packet in _read(video):
+            continuity.move(packet)
+            yield packet
+    else:
+        yield from video.leaps.settled(_read(video))
+
+
+def _read(video: OpenVideo) -> Iterator["Packet[Any]"]:
     import av.error
 
     limits = video.limits
-    continuity = Continuity() if is_broken_up(video.container.format.name) else None
     count = frames = damaged = 0
     while True:
         try:
@@ -57,13 +67,13 @@ def packets_within_limits(video: OpenVideo) -> Iterator["Packet[Any]"]:
                     raise UnwatchableError(TOO_MANY_FRAMES, f"more than {limits.max_frames:,}")
                 if packet.size > limits.max_packet_bytes:
                     raise UnwatchableError(TOO_LARGE, f"a packet of {packet.size:,} bytes")
-                if continuity is not None:
-                    continuity.move(packet)
                 yield packet
         except av.error.InvalidDataError:
             damaged += 1
             if damaged < _MOST_DAMAGED_READS:
                 continue
+        except IndexError:  # PyAV, at the end of a file in which a stream began that it did not know when it opened it
+            pass
         return
 
 

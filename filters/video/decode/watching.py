@@ -113,7 +113,8 @@ class _Decoding:
         self._opening = OpeningFrame(clip)
         tick = video.pictures.time_base
         assert tick is not None
-        self._clock, self._key_clock, self._packet_clock = (Clock(start, tick) for _ in range(3))
+        self._clock, self._key_clock = Clock(start, tick), Clock(start, tick)
+        self._packet_end = start  # of the last one
         self._given: list[tuple[Signal, Packets | Frames | Vectors | Stills | Hashes | SoundBlocks]] = []
         self._packets: list[Packets] = []
         self._every: list[Frames | Vectors | Hashes] = []
@@ -182,11 +183,12 @@ class _Decoding:
             return
         ticks = shown_at(packet)
         if ticks is None:
-            ticks = self._packet_clock.ticks(None, packet.duration)
+            ticks = self._packet_end
+        self._packet_end = ticks + max(packet.duration or 0, 1)
         if not self._shows(ticks):
             return
         for packets in self._packets:
-            packets.add(packet, ticks, self._packet_clock.seconds(ticks))
+            packets.add(packet, ticks, self._clock.seconds(ticks))
 
     def _add_frames(self, frames: "Sequence[VideoFrame]", size: int) -> None:
         for frame in frames:

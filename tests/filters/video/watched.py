@@ -32,6 +32,7 @@ FACTS = VideoFacts(
     longest_frame=40,
     longest_gop=1000,
     untimed=0,
+    leaps=0,
     corrupt=0,
     bytes=1000,
     declared_seconds=4.0,

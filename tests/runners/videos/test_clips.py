@@ -67,6 +67,29 @@ def test_shots_are_taken_whole_or_in_pieces(
     assert list(cut(*shot, Fraction(1, 25), config)) == expected
 
 
+@pytest.mark.parametrize(
+    ("pauses", "expected"),
+    [
+        ([(0, 1500)], [(0, 250)]),  # a slide: its frame is shown once
+        ([(100, 1400)], [(0, 250), (1250, 1500)]),
+        ([(-300, 0), (240, 520), (500, 510), (510, 10**18)], [(0, 250), (500, 750)]),
+        ([(260, 490), (750, 1500)], [(0, 250), (250, 500), (500, 750), (750, 1000)]),
+    ],
+)
+def test_pieces_in_which_no_frame_begins_are_no_clips(
+    pauses: list[tuple[int, int]], expected: list[tuple[int, int]]
+) -> None:
+    assert list(cut(0, 1500, Fraction(1, 25), ClipsConfig(min_seconds=1, max_seconds=10), pauses)) == expected
+
+
+def test_a_pause_of_millennia_is_cut_at_once() -> None:
+    config = ClipsConfig(min_seconds=1, max_seconds=10)
+    assert list(cut(0, 1 << 60, Fraction(1, 1000), config, [(20, (1 << 60) - 7)])) == [
+        (0, 10_000),
+        (((1 << 60) - 7) // 10_000 * 10_000, 1 << 60),
+    ]
+
+
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of six films and one of their clips."""
