@@ -1,6 +1,7 @@
 """What is lost of generations before the latest: `audit` names it, and who needs it says how to do without them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from uuid import uuid4
 
 import pytest
@@ -12,12 +13,14 @@ from winnow.pipelines.audit.older_generations import check_older_generations
 from winnow.pipelines.forgetting.effects import effect_of
 from winnow.pipelines.forgetting.purging import purge
 from winnow.pipelines.forgetting.requests import parse_selector, selectors_of
+from winnow.pipelines.forgetting.rewriting import CleanTask, RewritingContext
 from winnow.pipelines.running.job_tasks import HERE, TaskFolder
 from winnow.pipelines.store.gc import collect_garbage
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import put_tombstone
 from winnow.pipelines.store.integrity.damage import MissingError
 from winnow.pipelines.store.memory import MemoryStore
+from winnow.schemas.records import ObjectRecord
 
 REMEDY = "the latest generation does without it: run 'winnow gc --keep 1 STORE', which drops the older ones"
 SELECTORS = selectors_of([parse_selector("domain", "a.example")])
@@ -71,6 +74,21 @@ def test_damage_to_what_only_an_older_generation_needs(find: Callable[[Store], s
     assert damage(store, latest).endswith(
         "; delete it; run 'winnow ingest RECIPE', which writes it again from its commits"
     )
+
+
+@pytest.mark.parametrize(
+    ("older", "remedy"), [(True, REMEDY), (False, "run 'winnow ingest RECIPE', which makes it again")]
+)
+def test_lost_quarantined_ranges_whose_record_may_be_forgotten(older: bool, remedy: str) -> None:
+    objects = MemoryStore(uuid4().hex)
+    store, _ = make_store(objects, {"a": Shard("x", 2)})
+    put_tombstone(objects, selectors_of([parse_selector("id", "00" * 16)]).tombstone(""))
+    (task,) = store.every_task(store.require_record())
+    lost = "quarantine/a.0000000000000000.parquet"
+    quoting = replace(task, quarantine=ObjectRecord(lost, 1, 1, ""))
+    with pytest.raises(MissingError) as said:
+        RewritingContext(store, dry_run=True).clean(CleanTask((quoting,), (older,), {}))
+    assert str(said.value) == f"{objects.root}: {lost} is missing; {remedy}"
 
 
 def damage(store: Store, path: str) -> str:
