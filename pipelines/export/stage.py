@@ -293,8 +293,9 @@ def _left_out_notes(left_out: Sequence[LeftOut]) -> Sequence[str]:
         return ()
     count = sum(line.samples for line in left_out)
     missing = all(line.reason == MEDIA_GONE for line in left_out)
-    why = "their media are missing" if missing else "their media are missing or cannot be changed as asked"
-    return [f"{count:,} samples are left out because {why}; planned shard sizes differ by at most one sample"]
+    whose = "1 sample is left out because its" if count == 1 else f"{count:,} samples are left out because their"
+    why = "media are missing" if missing else "media are missing or cannot be changed as asked"
+    return [f"{whose} {why}; planned shard sizes differ by at most one sample"]
 
 
 def _refuse_repeated(export: BoundExport, records: Sequence[FileRecord]) -> None:

@@ -65,7 +65,7 @@ def test_on_a_session_cluster_a_worker_killed_in_mid_job_changes_nothing(tmp_pat
         killer = threading.Thread(target=kill_one, args=(cluster.task_manager.pid,))
         killer.start()
         flags = [f"--flink_master={cluster.master}", boot_beside(tmp_path)]
-        done = run(tmp_path, "run", "flink.yaml", "--runner", "flink", "--", *flags)
+        done = run(tmp_path, "run", "flink.yaml", "--runner", "flink", "--", *flags, seconds=900)
         killer.join()
         states = set(cluster.jobs().values())
 

@@ -94,9 +94,9 @@ def _victims(cluster: SparkCluster, victim: str) -> Callable[[], list[psutil.Pro
     [
         (
             "another version",
-            r"a worker on .* has winnow 9\.9, .* but its driver has winnow .*; install the same",
+            r"a worker on .* has winnow .*, apache-beam 9\.9, .* but its driver has winnow .*; install the same",
         ),
-        ("none", "no /nowhere/winnow-boot that it may run"),
+        ("none", "a machine of the cluster cannot run /nowhere/winnow-boot; install winnow there"),
     ],
 )
 def test_a_cluster_whose_workers_cannot_do_the_work_is_told_of_in_a_line(
