@@ -3,7 +3,7 @@
 from contextlib import closing
 
 from winnow.filters.video.decode.opening import VideoLimits
-from winnow.pipelines.ingest.archives.large_bodies import open_body
+from winnow.pipelines.ingest.archives.large_bodies import UnreadableBodyError, read_body
 from winnow.pipelines.ingest.archives.tar import TAR
 from winnow.pipelines.ingest.caption_tables import CaptionTables, is_caption_table, row_of_table
 from winnow.pipelines.ingest.files import FILE
@@ -48,7 +48,10 @@ class RowMaker:
             self._beside.read(path, record)
             self._tables.add(path, record)
         named = self._named.find(record) if record.items else None
-        row = row_of(record, path, etag, self._source.rows, named, self._probe)
+        try:
+            row = row_of(record, path, etag, self._source.rows, named, self._probe)
+        except UnreadableBodyError as error:  # a row without a hash could be no one's match
+            return Unreadable(record.span, error.reason, error.detail, record.key)
         in_folder = self._source.format in MEDIA_FOLDERS and is_named_as_medium(path)
         if in_folder and isinstance(row, Row) and row.modality == "text":
             return Unreadable(record.span, "missing_media", f"the file is {row.mime}", record.key)
@@ -59,13 +62,12 @@ class RowMaker:
         if record.body is not None:
             return probe_bytes(record.body, mime, self._videos)
         plain = record.container in (FILE, TAR)
-        if not self._reads_large or not (plain or record.large):
+        if not self._reads_large:
             return Probe()
+        if not plain and record.large is None:
+            raise UnreadableBodyError("bad_encoding", f"the codings of a payload of {record.body_bytes:,} bytes")
         with closing(self._source.objects.open(path)) as stream:
             if plain:
                 return probe_file(stream, record.body_bytes, mime, record.span.offset, self._videos)
-            body = open_body(stream, stream.seek(0, 2), record, self._limits)
-            if body is None:
-                return Probe()
-            with closing(body):
+            with closing(read_body(stream, stream.seek(0, 2), record, self._limits)) as body:
                 return probe_content(body.content, mime, self._videos, body.sha256)

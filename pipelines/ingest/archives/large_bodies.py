@@ -21,9 +21,18 @@ from winnow.pipelines.ingest.records import LargeBody, ReadLimits, Record
 from winnow.pipelines.media.file_bytes import FileBytes
 from winnow.schemas.errors import StageError
 
-__all__ = ["OpenBody", "open_body"]
+__all__ = ["OpenBody", "UnreadableBodyError", "open_body", "read_body"]
 
 _PIECE: Final = 1 << 20
+
+
+class UnreadableBodyError(Exception):
+    """Why a body cannot be read whole: a reason for which records are quarantined, and what is wrong."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        self.detail = detail
 
 
 class _FalseCodingError(Exception):
@@ -49,6 +58,14 @@ class OpenBody:
 
 
 def open_body(stream: BinaryIO, size: int, record: Record, limits: ReadLimits) -> OpenBody | None:
+    """As `read_body`; None if it cannot be read whole."""
+    try:
+        return read_body(stream, size, record, limits)
+    except UnreadableBodyError:
+        return None
+
+
+def read_body(stream: BinaryIO, size: int, record: Record, limits: ReadLimits) -> OpenBody:
     """The body of a record that has a `large` one.
 
     Args:
@@ -57,11 +74,9 @@ def open_body(stream: BinaryIO, size: int, record: Record, limits: ReadLimits) -
         record: What its reader found.
         limits: What was read under.
 
-    Returns:
-        The body; None if its chunks or codings break off, it has more than `limits.max_member_bytes`, or its bytes
-        are no longer there.
-
     Raises:
+        UnreadableBodyError: Its chunks or codings break off, it has more than `limits.max_member_bytes`, or its bytes
+            are no longer there.
         OSError: The archive cannot be read.
         StageError: There is no room for the scratch file.
     """
@@ -77,14 +92,19 @@ def open_body(stream: BinaryIO, size: int, record: Record, limits: ReadLimits) -
         except _FalseCodingError as error:  # crawlers store decoded bytes under the header of the encoded ones
             del codings[error.number]
             continue
-        if found is not None and not codings and found.content.size < large.length:
+        except BrokenOffError:
+            named = " or ".join(codings) or "its member"
+            raise UnreadableBodyError(
+                "bad_encoding", f"a payload of {large.length:,} bytes: {named} breaks off"
+            ) from None
+        if not codings and found.content.size < large.length:
             found.close()
-            return None
+            raise UnreadableBodyError("truncated", f"a payload of {large.length:,} bytes ends early")
         return found
 
 
-def _unpacked(pieces: Iterator[bytes], most: int) -> OpenBody | None:
-    """Writes a body to a scratch file; None if it breaks off, or has more bytes than that."""
+def _unpacked(pieces: Iterator[bytes], most: int) -> OpenBody:
+    """Writes a body to a scratch file."""
     scratch = _scratch_file()
     try:
         state = hashlib.sha256()
@@ -92,12 +112,9 @@ def _unpacked(pieces: Iterator[bytes], most: int) -> OpenBody | None:
         for piece in pieces:
             written += len(piece)
             if written > most:
-                raise BrokenOffError
+                raise UnreadableBodyError("bomb", f"its payload unpacks to more than {most:,} bytes")
             state.update(piece)
             _write(scratch, piece)
-    except BrokenOffError:
-        scratch.close()
-        return None
     except BaseException:
         scratch.close()
         raise

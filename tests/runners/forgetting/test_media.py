@@ -51,6 +51,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
         Capture("https://e.org/large.mp4", LARGE, "video/mp4"),
         Capture("https://e.org/coded.mp4", gzip.compress(LARGE), "video/mp4", headers={"Content-Encoding": "gzip"}),
+        Capture("https://e.org/cut.mp4", gzip.compress(LARGE)[:-4], "video/mp4", headers={"Content-Encoding": "gzip"}),
     ]
     write_warc(data / "a.warc.gz", captures)
     (data / "three.png").write_bytes(png(3))
@@ -79,6 +80,11 @@ def rows() -> list[dict[str, Any]]:
         for batch in store.batches(one)
         for row in batch.to_pylist()
     ]
+
+
+def test_every_row_has_a_hash_by_which_it_is_found_and_what_cannot_be_hashed_has_no_row(folder: Path) -> None:
+    assert all(medium["sha256"] for row in rows() for medium in row["media"])
+    assert not [row for row in rows() if row["url"] == "https://e.org/cut.mp4"]
 
 
 def sha256(content: bytes) -> str:

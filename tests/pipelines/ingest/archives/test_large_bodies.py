@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tests.pipelines.ingest.archive_reading import read
 from tests.pipelines.ingest.archives.test_http import ENCODERS, chunked, name_of
 from tests.pipelines.ingest.made_archives import KINDS, Capture, Kind, pieces
-from winnow.pipelines.ingest.archives.large_bodies import open_body
+from winnow.pipelines.ingest.archives.large_bodies import UnreadableBodyError, open_body, read_body
 from winnow.pipelines.ingest.records import ReadLimits, Record
 from winnow.schemas.errors import StageError
 
@@ -117,6 +117,15 @@ def test_a_bomb_ends_at_the_limit_and_leaves_no_body(encoder: str) -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 20 << 20
+
+
+def test_why_a_body_cannot_be_read_is_the_reason_that_a_small_ones_record_has() -> None:
+    coded = {"Content-Encoding": "gzip"}
+    for body, reason in ((gzip.compress(FILM)[:1_200_000], "bad_encoding"), (gzip.compress(bytes(8 << 20)), "bomb")):
+        raw = raw_of(body + bytes(LIMITS.max_body_bytes) * (reason == "bomb"), "warc", coded)
+        with pytest.raises(UnreadableBodyError) as caught:
+            read_body(io.BytesIO(raw), len(raw), large_of(raw, "warc"), replace(LIMITS, max_member_bytes=3_000_000))
+        assert caught.value.reason == reason
 
 
 def test_an_archive_that_became_shorter_gives_no_body() -> None:
