@@ -116,6 +116,11 @@ class SourceSummary:
     by_modality: Mapping[str, int] = field(default_factory=dict)
 
     @property
+    def described(self) -> int:
+        """Records that say something of a sample that has a record of its own, such as the captions of a picture."""
+        return self.dropped.get("described", 0)
+
+    @property
     def balanced(self) -> bool:
         """Conservation: records in = samples + dropped + quarantined."""
         return _balanced(self.records, self.samples, self.dropped, self.quarantined)

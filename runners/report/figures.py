@@ -67,7 +67,7 @@ def figures_of(summary: StoreSummary, rules: RulesSummary | None, plan: MixtureP
     total = summary.total()
     unit = None if plan is None or plan.unit == "samples" else plan.unit
     steps = [
-        Step("records", total.records),
+        Step("records", total.records - total.described),
         Step("samples", total.samples, _tokens(summary) if unit == "tokens" else None),
     ]
     drops: dict[str, int] = {}

@@ -1,6 +1,7 @@
 """Builds HTML that is always escaped: only these functions make `Html`, and they escape all text."""
 
 import html
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NewType
@@ -23,6 +24,11 @@ def crawled(text: str) -> Html:
     """A crawled name inside our own text: isolated, so that it cannot change the text direction, and shortened."""
     shown = text if len(text) <= NAME_CHARACTERS else text[:NAME_CHARACTERS] + "…"
     return element("bdi", marked(shown), dir="auto")
+
+
+def breakable(text: str) -> Html:
+    """Like `crawled`, of a condition or a reason: on a narrow page its lines end behind dots and underscores."""
+    return Html(re.sub(r"(?<=\w)([._])(?=[^\W\d])", r"\1<wbr>", crawled(text)))
 
 
 def marked(text: str, keep: str = "") -> Html:

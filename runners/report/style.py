@@ -150,10 +150,12 @@ table { overflow-wrap: break-word; }
 caption { padding-bottom: .35rem; font-weight: 600; text-align: left; }
 th, td { padding: .32rem .55rem; border-bottom: 1px solid var(--rule); vertical-align: top; }
 thead th { color: var(--soft); font-weight: 500; }
+thead .name { overflow-wrap: break-word; }
 tbody th { font-weight: 500; }
 tfoot th, tfoot td { border-bottom: 0; font-weight: 600; }
 .name { min-width: 4.5rem; max-width: 26rem; overflow-wrap: anywhere; text-align: left; }
 .condition { display: block; color: var(--soft); }
+.name:has(wbr) { min-width: 7.5rem; overflow-wrap: break-word; }
 .number { text-align: right; white-space: nowrap; }
 th.number { white-space: normal; }
 th:first-child, td:first-child { padding-left: 0; }
@@ -186,7 +188,8 @@ figure img { display: block; max-width: 100%; height: auto; border-radius: 4px; 
   .funnel { grid-template-columns: 1fr 1fr; }
   h1 { font-size: 1.5rem; }
   th:empty, td:has(> svg.meter) { display: none; }
-  .name { min-width: 6rem; }
+  .name { min-width: 3.5rem; }
+  .name:has(.condition) { min-width: 8rem; }
 }
 @media print {
   details::details-content { content-visibility: visible; height: auto; }

@@ -58,7 +58,7 @@ def _sources(summary: StoreSummary) -> Grid:
             byte_size(source.input_bytes),
             grouped(source.records),
             grouped(source.samples),
-            share(source.samples, source.records),
+            share(source.samples, source.records - source.described),
             grouped(dropped),
             grouped(quarantined),
         )

@@ -36,7 +36,7 @@ def funnel(summary: StoreSummary, _: Examples) -> Block | None:
             plain(grouped(source.samples)),
             plain(grouped(dropped)),
             plain(grouped(quarantined)),
-            plain(share(source.samples, source.records)),
+            plain(share(source.samples, source.records - source.described)),
         ]
 
     headers = [Header("source"), Header("class"), Header("licence")]

@@ -64,9 +64,12 @@ def _said(summary: StoreSummary, examples: Examples, figures: Figures) -> list[s
     dropped, quarantined = sum(total.dropped.values()), sum(total.quarantined.values())
     read = f"{count_of(total.files, 'file')} of {byte_size(total.input_bytes)} {'was' if total.files == 1 else 'were'}"
     said = [
-        f"{read} read. Of {count_of(total.records, 'record')}, {grouped(dropped)} were dropped as no content and "
-        f"{grouped(quarantined)} quarantined."
+        f"{read} read. Of {count_of(figures.steps[0].samples, 'record')}, {grouped(dropped - total.described)} were "
+        f"dropped as no content and {grouped(quarantined)} quarantined."
     ]
+    if total.described:
+        rows = count_of(total.described, "row of a table describes a sample", "rows of tables describe samples")
+        said.append(f"{rows}, and {'is' if total.described == 1 else 'are'} not counted here.")
     if rules is None:
         said.append("What the rules keep is not known: there are none, or what they read is not measured yet.")
     else:

@@ -4,7 +4,7 @@ from winnow.pipelines.rules.near_thresholds import NearSample, NearThreshold
 from winnow.pipelines.rules.summary import RuleEffect, RulesSummary
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import Examples
-from winnow.runners.report.markup import Header, Html, crawled, element, folded, join, marked, plain, table
+from winnow.runners.report.markup import Header, Html, breakable, crawled, element, folded, join, marked, plain, table
 from winnow.runners.report.plots.bars import Part, Row, bars, shares
 from winnow.runners.report.plots.histograms import Mark, small_histogram
 from winnow.runners.report.sections.languages import rules_by_language
@@ -97,7 +97,7 @@ def _kept(found: RulesSummary) -> str:
 def _rule(rule: RuleEffect, whole: int) -> list[Html]:
     return [
         plain(rule.list),
-        element("span", crawled(rule.reason), element("code", crawled(rule.drop), class_="condition")),
+        element("span", breakable(rule.reason), element("code", breakable(rule.drop), class_="condition")),
         plain(grouped(rule.dropped.rows)),
         plain(share(rule.dropped.rows, whole)),
         plain(grouped(rule.fires.rows)),

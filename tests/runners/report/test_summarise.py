@@ -20,6 +20,7 @@ from winnow.schemas.records import TaskCommit
 
 NO_JSON, NO_TEXT = "{", '{"id": "x"}'
 GOOD = '{"id": "%d", "text": "a line"}'
+ALSO = "on_schema_mismatch: quarantine"  # half of the rows share a key
 RECIPE = """
 version: 1
 store: {path: store, seed: 7}
@@ -33,7 +34,9 @@ def ingested(folder: Path, sources: dict[str, list[str]]) -> Store:
     for name, lines in sources.items():
         (folder / name).mkdir()
         (folder / name / "a.jsonl").write_text("".join(f"{line}\n" for line in lines))
-        recipe += f'  {name}: {{root: {name}, files: ["*.jsonl"], class: web, key: id}}\n'
+        recipe += (
+            f'  {name}: {{root: {name}, files: ["*.jsonl"], class: web, key: id, on_schema_mismatch: quarantine}}\n'
+        )
     (folder / "recipe.yaml").write_text(recipe)
     return stages.ingest(bind(load_recipe(folder / "recipe.yaml")), Engine("local", 1), Console(quiet=True)).store
 
