@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from winnow.filters.image.decode.batches import pixels_of
+from winnow.filters.image.luma import luma_sums, pair_tables
 from winnow.filters.operators import MEDIA_IMAGE, Assets, Kernel, Operator
-from winnow.schemas.kernels import kernel, leaf
+from winnow.schemas.kernels import kernel
 from winnow.schemas.recipe.checks import Between
 
 WRITES = pa.schema(
@@ -41,15 +42,16 @@ class QualityConfig:
 def quality(batch: pa.RecordBatch, _config: QualityConfig) -> pa.RecordBatch:
     """The layer of `winnow.filters.operators.IMAGES`."""
     found = np.empty((batch.num_rows, len(WRITES)), np.float64)
+    tables = pair_tables()
     for number, pixels in enumerate(pixels_of(batch)):  # a picture each
-        _measure(pixels, found[number])
+        _measure(pixels, tables, found[number])
     columns = [pa.array(np.ascontiguousarray(found[:, number])) for number in range(len(WRITES))]
     return pa.RecordBatch.from_arrays(columns, schema=WRITES)
 
 
 @kernel
-def _measure(pixels, found):  # type: ignore[no-untyped-def]
-    counts, total, squares = _luma(pixels)
+def _measure(pixels, tables, found):  # type: ignore[no-untyped-def]
+    counts, total, squares = luma_sums(pixels, tables)
     count = pixels.shape[0] * pixels.shape[1]
     levels = level_squares = dark = bright = 0
     entropy = 0.0
@@ -68,85 +70,6 @@ def _measure(pixels, found):  # type: ignore[no-untyped-def]
     found[3] = max(round(entropy, 6), 0.0)  # logarithms differ by machine
     found[4] = dark / count
     found[5] = bright / count
-
-
-@kernel
-def _luma(pixels):  # type: ignore[no-untyped-def]
-    """How many pixels have each level, and the sum and the sum of squares of the Laplacian, mirrored at borders."""
-    height, width, _ = pixels.shape
-    lines = pixels.reshape(height, 3 * width)  # flat lines are vectorised; a third axis is not
-    words = np.zeros((3, width // 8 + 3), np.uint64)  # the last lines, eight levels a word from the second word on
-    grey = words.view(np.uint8)[:, 7 : 9 + width]  # and a mirrored one at the left and the right
-    counts = np.zeros((8, 256), np.uint32)  # in turn, as runs of one level would wait for one another
-    columns = np.zeros(width, np.uint32)  # of squares, each at most 1020², so 4096 lines fit
-    total = squares = np.int64(0)
-    for y in range(height + 1):
-        if y < height:
-            levels = grey[y % 3]
-            _levels(lines[y], levels)
-            _count(levels, words[y % 3], counts)
-            total += np.int64(levels[2 if width > 1 else 1]) - levels[1]
-            total += np.int64(levels[max(width - 1, 1)]) - levels[width]
-        if y == 0:
-            continue
-        here = grey[(y - 1) % 3]
-        below = grey[y % 3] if y < height else grey[max(y - 2, 0) % 3]
-        above = grey[(y - 2) % 3] if y > 1 else below if height > 1 else here
-        _add_squares(above, here, below, columns)
-        if y == 1 or y == height:  # sums of neighbours cancel out, but for those of the first and the last line
-            for x in range(1, width + 1):
-                total += np.int64(below[x] if y == 1 else above[x]) - here[x]
-        if y % 4096 == 0:
-            squares += columns.astype(np.int64).sum()
-            columns[:] = 0
-    return counts.astype(np.int64).sum(axis=0), total, squares + columns.astype(np.int64).sum()
-
-
-@leaf
-def _levels(line, levels):  # type: ignore[no-untyped-def]
-    """The luma of a line, with a mirrored pixel at either end."""
-    width = len(levels) - 2
-    for x in range(width):
-        levels[x + 1] = (
-            np.int32(line[3 * x]) * np.int32(9798)
-            + np.int32(line[3 * x + 1]) * np.int32(19235)
-            + np.int32(line[3 * x + 2]) * np.int32(3735)
-            + np.int32(16384)
-        ) >> np.int32(15)
-    levels[0], levels[width + 1] = levels[min(2, width)], levels[max(width - 1, 1)]
-
-
-@leaf
-def _count(levels, words, counts):  # type: ignore[no-untyped-def]
-    """Count the pixels of each level, taken from memory eight at a time."""
-    width = len(levels) - 2
-    low, step = np.uint64(255), np.uint32(1)
-    for at in range(1, width // 8 + 1):
-        word = words[at]
-        counts[0, word & low] += step
-        counts[1, word >> np.uint64(8) & low] += step
-        counts[2, word >> np.uint64(16) & low] += step
-        counts[3, word >> np.uint64(24) & low] += step
-        counts[4, word >> np.uint64(32) & low] += step
-        counts[5, word >> np.uint64(40) & low] += step
-        counts[6, word >> np.uint64(48) & low] += step
-        counts[7, word >> np.uint64(56)] += step
-    for x in range(width & ~7, width):
-        counts[0, levels[x + 1]] += step
-
-
-@leaf
-def _add_squares(above, here, below, columns):  # type: ignore[no-untyped-def]
-    """Add the square of the Laplacian of each pixel of a line; a sum a column needs no wider numbers."""
-    for x in range(len(columns)):
-        bend = (
-            np.int32(above[x + 1])
-            + np.int32(below[x + 1])
-            + np.int32(here[x])
-            + np.int32(here[x + 2])
-            - np.int32(4) * np.int32(here[x + 1])
-        )
-        columns[x] += bend * bend
 
 
 def _load(config: QualityConfig, _assets: Assets) -> Kernel:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from winnow.filters.image.geometry import GeometryConfig, geometry
+from winnow.filters.image.luma import luma_sums, pair_tables
 from winnow.filters.image.pdq import PdqConfig, hashes
 from winnow.filters.image.quality import QualityConfig, quality
 from winnow.filters.operators import IMAGES
@@ -40,7 +41,9 @@ def luma(picture: NDArray[np.uint8]) -> NDArray[np.float64]:
     return rounded
 
 
-@pytest.mark.parametrize(("height", "width"), [(40, 60), (1, 9), (9, 1), (2, 2), (1, 1), (3, 200)])
+@pytest.mark.parametrize(
+    ("height", "width"), [(40, 60), (1, 9), (9, 1), (2, 2), (1, 1), (3, 200), (9, 32), (5, 33), (7, 95), (2, 40_001)]
+)
 def test_it_measures_what_is_defined(height: int, width: int) -> None:
     picture = noise(height, width)
     grey = luma(picture)
@@ -61,12 +64,21 @@ def test_it_measures_what_is_defined(height: int, width: int) -> None:
     )
 
 
-def test_sums_of_the_sharpest_picture_do_not_overflow() -> None:
-    height = 3 * 4096 + 1
-    board = (np.indices((height, 9)).sum(axis=0) % 2 * 255).astype(np.uint8)
+@pytest.mark.parametrize(("height", "width"), [(3 * 4096 + 1, 9), (3, 3 * 32_768 + 7), (700, 640)])
+def test_sums_and_counts_of_the_sharpest_picture_do_not_overflow(height: int, width: int) -> None:
+    board = (np.indices((height, width)).sum(axis=0) % 2 * 255).astype(np.uint8)
     (found,) = quality(batch(np.repeat(board[:, :, None], 3, axis=2)), QualityConfig()).to_pylist()
     bends = np.where(board == 0, 1020.0, -1020.0)
     assert found["sharpness"] == pytest.approx(bends.var(), rel=1e-12)
+    assert (found["dark"], found["bright"]) == ((board == 0).mean(), (board == 255).mean())
+
+
+def test_the_luma_of_every_colour_is_rounded_as_it_is_defined() -> None:
+    tables, levels = pair_tables(), np.arange(256)
+    for red in range(0, 256, 3):
+        colours = np.stack(np.broadcast_arrays(red, levels[:, None], levels), axis=2).astype(np.uint8)
+        counts, _, _ = luma_sums(colours, tables)
+        assert np.array_equal(counts, np.bincount(luma(colours).astype(np.int64).ravel(), minlength=256)), red
 
 
 def test_a_blurred_picture_is_less_sharp_and_a_flat_one_says_nothing() -> None:
