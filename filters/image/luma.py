@@ -16,6 +16,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from winnow.filters.image.decode.lanes import AHEAD, CACHE_LINE, prefetch
 from winnow.schemas.kernels import kernel, leaf
 
 __all__ = ["luma_sums", "pair_tables"]
@@ -97,6 +98,8 @@ def _stretch(  # type: ignore[no-untyped-def]
     """The levels of a part of a line; the squares and the counts of the line before."""
     rest = (end - begin) % _LANES
     for x in range(begin, end - rest, _LANES):
+        prefetch(line, 3 * x + AHEAD)
+        prefetch(line, 3 * x + AHEAD + CACHE_LINE)
         _take_levels(line, 3 * x, now, x + 1)
         _add_squares(above, here, below, x, lanes, chosen, _LANES)
         first = np.uint64(x // 8 + 1)

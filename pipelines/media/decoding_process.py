@@ -12,25 +12,35 @@ import signal
 import socket
 import struct
 import sys
+from collections.abc import Callable
 from dataclasses import astuple, dataclass
 from functools import cached_property
-from typing import Final, NoReturn, TypeAlias
+from typing import Final, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.filters.image.decode.stills import DecodeLimits, UndecodableError, decode, require_decoders
+from winnow.filters.image.decode.stills import (
+    Checked,
+    DecodeLimits,
+    UndecodableError,
+    checked,
+    decode_checked,
+    require_decoders,
+)
 from winnow.pipelines.media.child_process import READY
 
 __all__ = ["BATCH", "BATCH_FILES", "Answer", "DecodingPlan", "Request", "main"]
 
 Shared: TypeAlias = NDArray[np.uint8]
+Made = TypeVar("Made")
 
 BATCH: Final = struct.Struct("<qq")  # how many files, and where their pixels go
 BATCH_FILES: Final = 32
 _COUNT: Final = struct.Struct("<q")  # of the files that are done
 _SLOT: Final = struct.Struct("<qqqqq208s")
 _REFUSED, _FAILED = -1, -2  # instead of rows
+_SMALL: Final = 256 << 10  # bytes of a file that is checked ahead
 
 BYTES_PER_PIXEL: Final = 24  # of the address space, for what decoders hold beside the pixels
 SPARE_BYTES: Final = 1 << 30  # of the address space, for programs and their heaps
@@ -148,9 +158,12 @@ def main() -> NoReturn:
     channel.sendall(READY)
     while batch := channel.recv(BATCH.size, socket.MSG_WAITALL):
         count, at = BATCH.unpack(batch)
-        for number in range(count):
-            signal.setitimer(signal.ITIMER_PROF, plan.cpu_seconds)  # no handler: it kills, also within a library
-            answer = _answer(shared, plan, Request.of(memory, plan, number), at)
+        signal.setitimer(signal.ITIMER_PROF, plan.cpu_seconds)  # no handler: it kills, also within a library
+        requests = [Request.of(memory, plan, number) for number in range(count)]
+        files = [_checked(shared, plan, request) if request.size <= _SMALL else None for request in requests]
+        for number, (request, file) in enumerate(zip(requests, files, strict=True)):
+            signal.setitimer(signal.ITIMER_PROF, plan.cpu_seconds)
+            answer = _answer(shared, plan, request, file or _checked(shared, plan, request), at)
             answer.put(memory, plan, number)
             at += answer.rows * answer.columns * 3
             if at > plan.held_bytes:  # it does not stay there, so the rest of the batch is asked for again
@@ -159,21 +172,33 @@ def main() -> NoReturn:
     os._exit(0)
 
 
-def _answer(shared: Shared, plan: DecodingPlan, request: Request, at: int) -> Answer:
-    room = shared[at : plan.files_at]
+def _checked(shared: Shared, plan: DecodingPlan, request: Request) -> Checked | Answer:
     content = shared[request.at : request.at + request.size].tobytes()
+    return _or_why_not(lambda: checked(content, request.mime, plan.limits))
+
+
+def _answer(shared: Shared, plan: DecodingPlan, request: Request, file: Checked | Answer, at: int) -> Answer:
+    room = shared[at : plan.files_at]
+    found = (
+        file if isinstance(file, Answer) else _or_why_not(lambda: decode_checked(file, plan.limits, request.side, room))
+    )
+    if isinstance(found, Answer):
+        return found
+    pixels = found.pixels
+    if not np.may_share_memory(pixels, room):  # it is where the decoder was to put it, or in memory of its own
+        room[: pixels.nbytes].reshape(pixels.shape)[:] = pixels
+    return Answer(pixels.shape[0], pixels.shape[1], found.height, found.width)
+
+
+def _or_why_not(call: Callable[[], Made]) -> Made | Answer:
     try:
-        still = decode(content, request.mime, plan.limits, request.side, room)
+        return call()
     except UndecodableError as error:
         return Answer(refused=f"{error.reason}\n{error.detail}")
     except MemoryError:
         os._exit(_NO_MEMORY)  # whatever a library leaves behind then
     except Exception as error:  # noqa: BLE001  # a defect of ours, which the asking process raises
         return Answer(failed=f"{type(error).__name__}: {error}")
-    pixels = still.pixels
-    if not np.may_share_memory(pixels, room):  # it is where the decoder was to put it, or in memory of its own
-        room[: pixels.nbytes].reshape(pixels.shape)[:] = pixels
-    return Answer(pixels.shape[0], pixels.shape[1], still.height, still.width)
 
 
 if __name__ == "__main__":

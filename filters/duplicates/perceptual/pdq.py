@@ -14,6 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.filters.image.decode.lanes import AHEAD, CACHE_LINE, prefetch
 from winnow.schemas.kernels import kernel
 
 __all__ = ["MIN_QUALITY", "Pdq", "pdq"]
@@ -69,6 +70,8 @@ def _down(lines, width):  # type: ignore[no-untyped-def]
     first = 0
     for y in range(height):
         line = lines[y]
+        for at in range(0, length, CACHE_LINE):
+            prefetch(line, at + AHEAD)
         if length == width:
             for x in range(width):
                 luma[x] = np.float32(line[x])

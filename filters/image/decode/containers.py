@@ -148,29 +148,39 @@ class _Range:
 class Segments:
     """The segments of a JPEG file before its first scan, and how many looks a walk has left at each, and at its end."""
 
-    parts: tuple[tuple[Part, int], ...]
+    parts: tuple[Part, ...]
+    looks: tuple[int, ...]
     left: int
     error: UnreadableError | None  # how the walk ended
 
 
 def with_segments(content: bytes) -> HeldBytes:
     """The bytes of a JPEG file with its segments."""
-    walk, parts, error = Walk(HeldBytes(content)), list[tuple[Part, int]](), None
+    walk, error = Walk(HeldBytes(content)), None
+    parts, looks = list[Part](), list[int]()
     try:
-        parts += ((part, walk.left) for part in jpeg_segments(walk))
+        for part in _walked_segments(walk):
+            parts.append(part)
+            looks.append(walk.left)
     except UnreadableError as ended:
         error = ended
-    return HeldBytes(content, Segments(tuple(parts), walk.left, error))
+    return HeldBytes(content, Segments(tuple(parts), tuple(looks), walk.left, error))
 
 
 def jpeg_segments(walk: Walk) -> Iterator[Part]:
     """The segments before the first scan, each with its marker as kind."""
     known = walk.segments
     if known is None:
-        yield from _walked_segments(walk)
-        return
+        return _walked_segments(walk)
+    if known.error is None and known.left > MOST_LOOKS // 2 and walk.left >= MOST_LOOKS:
+        walk.count(MOST_LOOKS - known.left)  # at once: as many again, to look at each, would not end the walk
+        return iter(known.parts)
+    return _known_segments(walk, known)
+
+
+def _known_segments(walk: Walk, known: Segments) -> Iterator[Part]:
     left = MOST_LOOKS
-    for part, then in known.parts:
+    for part, then in zip(known.parts, known.looks, strict=True):
         walk.count(left - then)
         left = then
         yield part

@@ -1,4 +1,4 @@
-"""Four numbers at a time: a weighted sum of the colours of up to three pixels, which numba does not make vectors of.
+"""What numba makes of no loop: sums of colours, four numbers at a time, and memory that is asked for ahead.
 
 LLVM's vectors compile to the processor's. Each number is computed as it would be alone, in the same order, so the bits
 are the same. Positions are not checked.
@@ -8,10 +8,30 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
-__all__ = ["add_three"]
+__all__ = ["AHEAD", "CACHE_LINE", "add_three", "prefetch"]
+
+CACHE_LINE = 64  # bytes, of most processors
+AHEAD = 4096  # bytes; a page, as processors ask for no memory beyond one by themselves
 
 _FOUR = ir.VectorType(ir.FloatType(), 4)
 _COLOURS = 3
+
+
+@intrinsic
+def prefetch(_context, numbers, _at):  # type: ignore[no-untyped-def]
+    """Ask for memory that is read soon; it may lie behind the end, where nothing is."""
+
+    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        numbers, at = arguments
+        place = builder.gep(context.make_array(signature.args[0])(context, builder, numbers).data, [at])
+        place = builder.bitcast(place, ir.IntType(8).as_pointer())
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [place.type, number, number, number])
+        call = builder.module.declare_intrinsic("llvm.prefetch", [place.type], kind)
+        builder.call(call, [place, *(ir.Constant(number, one) for one in (0, 3, 1))])  # to read it, often, as data
+        return context.get_dummy_value()
+
+    return types.void(numbers, types.intp), code
 
 
 @intrinsic

@@ -73,7 +73,7 @@ def unchecked_coding(image: HeldBytes) -> str | None:
     The decoder of arithmetic codes fills up what is missing and does not say so.
     """
     parts = image.segments.parts if image.segments else ()
-    return next((_UNCHECKED[part.kind] for part, _ in parts if part.kind in _UNCHECKED), None)
+    return next((_UNCHECKED[part.kind] for part in parts if part.kind in _UNCHECKED), None)
 
 
 def ends(content: bytes) -> bool:

@@ -23,7 +23,7 @@ from winnow.filters.extras import required_package
 from winnow.filters.image.decode.claims import frames_within, is_cut, metadata_sizes
 from winnow.filters.image.decode.containers import HeldBytes, with_segments
 from winnow.filters.image.decode.filled_memory import FILLINGS, filled_memory, may_leave_rows
-from winnow.filters.image.decode.headers import image_size
+from winnow.filters.image.decode.headers import ImageSize, image_size
 from winnow.filters.image.decode.missing_pixels import lacks_ends, lacks_rows, lacks_strips
 from winnow.filters.image.decode.orientation import orientation_of, upright
 from winnow.filters.image.decode.scans import scans_of, unchecked_coding
@@ -40,10 +40,13 @@ __all__ = [
     "TOO_MUCH_METADATA",
     "TRUNCATED",
     "UNSUPPORTED",
+    "Checked",
     "DecodeLimits",
     "Still",
     "UndecodableError",
+    "checked",
     "decode",
+    "decode_checked",
     "require_decoders",
     "scale_of",
     "sized",
@@ -121,18 +124,37 @@ class UndecodableError(Exception):
         self.detail = detail
 
 
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A file of which all is checked that can be without its pixels.
+
+    Attributes:
+        held: The file.
+        mime: Its sniffed type.
+        claimed: What its header says.
+        turned: EXIF's orientation of a JPEG file; those of others are read when they are decoded.
+    """
+
+    held: HeldBytes
+    mime: str
+    claimed: ImageSize
+    turned: int
+
+
 def decode(
     content: bytes, mime: str, limits: DecodeLimits, side: int | None = None, room: NDArray[np.uint8] | None = None
 ) -> Still:
-    """Decodes a picture.
+    """Decodes a picture: `checked`, then `decode_checked`."""
+    return decode_checked(checked(content, mime, limits), limits, side, room)
+
+
+def checked(content: bytes, mime: str, limits: DecodeLimits) -> Checked:
+    """Checks what a picture claims.
 
     Args:
         content: The whole file.
         mime: Its sniffed type.
         limits: What it may cost.
-        side: What the longer side will be shrunk to (`sized`), so that a larger picture may be scaled while it is
-            decoded; None for all pixels.
-        room: Bytes to decode to where a picture fits and needs no turning: new memory costs as much as some decoding.
 
     Raises:
         UndecodableError: It is too large, cut short, damaged, or of a format that is not decoded.
@@ -149,11 +171,29 @@ def decode(
         raise UndecodableError(DAMAGED, "its header gives no size")
     _check_pixels(claimed.width, claimed.height, limits)
     _check_claims(held, mime, limits)
-    if mime == "image/jpeg":
-        pixels, height, width = _jpeg(content, limits, side, room)
-        turned = orientation_of(held, mime)
+    return Checked(held, mime, claimed, orientation_of(held, mime) if mime == "image/jpeg" else 1)
+
+
+def decode_checked(
+    file: Checked, limits: DecodeLimits, side: int | None = None, room: NDArray[np.uint8] | None = None
+) -> Still:
+    """Decodes a picture that is checked.
+
+    Args:
+        file: It.
+        limits: What it may cost.
+        side: What the longer side will be shrunk to (`sized`), so that a larger picture may be scaled while it is
+            decoded; None for all pixels.
+        room: Bytes to decode to where a picture fits and needs no turning: new memory costs as much as some decoding.
+
+    Raises:
+        UndecodableError: It is too large, cut short, damaged, or of a format that is not decoded.
+    """
+    claimed, turned = file.claimed, file.turned
+    if file.mime == "image/jpeg":
+        pixels, height, width = _jpeg(file.held.content, limits, side, room)
     else:
-        pixels, turned = _all_written(held, mime, limits)
+        pixels, turned = _all_written(file.held, file.mime, limits)
         height, width = pixels.shape[:2]
     if sorted((height, width)) != sorted((claimed.height, claimed.width)):  # Pillow turns TIFF
         raise UndecodableError(
