@@ -112,6 +112,7 @@ class EncodedPictures:
     def _begin(self, frame: "VideoFrame") -> None:
         """Makes the stream, as the first frame is."""
         from av.codec.context import Flags
+        from av.video.reformatter import ColorRange, Colorspace
 
         source, codec = self._video.pictures, self._options.codec
         stream: Any = self._container.add_stream(
@@ -125,6 +126,8 @@ class EncodedPictures:
         context.flags |= int(Flags.bitexact)
         for name in COLOURS:
             setattr(context, name, int(getattr(frame, name)))
+        if _is_rgb(frame):
+            context.colorspace, context.color_range = int(Colorspace.ITU709), int(ColorRange.MPEG)
         if source.sample_aspect_ratio:
             context.sample_aspect_ratio = source.sample_aspect_ratio
         turn = _TURNS.get(orientation_of(frame))
@@ -135,10 +138,14 @@ class EncodedPictures:
 
     def _encode(self, frame: "VideoFrame", end: int) -> Iterator["Packet[Any]"]:
         import av.video.frame
+        from av.video.reformatter import ColorRange, Colorspace
 
         assert frame.pts is not None
         self._ends[frame.pts] = end
-        as_first = frame.reformat(self.stream.width, self.stream.height, "yuv420p")
+        colours: dict[str, Any] = {}
+        if _is_rgb(frame):  # whose matrix and range no stream of luma can have
+            colours = {"dst_colorspace": Colorspace.ITU709, "dst_color_range": ColorRange.MPEG}
+        as_first = frame.reformat(self.stream.width, self.stream.height, "yuv420p", **colours)
         as_first.pts, as_first.time_base, as_first.duration = frame.pts, self._tick, end - frame.pts
         as_first.pict_type = av.video.frame.PictureType.NONE  # the encoder chooses where keyframes are
         self.frames += 1
@@ -155,3 +162,7 @@ class EncodedPictures:
         limits = self._video.limits
         if frame.width * frame.height > limits.max_pixels or self._pixels > limits.max_decoded_pixels:
             raise UnwatchableError(TOO_MANY_PIXELS, f"{self._pixels:,} in all frames of a clip")
+
+
+def _is_rgb(frame: "VideoFrame") -> bool:
+    return frame.format.is_rgb or frame.format.has_palette

@@ -135,6 +135,31 @@ def test_sound_is_that_of_the_same_time_or_dropped(made: str) -> None:
     assert seen(raw, MIMES[made])[1].audio_streams == 0
 
 
+def test_a_video_of_red_green_and_blue_keeps_its_colours() -> None:
+    colours = ((200, 30, 40), (20, 180, 60), (40, 50, 220))
+    made = io.BytesIO()
+    with av.open(made, "w", format="mp4", options={"fflags": "+bitexact"}) as container:
+        film = container.add_stream("libx264rgb", rate=25, options={"qp": "0", "threads": "1"})
+        film.width, film.height, film.pix_fmt = 96, 720, "rgb24"  # of as many lines as high definition has
+        bars = np.repeat(np.array(colours, np.uint8), 32, axis=0)[None].repeat(720, axis=0)
+        for number in range(4):
+            frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(bars), "rgb24")
+            frame.pts = number
+            container.mux(film.encode(frame))
+        container.mux(film.encode(None))
+    raw, facts = clipped(made.getvalue(), "video/mp4", Clip(0, 1536), ClipFile(copy="never"))
+    assert facts.frames == 3
+    still = Signal("stills", seconds=1.0)
+    (row,) = [
+        row
+        for _, batch in VideoPass(io.BytesIO(raw), "video/mp4", (still,), VideoLimits()).signals()
+        for row in batch.to_pylist()
+    ]
+    pixels = np.frombuffer(row["pixels"], np.uint8).reshape(720, 96, 3)
+    for bar, colour in enumerate(colours):
+        assert np.abs(pixels[360, 32 * bar + 16].astype(int) - colour).max() <= 6
+
+
 def test_a_turned_video_stays_turned() -> None:
     film = Film(container="mp4", codec="mpeg4", frames=20, gop=10, rotation=90)
     content = film.encoded()
