@@ -1,7 +1,7 @@
 # `make help` lists the targets. Those that need .venv set it up first.
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help setup demo kernels test test-torch test-wheel test-conformance test-engines test-all engines lint types trainers clean
+.PHONY: help setup demo kernels test test-torch test-readers test-peers test-wheel test-conformance test-engines test-all engines lint types trainers clean
 
 PYTHON ?= python3
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, each of which would compile all modules again
@@ -46,6 +46,15 @@ test-torch: .cache/trainers/winnow .cache/benchmarks/stamps/done  ## run the tes
 		hypothesis networkx pytest pytest-xdist scikit-learn scipy
 	touch $@
 
+# Exports, read back by the reader of each format; `make test` skips these.
+test-readers: setup kernels .cache/trainers/ready  ## read exports with the libraries of training loops
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/pipelines/export/formats tests/runners/videos/test_clip_exports.py
+
+# What networks say of pictures, beside what their authors' own programs say: deface, rapidocr, and nsfwjs on TensorFlow.js.
+test-peers: setup kernels  ## compare networks on pictures with their authors' own programs
+	$(BIN)/python -c "from benchmarks.measuring.environments import peer_node, peer_python; peer_python('picture-networks'); peer_node('nsfwjs')"
+	$(BIN)/python -m pytest -q tests/filters/image/test_faces.py tests/filters/image/test_text_area.py tests/filters/image/test_nsfw.py
+
 # Pictures with labels and captions, and the networks that scores show them to.
 .cache/benchmarks/stamps/done: | .cache/trainers/winnow
 	.cache/trainers/bin/python -m winnow assets fetch efficientnet-lite0 imagenet-names minilm-l6 minilm-l6.tokenizer
@@ -62,7 +71,7 @@ test-wheel: setup kernels  ## run the demo out of a wheel, in a fresh environmen
 	$(BIN)/python -m pytest -q -m wheel tests/packaging
 
 # Every property at full size, large sizes, kills at random times, the examples' training loops, every engine and fault.
-test-all: setup kernels test-torch  ## run every test there is; hours
+test-all: setup kernels test-torch test-readers test-peers  ## run every test there is; hours
 	@command -v chromium >/dev/null || echo "no chromium (apt-get install chromium): the report is not looked at"
 	WINNOW_TEST_THOROUGH=1 $(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist worksteal -m "not engines"
 	$(MAKE) test-engines

@@ -7,6 +7,7 @@ into winnow's own cache.
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -109,6 +110,12 @@ ENVIRONMENTS = {
 }
 
 
+NODE_PACKAGES = {
+    "nsfwjs": ("nsfwjs@4.3.0", "@tensorflow/tfjs@4.22.0", "@tensorflow/tfjs-backend-wasm@4.22.0", "buffer@6.0.3"),
+}
+"""Peers that run on Node.js, with the packages of each."""
+
+
 def peer_python(name: str) -> Path:
     """The interpreter of a peer's environment, made anew where what it should hold has changed."""
     environment, folder = ENVIRONMENTS[name], PEERS / name
@@ -122,6 +129,21 @@ def peer_python(name: str) -> Path:
             _run(name, (str(python), "-m", "pip", "install", "--quiet", *arguments))
         ready.write_text(wanted)
     return python
+
+
+def peer_node(name: str) -> Path | None:
+    """The folder of a peer's packages of Node.js, made anew where they have changed; None where there is no npm."""
+    folder, packages = PEERS / name, NODE_PACKAGES[name]
+    ready, wanted = folder / "ready", shlex.join(packages)
+    if not shutil.which("npm"):
+        _say(f"no npm: the peer {name} is left out")
+        return None
+    if not ready.exists() or ready.read_text() != wanted:
+        _say(f"making the environment of the peer {name}, once, in {folder}")
+        folder.mkdir(parents=True, exist_ok=True)
+        _run(name, ("npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(folder), *packages))
+        ready.write_text(wanted)
+    return folder
 
 
 def installed_python(name: str) -> Path | None:

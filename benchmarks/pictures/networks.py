@@ -13,14 +13,14 @@ import sys
 import orjson
 
 from benchmarks.inputs.photographs import cached_photographs
-from benchmarks.measuring.environments import peer_python, require_assets
+from benchmarks.measuring.environments import peer_node, peer_python, require_assets
 from benchmarks.measuring.reporting import QUICK_TOLERANCE, benchmark_arguments, machine
 from winnow.filters.operators import find_operator
 
 PICTURES, QUICK_PICTURES = 60, 16
 ROUNDS = 3
 FLOOR = 0.85
-OPERATORS = ("embedding", "faces", "text_area")
+OPERATORS = ("embedding", "faces", "nsfw", "text_area")
 
 COMMON = """
 import sys, time
@@ -84,6 +84,7 @@ def main() -> int:
     count = QUICK_PICTURES if arguments.quick else PICTURES
     rounds = 1 if arguments.quick else ROUNDS
     peer_python("picture-networks")  # the tests' oracles, too
+    peer_node("nsfwjs")
     folder = cached_photographs(count, "picture-networks")
     ratios = {}
     print(f"{'operator':<18}{'ours, pictures/CPU-s':>22}{'bare':>8}{'ratio':>8}{'promised':>10}")

@@ -43,3 +43,12 @@ def peer(code: str, *arguments: str) -> Any:
         pytest.skip("needs the peers' environment: python -m benchmarks.pictures.networks makes it")
     done = subprocess.run([python, "-c", code, *arguments], capture_output=True, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def node_peer(name: str, code: str, *arguments: str) -> Any:
+    """What a program prints that runs on Node.js among a peer's packages; skipped where they have not been fetched."""
+    folder = PEERS / name
+    if not (folder / "ready").exists():
+        pytest.skip("needs the peers' environments: python -m benchmarks.pictures.networks makes them")
+    done = subprocess.run(["node", "-e", code, *arguments], cwd=folder, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.filters.image.networks import loaded, photograph
+from tests.filters.image.networks import loaded, node_peer, photograph
 from tests.filters.image.test_quality import batch, noise
 from winnow.filters.models.onnx.writing import OnnxGraph
 from winnow.filters.models.pictures.framing import Framing
@@ -17,6 +17,20 @@ from winnow.filters.presets import find_preset
 from winnow.pipelines.assets import AssetError, AssetFiles, lookup
 from winnow.schemas.errors import RecipeError
 
+CLASSIFY = """
+const { readFileSync } = require("fs");
+const tf = require("@tensorflow/tfjs");
+const wasm = require("@tensorflow/tfjs-backend-wasm");
+wasm.setWasmPaths(require.resolve("@tensorflow/tfjs-backend-wasm").replace(/[^/]*$/, ""));
+(async () => {
+  await tf.setBackend("wasm");
+  const model = await require("nsfwjs").load("InceptionV3", { size: 299 });
+  const [file, height, width] = process.argv.slice(1);
+  const pixels = tf.tensor3d(new Uint8Array(readFileSync(file)), [Number(height), Number(width), 3], "int32");
+  const found = (await model.classify(pixels, 5)).map((one) => [one.className.toLowerCase(), one.probability]);
+  console.log(JSON.stringify(Object.fromEntries(found)));
+})();
+"""
 TFJS = [0.00404777, 0.00063444, 0.99305058, 0.00204068, 0.00022660]  # @tensorflow/tfjs 4.22.0, on the input below
 
 
@@ -30,6 +44,14 @@ def test_the_network_gives_what_tensorflow_js_gives() -> None:
     (found,) = runtime.InferenceSession(path).run(None, {"pixels": given})
     assert found[0].tolist() == pytest.approx(TFJS, abs=1e-5)
     assert PictureNetwork("image.nsfw", path, FRAMING).shapes == ((len(CLASSES),),)
+
+
+def test_a_photograph_is_classified_as_nsfwjs_itself_does_on_tensorflow_js(tmp_path: Path) -> None:
+    face = photograph("astronaut")
+    (tmp_path / "pixels").write_bytes(face.tobytes())
+    theirs = node_peer("nsfwjs", CLASSIFY, str(tmp_path / "pixels"), *map(str, face.shape[:2]))
+    (ours,) = loaded("image.nsfw")(batch(face)).to_pylist()
+    assert {name: ours[name] for name in CLASSES} == pytest.approx(theirs, abs=2e-3)  # they shrink with another filter
 
 
 def test_benign_photographs_are_neutral_and_classes_sum_to_one() -> None:
