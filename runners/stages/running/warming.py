@@ -1,20 +1,24 @@
 """Compiling kernels before they are needed: once per machine and version, announced, and never in the middle of a run.
 
-A kernel is compiled when it is first called, some 80 seconds of a core for all of them. Two processes run a few dozen
-texts through what a recipe may ask for: one through every operator that needs nothing but its settings, one through
-deduplication, scores, a mixture and its exports. What they compile is kept for every process after them
-(`winnow.schemas.kernels`). `winnow assets fetch` does this ahead; commands that run pipelines do it where it is due.
+A kernel is compiled when it is first called, some 80 seconds of a core for all of them. Two processes at a time run a
+few dozen texts through what a recipe may ask for: one through every operator that needs nothing but its settings, one
+through deduplication, scores, a mixture and its exports. Neither a compiler nor a model gives its memory back, so a
+process that holds much ends after a step, and another goes on with the next one. What they compile is kept for every
+process after them (`winnow.schemas.kernels`). `winnow assets fetch` does this ahead; commands that run pipelines do it
+where it is due.
 """
 
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Literal
 
 from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.runners.terminal.console import TerminalConsole, is_drawn_on
@@ -32,6 +36,10 @@ Warmed = Literal["already", "done", "partly"]
 
 _PARTS = ("operators", "stages")
 _ERRORS = "errors.txt"
+_PROGRESS = "progress.json"
+_UNFINISHED = 75  # the exit status of a process after which another goes on
+_MOST_MIB = 500  # that a process may have held before a step; a step adds up to 400
+_OPERATORS_A_STEP = 2
 _THIS = "winnow.runners.stages.running.warming"  # also where this file is run as `__main__`
 
 _STAGES = """\
@@ -143,12 +151,7 @@ def warm_kernels(*, quiet: bool = False) -> Warmed:
     if not is_drawn_on(console):
         console.print(status().line(), soft_wrap=True)
     with temporary_folder("kernels") as scratch, StatusLine(console, status(), status):
-        processes = [_started(part, Path(scratch) / part) for part in _PARTS]
-        for process in processes:
-            process.wait()
-        reasons = [
-            _last_line(Path(scratch) / part) for part, one in zip(_PARTS, processes, strict=True) if one.returncode
-        ]
+        reasons = [_last_line(folder) for folder in _failed(Path(scratch))]
     mark.touch()  # also after a failure: trying again in each run would cost more than compiling what is called
     console.print(
         f"kernels  {kernels.compiled() - before} compiled in {time.monotonic() - began:.0f} s, kept in {folder}",
@@ -161,21 +164,35 @@ def warm_kernels(*, quiet: bool = False) -> Warmed:
     return "partly" if reasons else "done"
 
 
-def _started(part: str, folder: Path) -> "subprocess.Popen[bytes]":
-    folder.mkdir()
-    with (folder / _ERRORS).open("wb") as errors:
-        return _process(part, folder, errors)
+def _failed(scratch: Path) -> list[Path]:
+    """Compile everything; returns the folders of the parts in which something failed."""
+    for part in _PARTS:
+        (scratch / part).mkdir()
+    running, failed = {part: _process(part, scratch / part) for part in _PARTS}, []
+    while running:
+        for part, process in list(running.items()):
+            try:
+                status = process.wait(timeout=0.1)
+            except subprocess.TimeoutExpired:
+                continue
+            del running[part]
+            if status == _UNFINISHED:
+                running[part] = _process(part, scratch / part)
+            elif status:
+                failed.append(scratch / part)
+    return failed
 
 
-def _process(part: str, folder: Path, errors: BinaryIO) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
-        [sys.executable, "-m", _THIS, part],
-        cwd=folder,
-        env={**os.environ, WARMING_VARIABLE: "1"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=errors,
-    )
+def _process(part: str, folder: Path) -> "subprocess.Popen[bytes]":
+    with (folder / _ERRORS).open("ab") as errors:
+        return subprocess.Popen(
+            [sys.executable, "-m", _THIS, part],
+            cwd=folder,
+            env={**os.environ, WARMING_VARIABLE: "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+        )
 
 
 def _last_line(folder: Path) -> str:
@@ -203,56 +220,101 @@ def _write_texts() -> None:
     Path("texts/square.png").write_bytes(bytes.fromhex(_PICTURE))
 
 
-def _write_films() -> bool:
-    """A film of two shots and a smaller copy of it; False where nothing here can make or read them."""
+def _write_films() -> None:
+    """A film of two shots and a smaller copy of it; none where nothing here can make or read them."""
     from winnow.runners.demo.films.filming import Film, Shot, encoded
 
     shots = (Shot("lake", "a lake", seconds=2), Shot("sea", "a sea", seconds=2, faded=True))
     try:
         films = [encoded(Film(shots, "vp9", "webm", half_size=half)) for half in (False, True)]
     except WinnowError:
-        return False
+        return
     for number, film in enumerate(films):
         Path(f"texts/film{number}.webm").write_bytes(film)
-    return True
 
 
-def _operators() -> list[str]:
-    """The entries of winnow's own operators that run with what is here of packages and assets."""
-    from winnow.filters.operators import operator_names
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One command of a part, on a recipe; or on those of some operators that run with what is here."""
+
+    recipe: str
+    command: str = "run"
+    operators: tuple[str, ...] = ()
+
+    def run(self) -> int:
+        """Run the command in the working folder; returns its status."""
+        from winnow.runners.commands.main import main as winnow
+
+        recipe = self.recipe
+        if self.operators:
+            if not (found := [entry for entry in self.operators if _runs(entry)]):
+                return 0
+            recipe += _annotating(*found)
+        Path("recipe.yaml").write_text(recipe)
+        return winnow([self.command, "recipe.yaml", "--workers", "1"])
+
+
+def _annotating(*entries: str) -> str:
+    return f"annotate: [{', '.join(dict.fromkeys(['text.language', *entries]))}]\n"
+
+
+def _runs(entry: str) -> bool:
+    """Whether an operator runs with what is here of packages and assets."""
     from winnow.pipelines.binding.bound_recipe import bind
     from winnow.pipelines.binding.operators import check_operators
     from winnow.schemas.recipe import load_recipe
 
+    Path("one.yaml").write_text(_OPERATORS + _annotating(entry))
+    try:
+        check_operators(bind(load_recipe("one.yaml")).operators)
+    except WinnowError:
+        return False
+    return True
+
+
+def _operator_steps() -> list[Step]:
+    """Steps through winnow's own operators."""
+    from winnow.filters.operators import operator_names
+
     Path("sites.txt").write_text(_SITES)
     Path("bigrams.arpa").write_text(_BIGRAMS)
     extra = [entry.replace(": {", f": {{as: text.extra{number}, ", 1) for number, entry in enumerate(_SETTINGS)]
-    found = ["text.language"]
-    for entry in (*operator_names(), *extra):
-        Path("one.yaml").write_text(_OPERATORS + f"annotate: [{', '.join(dict.fromkeys(['text.language', entry]))}]\n")
-        try:
-            check_operators(bind(load_recipe("one.yaml")).operators)
-        except WinnowError:
-            continue
-        found.append(entry)
-    return list(dict.fromkeys(found))
+    entries = tuple(dict.fromkeys(["text.language", *operator_names(), *extra]))
+    return [
+        Step(_OPERATORS, operators=entries[start : start + _OPERATORS_A_STEP])
+        for start in range(0, len(entries), _OPERATORS_A_STEP)
+    ]
+
+
+def _stage_steps() -> list[Step]:
+    """Steps through all stages."""
+    films = [Step(_COPIES)] if list(Path("texts").glob("*.webm")) else []
+    return [Step(_STAGES, "ingest"), Step(_STAGES, "annotate"), Step(_STAGES), *films]
 
 
 def main(part: str) -> int:
-    """Run the recipes of one part in the working folder."""
-    from winnow.runners.commands.main import main as winnow
-
-    _write_texts()
-    films = _write_films()
-    if part == "operators":
-        recipes = [_OPERATORS + f"annotate: [{', '.join(_operators())}]\n"]
+    """Go on with the steps of one part in the working folder, until all are done or much memory is held."""
+    progress = Path(_PROGRESS)
+    if progress.exists():
+        done, failed = json.loads(progress.read_text())
     else:
-        recipes = [_STAGES, *([_COPIES] if films else [])]
-    statuses = []
-    for number, recipe in enumerate(recipes):
-        Path(f"recipe{number}.yaml").write_text(recipe)
-        statuses.append(winnow(["run", f"recipe{number}.yaml", "--workers", "1"]))
-    return max(statuses)
+        _write_texts()
+        _write_films()
+        done = failed = 0
+    steps: Sequence[Step] = _operator_steps() if part == "operators" else _stage_steps()
+    while done < len(steps):
+        failed += bool(steps[done].run())
+        done += 1
+        progress.write_text(json.dumps([done, failed]))
+        if done < len(steps) and _held_mib() > _MOST_MIB:
+            return _UNFINISHED
+    return int(failed > 0)
+
+
+def _held_mib() -> int:
+    """The most memory that this process has held."""
+    unit = 1 if sys.platform == "darwin" else 1024  # what the system counts in
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit >> 20
 
 
 if __name__ == "__main__":

@@ -12,11 +12,19 @@ from winnow.runners.commands.main import main
 from winnow.runners.stages.running.warming import WARMING_VARIABLE, KernelCount, warm_kernels
 from winnow.schemas import kernels
 
+MEASURED = """\
+import resource, subprocess, sys
+status = subprocess.run(sys.argv[1:]).returncode
+print("peak", resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
+sys.exit(status)
+"""
+
 
 def winnow(folder: Path, cache: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command; the last line of stderr is the most that one of its processes held, in KiB."""
     environment = {name: value for name, value in os.environ.items() if name != WARMING_VARIABLE}
     return subprocess.run(
-        [sys.executable, "-m", "winnow", *arguments],
+        [sys.executable, "-c", MEASURED, sys.executable, "-m", "winnow", *arguments],
         cwd=folder,
         env=environment | {kernels.FOLDER_VARIABLE: str(cache)},
         capture_output=True,
@@ -35,6 +43,7 @@ def test_a_run_after_fetching_compiles_nothing(tmp_path: Path) -> None:
     first = winnow(tmp_path, cache, "assets", "fetch")
     assert re.match(r"kernels +0 %  compiling for this machine, once: 0 of at most \d+\n", first.stderr)
     assert "not all could be compiled ahead" not in first.stderr
+    assert int(first.stderr.split()[-1]) < 1 << 20
     before = compiled(cache)
     assert len(before) > 100
     count = KernelCount.below(cache)
