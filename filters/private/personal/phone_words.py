@@ -51,6 +51,8 @@ _FAR_BEHIND: Final = 28
 _WORDS_BEHIND: Final = 3
 _MOST_FILLERS: Final = 5
 _WORDS_OF_NAME: Final = 4  # of the name of another number, such as `número do processo é`
+_WORDS_BEFORE_NAME: Final = 2
+_LONGEST_PARTICLE: Final = 3  # `de`, `ya`
 _NEAR_OTHER: Final = 4  # characters after one in a script without blanks, as in `订单号`
 _NUMBER_SIGNS: Final = re.compile(r"(?:№|#|(?<![^\W_])n[or]?[.º°])\W{0,3}\Z")
 _LEAST_OF_COMPOUND: Final = 4  # letters of a word for a number that may end another word: `Bestellnummer`
@@ -180,10 +182,13 @@ def numbers_something_else(text: str) -> bool:
     """
     line = _SENTENCES.split(LINES.split(text[-_FAR_HINT:])[-1])[-1]
     others, numbers = _words("other"), _words("number")
-    hint, at = _words("hints", "calls", "nouns").last(line), others.last(line)
+    reaching, named = _words("hints", "calls", "nouns"), _named(line)
+    if named >= 0 and reaching.last(line[:named]) < 0:  # `nomor` speaks of reaching somebody, but not in `nomor seri`
+        return True
+    hint, at = reaching.last(line), others.last(line)
     if hint >= 0 and not at - 2 <= hint <= at:  # `objednávky` is an order, and at which number to order
         return False
-    if _named(line):
+    if named >= 0:
         return True
     if (
         others.last_part(line) >= max(len(line.rstrip(_SIGNS)) - _NEAR_OTHER, 1)
@@ -220,24 +225,39 @@ def counts_something(text: str) -> bool:
     return (word is not None and counted.has(word[0])) or found[0].lstrip().startswith(counted.parts)
 
 
-def _named(line: str) -> bool:
-    """Whether a line ends with the name of another number, and only `number`, `is` and their like behind it."""
+def _named(line: str) -> int:
+    """Where the name of another number begins, with which a line ends but for `number`, `is` and their like; -1
+    without one."""
     named, number, fillers = _words("named"), _words("number"), _words("fill", "my")
     left = line.rstrip(_SIGNS)
-    if left[-1:] >= "\u0900" and named.last_part(left) >= max(len(left) - _NEAR_OTHER, 1):
-        return True
+    if left[-1:] >= "\u0900" and (end := named.last_part(left)) >= max(len(left) - _NEAR_OTHER, 1):
+        return _name_start(left, max(len(part) for part in named.parts if left[:end].endswith(part)), end)
     for _ in range(_WORDS_OF_NAME):
-        if any(left.endswith(part) and bounded(left, len(left) - len(part)) for part in named.parts):
-            return True
+        sizes = [len(part) for part in named.parts if left.endswith(part) and bounded(left, len(left) - len(part))]
+        if sizes:
+            return _name_start(left, max(sizes), len(left))
         last = LAST_WORD.search(left, max(0, len(left) - LONGEST_WORD))
         if last is None:
-            return False
+            return -1
         if named.has(last[0]):
-            return True
+            return _name_start(left, len(left) - last.start(), len(left))
         if not (number.has(last[0]) or fillers.has(last[0])):
-            return False
+            return -1
         left = left[: last.start()].rstrip(_SIGNS)
-    return False
+    return -1
+
+
+def _name_start(line: str, size: int, end: int) -> int:
+    """Where a name of so many characters begins, with the words before it that belong to it: `número de serie`."""
+    number, fillers = _words("number"), _words("fill")
+    start = end - size
+    for _ in range(_WORDS_BEFORE_NAME):
+        left = line[:start].rstrip(_SIGNS)
+        last = LAST_WORD.search(left, max(0, len(left) - LONGEST_WORD))
+        if last is None or not (number.has(last[0]) or fillers.has(last[0]) or len(last[0]) <= _LONGEST_PARTICLE):
+            break
+        start = last.start()
+    return start
 
 
 def _directly_before(text: str) -> bool:

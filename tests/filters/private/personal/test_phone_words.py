@@ -167,6 +167,10 @@ def test_the_number_of_something_else_is_none(regions: str, text: str) -> None:
         ("US", "Invoice 415-555-0163 was paid in March."),
         ("DE", "Das Aktenzeichen lautet 0171 3920017."),
         ("JP", "型番090-1234-5678は廃番です。"),
+        ("ES", "Número de serie: 612345678, fabricado en 2019."),  # words for a number that hint at phones elsewhere
+        ("MY", "Nombor siri 0123456789 tertera di belakang peranti."),
+        ("IN", "सीरियल नंबर 9876501234 पीछे छपा है।"),
+        ("VN", "Số sê-ri 0912345678 in ở mặt sau."),
         ("NO", "Since 2010, phone sales of 12 345 678 units."),  # counted
     ],
 )
