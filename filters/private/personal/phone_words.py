@@ -183,7 +183,8 @@ def numbers_something_else(text: str) -> bool:
     line = _SENTENCES.split(LINES.split(text[-_FAR_HINT:])[-1])[-1]
     others, numbers = _words("other"), _words("number")
     reaching, named = _words("hints", "calls", "nouns"), _named(line)
-    if named >= 0 and reaching.last(line[:named]) < 0:  # `nomor` speaks of reaching somebody, but not in `nomor seri`
+    # `nomor` speaks of reaching somebody, but not in `nomor seri`; `telepon` does so behind it, too.
+    if named >= 0 and reaching.last(line[:named]) < 0 and _words("nouns", "calls").last(line) < named:
         return True
     hint, at = reaching.last(line), others.last(line)
     if hint >= 0 and not at - 2 <= hint <= at:  # `objednávky` is an order, and at which number to order

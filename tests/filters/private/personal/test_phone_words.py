@@ -181,6 +181,7 @@ def test_the_named_number_of_something_else_is_none_also_in_the_groups_of_a_phon
 @pytest.mark.parametrize(
     ("regions", "text", "number"),
     [
+        ("ES", "Modelo y teléfono: 612 345 678", "612 345 678"),  # a noun behind the name of another number
         ("GB", "Orders: 020 7946 0812", "020 7946 0812"),
         ("GB", "Contact number for orders: 020 7946 0812", "020 7946 0812"),
         ("DE", "Bestellungen 030 23125714", "030 23125714"),
