@@ -81,6 +81,8 @@ def test_a_faulty_recipe_is_refused_before_anything_is_compiled(
     (tmp_path / "r.yaml").write_text(FAULTY.replace("ROOT", root) + rules)
     (tmp_path / "pages.jsonl").write_text('{"text": "a page"}')
     monkeypatch.chdir(tmp_path)
+    assert main(["run", "r.yaml"]) == 1  # what it imports keeps kernels where other tests of this process find them
+    capfd.readouterr()
     monkeypatch.delenv(WARMING_VARIABLE)
     monkeypatch.setenv(kernels.FOLDER_VARIABLE, str(tmp_path / "kernels"))
     kernels.kernel_folder.cache_clear()
