@@ -188,6 +188,10 @@ def _query_error(tables: StoreTables, error: Exception) -> QueryError:
     first = str(error).splitlines()[0]
     unknown = re.search(r'Table with name (\S+) does not exist|Referenced column "([^"]+)" not found', first)
     if unknown is None:
+        if "SHOW TABLES FROM" in first:
+            return QueryError("sql: SHOW TABLES takes no FROM here: alone, it lists all tables of the store")
+        if "disabled by configuration" in first:
+            return QueryError("sql: a query reads the store's tables alone, neither files nor the network")
         return QueryError(f"sql: {first}")
     if unknown[1]:
         table = unknown[1].replace('"', "")
