@@ -144,7 +144,8 @@ def lost_generation(store: Store) -> MissingError | None:
     without = _WRITE_AGAIN[last.kind].format(path=last.path) if there else "winnow gc STORE --gone"
     return MissingError(
         f"{store.root}: {layout.generation(last.generation)} is missing, from which {last.path} was written; "
-        f"run 'winnow run RECIPE' with each recipe of the store; if one of them is gone, '{without}' goes without it"
+        "run 'winnow run RECIPE' with each recipe of the store; if one is gone, or this line stays, "
+        f"'{without}' goes on without it"
     )
 
 
