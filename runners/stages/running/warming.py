@@ -52,6 +52,9 @@ dedupe:
    guard: {max_unequal: 1}}
 score:
   mimic: {task: next_byte, buckets: 256, reference: {train_on: "samples.source.record < '5'"}}
+  head:
+    {task: linear_head, label: samples.metadata, label_key: kind, labels: [even, odd],
+     reference: {train_on: "samples.source.record < '5'"}}
 keep: [{preset: gopher@datatrove}]
 edits: [{text.pii: {replace: placeholder}}]
 mix:
@@ -212,7 +215,7 @@ def _write_texts() -> None:
         near = [page[: int(len(page) * share)] for share in (0.92, 0.86, 0.8, 0.76)]  # alike, and near the threshold
         for place, text in enumerate((page, page, *near, *(other.body + more for other in one.pages[1:3]))):
             url = f"http://www.site{number % 7}.example/{number}/{place % 3}"
-            rows.append({"id": f"{number}/{place}", "text": text, "url": url})
+            rows.append({"id": f"{number}/{place}", "text": text, "url": url, "kind": ("even", "odd")[number % 2]})
     rows.append({"id": "odd", "text": more, "url": "http://bücher.example/wörter"})
     Path("texts").mkdir()
     Path("texts/rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
