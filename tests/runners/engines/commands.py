@@ -95,9 +95,10 @@ def scratch(folder: Path) -> dict[str, str]:
 
 
 def of_command(folder: Path) -> list[psutil.Process]:
-    """What runs of a command whose temporary folder is in this one."""
-    mine = str(folder / "scratch")
-    return [one for one in psutil.process_iter(["environ"]) if (one.info["environ"] or {}).get("TMPDIR") == mine]
+    """What runs of a command whose temporary folder is in this one: the command, and what it started."""
+    mine = folder / "scratch"
+    places = ((one, (one.info["environ"] or {}).get("TMPDIR")) for one in psutil.process_iter(["environ"]))
+    return [one for one, place in places if place is not None and Path(place).is_relative_to(mine)]
 
 
 def left_over(folder: Path, seconds: float = 30) -> list[psutil.Process]:

@@ -1,5 +1,6 @@
 """Spark and Flink inside the job server, for real: the same mixture as local, deaths during a job, and nothing left."""
 
+import os
 import threading
 import time
 from pathlib import Path
@@ -32,7 +33,9 @@ def test_the_same_mixture_as_local_is_made_and_nothing_is_left(tmp_path: Path, e
     assert done.status == 0, done.err
     assert_same(tmp_path, engine)
     assert left_over(tmp_path) == []
-    assert list((tmp_path / "scratch").iterdir()) == []
+    of_user = tmp_path / "scratch" / f"winnow-{os.getuid()}"
+    assert [one for one in (tmp_path / "scratch").iterdir() if one != of_user] == []
+    assert {one.name for one in of_user.iterdir()} <= {"guard", "kernels"}  # what it has while nothing runs
 
 
 def test_a_driver_that_is_killed_takes_its_job_server_and_workers_with_it(
