@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from winnow.filters.image.decode.batches import pixels_of
-from winnow.filters.image.luma import luma_sums, pair_tables
+from winnow.filters.image.decode.luma import luma_sums, pair_tables
 from winnow.filters.operators import MEDIA_IMAGE, Assets, Kernel, Operator
 from winnow.schemas.kernels import kernel
 from winnow.schemas.recipe.checks import Between

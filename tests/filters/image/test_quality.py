@@ -6,8 +6,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from winnow.filters.image.decode.luma import luma_sums, pair_tables
 from winnow.filters.image.geometry import GeometryConfig, geometry
-from winnow.filters.image.luma import luma_sums, pair_tables
 from winnow.filters.image.pdq import PdqConfig, hashes
 from winnow.filters.image.quality import QualityConfig, quality
 from winnow.filters.operators import IMAGES
