@@ -23,6 +23,7 @@ MOST_FILES: Final = 16  # of a source
 MOST_ROWS: Final = 256  # of a file
 WHOLE_BYTES: Final = 8 << 20  # of a file that is certainly read to its end, if it has no more rows
 FEWEST_KEYS: Final = 3  # two rows of one key may be a mistake in the rows
+BEYOND: Final = frozenset({"too_large", "bomb"})  # a sample reads less of a record than a task does
 _LIMITS: Final = ReadLimits(max_body_bytes=4 << 20, max_member_bytes=64 << 20)
 
 
@@ -32,6 +33,7 @@ class FirstRows:
 
     path: str
     kept: int = 0
+    unknown: int = 0  # larger than what a sample reads
     reasons: Counter[str] = field(default_factory=Counter)
     detail: str = ""  # of the first row that cannot be read
     keys: Counter[str] = field(default_factory=Counter)
@@ -40,7 +42,7 @@ class FirstRows:
     @property
     def count(self) -> int:
         """How many rows were read."""
-        return self.kept + self.reasons.total()
+        return self.kept + self.unknown + self.reasons.total()
 
 
 def check_first_rows(source: IngestSource, files: Sequence[ObjectInfo], *, are_all: bool) -> list[str]:
@@ -58,7 +60,7 @@ def check_first_rows(source: IngestSource, files: Sequence[ObjectInfo], *, are_a
     found = [one for one in looked_at if one is not None and one.count]
     if source.columns.key is not None and (wrong := _repeated_key(source, source.columns.key, found)):
         return [wrong]
-    if not are_all or len(found) < len(wanted) or any(one.kept for one in found):
+    if not are_all or len(found) < len(wanted) or any(one.kept or one.unknown for one in found):
         return []
     is_whole = len(wanted) == len([info for info in files if info.size]) and all(one.is_all for one in found)
     reasons = sum((one.reasons for one in found), Counter[str]())
@@ -110,6 +112,8 @@ def _read(source: IngestSource, info: ObjectInfo) -> FirstRows | None:
                 taken += 1
                 if isinstance(event, Record):
                     first.kept += 1
+                elif isinstance(event, Unreadable) and event.reason in BEYOND:
+                    first.unknown += 1
                 elif isinstance(event, Unreadable):
                     first.reasons[event.reason] += 1
                     first.detail = first.detail or f"{event.reason}{f' ({event.detail})' if event.detail else ''}"

@@ -245,3 +245,17 @@ def test_a_key_that_most_rows_share_is_refused(folder: Path, ending: str) -> Non
     )
     assert ingested(folder, 'files: ["rows*"], key: lang, on_schema_mismatch: quarantine')[0] == 2
     assert ingested(folder, 'files: ["rows*"], key: id')[0] == 3  # one of four may be a mistake in the rows
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+def test_a_text_that_is_larger_than_what_a_sample_reads_is_refused_by_nothing(folder: Path, ending: str) -> None:
+    text = "one long line " * (5 << 16)
+    path = folder / f"data/rows.{ending}"
+    if ending == "jsonl":
+        path.write_text(json.dumps({"text": text}) + "\n")
+    elif ending == "csv":
+        path.write_text(f"text\n{text}\n")
+    else:
+        pq.write_table(pa.table({"text": [text]}), path)
+    assert len(text) > 4 << 20
+    assert ingested(folder, 'files: ["rows*"]') == (1, {})
