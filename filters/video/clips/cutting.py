@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CUTTER", "CutClip", "cut", "cutting_identity"]
 
-CUTTER: Final = 5
+CUTTER: Final = 6
 """Goes up whenever a clip is cut to other bytes by the same FFmpeg."""
 
 _MUXERS: Final = MappingProxyType({"mp4": "mp4", "webm": "webm", "mkv": "matroska"})

@@ -1,7 +1,8 @@
 """The packets that a part of a video needs: those from the keyframe before it to its end.
 
 Containers with an index are entered at that keyframe, so a part of a film costs about what a film of its length does;
-others are read from their beginning, without decoding. Sound is that of the same time, which in a file may come behind
+others are read from their beginning, without decoding. Where keyframes need what is before them, all packets from the
+beginning are given. Sound is that of the same time, which in a file may come behind
 later pictures: by a fragment, or by what a multiplexer delays.
 """
 
@@ -11,6 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from winnow.filters.video.decode.clock import shown_at
+from winnow.filters.video.decode.keyframes import keyframes_stand_alone
 from winnow.filters.video.decode.opening import OpenVideo
 from winnow.filters.video.decode.wanted import Clip
 
@@ -25,11 +27,13 @@ _LATE: Final = 10  # seconds of pictures behind the end, among which sound of th
 
 def packets_of_clip(video: OpenVideo, packets: "Iterator[Packet[Any]]", clip: Clip) -> "Iterator[Packet[Any]]":
     """Those of a video's packets, which nobody has asked for yet, that are needed to show a part of it."""
-    _enter(video, clip)
+    begun = not keyframes_stand_alone(video)
+    if not begun:
+        _enter(video, clip)
     tick = video.pictures.time_base or Fraction(1)
     start, end = clip.start * tick, clip.end * tick
     held: list[Packet[Any]] = []  # since the last keyframe that is not behind the start
-    begun = ended = False
+    ended = False
     heard = video.sound is None  # all of its sound
     for packet in packets:
         if packet.stream_index != video.pictures.index:

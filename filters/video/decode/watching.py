@@ -1,7 +1,8 @@
 """One pass over a video, or a part of one: packets are counted, and what the wanted signals need is decoded.
 
-Keyframes are decoded by a decoder of their own, which sees nothing else, so that they come out the same whether or not
-every frame is decoded too. The first frames of the file tell when it begins; times are counted from there.
+Keyframes are decoded by a decoder of their own, which sees nothing else unless they need what is before them, so that
+they come out the same whether or not every frame is decoded too. The first frames of the file tell when it begins;
+times are counted from there.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ from winnow.filters.video.decode.clock import Clock, shown_at
 from winnow.filters.video.decode.collecting import Frames, Hashes, Packets, Stills, Vectors
 from winnow.filters.video.decode.counting import Counting, orientation_of
 from winnow.filters.video.decode.facts import VideoFacts
+from winnow.filters.video.decode.keyframes import keyframes_stand_alone
 from winnow.filters.video.decode.opening import (
     OpenVideo,
     UnwatchableError,
@@ -125,6 +127,7 @@ class _Decoding:
         for signal in wanted:
             self._give(signal, mime, orientation)
         self._key_decoder = of_keyframes
+        self._keys_stand_alone = keyframes_stand_alone(video)
         self._decoder: VideoCodecContext | None = None
         if self._every or self._stills:
             self._decoder = video.pictures.codec_context
@@ -152,7 +155,7 @@ class _Decoding:
             self._opening.expect(packet)
             if self._packets:
                 self._count(packet)
-            if self._key_decoder is not None and packet.is_keyframe and not packet.is_discard:
+            if self._key_decoder is not None:
                 self._add_keyframe(self._key_decoder, packet)
             if self._decoder is not None:
                 given = self._beginning.given
@@ -208,7 +211,12 @@ class _Decoding:
             stills.add(frame, ticks, seconds, size)
 
     def _add_keyframe(self, decoder: "VideoCodecContext", packet: "Packet[Any]") -> None:
-        if packet is self._beginning.alone:
+        is_key = packet.is_keyframe and not packet.is_discard
+        if not self._keys_stand_alone:
+            frames = decoded(decoder, packet, self._video.limits)
+        elif not is_key:
+            return
+        elif packet is self._beginning.alone:
             frames = [self._beginning.first]
         else:
             frames = decoded(decoder, packet, self._video.limits) or decoded(decoder, None)
@@ -216,7 +224,7 @@ class _Decoding:
         for frame in frames[:1]:
             self._spend(frame)
             ticks = self._key_clock.ticks(shown_at(packet), packet.duration)
-            if not self._shows(ticks):
+            if not is_key or not self._shows(ticks):
                 continue
             for stills in self._key_stills:
                 stills.add(frame, ticks, self._key_clock.seconds(ticks), packet.size)
