@@ -19,7 +19,7 @@ from winnow.filters.image.decode.containers import (
 from winnow.filters.image.decode.frames import MOST_BLOCKS
 from winnow.filters.image.decode.scans import ends
 
-__all__ = ["lacks_ends", "lacks_rows", "lacks_strips"]
+__all__ = ["lacks_checks", "lacks_ends", "lacks_rows", "lacks_strips"]
 
 _CHANNELS: Final = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # by PNG's types of colour
 _PASSES: Final = (  # of Adam7: first column and row, and the steps between
@@ -36,6 +36,7 @@ _PIECE: Final = 1 << 18
 _WIDTH, _HEIGHT, _SAMPLES, _ROWS, _PLANES = 256, 257, 277, 278, 284  # tags of TIFF
 _STRIPS, _TILES, _TILE_WIDTH, _TILE_HEIGHT = 273, 324, 322, 323
 _COMPRESSION, _JPEG = 259, 7  # each strip a stream of its own; not so that of the older kind, 6
+_DEFLATE: Final = (8, 32946)
 _LENGTHS: Final = {_STRIPS: 279, _TILES: 325}
 _HEADER: Final = 8  # bytes
 _APART: Final = 2  # each channel in strips of its own
@@ -104,19 +105,43 @@ def lacks_strips(image: Bytes) -> bool:
 
 def lacks_ends(image: Bytes) -> bool:
     """Whether a strip or tile of JPEG in the first page of a TIFF stops before its end; the rest would be grey."""
+    return not all(ends(image.at(*one)) for one in _coded_parts(image, (_JPEG,)))
+
+
+def lacks_checks(image: Bytes) -> bool:
+    """Whether a strip or tile of the first page of a TIFF that is packed with deflate is not whole.
+
+    libtiff stops at the last pixel and does not look at the sum behind it, so zeros in place of codes are shown. To be
+    asked after decoding, which ends with an error where a part has not the pixels it needs.
+    """
+    return not all(_unpacks(image.at(*one)) for one in _coded_parts(image, _DEFLATE))
+
+
+def _unpacks(packed: bytes) -> bool:
+    """Whether all of it unpacks to what its sum says, a piece at a time."""
+    unpacker = zlib.decompressobj()
+    try:
+        while packed and not unpacker.eof:
+            unpacker.decompress(packed, _PIECE)
+            packed = unpacker.unconsumed_tail
+    except zlib.error:
+        return False
+    return unpacker.eof
+
+
+def _coded_parts(image: Bytes, compressions: tuple[int, ...]) -> set[tuple[int, int]]:
+    """The places and lengths of the strips or tiles of the first page of a TIFF, if it has one of these codings."""
     walk = Walk(image)
+    places: set[tuple[int, int]] = set()
     try:
         at = tiff_start(walk)
-        if tiff_numbers(walk, at, (_COMPRESSION,)).get(_COMPRESSION) != _JPEG:
-            return False
+        if tiff_numbers(walk, at, (_COMPRESSION,)).get(_COMPRESSION) not in compressions:
+            return places
         entries = dict(tiff_entries(walk, at))
         for place, length in _LENGTHS.items():
-            if place in entries and length in entries:
+            if place in entries and length in entries and not places:
                 starts, sizes = tiff_values(walk, entries[place]), tiff_values(walk, entries[length])
                 places = {one for one in zip(starts, sizes, strict=False) if one[1]}
-                if sum(size for _, size in places) > walk.size:  # they overlap, and would cost any time
-                    return False
-                return not all(ends(image.at(*one)) for one in places)
     except UnreadableError:
-        pass
-    return False
+        return set()
+    return places if sum(size for _, size in places) <= walk.size else set()  # they overlap, and would cost any time

@@ -24,10 +24,11 @@ from winnow.filters.image.decode.claims import frames_within, is_cut, metadata_s
 from winnow.filters.image.decode.containers import HeldBytes, with_segments
 from winnow.filters.image.decode.filled_memory import FILLINGS, filled_memory, may_leave_rows
 from winnow.filters.image.decode.headers import ImageSize, image_size
-from winnow.filters.image.decode.missing_pixels import lacks_ends, lacks_rows, lacks_strips
+from winnow.filters.image.decode.missing_pixels import lacks_checks, lacks_ends, lacks_rows, lacks_strips
 from winnow.filters.image.decode.orientation import orientation_of, upright
 from winnow.filters.image.decode.scans import scans_of, unchecked_coding
 from winnow.filters.image.decode.tiff_pixels import TiffPixels, tiff_pixels
+from winnow.filters.image.decode.zeroed import has_zeroed_items, webp_without_end
 
 __all__ = [
     "DAMAGED",
@@ -71,7 +72,7 @@ REASONS: Final = (
     UNSUPPORTED,
 )
 
-DECODER: Final = 5
+DECODER: Final = 6
 """Goes up whenever a picture is decoded to other pixels, or another one is refused."""
 
 _FORMATS: Final = {  # Pillow's plug-in for each sniffed type; no other is tried
@@ -85,6 +86,7 @@ _FORMATS: Final = {  # Pillow's plug-in for each sniffed type; no other is tried
 }
 _MOST_WIDTH: Final = (1 << 31) // 64 - 8  # Pillow counts a row's bits, at most 64 a pixel, in 31
 _TEXT_LIMITS: Final = ("MAX_TEXT_CHUNK", "MAX_TEXT_MEMORY")  # Pillow's, of unpacked text in PNG
+_OVERWRITTEN: Final = "its coded pixels are overwritten with zeros from a place on"
 _CUT_SHORT: Final = ("truncated", "premature", "not enough image data", "unrecognized data stream contents")
 
 
@@ -309,7 +311,13 @@ def _by_pillow(held: HeldBytes, mime: str, limits: DecodeLimits) -> tuple[NDArra
                     raise UndecodableError(TRUNCATED, "it does not have all strips or tiles that its sides need")
                 if tiff and lacks_ends(held):
                     raise UndecodableError(TRUNCATED, "a strip or tile ends before its pixels do")
+                if mime == "image/avif" and has_zeroed_items(held):
+                    raise UndecodableError(TRUNCATED, _OVERWRITTEN)
                 picture.load()
+                if tiff and lacks_checks(held):
+                    raise UndecodableError(TRUNCATED, "the packed pixels of a strip or tile are not whole")
+                if mime == "image/webp" and _ends_too_late(pillow, held):
+                    raise UndecodableError(TRUNCATED, _OVERWRITTEN)
                 if mime == "image/png" and _may_lack_rows(picture) and lacks_rows(held):
                     raise UndecodableError(TRUNCATED, "its pixels end before its last row")
                 turned = 1 if tiff else orientation_of(held, mime)  # Pillow turns TIFF
@@ -323,6 +331,21 @@ def _by_pillow(held: HeldBytes, mime: str, limits: DecodeLimits) -> tuple[NDArra
                 detail = f"compression {tiff.compression} of pixels of {tiff.bits} bits"
                 raise UndecodableError(UNSUPPORTED, detail) from None
             raise _refused(error) from None
+
+
+def _ends_too_late(pillow: Any, held: HeldBytes) -> bool:
+    """Whether a WebP file's picture decodes without its last bytes, too."""
+    rest = webp_without_end(held)
+    if rest is None:
+        return False
+    try:
+        with pillow.open(io.BytesIO(rest), formats=("WEBP",)) as picture:
+            picture.load()
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001  # as for every whole file
+        return False
+    return True
 
 
 def _may_lack_rows(picture: Any) -> bool:

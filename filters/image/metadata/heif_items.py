@@ -1,18 +1,21 @@
-"""The items of AVIF and HEIF files that are metadata: their kind, and where their bytes are.
+"""The items of AVIF and HEIF files that are metadata or coded pictures: their kind, and where their bytes are.
 
 The box `iinf` names an item's kind, `iloc` says where it lies. Only items in one piece in the file itself are found, as
-encoders write EXIF and XMP.
+encoders write them.
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from winnow.filters.image.decode.containers import Part, Walk, boxes, boxes_at
 
-__all__ = ["items"]
+__all__ = ["CODED", "items"]
+
+CODED: Final = b"av01"
 
 
 def items(walk: Walk) -> Iterator[tuple[bytes, Part]]:
-    """Each item's kind, `Exif` or its MIME type, and its place."""
+    """Each item's kind, `CODED`, `Exif` or its MIME type, and its place."""
     places = dict(_places(walk))
     for whole in boxes_at(walk, b"meta", b"iinf"):
         (version,) = walk.unpack("B", whole.start)
@@ -26,7 +29,7 @@ def items(walk: Walk) -> Iterator[tuple[bytes, Part]]:
 
 
 def _named(walk: Walk, entry: Part) -> tuple[int, bytes]:
-    """An item's number and kind; no kind where it is none of metadata."""
+    """An item's number and kind; no kind where it is none of these."""
     (version,) = walk.unpack("B", entry.start)
     if version not in (2, 3):
         return 0, b""
@@ -34,7 +37,7 @@ def _named(walk: Walk, entry: Part) -> tuple[int, bytes]:
     (number,) = walk.unpack(layout, entry.start + 4)
     at = entry.start + 4 + size + 2
     kind = walk.at(at, 4)
-    if kind == b"Exif":
+    if kind in (CODED, b"Exif"):
         return number, kind
     if kind != b"mime":
         return number, b""
