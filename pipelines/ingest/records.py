@@ -168,6 +168,14 @@ QUARANTINE_REASONS = {
 }
 
 
+def repeated_key(key: str | None, is_tar: bool) -> str:
+    """What is wrong with a record whose key another one of its file has, and what may be done."""
+    said = f"key {key!r:.120} appears before in this file"
+    if not is_tar:
+        return said
+    return f"{said}; in a tar a key ends at the first dot of a name: write dots within keys as _ or -"
+
+
 class Reader(Protocol):
     """Reads one part of an open file. The same part of the same bytes always gives the same events."""
 

@@ -15,9 +15,9 @@ import pyarrow as pa
 from winnow.pipelines.ingest.known_harm import known_harm_of
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.ingest.planning.etag import content_etag
-from winnow.pipelines.ingest.planning.formats import container_reader
+from winnow.pipelines.ingest.planning.formats import container_reader, kind_of
 from winnow.pipelines.ingest.planning.identities import SeenIds
-from winnow.pipelines.ingest.records import Covered, Dropped, Event, Reader, Record, Unreadable
+from winnow.pipelines.ingest.records import Covered, Dropped, Event, Reader, Record, Unreadable, repeated_key
 from winnow.pipelines.ingest.row_maker import RowMaker
 from winnow.pipelines.ingest.rows import Row, sample_batch
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, ShardWriter
@@ -229,7 +229,7 @@ class TaskRun:
         admitted = []
         for row in self._waiting:
             if row.keyed and not next(fresh):
-                detail = f"key {row.key!r:.120} appears before in this file"
+                detail = repeated_key(row.key, kind_of(self._source.format, row.path) == "tar")
                 self._refuse(row.path, Unreadable(row.span, "duplicate_id", detail, row.key))
             else:
                 admitted.append(row)

@@ -12,9 +12,9 @@ from apache_beam.pvalue import PBegin, PCollection
 from winnow.pipelines.binding.sources import bind_sources
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestSource
 from winnow.pipelines.ingest.planning.etag import content_etag
-from winnow.pipelines.ingest.planning.formats import container_reader
+from winnow.pipelines.ingest.planning.formats import container_reader, kind_of
 from winnow.pipelines.ingest.planning.identities import SeenIds
-from winnow.pipelines.ingest.records import Dropped, FilePart, ReadLimits, Record, Unreadable
+from winnow.pipelines.ingest.records import Dropped, FilePart, ReadLimits, Record, Unreadable, repeated_key
 from winnow.pipelines.ingest.row_maker import RowMaker
 from winnow.pipelines.ingest.rows import Row, page_batch, sample_batch
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, extract
@@ -131,7 +131,7 @@ def read_samples(reading: Reading, path: str, size: int) -> Iterator[pa.RecordBa
             outcome = maker.row(event, path, etag) if isinstance(event, Record) else event
             if isinstance(outcome, Row):
                 if outcome.keyed and not seen.admit([outcome.id])[0]:
-                    detail = f"key {outcome.key!r:.120} appears before in this file"
+                    detail = repeated_key(outcome.key, kind_of(source.format, path) == "tar")
                     yield Unreadable(outcome.span, "duplicate_id", detail, outcome.key)
                     continue
                 waiting.append(outcome)

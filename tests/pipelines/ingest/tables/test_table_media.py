@@ -1,6 +1,8 @@
 """Pictures inside tables: ingested from real files, read again by reference, proved by the audit."""
 
+import io
 import json
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -221,3 +223,21 @@ def test_captions_of_a_folder_are_read_from_csv(tmp_path: Path) -> None:
         tmp_path, csv.replace("path: store", "path: other").replace("class: web", "key: file_name, class: web")
     )
     assert [reason for reason, _ in quarantined(ingested(keyed))] == ["missing_media", "duplicate_id"]
+
+
+def test_a_key_of_a_tar_that_repeats_says_where_a_key_ends(tmp_path: Path) -> None:
+    (tmp_path / "set").mkdir()
+    with tarfile.open(tmp_path / "set/a.tar", "w") as archive:
+        for name, content in zip(("v1.2.3-60.png", "b.png", "v1.2.4-61.png"), PICTURES, strict=False):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    outcome = ingested(
+        recipe_of(tmp_path, RECIPE.replace(", columns: {media: image, captions: says, language: lang}", ""))
+    )
+    ((reason, detail),) = quarantined(outcome)
+    assert reason == "duplicate_id"
+    assert detail == (
+        "key 'v1' appears before in this file; in a tar a key ends at the first dot of a name: "
+        "write dots within keys as _ or -"
+    )
