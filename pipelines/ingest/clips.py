@@ -23,6 +23,7 @@ from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.location import open_location
+from winnow.pipelines.store.tables import read_schema
 from winnow.schemas.errors import SourceError, WinnowError
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.recipe.model import ClipsConfig
@@ -33,7 +34,8 @@ ALL_LISTED = ("**",)
 """The pattern of the files of such a source: all that are listed."""
 
 _SAMPLES = ("id", "url", "media", "captions", "metadata")
-_SHOTS = ("status", "begins", "ends", "begin_seconds", "pause_begins", "pause_ends", "numerator", "denominator")
+_SHOTS = ("begins", "ends", "begin_seconds", "numerator", "denominator")
+_PAUSES = ("pause_begins", "pause_ends")  # which not every operator that finds parts of videos has
 _BATCH_ROWS = 1024
 
 
@@ -110,6 +112,7 @@ class FilmStore:
 
     listed: ListedObjects  # the samples of each shard
     shots: Mapping[str, str]  # of each listed path, the object with its shots
+    has_pauses: bool  # whether these say which frames are shown for long
     config: ClipsConfig
     key: str  # of everything that clips depend on, but for the rows of the shards
 
@@ -118,7 +121,8 @@ class FilmStore:
         del stream, limits  # rows of one's own store, read with its own checks
         objects = self.listed.objects
         layer = self.config.shots
-        columns = [Column(layout.SAMPLES, name) for name in _SAMPLES] + [Column(layer, name) for name in _SHOTS]
+        of_shots = (*_SHOTS, *_PAUSES) if self.has_pauses else _SHOTS
+        columns = [Column(layout.SAMPLES, name) for name in _SAMPLES] + [Column(layer, name) for name in of_shots]
         samples = self.listed.named[part.path]
         hidden = load_hiding(objects).of(objects, samples).rows
         row = 0
@@ -132,10 +136,12 @@ class FilmStore:
     def _clips(self, said: Mapping[str, Any], row: int) -> Iterator[Event]:
         """The clips of all videos of a row."""
         number = 0
-        shots = [said[f"{self.config.shots}.{name}"] for name in _SHOTS[1:]]
-        lists = zip(said["samples.media"], *shots, strict=True) if all(one is not None for one in shots) else ()
+        shots = [said[f"{self.config.shots}.{name}"] for name in _SHOTS]
+        media = said["samples.media"]
+        pauses_of = [said.get(f"{self.config.shots}.{name}") or [None] * len(media or ()) for name in _PAUSES]
+        lists = zip(media, *shots, *pauses_of, strict=True) if all(one is not None for one in shots) else ()
         said_when = _spoken(said["samples.captions"], said["samples.metadata"])
-        for item, (medium, begins, ends, begin_seconds, stills, moves, numerator, denominator) in enumerate(lists):
+        for item, (medium, begins, ends, begin_seconds, numerator, denominator, stills, moves) in enumerate(lists):
             if begins is None or ends is None or not numerator or not denominator:
                 continue
             tick = Fraction(numerator, denominator)
@@ -249,4 +255,14 @@ def film_store(address: str, source: str, config: ClipsConfig) -> FilmStore:
     keys = sorted({row.key for row in shots.values()})
     found: dict[str, Json] = {"config": asdict(config), "shots": list(keys)}
     shots_of = {f"{shard}.parquet": shots[shard].object for shard in samples}
-    return FilmStore(ListedObjects(store.objects, infos, named), shots_of, config, fingerprint_of(found))
+    columns = read_schema(store.objects, next(iter(shots_of.values()))).names
+    if absent := [name for name in _SHOTS if name not in columns]:
+        raise SourceError(
+            f"clips: {address}: {config.shots} has no column {absent[0]}; parts of videos need {_needs()}"
+        )
+    has_pauses = all(name in columns for name in _PAUSES)
+    return FilmStore(ListedObjects(store.objects, infos, named), shots_of, has_pauses, config, fingerprint_of(found))
+
+
+def _needs() -> str:
+    return f"{', '.join(_SHOTS[:-1])} and {_SHOTS[-1]}"

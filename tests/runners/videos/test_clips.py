@@ -1,5 +1,7 @@
 """Clips as samples: the shots of another store's videos, measured, ruled, mixed and audited like any other rows."""
 
+import dataclasses
+import io
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,8 @@ import pytest
 
 from tests.faults.winnow import ended, run_here, tree_hash
 from tests.filters.video.films import Film
-from winnow.pipelines.ingest.clips import cut
+from winnow.pipelines.ingest.clips import FilmStore, cut, film_store
+from winnow.pipelines.ingest.records import Event, FilePart, ReadLimits
 from winnow.pipelines.mix.drawn_objects import DrawnObjects
 from winnow.pipelines.mix.plans import PlanRecord
 from winnow.pipelines.store.generations import open_store
@@ -23,7 +26,7 @@ version: 1
 store: {path: films-store, seed: 7}
 sources:
   films: {root: films, files: ["**/*.mp4", "**/*.mkv"], class: public, format: video_folder}
-annotate: [video.shots]
+annotate: [video.shots, video.streams]
 """
 CLIPS = """
 version: 1
@@ -133,6 +136,20 @@ def test_a_clip_has_the_lines_of_subtitles_that_are_shown_in_it(stores: Path) ->
     assert {one["language"] for captions in said.values() for one in captions if one["origin"] == "en.srt"} == {"en"}
 
 
+def test_an_operator_that_finds_parts_need_not_tell_pauses(stores: Path) -> None:
+    config = ClipsConfig(min_seconds=0.5, max_seconds=2)
+    found = film_store(str(stores / "films-store"), "films", config)
+    without = dataclasses.replace(found, has_pauses=False)
+
+    def read(films: FilmStore) -> list[Event]:
+        (first, *_) = films.listed.infos
+        part = FilePart(first.path, first.size, 0, first.size)
+        return list(films.read(io.BytesIO(), part, ReadLimits()))
+
+    assert found.has_pauses
+    assert read(without) == read(found) != []
+
+
 def test_show_says_which_part_of_which_film_a_clip_is(stores: Path) -> None:
     row = layer(stores, "clips-store", "samples")[0]
     clip = row["media"][0]["clip"]
@@ -205,6 +222,7 @@ def test_clips_of_one_film_are_on_one_side_of_the_split(stores: Path) -> None:
 def test_what_is_wrong_with_a_source_of_clips_is_said_in_a_line(stores: Path) -> None:
     for old, new, complaint in (
         ("[films]", "[filme]", "'files' names 'filme', which films.yaml does not have (did you mean 'films'?)"),
+        ("{min_seconds: 0.5", "{from: video.streams, min_seconds: 0.5", "video.streams has no column begins; parts"),
         ("films.yaml", "none.yaml", "'root' of clips is the recipe of the whole videos"),
         ("{min_seconds: 0.5", "{from: video.motion, min_seconds: 0.5", "has no layer video.motion"),
         ("clips: {min", "key: id, clips: {min", "'key' is only for jsonl"),
