@@ -27,6 +27,7 @@ from winnow.pipelines.store.integrity.content import name_content
 from winnow.pipelines.store.integrity.sealed import read_record
 from winnow.pipelines.store.manifests.rows import ManifestRow
 from winnow.pipelines.store.tables import read_batches, read_table
+from winnow.schemas.counts import count_of
 from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import content_name
 from winnow.schemas.mixture import VALIDATION, Amount, MixturePlan, PlannedOutput
@@ -120,7 +121,7 @@ class DrawsCheck:
                 self._heard.notes.append(f"no plan of generation {number}: no draw was checked")
             return
         if others := len(records) - len(current):
-            self._heard.notes.append(f"{others:,} plans of other generations: their draws were not checked")
+            self._heard.notes.append(f"{count_of(others, 'plan')} of other generations: no draw of these was checked")
         samples = self._store.manifest(self._generation, layout.SAMPLES).by_shard
         self._plans = [record.plan for record in current]
         for record in current:
@@ -162,14 +163,14 @@ class DrawsCheck:
             findings.problems += [f"plan {plan.name}: {line}" for line in totals.wrong()]
             if len(findings.problems) == before:
                 findings.proved.append(
-                    f"plan {plan.name}: {totals.samples:,} samples are drawn as planned, each stratum of "
-                    f"{', '.join(output.name for output in plan.outputs)} and each row"
+                    f"plan {plan.name}: {count_of(totals.samples, 'sample is', 'samples are')} drawn as planned, each "
+                    f"stratum of {', '.join(output.name for output in plan.outputs)} and each row"
                 )
             if gone:
                 stale[plan.name] = gone
                 findings.notes.append(
-                    f"plan {plan.name}: {gone:,} drawn rows have been forgotten since; run winnow mix to make a new "
-                    "plan"
+                    f"plan {plan.name}: {count_of(gone, 'drawn row has', 'drawn rows have')} been forgotten since; run "
+                    "winnow mix to make a new plan"
                 )
         return stale
 
@@ -244,7 +245,8 @@ def _exposure(plan: MixturePlan, drawn: Drawn) -> Iterator[str]:
         given[rows] = np.maximum(given[rows], first + copies)
     both = held_out & (given > 0)
     if both.any():
-        yield f"{int(both.sum()):,} samples are in {VALIDATION} and in a stage, such as row {int(np.argmax(both)):,}"
+        what = count_of(int(both.sum()), "sample is", "samples are")
+        yield f"{what} in {VALIDATION} and in a stage, such as row {int(np.argmax(both)):,}"
     most = ceil(plan.max_epochs)
     if len(given) and given.max() > most:
         yield f"row {int(np.argmax(given)):,} is used {given.max():,} times, but max_epochs is {plan.max_epochs:g}"
@@ -303,7 +305,7 @@ class _Totals:
 
 
 def _told(amount: Amount) -> str:
-    return f"{amount.samples:,} samples ({amount.units:,} units)"
+    return f"{count_of(amount.samples, 'sample')} ({count_of(amount.units, 'unit')})"
 
 
 def plan_records(objects: ObjectStore, findings: Findings) -> Iterator[PlanRecord]:

@@ -31,6 +31,7 @@ from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.location import open_location
+from winnow.schemas.counts import count_of
 from winnow.schemas.errors import ExportError, RecipeError, StoreError
 from winnow.schemas.identity import content_name
 from winnow.schemas.mixture import MixturePlan
@@ -146,7 +147,8 @@ class ExportsCheck:
             one.conclude(self._findings)
             if one.manifest is not None and (gone := stale.get(one.manifest.plan, 0)):
                 self._findings.notes.append(
-                    f"export {one.path}: has samples of {gone:,} rows forgotten since; delete it or write it again"
+                    f"export {one.path}: has samples of {count_of(gone, 'row')} forgotten since; delete it or write "
+                    "it again"
                 )
 
 
@@ -196,10 +198,9 @@ class _Export:
         if self.manifest is not None and not self._heard.problems:
             size = sum(file.bytes for file in self.manifest.files)
             samples = sum(amount.samples for amount in self._amounts.values())
-            said = f"{samples:,} samples" if self._complete else "samples not counted"
-            findings.proved.append(
-                f"export {self.path}: {len(self.manifest.files):,} files, {size:,} bytes are unchanged; {said}"
-            )
+            said = count_of(samples, "sample") if self._complete else "samples not counted"
+            files = count_of(len(self.manifest.files), "file")
+            findings.proved.append(f"export {self.path}: {files}, {size:,} bytes are unchanged; {said}")
 
     def _is_gone(self) -> bool:
         """Whether nothing is there; an empty folder counts as nothing, and so do files that no record names yet."""

@@ -33,6 +33,7 @@ from winnow.pipelines.store.hiding.scans import HiddenRows, load_hiding
 from winnow.pipelines.store.integrity.damage import DamagedError, MissingError, missing
 from winnow.pipelines.store.integrity.sealed import find_record
 from winnow.pipelines.store.manifests.tasks import TaskCommits
+from winnow.schemas.counts import count_of
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import Generation, GenerationRecord, StoredWeights, WeightKeys
 from winnow.schemas.rows.scores import SCORES, TRACES
@@ -209,11 +210,13 @@ class _Audit:
         waiting = sum(len(found.pending) for found in self._hidden.values())
         rows = sum(len(found.rows) for found in self._hidden.values()) - waiting
         if rows and not filled:
-            self._findings.proved.append(f"{rows:,} forgotten rows are empty in every layer")
+            self._findings.proved.append(
+                f"{count_of(rows, 'forgotten row is', 'forgotten rows are')} empty in every layer"
+            )
         if waiting or self._ranges.quoting:
             self._findings.notes.append(
-                f"{waiting:,} forgotten rows are hidden but not purged yet; run winnow gc --purge to remove their "
-                "content"
+                f"{count_of(waiting, 'forgotten row is', 'forgotten rows are')} hidden but not purged yet; run winnow "
+                "gc --purge to remove this content"
             )
 
     @contextmanager

@@ -72,4 +72,5 @@ class RepeatedIds:
         for identity in sorted(repeated)[:SHOWN]:
             findings.problems.append(f"{repeated[identity]} rows share the id {identity.hex()}")
         if not repeated and complete:
-            findings.proved.append(f"{generation.layers[layout.SAMPLES].rows:,} ids are all different")
+            rows = generation.layers[layout.SAMPLES].rows
+            findings.proved.append("1 id, which no other row has" if rows == 1 else f"{rows:,} ids are all different")

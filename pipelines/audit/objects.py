@@ -26,6 +26,7 @@ from winnow.pipelines.store.hiding.neutral import neutral_stream
 from winnow.pipelines.store.integrity.damage import DamagedError, MissingError, damaged
 from winnow.pipelines.store.manifests.rows import ManifestRow
 from winnow.pipelines.store.tables import open_table, read_batches
+from winnow.schemas.counts import count_of
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import Generation, GenerationRecord, TaskCommit, values_hash
 from winnow.schemas.values import ValueHasher
@@ -152,7 +153,7 @@ class ObjectsCheck:
             number = self._record.number
             self._findings.problems.append(f"generation {number}: the hash of a layer's values is not the recorded one")
         else:
-            self._findings.proved.append(f"{count:,} objects, {size:,} bytes: {PROVED}")
+            self._findings.proved.append(f"{count_of(count, 'object')}, {size:,} bytes: {PROVED}")
 
     def _every(self) -> Iterator[ObjectsFound]:
         return itertools.chain.from_iterable(self._found.values())
@@ -162,12 +163,15 @@ def check_alignment(store: Store, generation: Generation, findings: Findings) ->
     """Checks that every layer has each shard of the samples, with as many rows (law 2)."""
     samples = store.manifest(generation, layout.SAMPLES)
     for layer, shards in sorted(generation.partial.items()):
-        findings.notes.append(f"layer {layer} covers {shards:,} of {len(samples):,} shards; run its stage again")
+        findings.notes.append(
+            f"layer {layer} covers {shards:,} of {count_of(len(samples), 'shard')}; run its stage again"
+        )
     for layer in sorted(set(generation.layers) - {layout.SAMPLES}):
         problems = list(_misaligned(layer, samples.by_shard, store.manifest(generation, layer).by_shard))
         findings.problems += problems
         if not problems:
-            findings.proved.append(f"layer {layer} is aligned with the samples of all {len(samples):,} shards")
+            covered = "the only shard" if len(samples) == 1 else f"all {len(samples):,} shards"
+            findings.proved.append(f"layer {layer} is aligned with the samples of {covered}")
 
 
 def _misaligned(layer: str, samples: Mapping[str, ManifestRow], rows: Mapping[str, ManifestRow]) -> Iterator[str]:
@@ -178,7 +182,7 @@ def _misaligned(layer: str, samples: Mapping[str, ManifestRow], rows: Mapping[st
                 yield f"layer {side} has no object for shard {shard}"
     for shard, row in rows.items():
         if (of := samples.get(shard)) is not None and of.rows != row.rows:
-            yield f"layer {layer}: shard {shard} has {row.rows} rows, but its samples have {of.rows}"
+            yield f"layer {layer}: shard {shard} has {count_of(row.rows, 'row')}, but its samples have {of.rows}"
     for shard, row in rows.items():
         if (of := samples.get(shard)) is not None and of.object != row.samples:
             yield f"layer {layer}: shard {shard} was made from other samples"

@@ -16,6 +16,7 @@ from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import HiddenRows, load_hiding
 from winnow.pipelines.store.tables import open_table
+from winnow.schemas.counts import count_of
 from winnow.schemas.errors import StoreError
 from winnow.schemas.records import ObjectRecord, TaskCommit
 
@@ -120,14 +121,15 @@ class RangesCheck:
             if not task.balanced or task.records != written + sum(refused):
                 wrong = True
                 findings.problems.append(
-                    f"task {task.task}: {task.records} records in, {written} rows, "
+                    f"task {task.task}: {count_of(task.records, 'record')} in, {count_of(written, 'row')}, "
                     f"{refused[0]} dropped, {refused[1]} quarantined"
                 )
             records, kept = records + task.records, kept + written
             dropped, quarantined = dropped + refused[0], quarantined + refused[1]
         if not wrong:
             findings.proved.append(
-                f"{records:,} records = {kept:,} rows + {dropped:,} dropped + {quarantined:,} quarantined"
+                f"{count_of(records, 'record')} = {count_of(kept, 'row')} + {dropped:,} dropped + "
+                f"{quarantined:,} quarantined"
             )
 
 

@@ -32,6 +32,7 @@ from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
 from winnow.pipelines.store.tables import read_batches
+from winnow.schemas.counts import count_of
 from winnow.schemas.identity import content_name
 from winnow.schemas.records import TaskCommit
 
@@ -120,7 +121,7 @@ class SourcesCheck:
             files, size = files + found.files, size + found.bytes
         if not wrong:
             self._findings.proved.append(
-                f"{files:,} source files, {size:,} bytes: every range is accounted for exactly once"
+                f"{count_of(files, 'source file')}, {count_of(size, 'byte')}: every range is accounted for exactly once"
             )
 
     def _found(self) -> Iterator[SourcesFound]:

@@ -25,7 +25,7 @@ from winnow.pipelines.store.state import StoreState
 from winnow.runners.report.sections.scores import NOTES, WITHOUT_INTERVAL
 from winnow.runners.stages.running.stage_run import StageRun
 from winnow.runners.terminal.progress.job import JobProgress
-from winnow.runners.terminal.quantities import count_of
+from winnow.schemas.counts import count_of
 from winnow.schemas.errors import StageError
 from winnow.scoring.selection import Quality
 

@@ -33,7 +33,7 @@ from winnow.runners.estimating.recording import record_search
 from winnow.runners.stages.running.stage_run import Clock, StageRun
 from winnow.runners.terminal.progress.job import JobProgress
 from winnow.runners.terminal.progress.stage import inputs_of
-from winnow.runners.terminal.quantities import count_of
+from winnow.schemas.counts import count_of
 from winnow.schemas.errors import StageError
 from winnow.schemas.rows.duplicates import DISTINCT, Kind, layer_of_kind
 

@@ -21,7 +21,8 @@ from winnow.pipelines.store.hiding.hidden_rows import every_hidden_row
 from winnow.pipelines.store.hiding.scans import load_tombstones, put_tombstone, store_scans
 from winnow.pipelines.store.leases.command_lease import writing
 from winnow.runners.terminal.escaping import visible
-from winnow.runners.terminal.quantities import count_of, grouped
+from winnow.runners.terminal.quantities import grouped
+from winnow.schemas.counts import count_of
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.tombstones import KINDS, Selectors
@@ -80,7 +81,7 @@ def run_purge(store: Store, keep: int, jobs: Jobs, console: Console, *, dry_run:
     def say(word: str, text: str) -> None:
         console.print(f"{word:<14}{text}", soft_wrap=True, markup=False)
 
-    rows, objects = f"{_rows(done.rows)} of forgotten content", f"{grouped(done.objects)} objects"
+    rows, objects = f"{_rows(done.rows)} of forgotten content", count_of(done.objects, "object")
     say("would purge" if dry_run else "purged", f"{rows}: {objects} {'to rewrite' if dry_run else 'rewritten'}")
     if done.dropped:
         names = ", ".join(map(str, done.dropped))

@@ -60,7 +60,8 @@ from winnow.runners.stages.running.stage_run import CompletedTasks, StageRun
 from winnow.runners.stages.running.warming import warm_kernels
 from winnow.runners.terminal.progress.stage import TaskInput, inputs_of
 from winnow.runners.terminal.progress.status_line import waiting
-from winnow.runners.terminal.quantities import count_of, grouped
+from winnow.runners.terminal.quantities import grouped
+from winnow.schemas.counts import count_of
 from winnow.schemas.errors import StageError, StoreError
 
 
@@ -131,7 +132,7 @@ def ready_operators(recipe: BoundRecipe, console: Console) -> tuple[BoundOperato
     """The recipe's operators, each run once on a sample, so that problems are reported before hours of work."""
     operators = recipe.operators
     warm_kernels(quiet=console.quiet)
-    with waiting(console, "check", f"loading {len(operators)} operators"):
+    with waiting(console, "check", f"loading {count_of(len(operators), 'operator')}"):
         check_operators(operators)
     for remark in operator_remarks(operators):
         console.print(f"note    {remark}", markup=False, soft_wrap=True)
@@ -183,7 +184,9 @@ def read_tasks(run: StageRun, context: IngestContext, held: Held, plans: Sequenc
     )
     missing = [name for plan in plans for name in pending_tasks(context, held, plan).names]
     if missing:
-        raise StageError(f"ingest: {len(missing)} tasks ended without a commit, {missing[0]} first; run again")
+        raise StageError(
+            f"ingest: {count_of(len(missing), 'task')} ended without a commit, {missing[0]} first; run again"
+        )
     return ran
 
 
@@ -314,7 +317,7 @@ def committed_texts(
         if len(loaded) < len(samples):
             absent = [shard for shard in samples if shard not in loaded.by_shard]
             raise StageError(
-                f"{bound.layer}: {len(absent)} shards ended without a commit, {absent[0]} first; run again"
+                f"{bound.layer}: {count_of(len(absent), 'shard')} ended without a commit, {absent[0]} first; run again"
             )
         found.append(loaded)
     return ManifestRows.joined(found)

@@ -7,8 +7,9 @@ from rich.console import Console
 from winnow.runners.first_look.analysis import LanguageLook, Look, SourceLook
 from winnow.runners.first_look.found_files import Found, listed_unread
 from winnow.runners.first_look.proposal import Proposal
-from winnow.runners.terminal.quantities import byte_size, count_of, grouped, share
+from winnow.runners.terminal.quantities import byte_size, grouped, share
 from winnow.runners.terminal.tables import Grid, print_grid, print_line
+from winnow.schemas.counts import count_of
 from winnow.schemas.identity import Json
 from winnow.schemas.languages import language_name
 

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from winnow.runners.terminal.quantities import count_of, grouped, share
+from winnow.runners.terminal.quantities import grouped, share
 from winnow.runners.terminal.tables import Grid, print_grid
+from winnow.schemas.counts import count_of
 from winnow.schemas.mixture import OF_LAW, Amount, MixturePlan, PlannedOutput, PlannedStratum, Stratum
 
 SHOWN_STRATA = 40

@@ -43,9 +43,10 @@ from winnow.runners.recipe_check import check_recipe
 from winnow.runners.stages.lists.whole_file import registered_file
 from winnow.runners.stages.rule_decisions import rule_decisions, write_dropped
 from winnow.runners.stages.running.warming import warm_kernels
-from winnow.runners.terminal.quantities import byte_size, count_of
+from winnow.runners.terminal.quantities import byte_size
 from winnow.runners.terminal.rules import pinned_rules, print_rules, require_accepted
 from winnow.runners.terminal.safety_coverage import print_coverage
+from winnow.schemas.counts import count_of
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe import resolved_yaml

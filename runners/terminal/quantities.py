@@ -12,11 +12,6 @@ def grouped(number: Number) -> str:
     return f"{number:,.4g}" if abs(number) < 1e4 else f"{number:,.0f}" if abs(number) < 1e15 else f"{number:.3e}"
 
 
-def count_of(count: int, one: str, several: str = "") -> str:
-    """`1 file`, `1,234 files`; `several` where the plural has no plain `s`."""
-    return f"{grouped(count)} {one if count == 1 else several or f'{one}s'}"
-
-
 def byte_size(count: int) -> str:
     """`512 B`, `1.5 KiB`, `23 GiB`."""
     size, unit = float(count), 0

@@ -14,8 +14,9 @@ from winnow.pipelines.rules.summary import GroupEffect, ItemEffect, RuleEffect, 
 from winnow.pipelines.score.stage import generation_scores
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
-from winnow.runners.terminal.quantities import byte_size, count_of, grouped, share
+from winnow.runners.terminal.quantities import byte_size, grouped, share
 from winnow.runners.terminal.tables import Grid, print_grid, print_line
+from winnow.schemas.counts import count_of
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.records import Generation
 from winnow.schemas.tombstones import FORGOTTEN

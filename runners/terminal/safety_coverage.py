@@ -8,6 +8,7 @@ from rich.console import Console
 from winnow.pipelines.rules.coverage import LanguageCoverage, SafetyCoverage
 from winnow.runners.terminal.quantities import grouped, share
 from winnow.runners.terminal.tables import Grid, print_grid
+from winnow.schemas.counts import count_of
 
 SHOWN_LANGUAGES = 30
 
@@ -62,7 +63,7 @@ def _found(coverage: SafetyCoverage) -> Grid:
         )
         for name, layers in coverage.detectors.items()
     ]
-    title = f"Safety: detector coverage of the {grouped(total.rows)} kept samples (taxonomy {coverage.version})"
+    title = f"Safety: detector coverage of the {count_of(total.rows, 'kept sample')} (taxonomy {coverage.version})"
     return Grid(
         title,
         ("subcategory", "detector", "covered", "share", "found in"),

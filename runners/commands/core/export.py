@@ -105,8 +105,8 @@ def _list_ids(
     """Write the ids that would be exported."""
     from winnow.runners.stages.exports.recipe_exports import list_ids
     from winnow.runners.stages.mixing import mix
-    from winnow.runners.terminal.quantities import count_of
     from winnow.runners.terminal.rules import require_writable
+    from winnow.schemas.counts import count_of
 
     require_writable("--id-list", file)
     if file.suffix.lower() in NOT_NUMPY:

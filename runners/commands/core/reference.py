@@ -45,8 +45,8 @@ def run(options: argparse.Namespace) -> int:
 def _train(options: argparse.Namespace, console: "Console") -> int:
     from winnow.pipelines.score.weights import load_weights
     from winnow.runners.stages.scoring import train_reference
-    from winnow.runners.terminal.quantities import count_of
     from winnow.runners.terminal.rules import require_writable
+    from winnow.schemas.counts import count_of
 
     if options.output is not None:
         require_writable("--output", Path(options.output))

@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
 def print_findings(findings: "Findings", console: "Console", *, as_json: bool) -> int:
     """Print the findings; returns the exit status."""
     from winnow.runners.terminal.escaping import visible
-    from winnow.runners.terminal.quantities import count_of
+    from winnow.schemas.counts import count_of
     from winnow.schemas.records import to_json
 
     if as_json:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from winnow.runners.commands.opening import open_console, open_jobs, open_place
 from winnow.runners.commands.parser import engine_arguments, place_argument
+from winnow.schemas.counts import count_of
 from winnow.schemas.errors import WinnowError
 
 if TYPE_CHECKING:
@@ -61,8 +62,9 @@ def run(options: argparse.Namespace) -> int:
     if options.purge and options.dry_run:
         return 0
     open_console().print(
-        f"{word} {collected.generations} generations, {collected.objects} objects, {collected.commits} commits "
-        f"({collected.bytes:,} bytes) and {collected.unfinished} unfinished files",
+        f"{word} {count_of(collected.generations, 'generation')}, {count_of(collected.objects, 'object')}, "
+        f"{count_of(collected.commits, 'commit')} ({collected.bytes:,} bytes) and "
+        f"{count_of(collected.unfinished, 'unfinished file')}",
         soft_wrap=True,
     )
     return 0

@@ -15,6 +15,7 @@ from winnow.runners.engines.java.installed_java import Java
 from winnow.runners.engines.java.server_kinds import JobServer, JobServerError
 from winnow.runners.terminal.progress.status import Status
 from winnow.runners.terminal.progress.status_line import StatusLine
+from winnow.schemas.counts import count_of
 
 MAX_SECONDS = 3600
 """The time limit of a build: Maven itself would wait half an hour for each file of an unresponsive server."""
@@ -169,7 +170,7 @@ def _status_line(console: Console | None, activity: str, log: Path) -> StatusLin
 def _status(activity: str, log: Path) -> Callable[[], Status]:
     def status() -> Status:
         files = log.read_bytes().count(b"Downloaded from ")
-        downloaded = (f"{files:,} files downloaded",) if files else ()
+        downloaded = (f"{count_of(files, 'file')} downloaded",) if files else ()
         return Status("engine", (f"{activity} …", *downloaded))
 
     return status

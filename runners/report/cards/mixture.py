@@ -22,8 +22,9 @@ from winnow.runners.report.cards.markdown import table, text
 from winnow.runners.report.cards.parts import SHOWN_LANGUAGES, dropped, pretty_name, safety, size_category
 from winnow.runners.report.summarise import summarise
 from winnow.runners.stages.rule_decisions import rule_decisions
-from winnow.runners.terminal.quantities import byte_size, count_of, grouped, share
+from winnow.runners.terminal.quantities import byte_size, grouped, share
 from winnow.runners.terminal.rules import pinned_rules
+from winnow.schemas.counts import count_of
 from winnow.schemas.environment.version import winnow_version
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.languages import language

@@ -20,6 +20,7 @@ from winnow.runners.report.plots.drawing import (
     words,
 )
 from winnow.runners.terminal.quantities import grouped
+from winnow.schemas.counts import count_of
 from winnow.schemas.summary import Measure
 
 COLUMNS = 24  # the statistics' bins are up to 1/16 wide; finer columns would show false gaps
@@ -66,7 +67,7 @@ def log_histograms(title: str, unit: str, curves: Sequence[Curve]) -> Html:
         base = index * (LENGTH_HEIGHT + LENGTH_GAP) + LENGTH_HEIGHT + LENGTH_TOP
         drawn += _lengths(curve, unit, counts, axis, base)
     description = "; ".join(
-        f"{curve.label}: {grouped(curve.measure.count)} texts"
+        f"{curve.label}: {count_of(curve.measure.count, 'text')}"
         + "".join(f", {part.fraction:.0%} at most {grouped(part.value)}" for part in curve.measure.quantiles)
         for curve in curves
     )
@@ -145,7 +146,7 @@ def _lengths(curve: Curve, unit: str, counts: Mapping[int, int], axis: Axis, bas
     ]
     powers = [Tick(10**power, grouped(10**power)) for power in range(20)]
     drawn = [
-        words(f"{curve.label}: {grouped(curve.measure.count)} texts", LEFT, base - LENGTH_HEIGHT - 6, "label"),
+        words(f"{curve.label}: {count_of(curve.measure.count, 'text')}", LEFT, base - LENGTH_HEIGHT - 6, "label"),
         *_scale(columns, base, LENGTH_HEIGHT),
         *_columns(columns, base, LENGTH_HEIGHT),
         *horizontal_axis(axis, base, [power for power in powers if axis.low <= power.value <= axis.high]),

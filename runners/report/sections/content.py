@@ -10,7 +10,8 @@ from winnow.runners.report.examples import EXCERPT_CHARACTERS, ExampleRow, Examp
 from winnow.runners.report.markup import Header, Html, crawled, element, folded, join, marked, plain, table
 from winnow.runners.report.plots.bars import Part, Row, bars, shares
 from winnow.runners.report.plots.histograms import Curve, log_histograms
-from winnow.runners.terminal.quantities import byte_size, count_of, grouped, share
+from winnow.runners.terminal.quantities import byte_size, grouped, share
+from winnow.schemas.counts import count_of
 from winnow.schemas.rows.extraction import EXTRACTED
 from winnow.schemas.summary import ColumnSummary, LayerSummary, SourceSummary, StoreSummary, add_counts, by_count
 

@@ -4,7 +4,8 @@ from winnow.runners.report.block import Block
 from winnow.runners.report.examples import Examples
 from winnow.runners.report.figures import Figures
 from winnow.runners.report.markup import Html, crawled, element, join, meter, plain
-from winnow.runners.terminal.quantities import byte_size, count_of, grouped, share
+from winnow.runners.terminal.quantities import byte_size, grouped, share
+from winnow.schemas.counts import count_of
 from winnow.schemas.summary import StoreSummary
 
 MEANINGS = {

@@ -8,8 +8,9 @@ from winnow.runners.report.markup import Header, Html, breakable, crawled, eleme
 from winnow.runners.report.plots.bars import Part, Row, bars, shares
 from winnow.runners.report.plots.histograms import Mark, small_histogram
 from winnow.runners.report.sections.languages import rules_by_language
-from winnow.runners.terminal.quantities import count_of, grouped, share
+from winnow.runners.terminal.quantities import grouped, share
 from winnow.runners.terminal.safety_coverage import categories, largest_languages, uncovered
+from winnow.schemas.counts import count_of
 from winnow.schemas.languages import language
 from winnow.schemas.languages.counts import LANGUAGE_LAYER, language_counts
 from winnow.schemas.safety import subcategories

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Mapping
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import Examples, ExportState
 from winnow.runners.report.markup import Header, Html, crawled, element, folded, join, meter, plain, table
-from winnow.runners.terminal.quantities import byte_size, count_of, grouped, share
+from winnow.runners.terminal.quantities import byte_size, grouped, share
+from winnow.schemas.counts import count_of
 from winnow.schemas.mixture import Amount, MixturePlan, PlannedOutput, PlannedStratum
 from winnow.schemas.summary import StoreSummary
 

@@ -30,7 +30,8 @@ from winnow.runners.stages.exports.writing import export_draw
 from winnow.runners.stages.mixing import WHOLE, Mixed, mix
 from winnow.runners.stages.running.stage_run import Clock, StageRun
 from winnow.runners.terminal.escaping import visible
-from winnow.runners.terminal.quantities import byte_size, count_of
+from winnow.runners.terminal.quantities import byte_size
+from winnow.schemas.counts import count_of
 from winnow.schemas.errors import RecipeError, StoreError
 from winnow.schemas.identity import Json
 from winnow.schemas.mixture import VALIDATION

@@ -17,7 +17,8 @@ from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.location import open_location
 from winnow.runners.law.of_recipe import read_laws
 from winnow.runners.stages.mixing import WHOLE
-from winnow.runners.terminal.quantities import byte_size, count_of
+from winnow.runners.terminal.quantities import byte_size
+from winnow.schemas.counts import count_of
 from winnow.schemas.errors import ExportError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.problems import Problems

@@ -34,7 +34,7 @@ from winnow.runners.stages.exports.full_disk import full_disk
 from winnow.runners.stages.running.stage_run import StageRun
 from winnow.runners.terminal.progress.status import Status
 from winnow.runners.terminal.progress.status_line import StatusLine
-from winnow.runners.terminal.quantities import count_of
+from winnow.schemas.counts import count_of
 from winnow.schemas.errors import ExportError, StageError
 
 LOSSES = 3  # consecutive deaths of workers without a new shard

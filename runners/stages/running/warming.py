@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -37,6 +38,8 @@ Warmed = Literal["already", "done", "partly"]
 _PARTS = ("operators", "stages")
 _ERRORS = "errors.txt"
 _PROGRESS = "progress.json"
+_PICTURES_FOLDER = "pictures"
+_TOKENIZER = "tokenizer.json"
 _UNFINISHED = 75  # the exit status of a process after which another goes on
 _MOST_MIB = 500  # that a process may have held before a step; a step adds up to 400
 _OPERATORS_A_STEP = 2
@@ -76,6 +79,15 @@ sources: {films: {root: texts, files: ["*.webm"], class: web}}
 annotate: [video.vpdq]
 dedupe: {vpdq: {}}
 """
+_PICTURES = """\
+version: 1
+store: {path: seen, seed: 1}
+known_harm: {own: {path: hashes.txt, kind: pdq}}
+sources: {pictures: {root: pictures, files: ["*.jpg"], class: web}}
+"""
+_HASHES_OF_PICTURES = "annotate: [image.pdq, {image.contamination: {list: hashes.txt}}]\ndedupe: {pdq: {}}\n"
+_VECTORS_OF_PICTURES = "annotate: [image.embedding]\ndedupe: {embedding: {min_similarity: 0.5}}\n"
+_HASHES = f"{'0' * 63}1\n"  # of PDQ, each of which has half of its bits: near none
 _PICTURE = (  # a white square, as PNG
     "89504e470d0a1a0a0000000d4948445200000010000000100802000000909168360000001a4944415478da63fcffff3f03298089814430aa61"
     "54c3d0d10000556d031df787d4620000000049454e44ae426082"
@@ -88,9 +100,10 @@ _KERNEL = re.compile(rb"^\s*@(?:kernel|arithmetic|leaf)\b", re.MULTILINE)
 
 _SETTINGS = (  # of operators some of whose kernels run only with them
     "{url.blocklist: {list: sites.txt}}",
-    "{text.madlad: {language_model: lid.176}}",
+    "{text.madlad: {language_model: lid.176, cursed: cursed.txt}}",
     "{text.perplexity: {model: bigrams.arpa}}",
 )
+_CURSED = "lorem ipsum\n"
 _SITES = "site1.example\n10.0.0.1\nsite2.example/2/1\n"
 _BIGRAMS = """\
 \\data\\
@@ -236,6 +249,36 @@ def _write_films() -> None:
         Path(f"texts/film{number}.webm").write_bytes(film)
 
 
+def _write_pictures() -> None:
+    """A picture and a smaller copy of it; none where nothing here can make or read them."""
+    from winnow.runners.demo.photos.drawing import halved, jpeg, landscape
+
+    scene = landscape("lake", "a lake")
+    try:
+        pictures = [jpeg(scene), jpeg(halved(scene))]
+    except WinnowError:
+        return
+    Path(_PICTURES_FOLDER).mkdir()
+    for number, picture in enumerate(pictures):
+        Path(f"{_PICTURES_FOLDER}/{number}.jpg").write_bytes(picture)
+    Path("hashes.txt").write_text(_HASHES)
+
+
+def _write_tokenizer() -> None:
+    """A tokenizer whose tokens are bytes, which works word by word as large ones do; none without its package."""
+    from winnow.filters.extras import required_package
+
+    try:
+        package = required_package("a tokenizer.json", "tokenizers", "tokens")
+    except WinnowError:
+        return
+    bytewise = package.pre_tokenizers.ByteLevel
+    vocabulary = {letter: number for number, letter in enumerate(sorted(bytewise.alphabet()))}
+    tokenizer = package.Tokenizer(package.models.BPE(vocabulary, []))
+    tokenizer.pre_tokenizer = bytewise(add_prefix_space=False)
+    tokenizer.save(_TOKENIZER)
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One command of a part, on a recipe; or on those of some operators that run with what is here."""
@@ -263,11 +306,16 @@ def _annotating(*entries: str) -> str:
 
 def _runs(entry: str) -> bool:
     """Whether an operator runs with what is here of packages and assets."""
+    return _is_ready(_OPERATORS + _annotating(entry))
+
+
+def _is_ready(recipe: str) -> bool:
+    """Whether the operators of a recipe run with what is here."""
     from winnow.pipelines.binding.bound_recipe import bind
     from winnow.pipelines.binding.operators import check_operators
     from winnow.schemas.recipe import load_recipe
 
-    Path("one.yaml").write_text(_OPERATORS + _annotating(entry))
+    Path("one.yaml").write_text(recipe)
     try:
         check_operators(bind(load_recipe("one.yaml")).operators)
     except WinnowError:
@@ -281,6 +329,7 @@ def _operator_steps() -> list[Step]:
 
     Path("sites.txt").write_text(_SITES)
     Path("bigrams.arpa").write_text(_BIGRAMS)
+    Path("cursed.txt").write_text(_CURSED)
     extra = [entry.replace(": {", f": {{as: text.extra{number}, ", 1) for number, entry in enumerate(_SETTINGS)]
     entries = tuple(dict.fromkeys(["text.language", *operator_names(), *extra]))
     return [
@@ -291,8 +340,16 @@ def _operator_steps() -> list[Step]:
 
 def _stage_steps() -> list[Step]:
     """Steps through all stages."""
+    stages = _STAGES
+    if Path(_TOKENIZER).exists():
+        stages = stages.replace("tokenizer: bytes", f"tokenizer: {_TOKENIZER}")
     films = [Step(_COPIES)] if list(Path("texts").glob("*.webm")) else []
-    return [Step(_STAGES, "ingest"), Step(_STAGES, "annotate"), Step(_STAGES), *films]
+    pictures = []
+    if Path(_PICTURES_FOLDER).exists():
+        recipes = [_PICTURES + _HASHES_OF_PICTURES]
+        recipes += [_PICTURES + _VECTORS_OF_PICTURES] if find_spec("faiss") else []
+        pictures = [Step(recipe) for recipe in recipes if _is_ready(recipe)]
+    return [Step(stages, "ingest"), Step(stages, "annotate"), Step(stages), *films, *pictures]
 
 
 def main(part: str) -> int:
@@ -303,6 +360,8 @@ def main(part: str) -> int:
     else:
         _write_texts()
         _write_films()
+        _write_pictures()
+        _write_tokenizer()
         done = failed = 0
     steps: Sequence[Step] = _operator_steps() if part == "operators" else _stage_steps()
     while done < len(steps):

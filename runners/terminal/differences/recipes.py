@@ -21,9 +21,10 @@ from winnow.runners.commands.opening import bound_recipe, store_of
 from winnow.runners.stages.lists.whole_file import whole_parquet
 from winnow.runners.stages.rule_decisions import rule_decisions
 from winnow.runners.stages.running.command_jobs import command_jobs
-from winnow.runners.terminal.quantities import byte_size, count_of, grouped, share
+from winnow.runners.terminal.quantities import byte_size, grouped, share
 from winnow.runners.terminal.rules import pinned_rules, require_writable
 from winnow.runners.terminal.tables import Grid, print_grid, print_line
+from winnow.schemas.counts import count_of
 from winnow.schemas.errors import RecipeError, StoreError, WinnowError
 
 if TYPE_CHECKING:

@@ -34,6 +34,7 @@ from winnow.runners.terminal.duplicates.pictures import pictures_of_clusters
 from winnow.runners.terminal.duplicates.row_duplicates import what_is_compared
 from winnow.runners.terminal.quantities import grouped, share
 from winnow.runners.terminal.tables import Grid, is_plain, print_grid, print_line
+from winnow.schemas.counts import count_of
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.records import Generation
@@ -223,7 +224,7 @@ def summed(one: Overview) -> str:
     what = what_is_compared(one.kind)
     parts = [
         f"{grouped(one.compared)} of {grouped(one.rows)} {what} compared",
-        f"{grouped(one.clusters)} clusters of {grouped(one.clustered)} {what}",
+        f"{count_of(one.clusters, 'cluster')} of {grouped(one.clustered)} {what}",
         f"{grouped(one.surplus)} surplus {what} ({share(one.surplus, one.compared)})",
     ]
     if one.most_rows:

@@ -21,6 +21,7 @@ from winnow.pipelines.store.manifests.rows import ManifestRow
 from winnow.pipelines.store.together import each
 from winnow.runners.terminal.progress.status import Status
 from winnow.runners.terminal.progress.status_line import StatusLine
+from winnow.schemas.counts import count_of
 from winnow.schemas.records import LayersCommit, TaskCommit
 
 SHOWN_SOURCES = 3
@@ -142,7 +143,7 @@ class StageProgress:
         tally = self._tally
         seconds = max(time.monotonic() - self._started, 1e-3)
         rows, done = tally.rows + running.rows, tally.bytes + running.bytes
-        facts = [f"{tally.tasks:,}/{self._total:,} tasks", f"{rows:,} rows", f"{rows / seconds:,.0f} rows/s"]
+        facts = [f"{tally.tasks:,}/{self._total:,} tasks", count_of(rows, "row"), f"{rows / seconds:,.0f} rows/s"]
         if self._total_bytes:
             facts.append(f"{done / seconds / 1e6:,.1f} MB/s")
         more = [f"in {', '.join(sources[:SHOWN_SOURCES])}{', …' if sources[SHOWN_SOURCES:] else ''}"] if sources else []

@@ -39,6 +39,7 @@ from winnow.runners.terminal.samples.item_facts import (
     shot_lines,
 )
 from winnow.runners.terminal.tables import encodable, is_plain, print_line
+from winnow.schemas.counts import count_of
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe import load_recipe
@@ -246,7 +247,7 @@ def _print(shown: SampleView, console: Console, *, raw: bool, most: int | None) 
         return
     changed = sum(edit.end - edit.start for edit, _ in shown.edits)
     what = "as read" if raw else "as exported"
-    line(f"text     {what}: {grouped(len(shown.edits))} edits of {grouped(changed)} bytes", "bold")
+    line(f"text     {what}: {count_of(len(shown.edits), 'edit')} of {count_of(changed, 'byte')}", "bold")
     line("")
     _print_text(list(_pieces(shown, raw=raw)), console, plain=plain, raw=raw, most=most)
 

@@ -193,7 +193,7 @@ def of_no_stratum(rows: list[Row]) -> None:
         (a_third_copy, "is used 3 times, but max_epochs is 2"),
         (copies_not_numbered_on, "at copy 0, earlier stages used 1"),
         (without_a_copy, "is drawn with no copies"),
-        (held_out_and_given, "1 samples are in validation and in a stage"),
+        (held_out_and_given, "1 sample is in validation and in a stage"),
         (held_out_twice, "validation contains a sample more than once"),
         (beyond_the_shard, "it names row 30 of a shard of 30"),
         (of_no_output, "it names output 3 of 3"),

@@ -192,7 +192,7 @@ def test_operators_measure_the_clip_and_not_the_film(stores: Path) -> None:
 
 def test_every_row_of_the_films_is_accounted_for(stores: Path) -> None:
     shown = ended(run_here(stores, "audit", "clips.yaml"))
-    assert "1 source files" in shown
+    assert "1 source file, " in shown
     assert "every range is accounted for exactly once" in shown
     opened = open_store(open_location(str(stores / "clips-store")))
     (task,) = opened.tasks(opened.require_latest())

@@ -115,7 +115,7 @@ class Winnow:
 
 def test_every_kind_in_one_line_and_its_clusters_by_size(winnow: Winnow) -> None:
     shown = winnow("PLACE")
-    assert "exact 5,015 of 5,015 rows compared; 1 clusters of 5,000 rows; 4,999 surplus rows (99.7 %)" in shown
+    assert "exact 5,015 of 5,015 rows compared; 1 cluster of 5,000 rows; 4,999 surplus rows (99.7 %)" in shown
     assert "near  5,014 of 5,015 rows compared; 7 clusters of 5,013 rows; 5,006 surplus rows (99.8 %)" in shown
     assert "\nrows     exact  url  near\n" in shown
     assert "\n1000+        1    0     1\n" in shown
