@@ -15,6 +15,7 @@ from winnow.pipelines.ingest.files import read_range
 from winnow.pipelines.ingest.planning.formats import ending_of, is_compressed_tar, kind_of
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
 from winnow.pipelines.store.location import open_location
+from winnow.runners.first_look.unread import EMPTY, HIDDEN, ending_shown, unread_notes
 from winnow.schemas.errors import SourceError
 
 Content: TypeAlias = Literal["archive", "table", "tar", "text", "page", "picture", "video"]
@@ -78,30 +79,27 @@ def find_files(places: Sequence[str]) -> Found:
     groups: list[Group] = []
     unread: Counter[str] = Counter()
     beside = 0
-    for root, infos in _listed(places):
+    for root, infos, hidden in _listed(places):
         found = _grouped(root, infos)
+        unread.update({HIDDEN: hidden} if hidden else {})
         groups += found.groups
         unread.update(found.unread)
         beside += found.beside
     if not groups:
-        seen = f"; there are {listed_unread(unread)}" if unread else ""
         raise SourceError(
-            f"{', '.join(places)}: no files that winnow reads{seen}; it reads WARC, ARC, JSON lines, CSV, Parquet, "
-            "Arrow, tars, HTML, text, pictures and videos"
+            "; ".join(
+                [
+                    f"{', '.join(places)}: no files that winnow reads",
+                    *unread_notes(unread),
+                    "it reads WARC, ARC, JSON lines, CSV, Parquet, Arrow, tars, HTML, text, pictures and videos",
+                ]
+            )
         )
     return Found(_named(groups), dict(sorted(unread.items(), key=lambda one: (-one[1], one[0]))), beside)
 
 
-def listed_unread(unread: Mapping[str, int], most: int = 6) -> str:
-    """Files that no reader takes, in a few words."""
-    ordered = sorted(unread.items(), key=lambda one: (-one[1], one[0]))
-    named = [f"{count:,} {ending or 'without an ending'}" for ending, count in ordered[:most]]
-    rest = sum(count for _, count in ordered[most:])
-    return ", ".join([*named, f"{rest:,} others"] if rest else named)
-
-
-def _listed(places: Sequence[str]) -> Iterator[tuple[str, list[ObjectInfo]]]:
-    """Folders with the files in them; single files are joined by the folder that they lie in."""
+def _listed(places: Sequence[str]) -> Iterator[tuple[str, list[ObjectInfo], int]]:
+    """Folders with the files in them and a count of hidden ones; single files are joined by the folder they lie in."""
     single: dict[str, list[str]] = {}
     for place in places:
         if "://" not in place and os.path.isfile(place):
@@ -110,28 +108,31 @@ def _listed(places: Sequence[str]) -> Iterator[tuple[str, list[ObjectInfo]]]:
         elif "://" not in place and not os.path.isdir(place):
             raise SourceError(f"{place}: no such file or folder")
         else:
-            yield place, _all_files(place, open_location(place))
+            yield place, *_all_files(place, open_location(place))
     for folder, names in single.items():
         wanted = set(names)
         objects = open_location(folder)
-        yield folder, [info for name in sorted(wanted) for info in objects.list(name) if info.path == name]
+        yield folder, [info for name in sorted(wanted) for info in objects.list(name) if info.path == name], 0
 
 
-def _all_files(place: str, objects: ObjectStore) -> list[ObjectInfo]:
-    """Every file of a place that is neither hidden nor part of a store or an export of winnow's."""
+def _all_files(place: str, objects: ObjectStore) -> tuple[list[ObjectInfo], int]:
+    """Every file of a place that is neither hidden nor part of a store or an export of winnow's.
+
+    With it goes the number of hidden files that a reader would take.
+    """
     infos: list[ObjectInfo] = []
+    hidden = 0
     for info in objects.list(""):
         if any(part.startswith(".") for part in info.path.split("/")):
+            hidden += _by_ending(info.path) is not None
             continue
         infos.append(info)
         if len(infos) > MOST_FILES:
             raise SourceError(f"{place}: more than {MOST_FILES:,} files; name a folder below it, or some of its files")
     own = {info.path.rpartition("/")[0] for info in infos if PurePosixPath(info.path).name in _OWN}
     made = tuple(f"{folder}/" if folder else "" for folder in own)
-    return sorted(
-        (info for info in infos if not info.path.startswith(made)),
-        key=lambda info: info.path,
-    )
+    files = (info for info in infos if not info.path.startswith(made))
+    return sorted(files, key=lambda info: info.path), hidden
 
 
 def _grouped(root: str, infos: Sequence[ObjectInfo]) -> Found:
@@ -147,6 +148,7 @@ def _grouped(root: str, infos: Sequence[ObjectInfo]) -> Found:
         path = PurePosixPath(info.path)
         content = described.get(info.path) or _by_ending(info.path)
         if info.size == 0:
+            unread[EMPTY] += content is not None
             continue
         if path.suffix.lower() in _BESIDE and str(path.with_suffix("")) in shown:
             beside += 1
@@ -155,7 +157,7 @@ def _grouped(root: str, infos: Sequence[ObjectInfo]) -> Found:
             budget -= 1
             content = _by_bytes(objects, info)
         if content is None or is_compressed_tar("auto", info.path):
-            unread[path.suffix.lower()] += 1
+            unread[ending_shown(info.path)] += 1
             continue
         top = path.parts[0] if len(path.parts) > 1 and content not in whole else ""
         by_place.setdefault((top, content), []).append(info)

@@ -94,6 +94,7 @@ class TableGuess:
     columns: ColumnMapping | None  # None: nothing in it looks like a text or a medium
     names: tuple[str, ...]  # all columns
     problem: str = ""  # why its rows cannot be read
+    media: tuple[str, ...] = ()  # files that its first rows name and that are there, from the folder of the source
 
     def has(self, columns: ColumnMapping) -> bool:
         """Whether the table has all of these columns."""
@@ -143,11 +144,26 @@ def _guess_lines(objects: ObjectStore, stream: BinaryIO, info: ObjectInfo, kind:
     first = section(stream, 0, size)
     rows = list(until_enough(read(first, FilePart(info.path, size, 0, size), LIMITS, FIRST_ROWS)))
     if rows:
-        return TableGuess(_guess(rows, frozenset(), _looked_for(objects, info)), _names(rows))
+        exists = _looked_for(objects, info)
+        columns = _guess(rows, frozenset(), exists)
+        return TableGuess(columns, _names(rows), media=tuple(_named_media(rows, columns, info, exists)))
     first.seek(0)
     is_array = kind == "jsonl" and first.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
     why = "one JSON array, not a JSON object a line; `jq -c '.[]'` converts it" if is_array else "no rows can be read"
     return TableGuess(None, (), why)
+
+
+def _named_media(
+    rows: Sequence[Mapping[str, Json]],
+    columns: ColumnMapping | None,
+    info: ObjectInfo,
+    exists: Callable[[str], bool],
+) -> Iterator[str]:
+    if columns is not None and columns.media is not None:
+        for row in rows[:_TRIED]:
+            name = dict(_leaves(row)).get(columns.media)
+            if isinstance(name, str) and exists(name):
+                yield posixpath.normpath(str(PurePosixPath(info.path).parent / name))
 
 
 def _rows_of_table(objects: ObjectStore, info: ObjectInfo, schema: pa.Schema) -> Iterator[dict[str, Json]]:

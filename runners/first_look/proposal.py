@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from winnow.pipelines.ingest.caption_tables import FILE_NAME, is_caption_table
 from winnow.pipelines.ingest.planning.formats import kind_of
@@ -80,9 +80,10 @@ def propose(found: Found) -> Proposal:
     """
     sources: list[ProposedSource] = []
     notes: list[str] = []
+    described: dict[str, str] = {}  # groups of media that tables name, each with such a table
     for group in found.groups:
         if group.content == "table":
-            sources += _of_tables(group, notes)
+            sources += _of_tables(group, notes, found, described)
         elif group.content == "picture":
             sources.append(ProposedSource(group, "image_folder", _of_captions(group)))
         elif group.content == "video":
@@ -92,6 +93,13 @@ def propose(found: Found) -> Proposal:
             sources.append(ProposedSource(replace(group, patterns=named), "auto"))
         else:
             sources.append(ProposedSource(group, "auto"))
+    notes += [
+        f"{group.root}: its {group.content}s are read as {described[group.name]} names them; "
+        "those that no row names are not read, give them a source of their own"
+        for group in found.groups
+        if group.name in described
+    ]
+    sources = [one for one in sources if one.group.content not in _SEEN or one.name not in described]
     if not sources:
         raise SourceError("\n".join(["no file can be a source", *notes]))
     return Proposal(_with_own_names(sources), tuple(notes))
@@ -128,7 +136,20 @@ def _of_captions(group: Group) -> ColumnMapping | None:
     return None
 
 
-def _of_tables(group: Group, notes: list[str]) -> Iterator[ProposedSource]:
+_SEEN: Final = ("picture", "video")
+
+
+def _shown_in(address: str, found: Found) -> Group | None:
+    """The group of media that has this file."""
+    for one in found.groups:
+        if one.content in _SEEN and address.startswith(f"{one.root}/"):
+            path = address[len(one.root) + 1 :]
+            if any(info.path == path for info in one.files):
+                return one
+    return None
+
+
+def _of_tables(group: Group, notes: list[str], found: Found, described: dict[str, str]) -> Iterator[ProposedSource]:
     """A source for each kind of table and each choice of columns."""
     objects = open_location(group.root)
     by_shape: dict[tuple[str, ColumnMapping], list[ObjectInfo]] = {}
@@ -142,6 +163,9 @@ def _of_tables(group: Group, notes: list[str]) -> Iterator[ProposedSource]:
                     notes.append(f"{group.root}/{info.path}: left out: {_why_not(guess)}")
                     continue
                 last = guess.columns
+            for path in guess.media:
+                if shown := _shown_in(f"{group.root}/{path}", found):
+                    described.setdefault(shown.name, f"{group.root}/{info.path}")
             by_shape.setdefault((kind, last), []).append(info)
         if last is not None:
             by_shape[kind, last] += files[MOST_TABLES:]

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from winnow.runners.first_look.analysis import LanguageLook, Look, SourceLook
-from winnow.runners.first_look.found_files import Found, listed_unread
+from winnow.runners.first_look.found_files import Found
 from winnow.runners.first_look.proposal import Proposal
+from winnow.runners.first_look.unread import unread_notes
 from winnow.runners.terminal.quantities import byte_size, grouped, share
 from winnow.runners.terminal.tables import Grid, print_grid, print_line
 from winnow.schemas.counts import count_of
@@ -39,9 +40,7 @@ def notes_of(found: Found, proposal: Proposal, look: Look) -> list[str]:
             named = ", ".join(f"{reason} {count:,}" for reason, count in reasons.most_common(4))
             of = f"{share(reasons.total(), one.sampled.records)} of {count_of(one.sampled.records, 'record')}"
             notes.append(f"{one.source.name}: {of} unreadable ({named})")
-    if found.unread:
-        notes.append(f"not read: {listed_unread(found.unread)}")
-    return notes
+    return [*notes, *unread_notes(found.unread)]
 
 
 def look_json(found: Found, proposal: Proposal, look: Look) -> dict[str, Json]:

@@ -24,9 +24,10 @@ def add(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Look at the files, and write a recipe for each medium."""
-    from winnow.runners.first_look.found_files import find_files, listed_unread
+    from winnow.runners.first_look.found_files import find_files
     from winnow.runners.first_look.proposal import lacks, propose
     from winnow.runners.first_look.recipe_text import recipe_text
+    from winnow.runners.first_look.unread import unread_notes
     from winnow.runners.terminal.quantities import byte_size
     from winnow.runners.terminal.tables import print_line
 
@@ -35,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
         raise RecipeError(f"{output.parent}: no such folder; make it first")
     found = find_files(options.places)
     proposal = propose(found)
-    notes = [*proposal.notes, *([f"not read: {listed_unread(found.unread)}"] if found.unread else [])]
+    notes = [*proposal.notes, *unread_notes(found.unread)]
     files = {
         medium: output if number == 0 else output.with_name(f"{output.stem}-{medium}{output.suffix}")
         for number, medium in enumerate(proposal.by_medium)

@@ -12,6 +12,8 @@ from PIL import Image
 
 from winnow import open_store
 from winnow.runners.commands.main import main
+from winnow.runners.first_look.found_files import find_files
+from winnow.runners.first_look.proposal import propose
 from winnow.schemas.recipe import load_recipe
 
 UDHR: dict[str, Any] = json.loads(lzma.decompress(Path("runners/demo/udhr.json.xz").read_bytes()))
@@ -43,6 +45,8 @@ def data(lid_model: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
         picture(folder / "photos" / f"{number}.jpg", number)
         (folder / "photos" / f"{number}.txt").write_text("A dog sleeps in the shade of an old tree by the river.")
     (folder / "paper.pdf").write_bytes(b"%PDF-1.4 not read")
+    for name in ("lost.txt", "pages.dat", "old.txt.zst"):
+        (folder / name).write_bytes(b"" if name == "lost.txt" else b"not read")
     (folder / "export.json").write_text('[{"text": "an array"}]')
     (folder / ".hidden" / "a.jsonl").write_text('{"text": "nobody asked for this"}\n')
     return folder
@@ -70,7 +74,11 @@ def test_a_look_counts_and_judges_what_is_there(data: Path, capsys: pytest.Captu
     assert all(kept == rows for rows, kept in counted.values())
     assert found["notes"] == [
         f"{data}/export.json: left out: one JSON array, not a JSON object a line; `jq -c '.[]'` converts it",
-        "not read: 1 .pdf",
+        "not read: 1 .pdf: extract the text, for example with `pdftotext`",
+        "not read: 1 .zst: decompress; only WARC, ARC, JSON lines and CSV are read as gzip or zstd",
+        "not read: 1 hidden: the name or a folder's begins with a dot; rename what you want read",
+        "not read: 1 empty: 0 bytes; fetch again what should not be empty",
+        "not read: 1 .dat: winnow has no reader; name text files .txt, convert others to text, HTML or JSON lines",
     ]
     text = printed(capsys, "look", data)
     assert "Japanese (jpn_Jpan)" in text
@@ -82,7 +90,7 @@ def test_a_recipe_is_written_that_runs_as_it_is(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     said = printed(capsys, "init", data)
-    assert "note    not read: 1 .pdf" in said
+    assert "note    not read: 1 .pdf: extract the text" in said
     assert said.splitlines()[-1] == "next    winnow run recipe.yaml; winnow run recipe-pictures.yaml"
     recipe = load_recipe("recipe.yaml")
     assert {source.name for source in recipe.sources} == {"books", "pages"}
@@ -122,7 +130,7 @@ def test_tables_of_two_shapes_are_two_sources(
     ("arguments", "line"),
     [
         (["look", "nowhere"], "nowhere: no such file or folder"),
-        (["look", "."], ".: no files that winnow reads; there are 1 .pdf"),
+        (["look", "."], ".: no files that winnow reads; not read: 1 .pdf: extract the text, for example"),
         (["init", "--output", "no/such/folder.yaml"], "no/such: no such folder"),
         (["look", ".", "--rows", "many"], "--rows: expected a number"),
     ],
@@ -158,6 +166,19 @@ def test_a_table_of_captions_belongs_to_the_pictures_that_it_describes(
     printed(capsys, "run", "recipe.yaml", "--workers", "1")
     rows = open_store("winnow-data/pictures/store").table(["samples.captions"]).to_arrow().to_pylist()
     assert sorted(len(row["samples.captions"]) for row in rows) == [0, 1, 1]
+
+
+def test_pictures_that_rows_name_are_read_once(tmp_path: Path) -> None:
+    for number in range(3):
+        picture(tmp_path / f"{number}.jpg", number)
+    (tmp_path / "film.mp4").write_bytes(b"no row names it")
+    rows = ({"image": f"{number}.jpg", "caption": "A boat on a lake"} for number in range(3))
+    (tmp_path / "captions.jsonl").write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    proposal = propose(find_files([str(tmp_path)]))
+    assert sorted(one.kind for one in proposal.sources) == ["jsonl", "video"]
+    (note,) = proposal.notes
+    assert "its pictures are read as" in note
+    assert "captions.jsonl names them" in note
 
 
 def test_hostile_files_are_notes(tmp_path: Path, capsys: pytest.CaptureFixture[str], lid_model: None) -> None:
