@@ -7,8 +7,10 @@ Stores of 1,000, 4,000 and 16,000 shards of four rows each (`benchmarks.inputs.t
 S3 server on loopback. Each command runs once, in a process of its own in which its requests are counted
 (`benchmarks.measuring.counted`); what it writes is written to a copy. Workers' requests are those that reached the
 server and were not the driver's. Wanted, a shard: at most 3 requests of the driver's for a stage that writes, and at
-most 0.1 for a command that reads, or has nothing to do. `audit` reads every file, so its limit is files. `show` reads
-the ids of up to 1,000 shards in the driver, one request each: 1,100 in all are allowed.
+most 0.1 for a command that reads, or has nothing to do. `dedupe` is two stages that write. `audit` reads every file, so
+its limit is files. `show` reads the ids of up to 1,000 shards in the driver, one request each: 1,100 in all are
+allowed. Commands that write come last and in this order: the mixture that is exported is the one planned before, and
+`gc --purge` removes what was forgotten before. What `score` costs is measured by `benchmarks.mimic.growth`.
 Memory is the peak without the pages of files that are mapped, such as libraries: how many of these a process has
 depends on what the machine has read before. `--quick` has 250 and 1,000 shards, and fewer commands on S3; between
 these, memory grows by less than it differs from run to run, so it is shown, but has no limit.
@@ -36,6 +38,7 @@ from benchmarks.measuring.counted import Counted
 from benchmarks.measuring.reporting import GIB, Limit, benchmark_arguments, judged, measure
 
 SIZES, QUICK_SIZES = (1_000, 4_000, 16_000), (250, 1_000)
+FORGOTTEN = "https://day.example/0"  # a row of every eighth shard
 LAST_ID = "ID"  # stands for the id of a sample in the last shard
 ALWAYS = 2  # sizes that run however long they take: a slope needs two
 MINUTES = 120
@@ -43,6 +46,9 @@ ON_PAPER = 100_000  # shards, for the arithmetic
 
 WRITING, READING, FILES = 3.0, 0.1, 20.0  # requests of a shard that are allowed
 ONE_MORE = ", text.length"
+DEDUPE = "dedupe: {exact: {}, url: {}}"
+HALF = ", budget: {tokens}"  # of the tokens
+TOKENS = 1_000  # of the about 2,200 of a shard
 FOUR_MORE = "".join([ONE_MORE, *(f", {{text.length: {{as: text.length{number}}}}}" for number in (2, 3, 4))])
 MEMORY = 8 << 10  # bytes of the driver's memory for one more shard: 0.8 GiB at 100,000
 NOISE = 24 << 20  # the peak of the same command differs by as much: a smaller difference says nothing
@@ -58,6 +64,9 @@ class Case:
     bounded: int = 0  # requests in all that it may need however many shards there are
     quick_on_s3: bool = False
     more: str = ""  # operators that the recipe has besides those that are measured
+    section: str = ""  # of the recipe, besides those that the store was made by
+    store: str = "store"
+    halved: bool = False  # a mixture of half of the tokens, exported to another folder
 
 
 CASES = (
@@ -72,6 +81,14 @@ CASES = (
     Case("audit --store-only", ("audit", "--store-only"), FILES),
     Case("annotate, one new layer", ("annotate", "--workers", "2"), WRITING, quick_on_s3=True, more=ONE_MORE),
     Case("annotate, three new layers", ("annotate", "--workers", "2"), WRITING, quick_on_s3=True, more=FOUR_MORE),
+    Case("ingest, nothing to do", ("ingest",), READING),
+    Case("ingest, a new store", ("ingest", "--workers", "2"), WRITING, quick_on_s3=True, store="store-anew"),
+    Case("dedupe, two stages", ("dedupe", "--workers", "2"), 2 * WRITING, quick_on_s3=True, section=DEDUPE),
+    Case("mix, planned anew", ("mix", "--workers", "2"), WRITING, quick_on_s3=True, halved=True),
+    Case("export, of that plan", ("export", "--workers", "2"), WRITING, quick_on_s3=True, halved=True),
+    Case("forget, a row in 8 shards", ("forget", "--url", FORGOTTEN), WRITING, quick_on_s3=True),
+    Case("gc --keep 1", ("gc", "--keep", "1"), WRITING, quick_on_s3=True),
+    Case("gc --purge", ("gc", "--keep", "1", "--purge"), WRITING, quick_on_s3=True),
 )
 
 
@@ -161,8 +178,10 @@ class _Copied:
     server: LoopbackS3 | None
 
     def run(self, case: Case) -> Run:
-        store = f"s3://{BUCKET}/store" if self.server else str(self.folder / "store")
-        recipe = write_recipe(self.folder, store, self.folder / "out", self.folder / "crawl", case.more)
+        store = f"s3://{BUCKET}/{case.store}" if self.server else str(self.folder / case.store)
+        out = self.folder / ("out-halved" if case.halved else "out")
+        mixture = HALF.format(tokens=TOKENS * self.shards) if case.halved else ""
+        recipe = write_recipe(self.folder, store, out, self.folder / "crawl", case.more, case.section, mixture)
         place, written = "s3" if self.server else "disk", self.folder / "counted.json"
         verb, *options = case.arguments
         options = [last_id(self.shards) if one == LAST_ID else one for one in options]

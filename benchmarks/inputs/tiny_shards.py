@@ -27,7 +27,8 @@ text: extract.fast.text
 annotate: [text.language, text.gopher, text.minhash{more}]
 keep:
   - {{drop: text.gopher.words < 3, reason: short, when_null: drop}}
-mix: {{unit: tokens, tokenizer: bytes}}
+{section}
+mix: {{unit: tokens, tokenizer: bytes{mixture}}}
 export: [{{jsonl: {{path: {out}}}}}]
 """
 
@@ -39,12 +40,15 @@ SENTENCES = (
 )
 
 
-def write_recipe(folder: Path, store: str, out: Path, crawl: Path, more: str = "") -> Path:
-    """A recipe for a store of tiny shards; `more` are further operators."""
+def write_recipe(
+    folder: Path, store: str, out: Path, crawl: Path, more: str = "", section: str = "", mixture: str = ""
+) -> Path:
+    """A recipe for a store of tiny shards, with further operators, a further section, and settings of the mixture."""
     recipe = folder / "recipe.yaml"
     recipe.unlink(missing_ok=True)  # in a copied folder it may be a link to that of the original
     task_bytes = max(file.stat().st_size for file in _seed_files())
-    recipe.write_text(RECIPE.format(store=store, root=crawl, out=out, task_bytes=task_bytes, more=more))
+    named = {"store": store, "root": crawl, "out": out, "task_bytes": task_bytes}
+    recipe.write_text(RECIPE.format(**named, more=more, section=section, mixture=mixture))
     return recipe
 
 

@@ -3,7 +3,7 @@
     python -m benchmarks.measuring.counted disk|s3 FILE COMMAND…
 
 Writes `Counted` as JSON. On S3 each request of the client counts. On a disk each call counts that an object store
-would be sent as a request: an opened object once, and a listing once for a thousand objects.
+would be sent as a request: an opened object once, a listing and files that are deleted together once for a thousand.
 """
 
 import os
@@ -32,6 +32,7 @@ BETWEEN = (
     *("store/tables", "integrity/content", "integrity/sealed"),
 )
 """Files that pass requests on: a request's callers are theirs."""
+TOGETHER = "delete together"  # files on a disk that S3 would delete a thousand in one request
 CALLERS = 3  # frames that are written down
 
 
@@ -47,7 +48,8 @@ class Counted:
     @property
     def asked(self) -> int:
         """All requests."""
-        return sum(self.requests.values())
+        together = self.requests.get(TOGETHER, 0)
+        return sum(self.requests.values()) - together + -(-together // PAGE)
 
 
 class _Counts:
@@ -71,7 +73,7 @@ class _Counts:
         def counted(*given: Any, **named: Any) -> Any:
             if getattr(self._inside, "on", False):
                 return call(*given, **named)
-            self.add(kind)
+            self.add(TOGETHER if kind == "delete" and _called_by(sys._getframe(1), "delete_all") else kind)
             self._inside.on = True
             try:
                 return call(*given, **named)
@@ -110,6 +112,15 @@ def _caller(frame: FrameType | None) -> str:
             found.append(f"{Path(file).stem}.{frame.f_code.co_name}")
         frame = frame.f_back
     return " < ".join(found)
+
+
+def _called_by(frame: FrameType | None, name: str) -> bool:
+    """Whether a function of this name is among the innermost."""
+    for _ in range(CALLERS):
+        if frame is None or frame.f_code.co_name == name:
+            break
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_name == name
 
 
 def _wrap(kind: type, name: str, wrapped: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:

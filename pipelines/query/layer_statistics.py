@@ -62,7 +62,7 @@ def _kept(store: Store, generation: Generation, layer: str, key: str, rows: Mani
     together = _stored_together(store, generation, rows)
     merges = {one: OrderedMerge() for one, _ in together}
     by_shard = (dict(zip(merges, found, strict=True)) for found in zip(*together.values(), strict=True))
-    for counted in each(store.objects, partial(_stored, store, generation), by_shard):
+    for counted in each(store.objects, partial(_stored_of_shard, store, generation), by_shard):
         for name, found in counted.items():
             merges[name].add(found)
     merged = {name: merge.finish() for name, merge in merges.items()}
@@ -78,15 +78,16 @@ def _prefix(layer: str, key: str, rows: ManifestRows) -> str:
 
 
 def _stored_together(store: Store, generation: Generation, rows: ManifestRows) -> dict[tuple[str, str], ManifestRows]:
-    """The objects of all layers, by layer and key, whose statistics lie in the same files as those of these objects.
+    """The objects of all layers, by layer and key, most of whose statistics lie in the same files as those of these.
 
-    All of them are merged when one is asked for, so that each file is read once.
+    All of them are merged when one is asked for, so that each file is read once. A purge leaves files of its own to the
+    objects that it has rewritten.
     """
     return {
         (layer, key): same
         for layer in generation.layers
         for key, same in store.manifest(generation, layer).by_key().items()
-        if same.alike(rows, ("shard", "statistics"))
+        if same.alike(rows, ("shard",)) and 2 * same.shared_paths(rows, "statistics") > len(rows)
     }
 
 
@@ -97,6 +98,16 @@ def _counted(store: Store, generation: Generation, layer: str, hidden: Hidden, r
         return _stored(store, generation, {layer: row})[layer]
     batches = neutral_stream(layer, read_batches(store.objects, row.object), pending)
     return ShardStatistics.of(layer_spec(layer, read_schema(store.objects, row.object)), batches)
+
+
+def _stored_of_shard(
+    store: Store, generation: Generation, rows: Mapping[str, ManifestRow]
+) -> dict[str, ShardStatistics]:
+    """What was counted when the objects of a shard were written, by layer."""
+    by_file: dict[str, dict[str, ManifestRow]] = {}
+    for layer, row in rows.items():
+        by_file.setdefault(row.statistics, {})[layer] = row
+    return {layer: one for some in by_file.values() for layer, one in _stored(store, generation, some).items()}
 
 
 def _stored(store: Store, generation: Generation, rows: Mapping[str, ManifestRow]) -> dict[str, ShardStatistics]:

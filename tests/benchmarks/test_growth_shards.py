@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.growth_shards import CASES, SIZES, Run, Slope, growth, slopes_of
 from benchmarks.inputs.loopback_s3 import BUCKET, LoopbackS3, serving
-from benchmarks.measuring.counted import Counted
+from benchmarks.measuring.counted import TOGETHER, Counted
 from benchmarks.measuring.reporting import measure
 from winnow.pipelines.store.buckets.s3 import S3Store
 from winnow.pipelines.store.facade import ObjectStore
@@ -68,6 +68,10 @@ def test_a_commands_requests_are_counted(tmp_path: Path) -> None:
     counted = Counted(**orjson.loads(written.read_bytes()))
     assert (counted.requests, counted.asked) == ({"read": 1}, 1)
     assert [caller.split()[:2] for caller in counted.callers] == [["read", "generations.open_store"]]
+
+
+def test_files_that_are_deleted_together_count_as_on_s3() -> None:
+    assert Counted(0.0, 0, {"read": 2, "delete": 1, TOGETHER: 1_001}, {}).asked == 5
 
 
 def test_a_slope_is_between_the_smallest_and_the_largest_store() -> None:

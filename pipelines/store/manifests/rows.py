@@ -186,6 +186,13 @@ class ManifestRows(Sequence[ManifestRow]):
         ]
         return len(self) == len(other) and all(self._plain(part).equals(other._plain(part)) for part in parts)
 
+    def shared_paths(self, other: "ManifestRows", name: str) -> int:
+        """How many rows have the path in a column that the row at the same place of others, of as many, has."""
+        place, content = (
+            pc.equal(self._plain(part), other._plain(part)) for part in (f"{name}.place", f"{name}.content")
+        )
+        return int(pc.sum(pc.and_(place, content)).as_py() or 0)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ManifestRows):
             return NotImplemented

@@ -1,6 +1,7 @@
 """Statistics of a layer over all shards: merged once, found again, and merged again where that is needed."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import uuid4
 
@@ -85,18 +86,27 @@ Made = tuple[Counting, Store, Generation]
 @pytest.fixture
 def store_of() -> Made:
     """Two shards, in each of which one task wrote two layers."""
+    return made_of([("text.a", "text.b")], [("text.a", "text.b")])
+
+
+def made_of(*written_together: Sequence[tuple[str, ...]]) -> Made:
+    """A store with a shard for each of the arguments, which say which of two layers each task wrote."""
     objects = Counting(uuid4().hex)
     store = create_or_open(objects, RECORD)
-    tasks, commits = [], []
-    for number, shard in enumerate(("one", "two")):
+    tasks: list[TaskCommit] = []
+    commits: dict[str, list[LayersCommit]] = {"text.a": [], "text.b": []}
+    for number, sets in enumerate(written_together):
+        shard = ("one", "two", "zero")[number]
         samples = written(store, layout.SAMPLES, shard, number)
         record = ShardRecord(shard, samples.part.object, put_statistics(store, shard, [samples]))
         tasks.append(TaskCommit(shard, "k", "crawl", (), (record,), None, None, 1, 1, {}, {}, 9, "env"))
-        both = [written(store, layer, shard, number + at) for at, layer in enumerate(("text.a", "text.b"))]
-        commit_layers(store, shard, "crawl", record.object.path, both)
-        name = layout.set_name({"text.a": "k", "text.b": "k"})
-        commits.append(read_record(store.objects, LayersCommit, layout.layer_commit(name, shard)))
-    generation, _ = publish_commits(store, tasks, {"text.a": commits, "text.b": commits})
+        for layers in sets:
+            some = [written(store, layer, shard, number + (layer == "text.b")) for layer in layers]
+            commit_layers(store, shard, "crawl", record.object.path, some)
+            name = layout.set_name(dict.fromkeys(layers, "k"))
+            for layer in layers:
+                commits[layer].append(read_record(store.objects, LayersCommit, layout.layer_commit(name, shard)))
+    generation, _ = publish_commits(store, tasks, commits)
     return objects, store, generation
 
 
@@ -115,6 +125,19 @@ def test_layers_that_a_task_wrote_together_are_merged_together(store_of: Made) -
     assert {path: objects.reads[path] for path in files if objects.reads[path]} == {
         row.statistics: 1 for row in store.manifest(generation, "text.a")
     }
+
+
+def test_layers_most_of_whose_files_are_the_same_are_merged_together() -> None:
+    """As after a purge, which leaves files of its own to what it has rewritten."""
+    together = ("text.a", "text.b")
+    alone = [("text.a",), ("text.b",)]
+    _, apart, of_apart = made_of(alone, alone, alone)
+    objects, store, generation = made_of([together], [together], alone)
+    objects.reads.clear()
+    for layer in together:
+        assert highest(store, generation, layer) == highest(apart, of_apart, layer)
+    read = {path: times for path, times in objects.reads.items() if path.startswith("stats/shards/")}
+    assert list(read.values()) == [1, 1, 1, 1]
 
 
 def test_a_lost_file_of_statistics_is_counted_again_for_all_its_layers(store_of: Made) -> None:
