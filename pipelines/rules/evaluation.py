@@ -18,6 +18,7 @@ from winnow.pipelines.reading.conditions import nested
 from winnow.pipelines.reading.item_lists import DROPPED, KEPT, ItemLists
 from winnow.pipelines.rules.decisions import WORD, Masks, has_rule
 from winnow.schemas.errors import RecipeError
+from winnow.schemas.rules.certain_failures import remedy
 from winnow.schemas.rules.conditions import CLOSED, columns_read
 from winnow.schemas.rules.thresholds import ThresholdTable, lookup
 
@@ -216,18 +217,8 @@ class Evaluator:
                 self._query([one], block)
             except duckdb.Error as error:
                 what = str(error).splitlines()[0].partition(". Use TRY")[0][:160]
-                said = f"fails on a row: {what}; {_remedy(what)}"
+                said = f"fails on a row: {what}; {remedy(what)}"
                 raise Undecided(one.number, said).error(self._program) from None
-
-
-def _remedy(failure: str) -> str:
-    """What to write instead of what DuckDB says has failed."""
-    failure = failure.lower()
-    if "by zero" in failure:
-        return "divide by nullif(…, 0), which makes the condition null there"
-    if "out of range" in failure or "overflow" in failure:
-        return "compute with fractions (CAST(… AS DOUBLE)), which do not overflow"
-    return "TRY_CAST gives null where CAST fails"
 
 
 def _threshold_columns(tables: Sequence[ThresholdTable], columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from winnow.schemas.identity import Json
 from winnow.schemas.problems import UNSTORABLE, nearest, shown
+from winnow.schemas.rules.certain_failures import certain_failure, remedy
 from winnow.schemas.rules.growth import growth_complaint
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def type_complaint(condition: str, types: Mapping[str, pa.DataType]) -> str | No
     if mixed is not None:
         return mixed
     tree: dict[str, _Types] = {}
-    for column, kind in types.items():
+    for column, of_column in types.items():
         *parents, leaf = column.split(".")
         level = tree
         for parent in parents:
@@ -134,17 +135,19 @@ def type_complaint(condition: str, types: Mapping[str, pa.DataType]) -> str | No
             if not isinstance(inner, dict):
                 return None  # a struct and a part of it: rare, and DuckDB will say when it runs
             level = inner
-        level[leaf] = kind
+        level[leaf] = of_column
     rows = pa.schema([pa.field(name, _arrow(kind)) for name, kind in tree.items()]).empty_table()
     with _cursor() as cursor:
         cursor.register("checked", rows)
         try:
-            described = cursor.execute(f"DESCRIBE SELECT ({condition}) FROM checked").fetchone()
+            ((_, kind, *_),) = cursor.execute(f"DESCRIBE SELECT ({condition}) FROM checked").fetchall()
         except duckdb.Error as error:
             first = str(error).splitlines()[0].partition(": ")[2]
             return f"does not fit its columns' types: {first[:160]}{_foreign(condition)}"
-    assert described is not None
-    return None if described[1] == "BOOLEAN" else f"gives {described[1]}, not true or false; compare it with something"
+        if kind != "BOOLEAN":
+            return f"gives {kind}, not true or false; compare it with something"
+        failed = certain_failure(cursor, condition, rows.schema)
+    return None if failed is None else f"would fail on its rows: {failed}; {remedy(failed)}"
 
 
 @dataclass(frozen=True, slots=True)

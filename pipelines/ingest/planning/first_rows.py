@@ -33,7 +33,7 @@ class FirstRows:
 
     path: str
     kept: int = 0
-    unknown: int = 0  # larger than what a sample reads
+    unknown: int = 0  # beyond what a sample reads
     reasons: Counter[str] = field(default_factory=Counter)
     detail: str = ""  # of the first row that cannot be read
     keys: Counter[str] = field(default_factory=Counter)
@@ -101,6 +101,9 @@ def _files(found: Sequence[FirstRows]) -> str:
 def _read(source: IngestSource, info: ObjectInfo) -> FirstRows | None:
     """The first rows of a file; None if it cannot be read, which its task will report."""
     first = FirstRows(info.path)
+    if kind_of(source.format, info.path) not in TABLES and info.size > WHOLE_BYTES:
+        first.unknown = 1  # the first records of a large archive decide nothing
+        return first
     reader = container_reader(source.format, info.path, source.columns)
     is_table = kind_of(source.format, info.path) in TABLES
     part = FilePart(info.path, info.size, 0, info.size)

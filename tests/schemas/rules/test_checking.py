@@ -185,6 +185,17 @@ def test_a_good_rule_has_no_complaints() -> None:
             "compares text.language.score, a number (float), with the text",
         ),
         ("abs(samples.modality) > 1", None, "does not fit its columns' types: No function matches the given name"),
+        (
+            "length(samples.modality) % (3 - 3) = 1",
+            None,
+            "would fail on its rows: Invalid Input Error: Division by zero",
+        ),
+        (
+            "length(samples.modality) * 9223372036854775807 > 1",
+            None,
+            "would fail on its rows: Out of Range Error: Overflow in multiplication",
+        ),
+        ("length(samples.modality) = '1x'::INT", None, "would fail on its rows: Conversion Error: Could not convert"),
         ("samples.modality::mytype = 1", None, "does not fit its columns' types: Type with name mytype does not exist"),
         ("sum(samples.modality) > 1", None, "the aggregate 'sum' is not allowed in a condition; it looks at one row"),
     ],
@@ -192,6 +203,19 @@ def test_a_good_rule_has_no_complaints() -> None:
 def test_what_is_wrong_with_a_rule_is_said_with_its_line(condition: str, when_null: str | None, complaint: str) -> None:
     (line,) = complaints(condition, when_null)
     assert line.startswith(f"recipe.yaml:12: eligible[0]: {complaint}")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "samples.modality::DATE > DATE '2020-01-01'",
+        "10 // coalesce(length(samples.modality), 0) = 1",
+        "9 % (length(samples.modality) - 2) = 1",
+        "length(samples.modality) * 1000000000000000 > 1",
+    ],
+)
+def test_conditions_that_fail_on_some_rows_alone_have_no_complaints(condition: str) -> None:
+    assert complaints(condition) == []
 
 
 def test_all_unknown_columns_are_named() -> None:
