@@ -9,8 +9,9 @@ their own work; *keyframes* is `video.clarity`; *vectors* is `video.motion` by v
 too. F1 is over films with known transitions (`inputs/films.py`) of a seed that no threshold was chosen by: one is found
 if a detection lies within 0.12 s of its span. The long film is a real one's packets, looped, and gone over as the
 stage does: one process decodes, another has all five operators, and the limit is that of each. The exit status says
-whether every limit was kept, and no detector was better; a quick run may exceed limits of cost by a quarter. The search for copies among
-100,000 clips is `benchmarks.dedupe.video_copies`.
+whether every limit was kept, and no detector was better; a quick run may exceed limits of cost by a quarter.
+
+The search for copies among 100,000 clips is `benchmarks.dedupe.video_copies`.
 """
 
 import os

@@ -1,22 +1,22 @@
 """Compiling kernels before they are needed: once per machine and version, announced, and never in the middle of a run.
 
-A kernel is compiled when it is first called, some 80 seconds of a core for all of them. Two processes at a time run a
-few dozen texts through what a recipe may ask for: one through every operator that needs nothing but its settings, one
-through deduplication, scores, a mixture and its exports. Neither a compiler nor a model gives its memory back, so a
-process that holds much ends after a step, and another goes on with the next one. What they compile is kept for every
-process after them (`winnow.schemas.kernels`). `winnow assets fetch` does this ahead; commands that run pipelines do it
+A kernel is compiled when it is first called, some 200 seconds of a core for all of them. Three processes at a time run
+a few dozen texts through what a recipe may ask for: two through operators that need nothing but their settings, one
+through deduplication, scores, a mixture and its exports. Neither a compiler nor a model gives its memory back, so each
+step has a process that is forked from one that has imported everything. What they compile is kept for every process
+after them (`winnow.schemas.kernels`). `winnow assets fetch` does this ahead; commands that run pipelines do it
 where it is due.
 """
 
 import json
 import os
 import re
-import resource
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+import traceback
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
@@ -35,14 +35,21 @@ WARMING_VARIABLE = "WINNOW_WARMING"
 Warmed = Literal["already", "done", "partly"]
 """Whether all kernels were there, all are compiled now, or some could not be compiled ahead."""
 
-_PARTS = ("operators", "stages")
+_PARTS = ("stages", "operators/0", "operators/1")  # every other step through operators
 _ERRORS = "errors.txt"
-_PROGRESS = "progress.json"
 _PICTURES_FOLDER = "pictures"
 _TOKENIZER = "tokenizer.json"
-_UNFINISHED = 75  # the exit status of a process after which another goes on
-_MOST_MIB = 500  # that a process may have held before a step; a step adds up to 400
-_OPERATORS_A_STEP = 2
+_OPERATORS_A_STEP = 2  # some 400 MiB
+_IMPORTS = (  # of every step; none starts a thread
+    "apache_beam.runners.portability.fn_api_runner",
+    "duckdb",
+    "numba",
+    "pyarrow.parquet",
+    "winnow.filters.text.language",
+    "winnow.runners.commands.core.run",
+    "winnow.runners.commands.main",
+    "winnow.runners.stages.recipe_run",
+)
 _THIS = "winnow.runners.stages.running.warming"  # also where this file is run as `__main__`
 
 _STAGES = """\
@@ -183,7 +190,7 @@ def warm_kernels(*, quiet: bool = False) -> Warmed:
 def _failed(scratch: Path) -> list[Path]:
     """Compile everything; returns the folders of the parts in which something failed."""
     for part in _PARTS:
-        (scratch / part).mkdir()
+        (scratch / part).mkdir(parents=True)
     running, failed = {part: _process(part, scratch / part) for part in _PARTS}, []
     while running:
         for part, process in list(running.items()):
@@ -192,9 +199,7 @@ def _failed(scratch: Path) -> list[Path]:
             except subprocess.TimeoutExpired:
                 continue
             del running[part]
-            if status == _UNFINISHED:
-                running[part] = _process(part, scratch / part)
-            elif status:
+            if status:
                 failed.append(scratch / part)
     return failed
 
@@ -353,30 +358,29 @@ def _stage_steps() -> list[Step]:
 
 
 def main(part: str) -> int:
-    """Go on with the steps of one part in the working folder, until all are done or much memory is held."""
-    progress = Path(_PROGRESS)
-    if progress.exists():
-        done, failed = json.loads(progress.read_text())
-    else:
-        _write_texts()
-        _write_films()
-        _write_pictures()
-        _write_tokenizer()
-        done = failed = 0
-    steps: Sequence[Step] = _operator_steps() if part == "operators" else _stage_steps()
-    while done < len(steps):
-        failed += bool(steps[done].run())
-        done += 1
-        progress.write_text(json.dumps([done, failed]))
-        if done < len(steps) and _held_mib() > _MOST_MIB:
-            return _UNFINISHED
-    return int(failed > 0)
+    """Run the steps of one part in the working folder."""
+    _write_texts()
+    _write_films()
+    _write_pictures()
+    _write_tokenizer()
+    steps = _stage_steps() if part == "stages" else _operator_steps()[int(part[-1]) :: 2]
+    for module in _IMPORTS:
+        import_module(module)
+    return int(sum(_status_of(step) for step in steps) > 0)
 
 
-def _held_mib() -> int:
-    """The most memory that this process has held."""
-    unit = 1 if sys.platform == "darwin" else 1024  # what the system counts in
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit >> 20
+def _status_of(step: Step) -> int:
+    """Run a step in a process forked from this one, which has imported what it needs and compiled nothing."""
+    process = os.fork()
+    if process:
+        return os.waitpid(process, 0)[1]
+    status = 1
+    try:
+        status = step.run()
+    except BaseException:  # noqa: BLE001 – whatever it is, it is written where errors are told from
+        traceback.print_exc()
+    finally:
+        os._exit(status)  # nothing of the process that forked may end twice
 
 
 if __name__ == "__main__":
