@@ -54,7 +54,8 @@ def test_the_recipe_of_the_readme_is_a_recipe() -> None:
 
 def test_the_mistake_of_the_readme_is_answered_as_shown(tmp_path: Path) -> None:
     (tmp_path / "recipe.yaml").write_text(
-        'version: 1\nstore: {path: store}\nsources:\n  crawl: {root: crawl, files: ["*.gz"], clas: web, class: web}\n'
+        '# recipe.yaml\nversion: 1\nstore: {path: store}\nsources:\n'
+        '  crawl: {root: crawl, files: ["*.gz"], clas: web, class: web}\n'
     )
     command = [sys.executable, "-m", "winnow", "plan", "recipe.yaml"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
