@@ -54,7 +54,7 @@ def test_the_recipe_of_the_readme_is_a_recipe() -> None:
 
 def test_the_mistake_of_the_readme_is_answered_as_shown(tmp_path: Path) -> None:
     (tmp_path / "recipe.yaml").write_text(
-        '# recipe.yaml\nversion: 1\nstore: {path: store}\nsources:\n'
+        "# recipe.yaml\nversion: 1\nstore: {path: store}\nsources:\n"
         '  crawl: {root: crawl, files: ["*.gz"], clas: web, class: web}\n'
     )
     command = [sys.executable, "-m", "winnow", "plan", "recipe.yaml"]
