@@ -100,19 +100,29 @@ def registered(objects: ObjectStore) -> list[Output]:
 
 def lost_records(objects: ObjectStore) -> list[str]:
     """The registered outputs whose record is lost, though its copy is there: their paths in the store."""
-    copies = _names(objects, layout.COPIES)  # a running command puts them last, and drops them first
-    lost = sorted(copies - _names(objects, layout.OUTPUTS))
-    return [layout.output(content) for content in lost if objects.exists(layout.output_copy(content))]
+    return _lost(objects, *_both(objects))
 
 
 def restore_records(objects: ObjectStore) -> list[str]:
     """Puts lost records again from their copies, and copies where there are none; returns the paths of the first."""
-    places, lost = (layout.output, layout.output_copy), lost_records(objects)
-    records, copies = (_names(objects, prefix) for prefix in (layout.OUTPUTS, layout.COPIES))
+    records, copies = _both(objects)
+    lost = _lost(objects, records, copies)
+    places = layout.output, layout.output_copy
     for content in sorted(records ^ copies):
         there, gone = places if content in records else places[::-1]
         objects.put_if_absent(gone(content), read_content(objects, there(content)))
     return lost
+
+
+def _both(objects: ObjectStore) -> tuple[set[str], set[str]]:
+    """The names of records and of copies, the latter as they were first."""
+    copies = _names(objects, layout.COPIES)  # a running command puts them last, and drops them first
+    return _names(objects, layout.OUTPUTS), copies
+
+
+def _lost(objects: ObjectStore, records: set[str], copies: set[str]) -> list[str]:
+    lost = sorted(copies - records)
+    return [layout.output(content) for content in lost if objects.exists(layout.output_copy(content))]
 
 
 def _records(objects: ObjectStore) -> dict[str, Output]:

@@ -101,11 +101,11 @@ def _files(found: Sequence[FirstRows]) -> str:
 def _read(source: IngestSource, info: ObjectInfo) -> FirstRows | None:
     """The first rows of a file; None if it cannot be read, which its task will report."""
     first = FirstRows(info.path)
-    if kind_of(source.format, info.path) not in TABLES and info.size > WHOLE_BYTES:
+    is_table = kind_of(source.format, info.path) in TABLES
+    if not is_table and info.size > WHOLE_BYTES:
         first.unknown = 1  # the first records of a large archive decide nothing
         return first
     reader = container_reader(source.format, info.path, source.columns)
-    is_table = kind_of(source.format, info.path) in TABLES
     part = FilePart(info.path, info.size, 0, info.size)
     try:
         with closing(source.objects.open(info.path)) as opened:

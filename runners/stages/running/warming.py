@@ -345,6 +345,8 @@ def _operator_steps() -> list[Step]:
 
 def _stage_steps() -> list[Step]:
     """Steps through all stages."""
+    _write_pictures()
+    _write_tokenizer()
     stages = _STAGES
     if Path(_TOKENIZER).exists():
         stages = stages.replace("tokenizer: bytes", f"tokenizer: {_TOKENIZER}")
@@ -361,8 +363,6 @@ def main(part: str) -> int:
     """Run the steps of one part in the working folder."""
     _write_texts()
     _write_films()
-    _write_pictures()
-    _write_tokenizer()
     steps = _stage_steps() if part == "stages" else _operator_steps()[int(part[-1]) :: 2]
     for module in _IMPORTS:
         import_module(module)
