@@ -1,8 +1,9 @@
 """What the pages of a crawl say of its pictures: alternative texts, captions of figures, titles, and the text around.
 
-A page shows a picture if the address of one of its images is the picture's, by the rules of `url.canonical`. Where no
-page does, as with pictures that a script loads, the pages count on which the crawler says that it found the picture.
-Page and picture may be in different files and shards: they meet by the digests of addresses (`Across`).
+A page shows a picture if an address of one of its images is the picture's, by the rules of `url.canonical`: the one
+that a reader sees, or another that the page offers to other screens. Where no page does, as with pictures that a script
+loads, the pages count on which the crawler says that it found the picture. Page and picture may be in different files
+and shards: they meet by the digests of addresses (`Across`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -76,7 +77,7 @@ def ask(_config: PageConfig, batch: pa.RecordBatch) -> pa.Array:
 
 def offer(config: PageConfig, batch: pa.RecordBatch) -> tuple[NDArray[np.int64], pa.Array]:
     """The addresses of each page's images, its own, and those in a list of what a page loaded."""
-    showing, shown, _ = _images(config, batch)
+    showing, shown, *_ = _images(config, batch)
     pages = np.flatnonzero(batch.column(_columns(config)[0]).is_valid().to_numpy(zero_copy_only=False))
     own = keys_of(batch.column(URL).take(pa.array(pages)), PAGE)
     lists = [(row, url) for row, one in _loadings(batch).items() for url in one.images]
@@ -90,7 +91,7 @@ def offer(config: PageConfig, batch: pa.RecordBatch) -> tuple[NDArray[np.int64],
 def say(config: PageConfig, batch: pa.RecordBatch, rows: NDArray[np.int64], keys: pa.Array) -> pa.RecordBatch:
     """What pages say of the pictures with these addresses, and their titles last."""
     _, language_of, title_of = _columns(config)
-    owners, digests, items = _images(config, batch)
+    owners, digests, places, items = _images(config, batch)
     asked = list(zip(rows.tolist(), keys.to_pylist(), strict=True))
     said: dict[tuple[int, bytes], dict[tuple[str, str], str | None]] = {one: {} for one in asked}
     languages, titles = batch.column(language_of).to_pylist(), batch.column(title_of).to_pylist()
@@ -104,7 +105,7 @@ def say(config: PageConfig, batch: pa.RecordBatch, rows: NDArray[np.int64], keys
     for at in np.flatnonzero(wanted).tolist():  # only images that are pictures of the store
         one = int(owners[at]), digests[at].as_py()
         if one in said and len(said[one]) < MOST_CAPTIONS:
-            image = items[at].as_py()
+            image = items[int(places[at])].as_py()
             for origin in config.origins:
                 for name in _FIELDS[origin]:
                     take(one, origin, whole_words(name, image[name]))
@@ -213,11 +214,19 @@ def _loadings(batch: pa.RecordBatch) -> dict[int, Loading]:
     return loadings_of(batch.column(URL), batch.column(METADATA))
 
 
-def _images(config: PageConfig, batch: pa.RecordBatch) -> tuple[NDArray[np.int64], pa.Array, pa.Array]:
-    """The row of each image of these pages, the digest of its address, and the image."""
+def _images(
+    config: PageConfig, batch: pa.RecordBatch
+) -> tuple[NDArray[np.int64], pa.Array, NDArray[np.int64], pa.Array]:
+    """The row of each address of these pages' images, its digest, the place of its image, and the images."""
     images = batch.column(_columns(config)[0])
     items = images.flatten()
-    return np.repeat(np.arange(len(images)), _counts(images)), keys_of(pc.struct_field(items, "src"), SHOWN), items
+    others = pc.struct_field(items, "candidates")
+    urls = pa.concat_arrays([pc.struct_field(items, "src"), others.flatten()])
+    own = np.arange(len(items))
+    places = np.concatenate([own, np.repeat(own, _counts(others))])
+    owners = np.repeat(np.arange(len(images)), _counts(images))[places]
+    order = np.lexsort((np.arange(len(places)), places))  # what an image says stands together, as on the page
+    return owners[order], keys_of(urls.take(pa.array(order)), SHOWN), places[order], items
 
 
 def _counts(lists: pa.ListArray) -> NDArray[np.int64]:
@@ -238,7 +247,8 @@ def _load(config: PageConfig, _assets: Assets) -> Kernel:
 OPERATOR = Operator(
     name="caption.page",
     # 2: pages of the whole store; 3: also those on which the crawler says that it found a picture; 4: titles of all
-    version=5,  # 5: the text around a picture begins and ends with whole words
+    # 5: the text around a picture begins and ends with whole words
+    version=6,  # 6: every address that a page gives for a picture
     summary="what the pages that show a picture say of it: alternative text, caption, title, text around",
     config=PageConfig,
     reads=lambda config: (*_columns(config), URL, MEDIA, METADATA),

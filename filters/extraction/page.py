@@ -10,6 +10,7 @@ from resiliparse.parse.html import HTMLTree
 from resiliparse.parse.html.node import DocumentNode
 
 from winnow.filters.extraction.budgets import VALUE
+from winnow.filters.extraction.candidates import MOST_CANDIDATES, of_pictures, shown_first
 from winnow.filters.extraction.markup import (
     IMAGE_MARK,
     Markup,
@@ -40,6 +41,7 @@ class Image(NamedTuple):
     caption: str | None
     width: int | None
     height: int | None
+    candidates: tuple[str, ...] = ()  # other addresses of the same picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +66,16 @@ class Page:
     trusted: bool  # False: the scan and the tree disagree, so the tree says what is an element
 
 
-# Attributes of lazy loaders come first: where one is present, `src` is a placeholder.
-_SOURCES = ("data-src", "data-original", "data-lazy-src", "src", "data-srcset", "srcset")
 _OPEN_GRAPH_TITLE = 'meta[property="og:title" i][content], meta[name="og:title" i][content]'
 _MOST_PARENTS = 32
+_CANDIDATES_AN_IMAGE = 8  # of a page, on average
+_SOURCE = re.compile(r"<[sS][oO][uU][rR][cC][eE][\s/]")
 _MENTION_CHARACTERS = 1 << 15  # of the head, searched for rare elements
 _ATTRIBUTE = re.compile(
     rf"[\s/]*+(?:([sS][rR][cC](?:[sS][eE][tT])?+|[dD][aA][tT][aA]-[a-zA-Z-]++|[aA][lL][tT]|[tT][iI][tT][lL][eE]"
     rf"|[wW][iI][dD][tT][hH]|[hH][eE][iI][gG][hH][tT])(?=[\s=])|[^\s/>][^\s/>=]*+)(?:\s*+=\s*+({VALUE}))?"
 )
 _REL = re.compile(rf"(?<![^\s/\"'])[rR][eE][lL]\s*+=\s*+({VALUE})")
-_CANDIDATE = re.compile(r"([^\s,]\S*+)(?:\s++([0-9.]{1,8})[wx])?")
 _PIXELS = re.compile(r"\s*+([0-9]{1,6})(?:\.[0-9]++)?(?:px)?\s*+")
 _LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:[-_][A-Za-z0-9]{1,8})*+")
 _PLAIN = re.compile(  # in a value an ampersand is only itself; these escapes are as canonical spelling has them
@@ -238,29 +239,34 @@ def _images(page: Page, addresses: Addresses, limits: PageLimits) -> dict[int, I
         elements = page.tree.document.get_elements_by_tag_name("img").values()[: limits.max_images]
         marks = [IMAGE_MARK.fullmatch(element.getattr("alt") or "") for element in elements]
         numbers = [int(mark[1]) for mark in marks if mark is not None]
+    sources: dict[int, list[str]] = {}
+    if page.tree.document is not None and _SOURCE.search(page.source):
+        sources = of_pictures(page.tree.document, limits.max_images)
     images: dict[int, Image] = {}
+    room = _CANDIDATES_AN_IMAGE * limits.max_images
     for number in numbers:
-        image = _image(page.image_attributes[number], addresses, limits)
+        image = _image(page.image_attributes[number], sources.get(number, []), addresses, limits, room)
         if image is not None:
             images[number] = image
+            room -= len(image.candidates)
     return images
 
 
-def _image(written: str, addresses: Addresses, limits: PageLimits) -> Image | None:
+def _image(written: str, sources: list[str], addresses: Addresses, limits: PageLimits, room: int) -> Image | None:
     # The first of equal attributes counts.
-    get = {name.lower(): value for name, value in reversed(_ATTRIBUTE.findall(written)) if name and value}.get
-    src = None
-    for name in _SOURCES:
-        value = get(name)
-        if value is not None:
-            address = _value(value)
-            address = _largest(address) if name.endswith("set") else address.strip()
-            if address and address[:5].lower() != "data:":
-                src = addresses.absolute(address) if addresses.base else address[:MAX_URL_CHARACTERS]
-                if src:
+    attributes = {name.lower(): value for name, value in reversed(_ATTRIBUTE.findall(written)) if name and value}
+    get = attributes.get
+    found: dict[str, None] = {}
+    for address in shown_first({name: _value(value) for name, value in attributes.items()}, sources):
+        if address and address[:5].lower() != "data:":
+            url = addresses.absolute(address) if addresses.base else address[:MAX_URL_CHARACTERS]
+            if url:
+                found.setdefault(url)
+                if len(found) > min(room, MOST_CANDIDATES):
                     break
-    if not src:
+    if not found:
         return None
+    src, *others = found
     alt, title, width, height = get("alt"), get("title"), get("width"), get("height")
     return Image(
         src,
@@ -269,20 +275,8 @@ def _image(written: str, addresses: Addresses, limits: PageLimits) -> Image | No
         None,
         _pixels(_value(width)) if width else None,
         _pixels(_value(height)) if height else None,
+        tuple(others),
     )
-
-
-def _largest(srcset: str) -> str:
-    # Candidates are "URL descriptor", with commas between; the first of the largest.
-    best, size = "", -1.0
-    for url, descriptor in _CANDIDATE.findall(srcset[: 4 * MAX_URL_CHARACTERS]):
-        try:
-            found = float(descriptor or 1)
-        except ValueError:
-            continue
-        if found > size:
-            best, size = url.rstrip(","), found
-    return best
 
 
 def _add_captions(document: DocumentNode, images: dict[int, Image], limits: PageLimits) -> None:

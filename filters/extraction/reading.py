@@ -27,7 +27,7 @@ class ExtractionRows:
         self._canonical_url: list[str | None] = []
         self._language: list[str | None] = []
         self._links = _Lists(2)
-        self._images = _Lists(8)
+        self._images = _Lists(IMAGE.num_fields)
         self._parts = _Lists(4)
 
     def refuse(self, status: Status) -> None:
@@ -59,7 +59,8 @@ class ExtractionRows:
             for index, (number, image) in enumerate(facts.images.items()):
                 indices[number] = index
                 before, after = context(text, places[number]) if number in places else _NOWHERE
-                row = (image.src, image.alt, image.title, image.caption, before, after, image.width, image.height)
+                said = (image.src, image.alt, image.title, image.caption)
+                row = (*said, before, after, image.width, image.height, image.candidates or None)
                 for column, value in zip(columns, row, strict=True):
                     column.append(value)
         self._images.end()
@@ -93,7 +94,7 @@ class _Lists:
     """One list column of structs: flat columns, and the end of each row's list."""
 
     def __init__(self, columns: int) -> None:
-        self.columns: list[list[str | int | None]] = [[] for _ in range(columns)]
+        self.columns: list[list[str | int | tuple[str, ...] | None]] = [[] for _ in range(columns)]
         self._offsets: list[int] = [0]
         self._null: list[bool] = []
 

@@ -28,6 +28,8 @@ IMAGE = pa.struct(
         pa.field("after", pa.string()),
         pa.field("width", pa.int32()),  # as declared in the page, not verified
         pa.field("height", pa.int32()),
+        # Other addresses of the same picture: of `srcset`, of <source>, of lazy loaders; null if there are none.
+        pa.field("candidates", pa.list_(pa.field("item", pa.string(), nullable=False))),
     ]
 )
 

@@ -136,7 +136,43 @@ def test_an_image_is_what_its_tag_declares() -> None:
     ],
 )
 def test_the_address_of_an_image_is_the_one_that_a_reader_sees(attributes: str, name: str) -> None:
-    assert images(f"<img {attributes}>") == [Image(f"https://example.org/{name}", None, None, None, None, None)]
+    found = [image._replace(candidates=()) for image in images(f"<img {attributes}>")]
+    assert found == [Image(f"https://example.org/{name}", None, None, None, None, None)]
+
+
+@pytest.mark.parametrize(
+    ("html", "names"),
+    [
+        ("<img src=/a srcset='/b 320w, /c 1280w,/d 640w'>", "a c b d"),
+        ("<img data-src=/b src=data:,R0 data-srcset='/c 1x , /d 2x' data-lazy-srcset='/e, /f'>", "b d c e f"),
+        ("<img src=/a srcset='/a 1x, ../b/?w=2&amp;h=3 2x,, /c,w_1/d 3x'>", "a c,w_1/d news/b/?w=2&h=3"),
+        ("<img srcset='/a 320w 200h, /b 1.2.3x, /c'>", "a c"),
+        ("<img src=/a srcset='data:image/gif;base64,R0 1x, javascript:x 2x'>", "a"),
+        ("<picture><source srcset='/w 1x, /v 2x'><SOURCE data-srcset=/u><img src=/a><img src=/b></picture>", "a v u w|b"),
+        ("<picture><source srcset='/w 1x, /v 2x'><img alt=x></picture>", "v w"),
+        ("<video><source srcset=/no></video><picture><source srcset=/no></picture><img src=/a>", "a"),
+        ("<base href=//cdn.example/x/><picture><source srcset='w, /v'><img src=a></picture>", "//cdn x/a x/w v"),
+    ],
+)  # fmt: skip
+def test_the_other_addresses_of_an_image_are_its_candidates(html: str, names: str) -> None:
+    host, names = ("cdn.example", names[6:]) if names.startswith("//") else ("example.org", names)
+    found = [(image.src, *image.candidates) for image in images(html)]
+    assert found == [tuple(f"https://{host}/{name}" for name in one.split()) for one in names.split("|")]
+
+
+def test_candidates_of_an_image_and_of_a_page_are_limited() -> None:
+    many = ", ".join(f"/{number} {number}w" for number in range(1, 90))
+    (found,) = images(f"<img srcset='{many}'>")
+    assert (found.src, len(found.candidates)) == ("https://example.org/32", 31)
+    (cut,) = images(f"<img srcset='/a 1x, /{'b' * 9_000} 2x, /c'>")
+    assert (cut.src, cut.candidates) == ("https://example.org/a", ("https://example.org/c",))
+    (cut,) = images(f"<img srcset='/a 1x, {' ' * 900_000}/c'>")
+    assert (cut.src, cut.candidates) == ("https://example.org/a", ())
+    limits = PageLimits(max_images=9)
+    page = facts(f"<img src=/0 srcset='{many}'>" * 20, limits=limits).images
+    assert (len(page), sum(len(one.candidates) for one in page.values())) == (9, 72)
+    nested = "<picture><source srcset=/s>" * 400 + "<img src=/a>" * 9
+    assert len(facts(nested, limits=limits).images) == 9
 
 
 def test_an_image_without_an_address_is_none() -> None:

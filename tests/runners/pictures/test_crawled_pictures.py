@@ -183,11 +183,19 @@ def test_pages_and_pictures_meet_across_files_and_shards_and_as_a_crawl_grows(
         assert sorted(map(repr, rows)) == sorted(map(repr, others))
 
 
-def test_a_picture_that_a_script_loaded_is_tied_to_its_page_by_what_the_crawl_says(tmp_path: Path) -> None:
+OFFERED = b"""<picture><source type="image/avif" srcset="owl.avif 1x, owl@2.avif 2x">
+<img src="data:image/gif;base64,R0lGODlhAQABAAAAADs=" data-src="owl.jpg"
+data-srcset="owl-400.jpg 400w, ../a/owl-800.jpg 800w" alt="A brown owl"></picture>"""
+
+
+def test_a_picture_that_a_script_loaded_or_that_is_for_other_screens_is_tied_to_its_page(tmp_path: Path) -> None:
     (tmp_path / "crawl").mkdir()
     (tmp_path / "recipe.yaml").write_text(ACROSS)
-    html = b"<html lang=en><head><title>All our cats</title><script src=a.js></script></head><body><p>Cats.</p>"
-    write(tmp_path / "crawl" / "c.warc", ("https://e.org/cats", "text/html", html))
+    html = b"<html lang=en><head><title>All our cats</title><script src=a.js></script>"
+    html += b"<base href='//cdn.org/a/'></head><body><p>Cats.</p>"
+    owls = [f"https://cdn.org/a/{name}" for name in ("owl-400.jpg", "owl@2.avif")]
+    page = ("https://e.org/cats", "text/html", html + OFFERED)
+    write(tmp_path / "crawl" / "c.warc", page, *((url, "image/jpeg", jpeg(70)) for url in owls))
     info = {"url": "https://e.org/cats", "urls": {"https://cdn.org/dog.jpg": {"mime": "image/jpeg", "type": "image"}}}
     with (tmp_path / "crawl" / "a.warc").open("wb") as out:
         writer = WARCWriter(out, gzip=False)
@@ -215,6 +223,7 @@ def test_a_picture_that_a_script_loaded_is_tied_to_its_page_by_what_the_crawl_sa
     assert (cat["status"], cat["pages"], cat["referrers"]) == ("ok", 1, ["https://e.org/cats"])
     assert (dog["status"], dog["captions"], dog["referrers"]) == ("no_page", None, ["https://e.org/cats"])
     assert rows["urn:pageinfo:https://e.org/cats"] == "other"
+    assert [found[url]["captions"][0]["text"] for url in owls] == ["A brown owl"] * 2
     assert_clean(tmp_path)
 
 

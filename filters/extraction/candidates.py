@@ -1,0 +1,87 @@
+"""The addresses of one picture in a page: `srcset`, the <source> elements of a <picture>, lazy loaders' own."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from resiliparse.parse.html.node import DocumentNode
+
+from winnow.filters.extraction.markup import IMAGE_MARK, unmarked
+from winnow.filters.web.urls import MAX_URL_CHARACTERS
+
+# Attributes of lazy loaders come first: where one is present, `src` is a placeholder.
+_SHOWN: Final = ("data-src", "data-original", "data-lazy-src", "src", "data-srcset", "srcset")
+_OTHERS: Final = (  # of which none is what a reader sees first
+    *("data-lazy-srcset", "data-original-set", "data-lazy", "data-original-src", "data-src-retina"),
+    *("data-orig-file", "data-medium-file", "data-large-file", "data-full-src", "data-hi-res-src", "data-zoom-image"),
+)
+_OF_SOURCES: Final = ("srcset", "data-srcset", "data-lazy-srcset")
+MOST_CANDIDATES: Final = 32  # of one image; pages of shops and news have up to thirty
+_MOST_WRITTEN: Final = 8 * MAX_URL_CHARACTERS  # of one `srcset`
+_MOST_CHARACTERS: Final = 2_048  # of one address in it
+# "URL descriptors", with commas between; a URL may hold commas, and one that ends in them has no descriptors.
+_CANDIDATE = re.compile(r"[\s,]*+(\S++)((?:(?<!,)[^,]*+)?+)")
+_SIZE = re.compile(r"(?:\A|\s)([0-9.]{1,8})[wx](?=\s|\Z)")
+
+
+def shown_first(attributes: Mapping[str, str], of_sources: list[str]) -> Iterator[str]:
+    """Addresses as written, also empty ones: first the one of each attribute that is shown, then all others."""
+    sets = []
+    for name in _SHOWN:
+        if name in attributes:
+            if name.endswith("set"):
+                sets.append(found := candidates(attributes[name]))
+                yield _largest(found)
+            else:
+                yield attributes[name].strip()
+    for written in of_sources:
+        sets.append(found := candidates(written))
+        yield _largest(found)
+    for found in sets:
+        yield from (url for url, _ in found)
+    for name in _OTHERS:
+        if name in attributes:
+            if name.endswith("set"):
+                yield from (url for url, _ in candidates(attributes[name]))
+            else:
+                yield attributes[name].strip()
+
+
+def candidates(srcset: str) -> list[tuple[str, float]]:
+    """The addresses of a `srcset` and their sizes, which are comparable with one another only."""
+    if len(srcset) > _MOST_WRITTEN:
+        srcset = srcset[: srcset.rfind(",", 0, _MOST_WRITTEN) + 1]
+    found = []
+    for url, descriptors in _CANDIDATE.findall(srcset):
+        size = _SIZE.search(descriptors)
+        try:
+            weight = float(size[1]) if size else 1.0
+        except ValueError:  # 1.2.3x
+            continue
+        if len(url) <= _MOST_CHARACTERS:
+            found.append((url.rstrip(","), weight))
+        if len(found) == MOST_CANDIDATES:
+            break
+    return found
+
+
+def _largest(found: list[tuple[str, float]]) -> str:
+    # The first of the largest.
+    return max(found, key=lambda one: one[1], default=("", 0.0))[0]
+
+
+def of_pictures(document: DocumentNode, most: int) -> dict[int, list[str]]:
+    """What the <source> elements of a <picture> say, by the number of the mark of its image."""
+    found: dict[int, list[str]] = {}
+    looked_at = 0
+    for picture in document.get_elements_by_tag_name("picture").values()[:most]:
+        images, sources = picture.get_elements_by_tag_name("img"), picture.get_elements_by_tag_name("source")
+        looked_at += len(images) + len(sources)
+        if looked_at > 8 * most:
+            break  # pictures nested in pictures
+        mark = IMAGE_MARK.fullmatch(images[0].getattr("alt") or "") if len(images) else None
+        if mark is not None:
+            sets = found.setdefault(int(mark[1]), [])
+            written = (source.getattr(name) for source in sources.values() for name in _OF_SOURCES)
+            sets.extend(unmarked(value) for value in written if value and len(sets) < MOST_CANDIDATES)
+    return found
