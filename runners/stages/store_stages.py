@@ -50,6 +50,7 @@ from winnow.pipelines.store.mending import mend_manifests
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.budgets import refuse_impossible_budgets
+from winnow.runners.estimating.lacking_media import lacking_media
 from winnow.runners.estimating.recording import record_ingest, record_pass
 from winnow.runners.estimating.takeable import refuse_untakeable
 from winnow.runners.stages.deduplication import find_duplicates
@@ -80,6 +81,8 @@ def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bo
         if store.latest_record() is None:  # else what it holds is known better
             refuse_impossible_budgets(recipe.config, context, plans)
             refuse_untakeable(recipe.config, context, plans)
+            for note in lacking_media(recipe, context, plans):
+                console.print(f"note    {note}", markup=False, soft_wrap=True)
         plans = [settle_changes(context, held, plan, replace_files=replace) for plan in plans]
         for note in check_columns(context, plans):
             console.print(f"note    {note}", markup=False, soft_wrap=True)

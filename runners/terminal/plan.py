@@ -33,6 +33,7 @@ from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.location import open_location, open_store_at
 from winnow.runners.estimating.amounts import StageEstimate, StoreBefore, estimate
 from winnow.runners.estimating.budgets import budget_notes, refuse_impossible_budgets
+from winnow.runners.estimating.lacking_media import lacking_media
 from winnow.runners.estimating.rates import Rates, read_rates
 from winnow.runners.estimating.recording import ingest_part
 from winnow.runners.estimating.scores import PlannedScore, planned_scores, print_needs
@@ -118,6 +119,7 @@ def show_plan(
     notes += [*of_columns, *_unlisted_sources(recipe, plan)]
     notes += existing_export_notes(recipe, growing=plan.pending_bytes > 0)
     if plan.generation is None:  # later, the languages of the samples say whether it matters
+        notes += lacking_media(recipe, plan.context, listed)
         notes += language_remarks(recipe.config)
         notes += budget_notes(recipe.config, plan.context, listed)
     left = estimate(recipe, _store_before(plan), operators, scores, known)
