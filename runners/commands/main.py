@@ -17,6 +17,7 @@ from winnow.pipelines.processes.address_space import (
     under_a_limit,
 )
 from winnow.pipelines.processes.run_folder import temporary_files_of_a_command
+from winnow.runners.commands.interruption import INTERRUPTED, TERMINATED, Terminated, terminable
 from winnow.runners.commands.parser import PIPELINES, CommandParser, group_commands
 from winnow.runners.terminal.log_file import command_output, say_error
 from winnow.schemas.errors import WinnowError
@@ -34,8 +35,6 @@ COMMANDS = {name: room for room, names in ROOMS.items() for name in names}
 
 ANNOUNCED = frozenset({"init", "look", "plan", "diff", "stats", "report", "card", "show", "duplicates"})
 """Commands that begin with something slow, and print results: what they begin with is for terminals alone."""
-
-INTERRUPTED = 130
 
 _PROCESSES = (
     ("winnow.runners.engines.workers.fork_server", "FORK_SERVER"),
@@ -102,7 +101,8 @@ def _answer(own: Sequence[str], beam: Sequence[str], options: argparse.Namespace
             raise WinnowError(f"winnow {options.command} runs no pipeline, so it takes no Beam flags after '--'")
         options.beam = beam
         _announce(options)
-        return _run(command, options)
+        with terminable():
+            return _run(command, options)
     except WinnowError as error:
         if options.debug:
             raise
@@ -121,11 +121,15 @@ def _answer(own: Sequence[str], beam: Sequence[str], options: argparse.Namespace
     except OSError as error:
         if options.debug:
             raise
-        say_error(f"winnow: {error.filename or 'system'}: {error.strerror or error}")
+        from winnow.runners.engines.failures import system_error
+
+        say_error(f"winnow: {system_error(error)}")
         return 1
-    except KeyboardInterrupt:
-        say_error("winnow: interrupted; committed work is kept, run the same command again to continue")
-        return INTERRUPTED
+    except KeyboardInterrupt as error:
+        terminated = isinstance(error, Terminated)
+        how = "terminated" if terminated else "interrupted"
+        say_error(f"winnow: {how}; committed work is kept, run the same command again to continue")
+        return TERMINATED if terminated else INTERRUPTED
 
 
 def _announce(options: argparse.Namespace) -> None:

@@ -10,6 +10,13 @@ class WorkerLostError(StageError):
     """A worker process died during a task; uncommitted work must be run again."""
 
 
+_REMEDIES = {
+    "No space left": "free some space and run the same command again",
+    "Disk quota exceeded": "free some space and run the same command again",
+    "File too large": "raise the limit on the size of files (ulimit -f) and run the same command again",
+}
+"""What to do about errors that the system gives to any write; it names no file in some of them."""
+
 DIED = "a worker process died; committed work is kept, run the same command again"
 
 
@@ -31,6 +38,12 @@ def user_error(error: Exception) -> WinnowError | None:
     if re.search(r"Channel closed prematurely|worker .*(?:died|exited)|Socket closed|SDK Harness.*disconnected", text):
         return WorkerLostError(DIED)
     return None
+
+
+def system_error(error: OSError) -> str:
+    """The line of an error of the system outside pipelines."""
+    found = _system_error(f"{error.filename or 'system'}: {error.strerror or error}")
+    return found.replace("unfinished tasks were not committed", "committed work is kept")
 
 
 def last_line(text: str) -> str:
@@ -67,6 +80,5 @@ def without_step(message: str) -> str:
 
 def _system_error(message: str) -> str:
     line = without_step(message)
-    if "No space left" in line:
-        return f"{line}: unfinished tasks were not committed; free some space and run the same command again"
-    return line
+    remedy = next((remedy for words, remedy in _REMEDIES.items() if words in line), None)
+    return line if remedy is None else f"{line}: unfinished tasks were not committed; {remedy}"

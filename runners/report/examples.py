@@ -90,9 +90,20 @@ class ExportState:
 
 
 @dataclass(frozen=True, slots=True)
+class UnfinishedRun:
+    """A run that failed or was interrupted."""
+
+    stage: str | None  # None before the first
+    why: str
+    done: tuple[str, ...] = ()  # the stages before it
+    tasks: int = 0  # that are committed, of a first ingest
+
+
+@dataclass(frozen=True, slots=True)
 class Examples:
     """What a report shows beside the summary, mostly examples, in the order of the page."""
 
+    unfinished: UnfinishedRun | None = None
     plan: MixturePlan | None = None
     exports: tuple[ExportState, ...] = ()
     now: Figures | None = None  # of this report: computed when the page is made, unless they are there

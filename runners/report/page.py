@@ -21,6 +21,7 @@ from winnow.runners.report.sections import (
     measures,
     mixture,
     scores,
+    unfinished,
 )
 from winnow.runners.report.style import page_style
 from winnow.schemas.summary import StoreSummary
@@ -28,6 +29,7 @@ from winnow.schemas.summary import StoreSummary
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 SECTIONS: tuple[Section, ...] = (
+    unfinished.unfinished,
     headline.overview,
     changes.changes,
     mixture.mixture,
@@ -62,7 +64,7 @@ def render_report(
     shown = replace(shown, now=now)
     blocks = [block for block in (part(summary, shown) for part in parts) if block is not None]
     contents = (element("li", element("a", plain(block.title), href=f"#{block.anchor}")) for block in blocks)
-    generation = f"generation {summary.generation}"
+    generation = f"generation {summary.generation}" if summary.generation else "nothing ingested yet"
     place = [plain(generation)]
     if summary.tree_hash:
         place.append(element("span", plain("tree "), element("code", plain(summary.tree_hash))))
@@ -82,7 +84,7 @@ def render_report(
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="referrer", content="no-referrer"),
         element("meta", name="color-scheme", content="light dark"),
-        remembered(Remembered(now, shown.before)),
+        *([remembered(Remembered(now, shown.before))] if summary.generation else []),
         element("title", plain(f"{title}: winnow report, {generation}")),
         element("style", Html(page_style())),
     ]

@@ -17,9 +17,10 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.runners.law.of_recipe import read_laws
 from winnow.runners.report import render_report
-from winnow.runners.report.examples import ExportState
+from winnow.runners.report.examples import Examples, ExportState, UnfinishedRun
 from winnow.runners.report.figures import Remembered, figures_of, read_remembered
 from winnow.runners.report.gathered_sheets import WantedSheets, gather_sheets
+from winnow.runners.report.sections.unfinished import unfinished as of_unfinished
 from winnow.runners.report.summarise import examples_of, summarise
 from winnow.runners.report.title import report_title
 from winnow.runners.stages.rule_decisions import decisions_if_any
@@ -42,6 +43,7 @@ def write_report(
     console: Console | None = None,
     wanted: WantedSheets | None = None,
     plan: MixturePlan | None = None,
+    unfinished: UnfinishedRun | None = None,
 ) -> tuple[StoreSummary, RulesSummary | None]:
     """Make the page and put it where it was asked for, or into the store; returns what is on it to show it as well.
 
@@ -64,7 +66,13 @@ def write_report(
     both = Remembered(now) if before is None else before.then(now)
     unrecorded = () if read is None else read.unrecorded
     examples = replace(
-        examples, unrecorded=unrecorded, plan=plan, exports=tuple(_exports(recipe)), now=now, before=both.before
+        examples,
+        unfinished=unfinished,
+        unrecorded=unrecorded,
+        plan=plan,
+        exports=tuple(_exports(recipe)),
+        now=now,
+        before=both.before,
     )
     if wanted is not None:
         examples = replace(examples, sheets=gather_sheets(wanted, store, generation, recipe))
@@ -77,11 +85,20 @@ def write_report(
     return summary, rules
 
 
+def write_first_report(store: Store, recipe: BoundRecipe, unfinished: UnfinishedRun) -> None:
+    """The page of a run that failed before anything was ingested: it says where and why."""
+    tasks = sum(1 for _ in store.objects.list(layout.TASK_COMMITS))
+    examples = Examples(unfinished=replace(unfinished, tasks=tasks))
+    summary = StoreSummary(store.record.name, 0, None)
+    page = render_report(summary, examples, (of_unfinished,), report_title(store.root, recipe.file))
+    store.objects.put(layout.REPORT, page.encode())
+
+
 def _remembered(store: Store) -> Remembered | None:
     """What the store's report remembers; None if there is none."""
     try:
         return read_remembered(store.objects.read(layout.REPORT))
-    except FileNotFoundError:
+    except OSError:  # there is none, or it cannot be read: the new page compares with nothing
         return None
 
 

@@ -16,6 +16,7 @@ from winnow.runners.recipe_check import check_recipe
 from winnow.runners.stages.exports.recipe_exports import export
 from winnow.runners.stages.mixing import Mixed, mix
 from winnow.runners.stages.publishing import Outcome
+from winnow.runners.stages.reached import Reached
 from winnow.runners.stages.scoring import score
 from winnow.runners.stages.store_stages import run_all
 from winnow.runners.terminal.console import TerminalConsole
@@ -38,7 +39,7 @@ def run_recipe(
     console: Console,
     *,
     replace: bool = False,
-    failed: Callable[[], None] | None = None,
+    failed: Callable[[Reached, BaseException], None] | None = None,
 ) -> RecipeRun:
     """Run all stages of a recipe. Errors in the recipe are reported before the first stage.
 
@@ -47,16 +48,18 @@ def run_recipe(
         engine: Where pipelines run.
         console: Where progress is shown.
         replace: Ingest changed source files again, replacing their old records, and replace exports of other plans.
-        failed: Is called when a stage fails, before its error is raised: what the stages before it did is published.
+        failed: Is called when a stage fails or the run is interrupted, before the error is raised: what the stages
+            before it did is published.
     """
     _check(recipe, engine)
     said = require_replaceable(recipe, replace=replace)
     _note(console, said)
+    reached = Reached()
     try:
-        return _run_stages(recipe, engine, console, replace=replace, said=bool(said))
-    except Exception:
+        return _run_stages(recipe, engine, console, reached, replace=replace, said=bool(said))
+    except (Exception, KeyboardInterrupt) as error:
         if failed is not None:
-            failed()
+            failed(reached, error)
         raise
 
 
@@ -74,20 +77,24 @@ def _note(console: Console, notes: Iterable[str]) -> None:
         console.print(f"note    {note}", markup=False, soft_wrap=True)
 
 
-def _run_stages(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bool, said: bool) -> RecipeRun:
+def _run_stages(
+    recipe: BoundRecipe, engine: Engine, console: Console, reached: Reached, *, replace: bool, said: bool
+) -> RecipeRun:
     config = recipe.config
-    outcome = run_all(recipe, engine, console, replace=replace)
+    outcome = run_all(recipe, engine, console, replace=replace, reached=reached)
     if outcome.new and not said:  # what is there has changed, so the plan that an export has is no longer the latest
         _note(console, require_replaceable(recipe, replace=replace))
     if config.score:
+        reached.begin("score")
         scored = score(recipe, engine, console)
         outcome = Outcome(scored.store, scored.generation, outcome.new or scored.new)
     if config.mix is None:
         return RecipeRun(outcome)
     if not config.export:
+        reached.begin("mix")
         mixed = mix(recipe, engine, console)
         return RecipeRun(Outcome(mixed.store, mixed.generation, outcome.new or mixed.new), mixed)
-    done = export(recipe, engine, console, replace=replace)
+    done = export(recipe, engine, console, replace=replace, reached=reached)
     new = outcome.new or done.mixed.new or any(one.new for one in done.finished)
     return RecipeRun(Outcome(done.mixed.store, done.mixed.generation, new), done.mixed, done.finished)
 

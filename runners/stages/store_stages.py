@@ -56,6 +56,7 @@ from winnow.runners.estimating.takeable import refuse_untakeable
 from winnow.runners.stages.deduplication import find_duplicates
 from winnow.runners.stages.meetings import met
 from winnow.runners.stages.publishing import Outcome, publish
+from winnow.runners.stages.reached import Reached
 from winnow.runners.stages.running.engine_jobs import EngineJobs
 from winnow.runners.stages.running.stage_run import CompletedTasks, StageRun
 from winnow.runners.stages.running.warming import warm_kernels
@@ -153,16 +154,22 @@ def _annotate(recipe: BoundRecipe, operators: Sequence[BoundOperator], engine: E
 
 
 @one_command()
-def run_all(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bool = False) -> Outcome:
-    """Run all stages of the recipe that write the store."""
+def run_all(
+    recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bool = False, reached: Reached | None = None
+) -> Outcome:
+    """Run all stages of the recipe that write the store; each is noted in `reached` when it begins."""
+    reached = reached or Reached()
     recipe.require_rules()
     _ = recipe.sources  # a missing folder is reported before kernels are compiled, which takes minutes
     operators = ready_operators(recipe, console)
+    reached.begin("ingest")
     outcome = ingest(recipe, engine, console, replace=replace)
     if operators:
+        reached.begin("annotate")
         measured = _annotate(recipe, operators, engine, console)
         outcome = Outcome(measured.store, measured.generation, outcome.new or measured.new)
     if recipe.config.dedupe is not None:
+        reached.begin("dedupe")
         found = dedupe(recipe, engine, console)
         outcome = Outcome(found.store, found.generation, outcome.new or found.new)
     return outcome

@@ -1,6 +1,7 @@
 """The output at the end of a run: the store, the rules, the mixture, and what to do next."""
 
 import shlex
+from pathlib import Path
 
 from rich.console import Console
 
@@ -9,33 +10,64 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import NoStoreError
 from winnow.pipelines.store.location import open_store_at
 from winnow.runners.engines.engine import Engine
-from winnow.runners.report.writing import write_report
+from winnow.runners.engines.failures import system_error
+from winnow.runners.report.examples import UnfinishedRun
+from winnow.runners.report.writing import write_first_report, write_report
 from winnow.runners.stages.exports.recipe_exports import print_exports
+from winnow.runners.stages.reached import Reached
 from winnow.runners.stages.recipe_run import RecipeRun
 from winnow.runners.terminal.mixture_tables import print_plan_line
 from winnow.runners.terminal.rules import print_effects
 from winnow.runners.terminal.store_tables import print_summary
 from winnow.runners.terminal.tables import print_line
+from winnow.schemas.environment.temporary_root import temporary_root
 from winnow.schemas.errors import WinnowError
 
 
-def print_unfinished_run(recipe: BoundRecipe, engine: Engine, console: Console) -> None:
+def print_unfinished_run(
+    recipe: BoundRecipe, engine: Engine, console: Console, reached: Reached, error: BaseException
+) -> None:
     """Write the report of what is there when a stage has failed, and print what rules do: most likely it says why."""
+    run = UnfinishedRun(reached.now, _why(error), tuple(reached.done))
+    print_line(console, f"stopped in {reached.now}" if reached.now else "stopped before the first stage")
+    if isinstance(error, KeyboardInterrupt):
+        print_line(console, "report  writing the page of what is there; interrupt again to leave it out")
     try:
         store = open_store_at(recipe.store_address)
         if store.latest_record() is None:
-            print_line(console, "report  none: nothing is ingested yet")
-            return
-        _, rules = write_report(store, None, recipe, engine, console)
+            write_first_report(store, recipe, run)
+            rules = None
+        else:
+            _, rules = write_report(store, None, recipe, engine, console, unfinished=run)
     except NoStoreError:  # the stage that makes one has not begun
         print_line(console, "report  none: nothing is ingested yet")
         return
-    except (WinnowError, OSError) as error:  # the same may have stopped the stage, whose error follows
-        print_line(console, f"report  none: {str(error).splitlines()[0]}")
+    except (WinnowError, OSError) as problem:  # the same may have stopped the stage, whose error follows
+        _report_elsewhere(recipe, run, problem, console)
         return
     if rules is not None:
         print_effects(rules, console)
     console.print(f"report  {store.root}/{layout.REPORT}", soft_wrap=True)
+
+
+def _why(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "it was interrupted"
+    if isinstance(error, OSError):
+        return system_error(error)
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _report_elsewhere(recipe: BoundRecipe, run: UnfinishedRun, problem: Exception, console: Console) -> None:
+    """Where the store takes no page, as on a full disk, one from its records alone goes to the temporary folder."""
+    reason = str(problem).splitlines()[0]
+    place = temporary_root() / f"report-{Path(recipe.file).stem}.html"
+    try:
+        write_report(open_store_at(recipe.store_address), place, None, unfinished=run)
+    except (WinnowError, OSError):
+        print_line(console, f"report  none: {reason}")
+        return
+    print_line(console, f"report  {place}, as the store takes none: {reason}")
 
 
 def print_run_summary(recipe: BoundRecipe, whole: RecipeRun, engine: Engine, console: Console) -> None:

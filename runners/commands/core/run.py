@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from winnow.pipelines.binding.bound_recipe import BoundRecipe
     from winnow.runners.commands.parser import Commands
     from winnow.runners.engines.engine import Engine
+    from winnow.runners.stages.reached import Reached
     from winnow.runners.stages.recipe_run import RecipeRun
 
 
@@ -46,7 +47,7 @@ def run_reported(
     from winnow.runners.stages.recipe_run import run_recipe
     from winnow.runners.terminal.run_summary import print_unfinished_run
 
-    def failed() -> None:
-        print_unfinished_run(recipe, engine, console)
+    def failed(reached: "Reached", error: BaseException) -> None:
+        print_unfinished_run(recipe, engine, console, reached, error)
 
     return recipe, run_recipe(recipe, engine, console, replace=replace, failed=failed)

@@ -28,6 +28,7 @@ from winnow.runners.existing_exports import require_replaceable
 from winnow.runners.report.cards.mixture import card_of, gather_facts
 from winnow.runners.stages.exports.writing import export_draw
 from winnow.runners.stages.mixing import WHOLE, Mixed, mix
+from winnow.runners.stages.reached import Reached
 from winnow.runners.stages.running.stage_run import Clock, StageRun
 from winnow.runners.terminal.escaping import visible
 from winnow.runners.terminal.quantities import byte_size
@@ -55,6 +56,7 @@ def export(
     sample: Fraction = WHOLE,
     *,
     replace: bool = False,
+    reached: Reached | None = None,
 ) -> Exported:
     """Plan and draw a recipe's mixture if necessary, and write all its exports.
 
@@ -64,11 +66,15 @@ def export(
         console: Where progress is printed.
         sample: The share of the plan that is exported.
         replace: Replace exports of other plans, and those that are damaged or lack samples.
+        reached: Where is noted when the mixture and the exports begin.
     """
+    reached = reached or Reached()
+    reached.begin("mix")
     exports = require_exports(recipe)
     edits = recipe.edits
     require_replaceable(recipe, replace=replace)
     mixed = mix(recipe, engine, console, sample)
+    reached.begin("export")
     if not replace and (lost := lost_generation(mixed.store)) is not None:  # the mixture would be one from before it
         raise lost
     also = [*(column.layer for column in recipe.captions), *(layer for one in exports for layer in one.layers)]

@@ -1,0 +1,39 @@
+"""Ends a command that is asked to end: by an interrupt of the terminal, or by SIGTERM of a scheduler or container."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+INTERRUPTED, TERMINATED = 130, 143
+"""Exit statuses, as shells give them: 128 and the number of the signal."""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM arrived. What an interrupt unwinds is unwound: workers end, and a run writes its report."""
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Raise `Terminated` in the main thread when SIGTERM arrives. Forked processes end by it as before."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    process = os.getpid()
+
+    def terminate(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_DFL)  # a second one ends the process at once
+        if os.getpid() == process:
+            raise Terminated
+        os.kill(os.getpid(), number)
+
+    before = signal.getsignal(signal.SIGTERM)
+    if before is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
