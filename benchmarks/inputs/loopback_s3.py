@@ -3,7 +3,8 @@
     python -m benchmarks.inputs.loopback_s3 FOLDER
 
 Prints its port, and serves until its standard input ends. It knows the requests that winnow sends for small objects:
-GET with a range, HEAD, PUT with If-None-Match, DELETE and listings; the bucket's name and signatures are not looked at.
+GET with a range, HEAD, PUT with If-None-Match, DELETE of one or of many, and listings; the bucket's name and signatures
+are not looked at.
 `GET /` says how many requests there were. The stores of the servers that winnow is tested with keep everything in
 memory, or read a whole folder for each page of a listing: too slow for half a million objects.
 """
@@ -21,7 +22,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape, unescape
 
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.local import LocalStore
@@ -139,6 +140,18 @@ class _Handler(BaseHTTPRequestHandler):
         self._count()
         self.server.objects.delete(self._key())
         self._answer(HTTPStatus.NO_CONTENT, b"")
+
+    def do_POST(self) -> None:
+        self._count()
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if urlsplit(self.path).query != "delete":
+            self._refuse(HTTPStatus.NOT_IMPLEMENTED, "NotImplemented")
+            return
+        for key in re.findall(rb"<Key>([^<]*)</Key>", body):
+            self.server.objects.delete(unescape(key.decode()))
+        self._answer(
+            HTTPStatus.OK, b"<DeleteResult/>"
+        )  # asked quietly: it names what it could not delete, which is nothing
 
     def _list(self, asked: dict[str, list[str]]) -> None:
         if "list-type" not in asked:  # unfinished uploads: there are never any

@@ -4,11 +4,13 @@ They are merged by key in the order of shards, then over keys in the order of so
 store has grown. What is kept is found by the key and the values of its objects, so it is valid as long as these are.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TypeAlias
 
+from winnow.pipelines.query.statistics_tasks import CountedShard, merge_statistics
+from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.neutral import neutral_stream
@@ -22,7 +24,6 @@ from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import content_name
 from winnow.schemas.records import Generation
 from winnow.schemas.statistics import (
-    OrderedMerge,
     ShardStatistics,
     by_layer_from_json,
     by_layer_to_json,
@@ -35,7 +36,7 @@ Hidden: TypeAlias = Mapping[str, HiddenRows]
 
 
 def statistics_by_key(
-    store: Store, generation: Generation, layer: str, hidden: Hidden
+    store: Store, generation: Generation, layer: str, hidden: Hidden, jobs: Callable[[], Jobs]
 ) -> Iterator[tuple[tuple[str, ...], ShardStatistics]]:
     """The statistics of a layer under each of its keys, with the key's sources, in the order of sources.
 
@@ -44,6 +45,7 @@ def statistics_by_key(
         generation: The generation.
         layer: The layer.
         hidden: The forgotten rows; where some wait for their purge, the others are counted again.
+        jobs: Where the statistics of many shards are merged, if they are not yet.
     """
     by_key = store.manifest(generation, layer).by_key()
     for key, rows in sorted(by_key.items(), key=lambda one: one[1].sources):
@@ -51,22 +53,25 @@ def statistics_by_key(
             counted = each(store.objects, partial(_counted, store, generation, layer, hidden), rows, 1)
             yield rows.sources, merge_in_order(counted)
         else:
-            yield rows.sources, _kept(store, generation, layer, key, rows)
+            yield rows.sources, _kept(store, generation, layer, key, rows, jobs)
 
 
-def _kept(store: Store, generation: Generation, layer: str, key: str, rows: ManifestRows) -> ShardStatistics:
+def _kept(
+    store: Store, generation: Generation, layer: str, key: str, rows: ManifestRows, jobs: Callable[[], Jobs]
+) -> ShardStatistics:
     """What was merged before; merged and stored if that is not there."""
     for info in store.objects.list(_prefix(layer, key, rows)):
         with suppress(DamagedError, MissingError):
             return ShardStatistics.from_json(read_content(store.objects, info.path))
     together = _stored_together(store, generation, rows)
-    merges = {one: OrderedMerge() for one, _ in together}
-    by_shard = (dict(zip(merges, found, strict=True)) for found in zip(*together.values(), strict=True))
-    for counted in each(store.objects, partial(_stored_of_shard, store, generation), by_shard):
-        for name, found in counted.items():
-            merges[name].add(found)
-    merged = {name: merge.finish() for name, merge in merges.items()}
-    for (name, named), same in together.items():
+    shards = [
+        CountedShard(
+            some[0].shard, some[0].source, 0, {}, 0, dict(zip(together, (row.statistics for row in some), strict=True))
+        )
+        for some in zip(*(same for _, same in together.values()), strict=True)
+    ]
+    merged = merge_statistics(store.objects, shards, partial(_read, store, generation), jobs)
+    for name, (named, same) in together.items():
         raw = merged[name].to_json()
         with suppress(OSError, StoreError):  # the store may be one that this user can only read
             store.objects.put(f"{_prefix(name, named, same)}{content_name(raw)}.json", raw)
@@ -77,14 +82,14 @@ def _prefix(layer: str, key: str, rows: ManifestRows) -> str:
     return layout.merged_statistics(layer, key, rows.hash)
 
 
-def _stored_together(store: Store, generation: Generation, rows: ManifestRows) -> dict[tuple[str, str], ManifestRows]:
-    """The objects of all layers, by layer and key, most of whose statistics lie in the same files as those of these.
+def _stored_together(store: Store, generation: Generation, rows: ManifestRows) -> dict[str, tuple[str, ManifestRows]]:
+    """By layer the key and objects of all, most of whose statistics lie in the same files as those of these.
 
     All of them are merged when one is asked for, so that each file is read once. A purge leaves files of its own to the
     objects that it has rewritten.
     """
     return {
-        (layer, key): same
+        layer: (key, same)
         for layer in generation.layers
         for key, same in store.manifest(generation, layer).by_key().items()
         if same.alike(rows, ("shard",)) and 2 * same.shared_paths(rows, "statistics") > len(rows)
@@ -95,32 +100,25 @@ def _counted(store: Store, generation: Generation, layer: str, hidden: Hidden, r
     """What was counted when the shard was written; counted again while forgotten rows are only hidden in it."""
     pending = hidden.get(row.shard, NOTHING).pending
     if not len(pending):
-        return _stored(store, generation, {layer: row})[layer]
+        return by_layer_from_json(_stored(store, generation, row.shard, row.statistics), (layer,))[layer]
     batches = neutral_stream(layer, read_batches(store.objects, row.object), pending)
     return ShardStatistics.of(layer_spec(layer, read_schema(store.objects, row.object)), batches)
 
 
-def _stored_of_shard(
-    store: Store, generation: Generation, rows: Mapping[str, ManifestRow]
-) -> dict[str, ShardStatistics]:
-    """What was counted when the objects of a shard were written, by layer."""
-    by_file: dict[str, dict[str, ManifestRow]] = {}
-    for layer, row in rows.items():
-        by_file.setdefault(row.statistics, {})[layer] = row
-    return {layer: one for some in by_file.values() for layer, one in _stored(store, generation, some).items()}
+def _read(store: Store, generation: Generation, shard: CountedShard, path: str) -> bytes:
+    return _stored(store, generation, shard.shard, path)
 
 
-def _stored(store: Store, generation: Generation, rows: Mapping[str, ManifestRow]) -> dict[str, ShardStatistics]:
-    """What was counted when a shard was written, by layer, from one file; counted again if that is lost or damaged."""
-    ((shard, path),) = {(row.shard, row.statistics) for row in rows.values()}
+def _stored(store: Store, generation: Generation, shard: str, path: str) -> bytes:
+    """What was counted when a shard was written, from one file; counted again if that is lost or damaged."""
     try:
-        raw = read_content(store.objects, path)
+        return read_content(store.objects, path)
     except (DamagedError, MissingError):
         raw = _counted_again(store, generation, shard, path)
         if content_name(raw) == name_content(path):
             with suppress(OSError, StoreError):  # the store may be one that this user can only read
                 store.objects.put(path, raw)
-    return by_layer_from_json(raw, rows)
+        return raw
 
 
 def _counted_again(store: Store, generation: Generation, shard: str, path: str) -> bytes:

@@ -5,10 +5,13 @@ Reads records, never rows; only of shards in which forgotten rows wait for their
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
+from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.forgetting.ranges import ForgottenRanges
@@ -16,17 +19,22 @@ from winnow.pipelines.query.layer_statistics import Hidden, statistics_by_key
 from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.near_thresholds import NearThreshold
 from winnow.pipelines.rules.summary import RulesSummary
+from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.score.overview import ScoreOverview
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.pipelines.store.tables import read_batches
 from winnow.runners.report import DuplicatesFound, ExampleRange, ExampleRow, Examples
+from winnow.runners.stages.running.command_jobs import command_jobs
 from winnow.schemas.records import Generation, TaskCommit
 from winnow.schemas.rows.extraction import EXTRACTED
 from winnow.schemas.statistics import merge_in_order
 from winnow.schemas.summary import LayerSummary, SourceSummary, StageSummary, StoreSummary, add_counts, summarise_layer
 from winnow.schemas.tombstones import FORGOTTEN
+
+if TYPE_CHECKING:
+    from winnow.runners.engines.engine import Engine
 
 EXAMPLES = 12
 OF_A_REASON = 3
@@ -35,11 +43,26 @@ EXCERPT_CHARACTERS = 300
 _OF_RANGE = ("reason", "source", "path", "offset", "length", "unit", "detail")
 
 
-def summarise(store: Store, generation: Generation, recipe: BoundRecipe | None = None) -> StoreSummary:
-    """The whole summary of one generation; a source without a row is of the class and licence that the recipe says."""
+def summarise(
+    store: Store,
+    generation: Generation,
+    recipe: BoundRecipe | None = None,
+    engine: "Engine | None" = None,
+    console: Console | None = None,
+) -> StoreSummary:
+    """The whole summary of one generation.
+
+    Args:
+        store: The store.
+        generation: The generation.
+        recipe: Says the class and licence of a source without a row.
+        engine: Where the statistics of many new shards are merged; the processes of this machine if not given.
+        console: Where the progress of that is shown.
+    """
+    jobs = partial(command_jobs, store, "statistics", engine, console)
     hidden = hidden_rows(store, generation)
     modalities: dict[str, Mapping[str, int]] = {}
-    layers = tuple(_layer(store, generation, name, hidden, modalities) for name in sorted(generation.layers))
+    layers = tuple(_layer(store, generation, name, hidden, modalities, jobs) for name in sorted(generation.layers))
     declared = {} if recipe is None else {one.name: (one.source_class, one.licence) for one in recipe.config.sources}
     ingested: dict[str, _Ingested] = {}
     for task in store.each_task(generation):
@@ -145,11 +168,16 @@ def _rows(store: Store, generation: Generation) -> list[ExampleRow]:
 
 
 def _layer(
-    store: Store, generation: Generation, name: str, hidden: Hidden, modalities: dict[str, Mapping[str, int]]
+    store: Store,
+    generation: Generation,
+    name: str,
+    hidden: Hidden,
+    modalities: dict[str, Mapping[str, int]],
+    jobs: Callable[[], Jobs],
 ) -> LayerSummary:
     """A layer of all shards; of samples also how many of each modality a source has."""
     entry = generation.layers[name]
-    counted = list(statistics_by_key(store, generation, name, hidden))
+    counted = list(statistics_by_key(store, generation, name, hidden, jobs))
     if name == layout.SAMPLES:
         for (source,), statistics in counted:  # samples have a key of their own for each source
             column = statistics.columns.get("modality")

@@ -50,7 +50,7 @@ def write_report(
     `plan` is the mixture's if the caller has just made it; else the one that the recipe asks for is looked up.
     """
     generation = require_latest_for(recipe, store)
-    summary = summarise(store, generation, recipe)
+    summary = summarise(store, generation, recipe, engine, console)
     read = scores_if_bound(recipe, store, generation, summary)
     decisions = decisions_if_any(recipe, store, generation, engine, console)
     rules = None if decisions is None else decisions.summary_if_decided

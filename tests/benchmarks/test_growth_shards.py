@@ -50,6 +50,17 @@ def test_a_listing_of_the_server_has_pages(server: LoopbackS3, tmp_path: Path) -
     assert server.requests() == 3
 
 
+def test_the_server_deletes_many_objects_in_one_request(server: LoopbackS3, tmp_path: Path) -> None:
+    objects = S3Store.of(f"s3://{BUCKET}/store")
+    names = [f"a/{number} & <'{number}'>" for number in range(3)]
+    for name in names:
+        objects.put(name, b"x")
+    before = server.requests()
+    objects.delete_batch([*names, "a/never there"])
+    assert server.requests() == before + 1
+    assert list(objects.list("a/")) == []
+
+
 def test_a_commands_requests_are_counted(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     (tmp_path / "store/store.json").write_bytes(b"{}")

@@ -42,5 +42,5 @@ def run(options: argparse.Namespace) -> int:
     outcome = annotate(recipe, engine, console)
     if outcome.new:
         decisions_if_any(recipe, outcome.store, outcome.generation, engine, console)  # kept for commands that read
-    print_layers(summarise(outcome.store, outcome.generation), console)
+    print_layers(summarise(outcome.store, outcome.generation, recipe, engine, console), console)
     return 0

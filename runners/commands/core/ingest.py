@@ -41,5 +41,5 @@ def run(options: argparse.Namespace) -> int:
     outcome = ingest(recipe, engine, console, replace=options.replace)
     if outcome.new:
         decisions_if_any(recipe, outcome.store, outcome.generation, engine, console)  # kept for commands that read
-    print_summary(summarise(outcome.store, outcome.generation, recipe), console)
+    print_summary(summarise(outcome.store, outcome.generation, recipe, engine, console), console)
     return 0

@@ -79,7 +79,8 @@ def gather_facts(
         for bound in recipe.operators
         for asset in bound.assets.assets
     )
-    return MixtureFacts(recipe, generation, summarise(store, generation, recipe), found.summary, found.coverage, models)
+    summary = summarise(store, generation, recipe, engine, console)
+    return MixtureFacts(recipe, generation, summary, found.summary, found.coverage, models)
 
 
 def card_of(facts: MixtureFacts) -> Callable[[Written], Mapping[str, bytes]]:

@@ -1,5 +1,6 @@
 """Statistics of a layer over all shards: merged once, found again, and merged again where that is needed."""
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,9 @@ import pytest
 
 from tests.pipelines.rules.stores import RECORD, Shard, make_store
 from tests.pipelines.store.publishing import publish_commits
+from winnow.pipelines.query import statistics_tasks
 from winnow.pipelines.query.layer_statistics import statistics_by_key
+from winnow.pipelines.running.job_tasks import HERE
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.gc import collect_garbage
 from winnow.pipelines.store.generations import Store, create_or_open
@@ -30,14 +33,17 @@ def made() -> tuple[MemoryStore, Store, Generation]:
 
 
 def counted(store: Store, generation: Generation, layer: str = "text.some") -> dict[tuple[str, ...], bytes]:
-    return {sources: one.to_json() for sources, one in statistics_by_key(store, generation, layer, {})}
+    return {sources: one.to_json() for sources, one in statistics_by_key(store, generation, layer, {}, lambda: HERE)}
 
 
 def test_each_key_is_merged_once_and_then_found_without_its_shards() -> None:
     objects, store, generation = made()
     first = counted(store, generation)
-    assert [sources for sources, _ in statistics_by_key(store, generation, "text.some", {})] == [("x",), ("y",)]
-    assert [one.rows for _, one in statistics_by_key(store, generation, "text.some", {})] == [8, 4]
+    assert [sources for sources, _ in statistics_by_key(store, generation, "text.some", {}, lambda: HERE)] == [
+        ("x",),
+        ("y",),
+    ]
+    assert [one.rows for _, one in statistics_by_key(store, generation, "text.some", {}, lambda: HERE)] == [8, 4]
     for row in store.manifest(generation, "text.some"):
         objects.delete(row.object)
     assert counted(store, generation) == first
@@ -59,6 +65,22 @@ def test_gc_keeps_what_was_merged_of_kept_generations_and_nothing_else() -> None
     objects.put(f"{layout.merged_statistics('text.some', 'k', 'of other values')}0.json", b"{}")
     collect_garbage(store)
     assert len(list(objects.list("stats/text.some/merged-"))) == 2
+
+
+@pytest.mark.parametrize("lost", [None, 0, 3])
+def test_tasks_merge_the_same_bytes_as_the_driver_whatever_file_is_lost(
+    monkeypatch: pytest.MonkeyPatch, lost: int | None
+) -> None:
+    shards = {name: Shard("x", 4, {"text.some": WORDS}) for name in "abcde"}
+    monkeypatch.setattr(statistics_tasks, "GROUP", 2)
+    here = counted(*make_store(MemoryStore(uuid4().hex), shards))
+    objects = MemoryStore(uuid4().hex)
+    store, generation = make_store(objects, shards)
+    if lost is not None:
+        objects.delete(store.manifest(generation, "text.some")[lost].statistics)
+    monkeypatch.setattr(statistics_tasks, "MOST_FILES_HERE", 0)
+    assert counted(store, generation) == here
+    assert [json.loads(raw)["rows"] for raw in here.values()] == [20]
 
 
 @dataclass(frozen=True)
@@ -111,7 +133,7 @@ def made_of(*written_together: Sequence[tuple[str, ...]]) -> Made:
 
 
 def highest(store: Store, generation: Generation, layer: str) -> object:
-    ((_, found),) = statistics_by_key(store, generation, layer, {})
+    ((_, found),) = statistics_by_key(store, generation, layer, {}, lambda: HERE)
     return found.rows, found.columns["words"].to_json()
 
 

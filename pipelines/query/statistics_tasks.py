@@ -1,0 +1,137 @@
+"""Merges the statistics of many shards in tasks, of which the driver merges the results.
+
+Shards are merged in groups of a fixed size, and then the groups, in order. So the result is the same whatever merges a
+group: a task, or the driver itself where there are few or where a file is damaged.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from winnow.pipelines.running.job_tasks import OPENING_BYTES, Jobs, Silent, TaskFolder, TaskKind
+from winnow.pipelines.running.shard_list import ListedShard, ShardList, put_shard_list
+from winnow.pipelines.store.facade import ObjectStore
+from winnow.pipelines.store.integrity.content import read_content
+from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
+from winnow.pipelines.store.together import each
+from winnow.schemas.statistics import OrderedMerge, ShardStatistics, by_layer_from_json, by_layer_to_json
+
+GROUP = 256
+"""The shards of a group: which values of a column are counted as `other` depends on it."""
+
+MOST_FILES_HERE = 1_024
+"""More are read by tasks."""
+
+Merged = dict[str, ShardStatistics]
+"""Of each layer."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedShard(ListedShard):
+    """A shard, and the file with the statistics of each layer that is merged."""
+
+    statistics: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def files(self) -> dict[str, list[str]]:
+        """The layers in each file."""
+        found: dict[str, list[str]] = {}
+        for layer, path in self.statistics.items():
+            found.setdefault(path, []).append(layer)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class MergedGroup:
+    """The statistics of each layer over a group, as JSON; None if a file is lost or damaged."""
+
+    layers: str | None
+
+
+@dataclass(frozen=True)
+class MergeTasks:
+    """What every task gets. Picklable."""
+
+    objects: ObjectStore
+    shards: ShardList[CountedShard]
+
+    def merge(self, group: int) -> MergedGroup:
+        """Merge the shards of a group."""
+        some = (self.shards.all[number] for number in _numbers(group, len(self.shards.all)))
+        try:
+            merged = merge_shards(self.objects, some, lambda _, path: read_content(self.objects, path))
+        except (DamagedError, MissingError):
+            return MergedGroup(None)
+        return MergedGroup(by_layer_to_json(merged).decode())
+
+
+def merge_shards(
+    objects: ObjectStore, shards: Iterable[CountedShard], read: Callable[[CountedShard, str], bytes]
+) -> Merged:
+    """Merge the statistics of shards, in order; `read` reads a file of one."""
+
+    def of_shard(shard: CountedShard) -> Merged:
+        by_file = (by_layer_from_json(read(shard, path), layers) for path, layers in shard.files.items())
+        return {layer: one for some in by_file for layer, one in some.items()}
+
+    return _merged(each(objects, of_shard, shards))
+
+
+def merge_statistics(
+    objects: ObjectStore,
+    shards: list[CountedShard],
+    read: Callable[[CountedShard, str], bytes],
+    jobs: Callable[[], Jobs],
+) -> Merged:
+    """Merge the statistics of all shards, by layer.
+
+    Args:
+        objects: The store.
+        shards: The shards, in order.
+        read: Reads a file of a shard; one that is lost or damaged is made again.
+        jobs: Where tasks run, if there are so many files that tasks read them.
+    """
+    count = sum(len(one.files) for one in shards)
+    if count > MOST_FILES_HERE:
+        return _merged(_in_tasks(objects, shards, read, jobs(), count))
+    groups = range(_groups(len(shards)))
+    return _merged(
+        merge_shards(objects, [shards[number] for number in _numbers(group, len(shards))], read) for group in groups
+    )
+
+
+def _in_tasks(
+    objects: ObjectStore,
+    shards: list[CountedShard],
+    read: Callable[[CountedShard, str], bytes],
+    jobs: Jobs,
+    files: int,
+) -> Iterator[Merged]:
+    with jobs.folder("statistics") as steps:
+        path = put_shard_list(steps.objects, "shards", shards, f"{steps.scratch}/")
+        work = MergeTasks(objects, ShardList(steps.objects, path, steps.scratch, CountedShard))
+        tasks = TaskFolder(steps)
+        kind = TaskKind("Statistics", None, Silent(work.merge))
+        tasks.add_numbers(kind, _groups(len(shards)), files * OPENING_BYTES)
+        tasks.run(jobs, kind.name)
+        for group, found in enumerate(tasks.found(kind.name, MergedGroup)):
+            some = [shards[number] for number in _numbers(group, len(shards))]
+            if found.layers is None:
+                yield merge_shards(objects, some, read)
+            else:
+                yield by_layer_from_json(found.layers.encode(), some[0].statistics)
+
+
+def _merged(parts: Iterable[Merged]) -> Merged:
+    merges: dict[str, OrderedMerge] = {}
+    for part in parts:
+        for layer, one in part.items():
+            merges.setdefault(layer, OrderedMerge()).add(one)
+    return {layer: merge.finish() for layer, merge in merges.items()}
+
+
+def _groups(shards: int) -> int:
+    return -(-shards // GROUP)
+
+
+def _numbers(group: int, shards: int) -> range:
+    return range(group * GROUP, min((group + 1) * GROUP, shards))
