@@ -176,8 +176,9 @@ def _detects(config: Config) -> Mapping[str, str]:
 
 OPERATOR = Operator(
     name="text.pii",
-    # 2: of wallets, Bitcoin's alone; 3: words that announce phones, by language; 4: more of them, and hours between
-    version=5,
+    # 2: of wallets, Bitcoin's alone; 3: words that announce phones, by language; 4: more of them, and hours between;
+    # 6: the groups of Kazakhstan, and groups that are parted further
+    version=6,
     summary="personal data: e-mail, IP, phone, bank account, card, national id and Bitcoin wallet, as typed spans",
     config=Config,
     reads=_reads,

@@ -6,7 +6,7 @@ compare both over every region.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -131,7 +131,7 @@ def plan(region: str, code: int = 0) -> Plan:
         prefix=re.compile(prefix, re.ASCII) if prefix else None,
         replaced=metadata.national_prefix_transform_rule or None,
         abroad=re.compile(metadata.international_prefix or r"(?!)", re.ASCII),
-        groups=frozenset(sizes for one in metadata.number_format for sizes in _groups(one)),
+        groups=frozenset(sizes for one in _formats(code, region) for sizes in _groups(one)),
     )
 
 
@@ -140,6 +140,11 @@ def _metadata(code: int, region: str) -> "PhoneMetadata":
     package = required_package("text.pii", "phonenumbers", "pii")
     found: PhoneMetadata = package.PhoneMetadata.metadata_for_region_or_calling_code(code, region)
     return found
+
+
+def _formats(code: int, region: str) -> "Sequence[NumberFormat]":
+    """The formats of a region; where it has none, those of its code's main region: Kazakhstan has Russia's."""
+    return _metadata(code, region).number_format or _metadata(code, calling_codes()[code][0]).number_format
 
 
 @lru_cache(maxsize=4096)

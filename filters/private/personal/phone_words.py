@@ -22,6 +22,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -187,6 +188,8 @@ def numbers_something_else(text: str) -> bool:
     if named >= 0 and reaching.last(line[:named]) < 0 and _words("nouns", "calls").last(line) < named:
         return True
     hint, at = reaching.last(line), others.last(line)
+    if 0 <= hint < at - 2 and _numbered(line[hint:], others, numbers):
+        return True
     if hint >= 0 and not at - 2 <= hint <= at:  # `objednávky` is an order, and at which number to order
         return False
     if named >= 0:
@@ -203,9 +206,25 @@ def numbers_something_else(text: str) -> bool:
     return (
         any(numbers.has(word) for word in name)
         or numbers.last_part(line[-_FAR_NOUN:]) >= 0
-        or any(stem in word for word in other for stem in numbers.stems if len(stem) >= _LEAST_OF_COMPOUND)
+        or any(_has_number(word, numbers) for word in other)
         or _NUMBER_SIGNS.search(line) is not None
     )
+
+
+def _numbered(line: str, others: _Words, numbers: _Words) -> bool:
+    """Whether a line ends with a word of another number beside one for a number, or with both in one: `order number`,
+    `ordernummer`; not `orders at number`."""
+    name = [word[0] for word in WORDS.finditer(line)][-_WORDS_OF_NAME:]
+    if any(others.has(word) and _has_number(word, numbers) for word in name):
+        return True
+    return any(
+        (others.has(one) and numbers.has(two)) or (numbers.has(one) and others.has(two)) for one, two in pairwise(name)
+    )
+
+
+def _has_number(word: str, numbers: _Words) -> bool:
+    """Whether a compound has a word for a number: `Bestellnummer`."""
+    return any(stem in word for stem in numbers.stems if len(stem) >= _LEAST_OF_COMPOUND)
 
 
 def hinted_behind(text: str) -> bool:

@@ -15,7 +15,7 @@ Without a country (language and domain unknown) only numbers after `+` can be fo
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -50,6 +50,8 @@ _INHERITED = 6  # bytes between two numbers announced by the same word: `030 123
 _LONGEST_NATIONAL = 12  # digits after the calling code
 _LEAST_ABROAD = 11  # digits after `00`, which may also be padding
 _PAIR = 2
+_LEAST_HALF = 4
+_LEAST_GROUPS = 4  # after a trunk prefix that is not 0: `8 705 441 20 63`
 _SMALL = 60  # upper bound of rising lottery numbers and times
 _OPENING, _PLUS = b"(+"
 _EXTENSION_BYTES = 48
@@ -297,6 +299,7 @@ def _written(
         and not bracket
         and not (zero and (trunk or not left))
         and not (trunk and sum(b"-" in one for one in joints) > 1)
+        and not (trunk and sizes[0] == left and len(groups) >= _LEAST_GROUPS and groups in plan.groups)
     ):
         return False
     if groups in plan.groups:
@@ -304,5 +307,24 @@ def _written(
     even = len(set(joints)) == 1 and min(sizes) >= _PAIR
     if even and hinted and trunk and zero and len(digits) >= _LEAST_UNANNOUNCED:
         return True  # as people group their own numbers: `06 12 86 14 22` for `06 12861422`
+    if hinted and (_parted(groups, plan) or _halves(groups, plan)):
+        return True
     area = {one[0] for one in plan.groups if sum(one) == len(found[1])}
     return groups[0] in area and len(groups) > 1 and min(groups[1:]) >= _PAIR and max(groups) > _PAIR
+
+
+def _parted(groups: tuple[int, ...], plan: Plan) -> bool:
+    """Whether written groups are parts of a country's usual ones, as in `032 2 95 43 21` for `032 295 43 21`."""
+    ends = set(accumulate(groups))
+    return groups.count(1) <= 1 and any(
+        sum(one) == sum(groups) and len(one) > 1 and ends.issuperset(accumulate(one)) for one in plan.groups
+    )
+
+
+def _halves(groups: tuple[int, ...], plan: Plan) -> bool:
+    """Whether a number is in two large groups where two are usual, as `9841-418227` for `984-1418227`."""
+    return (
+        len(groups) == _PAIR
+        and min(groups) >= _LEAST_HALF
+        and any(len(one) == _PAIR and sum(one) == sum(groups) for one in plan.groups)
+    )

@@ -62,6 +62,9 @@ def test_international_numbers_are_found_whatever_the_country(number: str, regio
         ("US CA", "201-555-0123x44"),
         ("RU", "8 (301) 123-45-67"),
         ("RU", "8-301-123-45-67"),
+        ("KZ", "8 (701) 555 12 34"),  # formats are listed with Russia's alone
+        ("KZ", "8(7172) 74-55-16"),
+        ("KZ", "8 705 441 20 63"),
         ("BR", "(11) 2345-6789"),
         ("TR", "0212 345 67 89"),
         ("IN", "074104 10123"),
@@ -104,6 +107,33 @@ def test_national_numbers_are_found_as_their_country_writes_them(regions: str, n
 def test_a_word_before_it_announces_a_number_in_any_groups(regions: str, text: str, number: str) -> None:
     assert phones_in(text, regions) == [number]
     assert phones_in(text.replace(number, "9" * 16), regions) == []
+
+
+@pytest.mark.parametrize(
+    ("regions", "text", "number"),
+    [
+        ("GE", "ჯავშნისთვის დარეკეთ 032 2 95 43 21", "032 2 95 43 21"),
+        ("GE", "საკონტაქტო ნომერი: (032) 2 19 80 05", "(032) 2 19 80 05"),
+        ("AM", "Մանրամասների համար՝ 091 40-22-17", "091 40-22-17"),
+        ("NP", "जानकारीका लागि 9841-418227 मा सम्पर्क गर्नुहोस्।", "9841-418227"),
+    ],
+)
+def test_a_hinted_number_may_be_parted_further_than_its_country_does(regions: str, text: str, number: str) -> None:
+    assert phones_in(text, regions) == [number]
+    assert phones_in(number, "XX") == []
+
+
+@pytest.mark.parametrize(
+    ("regions", "text"),
+    [
+        ("RO", "Contact: anunțați numărul comenzii 0722 441 822"),
+        ("SE", "Kontakta oss med ordernummer 0702-44 18 22"),
+        ("FI", "Ilmoita tilausnumero 050 441 8227"),
+        ("UA", "Повідомте номер замовлення 096 441 82 27"),
+    ],
+)
+def test_another_number_that_a_reader_is_to_report_is_none(regions: str, text: str) -> None:
+    assert phones_in(text, regions) == []
 
 
 def test_numbers_that_follow_an_announced_one_are_announced() -> None:
