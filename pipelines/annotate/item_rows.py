@@ -9,7 +9,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.filters.operators import STATUS, Kernel, Operator, Watcher
-from winnow.pipelines.annotate.rows import STATUSES, BatchRows, Excluded, check_measured, excluded_codes
+from winnow.pipelines.annotate.rows import (
+    STATUSES,
+    BatchRows,
+    Excluded,
+    check_measured,
+    excluded_codes,
+    run_kernel,
+)
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.media.pictures import Items
 from winnow.pipelines.media.videos.videos import Videos, Watching
@@ -52,7 +59,7 @@ def measure_items(
         excluded: The rows that are not measured.
     """
     asked = asked_items(looked_at.offsets, batch, excluded)
-    measured = ((items, kernel(given)) for items, given in looked_at.batches(asked.items))
+    measured = ((items, run_kernel(operator, kernel, given)) for items, given in looked_at.batches(asked.items))
     return _layer(operator, schema, asked, measured, looked_at.statuses)
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from winnow.filters.language.folding.composed import ComposedTexts, composed_texts, has_spans, spans_as_written
 from winnow.filters.operators import ITEMS, MEDIA_FILE, MEDIA_IMAGE, MEDIA_VIDEO, STATUS, TEXT, Kernel, Operator
-from winnow.schemas.errors import StageError
+from winnow.schemas.errors import StageError, WinnowError
 from winnow.schemas.tombstones import FORGOTTEN
 
 STATUSES = ("ok", "not_selected", "no_text", "no_input", "too_large", "left_out", FORGOTTEN)
@@ -113,7 +113,7 @@ def measure(
     chosen = np.flatnonzero(codes == 0)
     given = batch.chosen(names, chosen, operator.as_written)
     try:
-        found = kernel(given)
+        found = run_kernel(operator, kernel, given)
     except MemoryError:
         raise StageError(
             f"{operator.name}: out of memory with {given.nbytes / (1 << 20):,.1f} MiB of rows; use fewer --workers or "
@@ -134,6 +134,20 @@ def measure(
         own = pc.coalesce(pc.take(found.column(STATUS.name), at), own)
     measured = [pc.take(found.column(field.name), at) for field in list(schema)[1:]]
     return pa.RecordBatch.from_arrays([own, *measured], schema=schema)
+
+
+def run_kernel(operator: Operator, kernel: Kernel, given: pa.RecordBatch) -> pa.RecordBatch:
+    """What the kernel measures.
+
+    Raises:
+        RuntimeError: The operator has a defect; the message names it and what it raised.
+    """
+    try:
+        return kernel(given)
+    except (WinnowError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        raise RuntimeError(f"{operator.name} failed: {type(error).__name__}: {error}") from error
 
 
 def _with_spans_as_written(found: pa.RecordBatch, batch: BatchRows, chosen: NDArray[np.int64]) -> pa.RecordBatch:

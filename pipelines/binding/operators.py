@@ -242,6 +242,11 @@ def check_operators(operators: Sequence[BoundOperator]) -> None:
             bound.operator.load(bound.config, bound.assets)(pa.RecordBatch.from_pylist([], schema=bound.input_schema))
         except WinnowError as error:
             problems.append(Problem(bound.place, bound.path, str(error)))
+        except (OSError, MemoryError):
+            raise
+        except Exception as error:  # noqa: BLE001  # of an operator of somebody else's, at worst
+            said = f"{bound.operator.name} fails on an empty batch: {type(error).__name__}: {error}"
+            problems.append(Problem(bound.place, bound.path, f"{said}; correct the operator"))
     if problems:
         raise recipe_error(problems)
 

@@ -44,6 +44,8 @@ class OpenedStore(Store):
         Raises:
             StoreError: A column does not exist; the message names the nearest.
         """
+        if isinstance(columns, str) or not columns:
+            raise StoreError(f'{self.root}: name columns in a list, such as table(["id", "url"])')
         types = [self.tables.type_of(name) for name in columns]
         schema = pa.schema(list(zip(columns, types, strict=True)))
         return Rows(schema, lambda: self.tables.read_columns(columns))

@@ -114,5 +114,12 @@ def run(
     Returns:
         The store and its generation; `new` says whether anything changed.
     """
+    from winnow.runners.terminal.run_summary import print_unfinished_run  # which needs this module
+
     bound = bind(recipe if isinstance(recipe, Recipe) else load_recipe(recipe))
-    return run_recipe(bound, Engine(runner, workers), TerminalConsole(quiet=quiet), replace=replace).outcome
+    engine, console = Engine(runner, workers), TerminalConsole(quiet=quiet)
+
+    def failed(reached: Reached, error: BaseException) -> None:
+        print_unfinished_run(bound, engine, console, reached, error)
+
+    return run_recipe(bound, engine, console, replace=replace, failed=failed).outcome

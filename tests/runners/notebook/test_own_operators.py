@@ -15,7 +15,7 @@ from winnow.filters import operators
 from winnow.filters.operators import find_operator, operator_names
 from winnow.pipelines.assets import AssetFiles
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.schemas.errors import RecipeError, WinnowError
+from winnow.schemas.errors import RecipeError, StageError, WinnowError
 from winnow.schemas.recipe import recipe_from_text
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -122,6 +122,32 @@ def test_wrong_values_are_a_line(made: dict[str, list[object]], line: str) -> No
     found = find_operator("text.shouting")
     with pytest.raises(WinnowError, match=line):
         found.load(found.config(), AssetFiles())(texts("One"))
+
+
+def test_a_function_that_raises_is_named_before_a_run_and_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "a.jsonl").write_text('{"id": "1", "text": "A text"}\n')
+    (tmp_path / "recipe.yaml").write_text(RECIPE)
+
+    def always(_: pa.RecordBatch) -> dict[str, pa.Array]:
+        raise ValueError("no feet")
+
+    def with_rows(batch: pa.RecordBatch) -> dict[str, pa.Array]:
+        if batch.num_rows:
+            raise ValueError("no feet")
+        return {"capitals": pa.nulls(0, pa.int64())}
+
+    winnow.operator("text.shouting", writes=WRITES)(always)
+    with pytest.raises(RecipeError, match=r"text\.shouting fails on an empty batch: ValueError: no feet"):
+        winnow.run("recipe.yaml", workers=1)
+    winnow.operator("text.shouting", writes=WRITES)(with_rows)
+    with pytest.raises(StageError, match=r"text\.shouting failed: ValueError: no feet"):
+        winnow.run("recipe.yaml", workers=1)
+    (report,) = tmp_path.glob("*/report.html")
+    assert "The run stopped in annotate" in report.read_text()
 
 
 def script(folder: Path, text: str, **environment: str) -> str:

@@ -196,6 +196,10 @@ def test_a_misspelt_column_is_an_error(store: OpenedStore) -> None:
         StoreError, match=r"no column 'text.length.character' \(did you mean 'text.length.characters'\?\)"
     ):
         store.table(["text.length.character"])
+    wrong: tuple[Sequence[str], ...] = ("id", [])
+    for columns in wrong:
+        with pytest.raises(StoreError, match="name columns in a list"):
+            store.table(columns)
     row = store.manifest(store.require_latest(), "text.length")[0]
     with pytest.raises(StoreError, match=r"no column 'characterz' in .* \(did you mean 'characters'\?\)"):
         store.batches(row, ["characterz"])
