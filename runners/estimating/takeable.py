@@ -14,7 +14,7 @@ from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
 from winnow.pipelines.ingest.planning.formats import MEDIA_FOLDERS, container_reader
 from winnow.pipelines.ingest.planning.sampling import section, until_enough
 from winnow.pipelines.ingest.planning.stage import SourcePlan
-from winnow.pipelines.ingest.records import Dropped, FilePart, ReadLimits, Record
+from winnow.pipelines.ingest.records import Covered, Dropped, Event, FilePart, ReadLimits, Record
 from winnow.pipelines.ingest.rows import Row, row_of
 from winnow.pipelines.mix.candidates import OF_MEDIA
 from winnow.pipelines.store.facade import ObjectInfo
@@ -70,18 +70,23 @@ def _why_nothing(source: IngestSource, files: Sequence[ObjectInfo], *, needs_tex
 
 def _records(source: IngestSource, info: ObjectInfo) -> Iterator[str | None]:
     """Why each record of a file has no text; None for one that has, or that other checks look at."""
+    for row in sampled_rows(source, info):
+        if isinstance(row, Dropped):
+            if row.reason != "padding":
+                yield f"dropped as {row.reason}"
+        elif isinstance(row, Row) and row.text is None and row.html is None:
+            yield f"of {row.mime} {NO_TEXT}"
+        else:
+            yield None
+
+
+def sampled_rows(source: IngestSource, info: ObjectInfo) -> Iterator[Row | Event | Covered | None]:
+    """What the first records of a file become; the last is None where it cannot be read, which its task will report."""
     try:
         with closing(source.objects.open(info.path)) as opened:
             reader = container_reader(source.format, info.path, source.columns)
             part = FilePart(info.path, info.size, 0, info.size)
             for event in until_enough(islice(reader(section(opened, 0, info.size), part, _LIMITS), MOST_RECORDS)):
-                row = row_of(event, info.path, "", source.rows) if isinstance(event, Record) else event
-                if isinstance(row, Dropped):
-                    if row.reason != "padding":
-                        yield f"dropped as {row.reason}"
-                elif isinstance(row, Row) and row.text is None and row.html is None:
-                    yield f"of {row.mime} {NO_TEXT}"
-                else:
-                    yield None
+                yield row_of(event, info.path, "", source.rows) if isinstance(event, Record) else event
     except (FileNotFoundError, SourceError):
         yield None

@@ -53,6 +53,7 @@ from winnow.runners.estimating.budgets import refuse_impossible_budgets
 from winnow.runners.estimating.lacking_media import lacking_media
 from winnow.runners.estimating.recording import record_ingest, record_pass
 from winnow.runners.estimating.takeable import refuse_untakeable
+from winnow.runners.estimating.undecidable import refuse_undecidable
 from winnow.runners.stages.deduplication import find_duplicates
 from winnow.runners.stages.meetings import met
 from winnow.runners.stages.publishing import Outcome, publish
@@ -82,6 +83,7 @@ def ingest(recipe: BoundRecipe, engine: Engine, console: Console, *, replace: bo
         if store.latest_record() is None:  # else what it holds is known better
             refuse_impossible_budgets(recipe.config, context, plans)
             refuse_untakeable(recipe.config, context, plans)
+            refuse_undecidable(recipe, context, plans)
             for note in lacking_media(recipe, context, plans):
                 console.print(f"note    {note}", markup=False, soft_wrap=True)
         plans = [settle_changes(context, held, plan, replace_files=replace) for plan in plans]

@@ -39,6 +39,7 @@ from winnow.runners.estimating.recording import ingest_part
 from winnow.runners.estimating.scores import PlannedScore, planned_scores, print_needs
 from winnow.runners.estimating.tables import duration, estimate_json, print_estimate
 from winnow.runners.estimating.takeable import refuse_untakeable
+from winnow.runners.estimating.undecidable import refuse_undecidable
 from winnow.runners.existing_exports import existing_export_notes
 from winnow.runners.recipe_check import check_recipe
 from winnow.runners.stages.lists.whole_file import registered_file
@@ -106,6 +107,7 @@ def show_plan(
     if plan.generation is None:  # else what the store holds is known better
         refuse_impossible_budgets(recipe.config, plan.context, listed)
         refuse_untakeable(recipe.config, plan.context, listed)
+        refuse_undecidable(recipe, plan.context, listed)
     of_columns = check_columns(plan.context, listed)
     layers = plan.generation.layers if plan.generation is not None else {}
     operators = recipe.operators

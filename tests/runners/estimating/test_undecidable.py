@@ -1,0 +1,46 @@
+"""Plans of rules with `when_null: error` whose columns no source fills."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.winnow import run_here
+
+RECIPE = """
+version: 1
+store: {path: store}
+sources: {a: {root: in, files: ["*.jsonl"], class: web}}
+annotate: [text.length]
+keep: [{drop: "CONDITION", reason: told, when_null: error}]
+"""
+
+
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_a_rule_that_is_null_for_a_first_row_is_refused_before_anything_is_measured(
+    tmp_path: Path, command: str
+) -> None:
+    write(tmp_path, "samples.domain = 'a.org' OR samples.text = ''")
+    done = run_here(tmp_path, command, "recipe.yaml")
+    assert (done.status, done.err.splitlines()[-1]) == (
+        1,
+        "winnow: recipe.yaml:6: keep[0]: the condition of 'told' is null for a sample of the source 'a' (b.jsonl), "
+        "which has no samples.domain, and 'when_null' is error; write when_null: keep or drop, or fill the column",
+    )
+    assert not list((tmp_path / "store").rglob("*.parquet"))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["samples.domain IS NULL", "samples.text = ''", "samples.domain = 'a.org' OR text.length.characters < 3"],
+)
+def test_a_rule_that_may_be_decided_is_not_refused(tmp_path: Path, condition: str) -> None:
+    write(tmp_path, condition)
+    done = run_here(tmp_path, "plan", "recipe.yaml")
+    assert done.status == 0, done.err
+
+
+def write(folder: Path, condition: str) -> None:
+    (folder / "in").mkdir()
+    (folder / "in" / "a.jsonl").write_text('{"text": "One.", "url": "https://a.org/1"}\n')
+    (folder / "in" / "b.jsonl").write_text('{"text": "Two.", "url": "https://a.org/2"}\n{"text": "Three."}\n')
+    (folder / "recipe.yaml").write_text(RECIPE.replace("CONDITION", condition))
