@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
+from math import ceil
 from types import ModuleType
 from typing import Final
 
@@ -69,8 +70,9 @@ def require_address_space(command: str, *, pipelines: bool) -> None:
     if limit is not None and limit < needed:
         raise WinnowError(
             f"this process may reserve {limit / 1e9:.1f} GB of address space (ulimit -v, prlimit --as), and "
-            f"'winnow {command}' reserves {needed / 1e9:.1f} GB at its start, most of which it never uses; raise that "
-            "limit, and bound memory that is used with a cgroup, for example systemd-run --user --scope -p MemoryMax=2G"
+            f"'winnow {command}' reserves {ceil(needed / 1e8) / 10} GB at its start, most of which it never uses; "
+            "raise that limit, and bound memory that is used with a cgroup, for example "
+            "systemd-run --user --scope -p MemoryMax=2G"
         )
 
 

@@ -28,6 +28,7 @@ _V1: Final = re.compile(
 )
 _SCHEME: Final = re.compile(rb"[A-Za-z][\w+.\-]{0,30}:")
 _SCHEME_CUT: Final = re.compile(rb"[A-Za-z][\w+.\-]{0,15}")
+_STATUS_LINE: Final = re.compile(rb"(?:HTTP|ICY)[/ ]", re.IGNORECASE)  # also of one that nobody can read
 _NOT_CONTENT: Final = (b"filedesc:", b"dns:")
 
 
@@ -102,7 +103,7 @@ class ArcGrammar:
         )
         if head.status is not None:
             record.metadata["http_status"] = head.status
-        if block.content.startswith(b"HTTP/", block.start) or (head.status is None and is_of_web(record.url)):
+        if _STATUS_LINE.match(block.content, block.start) or (head.status is None and is_of_web(record.url)):
             return http_event(record, block, limits, False)
         return plain_event(record, block, limits, is_text=False)
 

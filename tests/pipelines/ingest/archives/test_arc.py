@@ -110,6 +110,13 @@ def test_a_page_without_http_header_has_the_status_of_its_line_or_is_quarantined
     assert (found.body, found.metadata) == (page, {"http_status": 404})
 
 
+@pytest.mark.parametrize("line", ["ICY 200 OK", "HTTP 200 OK", "http/1.1 200 OK", "HTTP/1.1 OK"])
+def test_a_status_line_that_nobody_can_read_is_no_page_even_if_the_record_has_a_status(line: str) -> None:
+    block = f"{line}\r\nContent-Type: text/html\r\n\r\n<p>a</p>".encode()
+    head = f"http://e.org/a 1.2.3.4 20240501120000 text/html 200 - - 77 a.arc {len(block)}\n".encode()
+    assert outline(read(head + block + b"\n", arc=True)) == ["bad_header"]
+
+
 def test_lookups_are_dropped_and_other_schemes_are_their_block() -> None:
     raw = arc_record(Capture("dns:e.org", b"e.org. 1.2.3.4")) + arc_record(
         Capture("ftp://e.org/f", b"file", "image/gif")
