@@ -18,9 +18,10 @@ def picture(shown: Thumbnail, alt: str) -> Html:
 
 
 def captioned(shown: Thumbnail, alt: str, lines: list[Html]) -> Html:
-    """A picture above lines of text."""
+    """A picture above lines of text; frames of a video take the room of several pictures."""
     text = element("figcaption", *(element("div", line) for line in lines))
-    return element("figure", picture(shown, alt), text)
+    wide = {"class_": "wide"} if len(shown.moments) > 1 else {}
+    return element("figure", picture(shown, alt), text, **wide)
 
 
 def gallery(figures: list[Html]) -> Html:

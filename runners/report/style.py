@@ -171,6 +171,8 @@ pre { margin: .5rem 0 0; padding: .75rem .9rem; border-radius: 6px; background: 
   overflow-wrap: anywhere; white-space: pre-wrap; }
 .pictures { display: flex; flex-wrap: wrap; gap: .75rem; margin: 0 0 1rem; }
 #contact-sheets .pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(8.25rem, 1fr)); }
+.pictures figure.wide { grid-column: 1 / -1; max-width: 30rem; }
+@media (min-width: 40rem) { #contact-sheets .pictures figure.wide { grid-column: span 3; } }
 figure { max-width: 11rem; margin: 0; color: var(--soft); font-size: .8rem; overflow-wrap: anywhere; }
 figure img { display: block; max-width: 100%; height: auto; border-radius: 4px; background: var(--track); }
 .no-picture { display: block; padding: 1.5rem .75rem; border-radius: 4px; background: var(--track); }

@@ -29,7 +29,8 @@ _COLUMNS: Final = 3
 _MOST_HELD: Final = 64  # frames, of which those of shots are chosen
 _WHOLE_SECONDS: Final = 60.0  # up to here every frame is decoded
 _STEPS: Final = 24  # frames of a video that is decoded whole
-_GREY: Final = 128  # of what a smaller frame leaves free
+_GREY: Final = 128  # between frames, and of what a smaller frame leaves free
+_GAP: Final = 3  # pixels between frames
 
 Part = tuple[float, float]
 """Seconds of the video at which a shot begins and ends."""
@@ -111,8 +112,9 @@ def side_by_side(frames: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
     columns = min(_COLUMNS, len(frames))
     lines = -(-len(frames) // columns)
     height, width = (max(one.shape[axis] for one in frames) for axis in (0, 1))
-    found = np.full((lines * height, columns * width, 3), _GREY, np.uint8)
+    down, right = height + _GAP, width + _GAP
+    found = np.full((lines * down - _GAP, columns * right - _GAP, 3), _GREY, np.uint8)
     for number, one in enumerate(frames):
-        top, left = number // columns * height, number % columns * width
+        top, left = number // columns * down, number % columns * right
         found[top : top + one.shape[0], left : left + one.shape[1]] = one
     return found

@@ -44,6 +44,7 @@ def test_what_cannot_be_watched_is_said() -> None:
 def test_frames_stand_in_lines_of_three() -> None:
     frames = [np.full((10, 20, 3), level, np.uint8) for level in range(4)]
     drawn = side_by_side(frames)
-    assert drawn.shape == (20, 60, 3)
-    assert drawn[0, [0, 20, 40]].tolist() == [[0] * 3, [1] * 3, [2] * 3]
-    assert drawn[10, [0, 20]].tolist() == [[3] * 3, [128] * 3]
+    assert drawn.shape == (23, 66, 3)
+    assert drawn[0, [0, 19, 20, 22, 23, 46]].tolist() == [[level] * 3 for level in (0, 0, 128, 128, 1, 2)]
+    assert drawn[[10, 13, 22], 0].tolist() == [[128] * 3, [3] * 3, [3] * 3]
+    assert drawn[13, 23].tolist() == [128] * 3

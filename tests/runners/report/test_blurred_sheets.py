@@ -47,7 +47,7 @@ annotate:
 """
 NETWORK = """{model: red.onnx, classes: [sfw, nsfw], unsafe: [nsfw],
     framing: {side: 8, fit: stretch, mean: [0, 0, 0], deviation: [1, 1, 1]}}"""
-FIGURE = re.compile(r"<figure>.*?base64,([^\"]+)\".*?(?:picture|frames of) ([0-9a-f]+).*?</figure>", re.S)
+FIGURE = re.compile(r"<figure[^>]*>.*?base64,([^\"]+)\".*?(?:picture|frames of) ([0-9a-f]+).*?</figure>", re.S)
 Name = TypeVar("Name")
 EDGES = 15
 """Between neighbours in noise the mean difference is larger, in blocks of colour smaller."""
