@@ -119,6 +119,11 @@ def wait_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def notes_argument(parser: argparse.ArgumentParser) -> None:
+    """Add `--notes`, for commands that plan a mixture."""
+    parser.add_argument("--notes", action="store_true", help="print all notes on the scaling law, not only the first")
+
+
 def engine_arguments(parser: argparse.ArgumentParser) -> None:
     """Add `--runner`, `--workers` and `--wait`."""
     runner_arguments(parser)

@@ -65,7 +65,13 @@ class Mixed:
 
 @one_command()
 def mix(
-    recipe: BoundRecipe, engine: Engine, console: Console, sample: Fraction = WHOLE, *, show_notes: bool = True
+    recipe: BoundRecipe,
+    engine: Engine,
+    console: Console,
+    sample: Fraction = WHOLE,
+    *,
+    show_notes: bool = True,
+    all_notes: bool = False,
 ) -> Mixed:
     """Plan and draw a recipe's mixture.
 
@@ -75,6 +81,7 @@ def mix(
         console: Where progress is printed.
         sample: The share of the plan that is drawn.
         show_notes: Print the plan's notes; False if the caller prints the whole plan.
+        all_notes: Print those on the scaling law in full, not in one line.
 
     Raises:
         RecipeError: The requested mixture is impossible, or duplicates raise an alarm.
@@ -82,7 +89,7 @@ def mix(
     with _disk_errors_located(recipe):
         mixed = _mix(recipe, engine, console, sample)
     if show_notes:
-        print_notes(mixed.record.plan, console, recipe.file)
+        print_notes(mixed.record.plan, console, recipe.file, all_notes=all_notes)
     return mixed
 
 

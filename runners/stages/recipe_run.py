@@ -40,6 +40,7 @@ def run_recipe(
     *,
     replace: bool = False,
     failed: Callable[[Reached, BaseException], None] | None = None,
+    all_notes: bool = False,
 ) -> RecipeRun:
     """Run all stages of a recipe. Errors in the recipe are reported before the first stage.
 
@@ -50,13 +51,14 @@ def run_recipe(
         replace: Ingest changed source files again, replacing their old records, and replace exports of other plans.
         failed: Is called when a stage fails or the run is interrupted, before the error is raised: what the stages
             before it did is published.
+        all_notes: Print the notes on the scaling law in full.
     """
     _check(recipe, engine)
     said = require_replaceable(recipe, replace=replace)
     _note(console, said)
     reached = Reached()
     try:
-        return _run_stages(recipe, engine, console, reached, replace=replace, said=bool(said))
+        return _run_stages(recipe, engine, console, reached, replace=replace, said=bool(said), all_notes=all_notes)
     except (Exception, KeyboardInterrupt) as error:
         if failed is not None:
             failed(reached, error)
@@ -78,7 +80,14 @@ def _note(console: Console, notes: Iterable[str]) -> None:
 
 
 def _run_stages(
-    recipe: BoundRecipe, engine: Engine, console: Console, reached: Reached, *, replace: bool, said: bool
+    recipe: BoundRecipe,
+    engine: Engine,
+    console: Console,
+    reached: Reached,
+    *,
+    replace: bool,
+    said: bool,
+    all_notes: bool,
 ) -> RecipeRun:
     config = recipe.config
     outcome = run_all(recipe, engine, console, replace=replace, reached=reached)
@@ -92,9 +101,9 @@ def _run_stages(
         return RecipeRun(outcome)
     if not config.export:
         reached.begin("mix")
-        mixed = mix(recipe, engine, console)
+        mixed = mix(recipe, engine, console, all_notes=all_notes)
         return RecipeRun(Outcome(mixed.store, mixed.generation, outcome.new or mixed.new), mixed)
-    done = export(recipe, engine, console, replace=replace, reached=reached)
+    done = export(recipe, engine, console, replace=replace, reached=reached, all_notes=all_notes)
     new = outcome.new or done.mixed.new or any(one.new for one in done.finished)
     return RecipeRun(Outcome(done.mixed.store, done.mixed.generation, new), done.mixed, done.finished)
 

@@ -29,10 +29,10 @@ def print_mixture(plan: MixturePlan, console: Console, recipe: str, *, all_notes
     print_plan_line(plan, console)
 
 
-def print_notes(plan: MixturePlan, console: Console, recipe: str) -> None:
-    """Print a plan's notes; those on the law are one line."""
+def print_notes(plan: MixturePlan, console: Console, recipe: str, *, all_notes: bool = False) -> None:
+    """Print a plan's notes; those on the law are one line, unless all are wanted."""
     for output in plan.outputs:
-        _print_notes(output, console, recipe, False)
+        _print_notes(output, console, recipe, all_notes)
     for note in plan.notes:
         console.print(f"note    {note}", markup=False, soft_wrap=True)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from winnow.runners.commands.opening import begin, bound_recipe, open_engine, ready_recipe
-from winnow.runners.commands.parser import engine_arguments
+from winnow.runners.commands.parser import engine_arguments, notes_argument
 from winnow.schemas.errors import WinnowError
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def add(commands: "Commands") -> None:
         help="write only the ids of the training samples, as a .npy file: unique, sorted, two 64-bit numbers each",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    notes_argument(parser)
     engine_arguments(parser)
 
 
@@ -72,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
         if options.json:
             _print_json(listed)
         return 0
-    done = export(recipe, engine, console, sample, replace=options.replace)
+    done = export(recipe, engine, console, sample, replace=options.replace, all_notes=options.notes)
     if options.json:
         _print_json(_exported(done))
     else:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from winnow.runners.commands.opening import begin, open_console, open_engine, ready_recipe
-from winnow.runners.commands.parser import engine_arguments
+from winnow.runners.commands.parser import engine_arguments, notes_argument
 from winnow.schemas.errors import WinnowError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def add(commands: "Commands") -> None:
         "--sample", default="100%", metavar="SHARE", help="draw this share of the plan, such as 1%% (default: all)"
     )
     parser.add_argument("--json", action="store_true", help="print the plan as one JSON object instead of tables")
-    parser.add_argument("--notes", action="store_true", help="print all notes on the scaling law, not only the first")
+    notes_argument(parser)
     engine_arguments(parser)
 
 

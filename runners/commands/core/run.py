@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from winnow.runners.commands.opening import begin, bound_recipe, open_engine
-from winnow.runners.commands.parser import engine_arguments, recipe_argument
+from winnow.runners.commands.parser import engine_arguments, notes_argument, recipe_argument
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,6 +26,7 @@ def add(commands: "Commands") -> None:
         action="store_true",
         help="ingest changed source files again, replacing their old records, and replace exports of other plans",
     )
+    notes_argument(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -35,13 +36,18 @@ def run(options: argparse.Namespace) -> int:
 
     recipe = bound_recipe(options.recipe)
     engine = open_engine(options)
-    _, whole = run_reported(recipe, engine, console, replace=options.replace)
+    _, whole = run_reported(recipe, engine, console, replace=options.replace, all_notes=options.notes)
     print_run_summary(recipe, whole, engine, console)
     return 0
 
 
 def run_reported(
-    recipe: "BoundRecipe", engine: "Engine", console: "Console", *, replace: bool = False
+    recipe: "BoundRecipe",
+    engine: "Engine",
+    console: "Console",
+    *,
+    replace: bool = False,
+    all_notes: bool = False,
 ) -> "tuple[BoundRecipe, RecipeRun]":
     """Run a recipe; if a stage fails, the report of what is there is written before the error goes on."""
     from winnow.runners.stages.recipe_run import run_recipe
@@ -50,4 +56,4 @@ def run_reported(
     def failed(reached: "Reached", error: BaseException) -> None:
         print_unfinished_run(recipe, engine, console, reached, error)
 
-    return recipe, run_recipe(recipe, engine, console, replace=replace, failed=failed)
+    return recipe, run_recipe(recipe, engine, console, replace=replace, failed=failed, all_notes=all_notes)

@@ -57,6 +57,7 @@ def export(
     *,
     replace: bool = False,
     reached: Reached | None = None,
+    all_notes: bool = False,
 ) -> Exported:
     """Plan and draw a recipe's mixture if necessary, and write all its exports.
 
@@ -67,13 +68,14 @@ def export(
         sample: The share of the plan that is exported.
         replace: Replace exports of other plans, and those that are damaged or lack samples.
         reached: Where is noted when the mixture and the exports begin.
+        all_notes: Print the notes on the scaling law in full.
     """
     reached = reached or Reached()
     reached.begin("mix")
     exports = require_exports(recipe)
     edits = recipe.edits
     require_replaceable(recipe, replace=replace)
-    mixed = mix(recipe, engine, console, sample)
+    mixed = mix(recipe, engine, console, sample, all_notes=all_notes)
     reached.begin("export")
     if not replace and (lost := lost_generation(mixed.store)) is not None:  # the mixture would be one from before it
         raise lost
