@@ -32,7 +32,10 @@ def script(shell: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> Path
     [
         (["winnow", "re"], {"reference", "report"}),
         (["winnow", "--ver"], {"--version"}),
-        (["winnow", "run", "--"], {"--runner", "--quiet", "--log-file", "--wait", "--workers", "--replace", "--help"}),
+        (
+            ["winnow", "run", "--"],
+            {"--runner", "--quiet", "--log-file", "--notes", "--wait", "--workers", "--replace", "--help"},
+        ),
         (["winnow", "run", "recipe.yaml", "--runner", "s"], {"spark"}),
         (["winnow", "run", "--runner", "=", "fl"], {"flink"}),
         (["winnow", "law", "fi"], {"fit"}),

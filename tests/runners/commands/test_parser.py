@@ -16,7 +16,7 @@ from winnow.runners.commands.main import main
         (
             "run r.yaml --runner spark --spark_master_url=spark://m:7077",
             "winnow run has no flag --spark_master_url "
-            "(known: --help, --log-file, --quiet, --replace, --runner, --wait, --workers); "
+            "(known: --help, --log-file, --notes, --quiet, --replace, --runner, --wait, --workers); "
             "write Beam's flags after '--'",
         ),
         ("run r.yaml --tasks 1/2", "winnow run does not take --tasks; only ingest, annotate, score do"),
