@@ -233,7 +233,7 @@ class Proof(Enum):
     CONTENT = "bytes that have the hash in their name"
     RECORD = "JSON with a checksum over its path and its content"
     INTAKE = "Parquet with a checksum over its path and its bytes"
-    NONE = "advisory: says what a process is doing, and decides nothing once it has ended"
+    NONE = "advisory: says what a process is doing or has found, and decides nothing once it has ended"
 
 
 _HASH = "[0-9a-f]{16}"
@@ -250,7 +250,7 @@ _PROOFS = tuple(
         (r"intake/[^/]+/\d{8}\.parquet", Proof.INTAKE),
         (r"(commits|weights|decisions|known_harm|poison|strikes|runs)/.+\.json", Proof.RECORD),
         (r"generations/\d{8}\.json|plans/[^/]+/plan\.json|store\.json|purge\.json", Proof.RECORD),
-        (r"(lease|shares|heartbeats|scratch)/.+", Proof.NONE),
+        (r"(lease|shares|heartbeats|scratch)/.+|report\.html", Proof.NONE),
     )
 )
 

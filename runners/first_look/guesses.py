@@ -148,9 +148,11 @@ def _guess_lines(objects: ObjectStore, stream: BinaryIO, info: ObjectInfo, kind:
         columns = _guess(rows, frozenset(), exists)
         return TableGuess(columns, _names(rows), media=tuple(_named_media(rows, columns, info, exists)))
     first.seek(0)
-    is_array = kind == "jsonl" and first.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
-    why = "one JSON array, not a JSON object a line; `jq -c '.[]'` converts it" if is_array else "no rows can be read"
-    return TableGuess(None, (), why)
+    if kind != "jsonl":
+        return TableGuess(None, (), "no rows can be read: expected a line of column names, then a row a line")
+    if first.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+        return TableGuess(None, (), "one JSON array, not a JSON object a line; `jq -c '.[]'` converts it")
+    return TableGuess(None, (), "no rows can be read: expected a JSON object a line; `jq -c .` shows where it is none")
 
 
 def _named_media(

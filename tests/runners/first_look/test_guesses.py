@@ -86,11 +86,15 @@ def test_nested_columns_of_a_table(tmp_path: Path) -> None:
     ("name", "content", "why"),
     [
         ("a.json", b'[{"text": "one"},\n {"text": "two"}]', "one JSON array, not a JSON object a line"),
-        ("a.jsonl", b"\x00\xff\n" * 9, "no rows can be read"),
+        (
+            "a.jsonl",
+            b"\x00\xff\n" * 9,
+            "no rows can be read: expected a JSON object a line; `jq -c .` shows where it is none",
+        ),
         ("a.jsonl", b"PK\x03\x04" + bytes(40), "expected JSON lines"),
         ("a.parquet", b"no table" * 9, "no Parquet footer"),
         ("a.arrow", b"no table" * 9, ""),
-        ("a.csv", b"text\n", "no rows can be read"),
+        ("a.csv", b"text\n", "no rows can be read: expected a line of column names, then a row a line"),
     ],
 )
 def test_what_cannot_be_read_says_why(tmp_path: Path, name: str, content: bytes, why: str) -> None:
