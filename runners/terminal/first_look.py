@@ -112,7 +112,7 @@ def _languages(look: Look) -> Grid:
     shown = look.languages[:SHOWN_LANGUAGES]
     rows = [
         (
-            f"{language_name(one.code)} ({one.code})",
+            _language(one.code),
             grouped(one.rows),
             share(one.rows, look.rows),
             share(one.kept, one.rows),
@@ -132,3 +132,9 @@ def _languages(look: Look) -> Grid:
 def _reasons(look: Look) -> Grid:
     rows = [(reason, grouped(count), share(count, look.rows)) for reason, count in look.reasons[:SHOWN_REASONS]]
     return Grid("Dropped by the rules that `winnow init` proposes, duplicates aside", ("reason", "rows", "share"), rows)
+
+
+def _language(code: str) -> str:
+    """The language with its code; `unknown` and codes without a name alone."""
+    name = language_name(code)
+    return code if name == code else f"{name} ({code})"
