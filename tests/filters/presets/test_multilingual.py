@@ -109,6 +109,14 @@ def test_a_language_whose_package_is_missing_is_judged_by_its_lines() -> None:
     assert reasons(rows, "multilingual") == [*[None] * len(japanese), "line_punct_ratio"]
 
 
+def test_an_end_mark_before_a_quotation_mark_ends_no_line_as_in_fineweb2() -> None:
+    (text, *_) = running_text("cmn-Hans")
+    line = text.replace("\n", "").rstrip("。")
+    rows = measured([f"“{line}。”", f"“{line}”。"])
+    assert reasons(rows, "multilingual") == ["line_punct_ratio", None]
+    assert reasons(rows, "fineweb2", off=("language_score",)) == ["line_punct_ratio", None]
+
+
 def test_a_text_in_no_language_with_thresholds_is_dropped_for_that() -> None:
     cherokee = "ᏂᎦᏓ ᎠᏂᏴᏫ ᏂᎨᎫᏓᎸᎾ ᎠᎴ ᎤᏂᏠᏱ ᎤᎾᏕᎿ ᏚᏳᎧᏛ ᎨᏒᎢ. " * 20
     assert reasons(measured([cherokee, "1 2 3 " * 80]), "multilingual") == ["no_thresholds", "unmeasured"]
