@@ -63,7 +63,7 @@ PRESETS = (
             "FineWeb-2's threshold, but at most 0.65, FineWeb's for the default model. With GlotLID, for which "
             "FineWeb-2 computed them: `rules: {language_score: {drop: text.language.score < "
             "thresholds.fineweb2.language_score}}` and a rule for English",
-            "line_punct_ratio: as in FineWeb and FineWeb-2, a line ends with a mark only if the mark is its last character: "
+            "line_punct_ratio: as in FineWeb and FineWeb-2, a line ends with a mark only if it is its last character: "
             "one that ends with a quotation mark or bracket behind it (。” or .”) does not. A text of one such line is "
             "dropped in most languages; for dialogues on single lines, switch the rule off",
             "char_dup_ratio: 0.01 for English as in the code that made FineWeb, else 0.1 as in FineWeb-2",
