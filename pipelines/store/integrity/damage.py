@@ -18,7 +18,7 @@ _REMEDIES = (
     (layout.DROPPED, _INGEST),
     (layout.STATISTICS, "run 'winnow stats STORE', which counts it again"),
     (layout.INTAKE, "put back a copy of it, or ingest into a new store"),
-    (layout.MANIFESTS, "run 'winnow ingest RECIPE', which writes it again from its commits"),
+    (layout.MANIFESTS, "run 'winnow ingest RECIPE', which writes it again from its commits, or says what else does"),
     (layout.GENERATIONS, "run 'winnow run RECIPE', which publishes it again from its commits"),
     (layout.VERDICTS, "'winnow dedupe RECIPE' compares its texts again where it needs them"),
     (layout.POISON, "if its row kills workers again, it is recorded again"),

@@ -72,7 +72,7 @@ def test_damage_to_what_only_an_older_generation_needs(find: Callable[[Store], s
     assert not objects.exists(older)
     objects.put(latest, b"PAR1")
     assert damage(store, latest).endswith(
-        "; delete it; run 'winnow ingest RECIPE', which writes it again from its commits"
+        "; delete it; run 'winnow ingest RECIPE', which writes it again from its commits, or says what else does"
     )
 
 
