@@ -19,7 +19,7 @@ from winnow.pipelines.audit.older_generations import check_older_generations
 from winnow.pipelines.audit.ranges import RangesCheck
 from winnow.pipelines.audit.sources import SourcesCheck
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.forgetting.outputs import lost_generation, lost_records
+from winnow.pipelines.forgetting.outputs import lost_copies, lost_generation, lost_records
 from winnow.pipelines.forgetting.scanning import scan_missing
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.query.generation import require_latest_for
@@ -195,6 +195,7 @@ class _Audit:
             if (lost := lost_generation(store)) is not None:
                 findings.problems.append(str(lost))
         findings.problems += [str(missing(store.root, path)) for path in lost_records(store.objects)]
+        findings.notes += [str(missing(store.root, path)) for path in lost_copies(store.objects)]
         self._files.conclude(tasks)
         self._report("exports")
         self._exports.conclude(stale)

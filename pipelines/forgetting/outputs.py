@@ -103,6 +103,12 @@ def lost_records(objects: ObjectStore) -> list[str]:
     return _lost(objects, *_both(objects))
 
 
+def lost_copies(objects: ObjectStore) -> list[str]:
+    """The copies of records that are lost, or that a running command has not put yet: their paths in the store."""
+    records, copies = _both(objects)
+    return [layout.output_copy(content) for content in sorted(records - copies)]
+
+
 def restore_records(objects: ObjectStore) -> list[str]:
     """Puts lost records again from their copies, and copies where there are none; returns the paths of the first."""
     records, copies = _both(objects)
