@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal, Protocol
 
@@ -28,7 +29,14 @@ from winnow.pipelines.export.formats.columns import as_binary, captions_in_json
 from winnow.pipelines.export.formats.counting import Counted, json_of, output_of
 from winnow.pipelines.export.formats.protocol import About, Made, ShardName, WrittenShard
 from winnow.pipelines.export.formats.tf_example import Column, examples
-from winnow.pipelines.export.formats.wanted_media import MediaOptions, WantedMedia, contents, filled_texts, listed
+from winnow.pipelines.export.formats.wanted_media import (
+    MediaOptions,
+    WantedMedia,
+    contents,
+    filled_texts,
+    large_apart,
+    listed,
+)
 from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.schemas.errors import ExportError
 from winnow.schemas.identity import Json
@@ -126,7 +134,7 @@ class _ArrayRecord:
                 if one.source_class != source_class:
                     raise _alike(one.source_class, source_class, dataset)
                 with _told(one.path):
-                    one.write(_records(part, config))
+                    one.write(chain.from_iterable(_records(rows, config) for rows in large_apart(part)))
         for one in opened.values():
             with _told(one.path):
                 one.writer.close()

@@ -19,11 +19,15 @@ BLOCK_ROWS = 8192
 
 
 def blocks(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Splits the batch into parts of one row, or of at most `BLOCK_BYTES` of texts and media and `BLOCK_ROWS` rows."""
+    """Splits the batch into parts of one row, or of at most `BLOCK_BYTES` of texts and media and `BLOCK_ROWS` rows.
+
+    A row with a medium that is not in memory stands alone.
+    """
     sizes = np.asarray(pc.binary_length(batch.column("text")).fill_null(0), dtype=np.int64)
     media = batch.column("media")
     if len(flat := media.flatten()):
-        each = np.asarray(pc.fill_null(pc.binary_length(pc.struct_field(flat, "bytes")), 0), dtype=np.int64)
+        held = np.asarray(pc.fill_null(pc.binary_length(pc.struct_field(flat, "bytes")), 0), dtype=np.int64)
+        each = np.where(pc.struct_field(flat, "file").is_valid(), BLOCK_BYTES + 1, held)
         ends = np.cumsum(np.asarray(pc.list_value_length(media), dtype=np.int64))
         sizes = sizes + np.diff(np.concatenate([[0], np.cumsum(each)])[ends], prepend=0)
     total = np.cumsum(sizes)

@@ -9,6 +9,7 @@ little memory.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +24,7 @@ from winnow.pipelines.export.formats.wanted_media import (
     WantedMedia,
     contents,
     filled_texts,
+    large_apart,
     listed,
     media_facts,
     media_names,
@@ -157,7 +159,7 @@ def _groups(rows: Iterator[pa.RecordBatch], config: ParquetConfig) -> Iterator[p
     """The rows as tables of one row group each, which ends at the first batch that reaches a bound."""
     held: list[pa.RecordBatch] = []
     count = size = 0
-    for batch in rows:
+    for batch in chain.from_iterable(map(large_apart, rows)) if config.wants_media else rows:
         columns = _with_media(batch, config) if config.wants_media else table_columns(batch)
         while columns.num_rows:
             head = columns.slice(0, config.row_group_rows - count)

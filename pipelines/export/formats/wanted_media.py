@@ -29,6 +29,7 @@ __all__ = [
     "contents",
     "filled_texts",
     "in_pieces",
+    "large_apart",
     "large_rows",
     "listed",
     "media_facts",
@@ -211,10 +212,15 @@ class WantedMedia:
 
 
 def contents(items: pa.StructArray) -> pa.LargeBinaryArray:
-    """The bytes of media (`winnow.schemas.rows.draws.MEDIUM`), with those of large ones read into memory."""
+    """The bytes of media (`winnow.schemas.rows.draws.MEDIUM`), with large ones; one that is alone is mapped."""
     held = pc.struct_field(items, "bytes")
     if not held.null_count:
         return held
+    if len(held) == 1:
+        with pa.memory_map(pc.struct_field(items, "file")[0].as_py()) as mapped:
+            whole = mapped.read_buffer()
+        ends = pa.py_buffer(np.array([0, len(whole)], np.int64))
+        return pa.LargeBinaryArray.from_buffers(pa.large_binary(), 1, [None, ends, whole])
     files = pc.struct_field(items, "file").to_pylist()
     values = [Path(file).read_bytes() if file else value for value, file in zip(held.to_pylist(), files, strict=True)]
     return pa.array(values, pa.large_binary())
@@ -228,6 +234,14 @@ def large_rows(media: pa.ListArray) -> NDArray[np.bool_]:
     ends = np.cumsum(counts)
     found: NDArray[np.bool_] = total[ends] > total[ends - counts]
     return found
+
+
+def large_apart(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The rows in parts, in which each with a medium that is not in memory stands alone: one is read at a time."""
+    large = large_rows(batch.column("media"))
+    bounds = np.flatnonzero(large[1:] | large[:-1]) + 1
+    for start, end in zip([0, *bounds.tolist()], [*bounds.tolist(), len(batch)], strict=True):
+        yield batch.slice(start, end - start)
 
 
 FACTS: Final[Mapping[str, str | int]] = MappingProxyType(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
@@ -15,10 +16,11 @@ from tests.pipelines.export.formats.mixed_rows import export, row
 from tests.trainers import run_trainer, short_temporary
 from winnow.pipelines.export.formats import find_format
 from winnow.pipelines.export.formats.arrayrecord import ArrayRecordConfig
+from winnow.pipelines.export.formats.columns import blocks
 from winnow.pipelines.export.formats.folder import FolderConfig
 from winnow.pipelines.export.formats.mds import MdsConfig
 from winnow.pipelines.export.formats.parquet import ParquetConfig
-from winnow.pipelines.export.formats.wanted_media import MediaOptions, filled_texts
+from winnow.pipelines.export.formats.wanted_media import MediaOptions, filled_texts, large_apart
 from winnow.pipelines.export.formats.webdataset import WebDatasetConfig
 from winnow.schemas.rows.draws import MIXED
 
@@ -197,6 +199,16 @@ def test_row_groups_are_bounded_by_the_bytes_of_pictures(tmp_path: Path) -> None
     (path,) = tmp_path.glob("data/*.parquet")
     file = pq.ParquetFile(path)
     assert [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)] == [4, 3]
+
+
+def test_large_media_are_read_one_at_a_time() -> None:
+    given = rows(False)
+    for number in (0, 3, 4):
+        given[number]["media"] = [given[number]["media"][0] | {"bytes": None, "file": "large"}]
+    batch = pa.RecordBatch.from_pylist(given, schema=MIXED)
+    assert [len(part) for part in blocks(batch)] == [1, 2, 1, 1, 2]
+    assert [len(part) for part in large_apart(batch)] == [1, 2, 1, 1, 2]
+    assert [len(part) for part in large_apart(batch.slice(5))] == [2]
 
 
 @pytest.mark.parametrize("name", ["parquet", "mds", "folder", "arrayrecord"])
