@@ -190,7 +190,7 @@ figure img { display: block; max-width: 100%; height: auto; border-radius: 4px; 
   .funnel { grid-template-columns: 1fr 1fr; }
   h1 { font-size: 1.5rem; }
   th:empty, td:has(> svg.meter) { display: none; }
-  .name { min-width: 4.9rem; }
+  .name { min-width: 4.2rem; }
   .name:has(.condition) { min-width: 8rem; }
 }
 @media print {

@@ -120,7 +120,7 @@ ASSETS = (
     ),
     BuiltAsset(
         name="fineweb-urls",
-        summary="the same and FineWeb's words of adult addresses: what datatrove's URLFilter goes by",
+        summary="the same and FineWeb's words of adult addresses: the lists of datatrove's URLFilter",
         of=(
             _ARCHIVE,
             Asset(

@@ -230,7 +230,7 @@ def layers(summary: StoreSummary, _: Examples) -> Block | None:
             for stage in summary.stages
         ]
         parts.append(table("Stages", headers, rows))
-    brief = f"{len(summary.layers)} layers, {byte_size(sum(layer.bytes for layer in summary.layers))}"
+    brief = f"{count_of(len(summary.layers), 'layer')}, {byte_size(sum(layer.bytes for layer in summary.layers))}"
     return Block("layers", "Layers and stages", join(parts), brief)
 
 

@@ -64,9 +64,10 @@ def _said(summary: StoreSummary, examples: Examples, figures: Figures) -> list[s
     total, rules, plan = summary.total(), examples.rules, examples.plan
     dropped, quarantined = sum(total.dropped.values()), sum(total.quarantined.values())
     read = f"{count_of(total.files, 'file')} of {byte_size(total.input_bytes)} {'was' if total.files == 1 else 'were'}"
+    empty = dropped - total.described
     said = [
-        f"{read} read. Of {count_of(figures.steps[0].samples, 'record')}, {grouped(dropped - total.described)} were "
-        f"dropped as no content and {grouped(quarantined)} quarantined."
+        f"{read} read. Of {count_of(figures.steps[0].samples, 'record')}, {grouped(empty)} "
+        f"{'was' if empty == 1 else 'were'} dropped as no content and {grouped(quarantined)} quarantined."
     ]
     if total.described:
         rows = count_of(total.described, "row of a table describes a sample", "rows of tables describe samples")
