@@ -133,9 +133,10 @@ def test_samples_without_the_medium_that_is_wanted_are_said_before_anything_is_w
     (tmp_path / "pictures").mkdir()
     for shade in range(6):
         (tmp_path / "pictures" / f"{shade}.png").write_bytes(png(shade))
+    (tmp_path / "recipe.yaml").write_text(RECIPE)
+    store = ingest(bind(load_recipe(tmp_path / "recipe.yaml")), Engine("local", 1), Console(quiet=True)).store
     (tmp_path / "recipe.yaml").write_text(RECIPE.replace("media: image", "media: mp4"))
     recipe = load_recipe(tmp_path / "recipe.yaml")
-    store = ingest(bind(recipe), Engine("local", 1), Console(quiet=True)).store
     before = tree(tmp_path)
     (entry,) = recipe.export
     with pytest.raises(RecipeError) as error:
