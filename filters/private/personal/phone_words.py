@@ -9,7 +9,8 @@
   `{number} numaralı telefon`. Such a line may have other numbers, so it must also be written as its country writes
   phones, and no word of `other` (order, account) may be nearer. A number named by words of `other` and `number`
   together (`order number`), or by one of `named` alone (`invoice`, `serial number`), is no phone, however it is
-  written, nor is one that counts what the word of `counted` after it says.
+  written, nor is one directly after a word of `thing` (`about parcel {number}`; after `parcels:` it may be one), nor
+  one that counts what the word of `counted` after it says, or belongs to it (`{number} numaralı fatura`).
 
 Languages inflect, so words are stems: `telefon` is also `telefonszámon`; those of `inside` may end a compound, as in
 `Kundentelefon`. Longer words also match without their accents, which people leave out, and clock times between a word
@@ -26,6 +27,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
+import pyarrow as pa
+
+from winnow.filters.language.folding import fold
+from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.private.personal.cues import (
     LAST_WORD,
     LINES,
@@ -42,10 +47,10 @@ __all__ = ["LIST", "announced", "counts_something", "hinted", "hinted_behind", "
 LIST: Final = Path(__file__).with_name("phone_words.txt")
 
 Kind: TypeAlias = Literal[
-    "nouns", "inside", "calls", "hints", "behind", "my", "number", "fill", "other", "named", "counted"
+    "nouns", "inside", "calls", "hints", "behind", "my", "number", "fill", "other", "named", "thing", "counted"
 ]
 
-_WHOLE: Final = ("my", "fill")  # whose words are no stems
+_WHOLE: Final = ("my", "fill", "thing")  # whose words are no stems
 _FAR_NOUN: Final = 24  # characters between a noun and its number
 _FAR_HINT: Final = 60
 _FAR_BEHIND: Final = 28
@@ -53,6 +58,10 @@ _WORDS_BEHIND: Final = 3
 _MOST_FILLERS: Final = 5
 _WORDS_OF_NAME: Final = 4  # of the name of another number, such as `número do processo é`
 _WORDS_BEFORE_NAME: Final = 2
+_WORDS_OF_THING: Final = 3  # of the name of a thing and its number, such as `parcel no.`
+_LONGEST_SHORTENED: Final = 4  # letters of `no.`; behind a longer word a full stop ends the sentence
+_SIGNS_OF_THING: Final = " \u00a0\u202f#№\"“„«‘'’\u200e\u200f「"
+_THING: Final = re.compile(r"([^\W\d_]+)(\.?)[ \u00a0\u202f#№\"“„«‘'’\u200e\u200f]*\Z")
 _LONGEST_PARTICLE: Final = 3  # `de`, `ya`
 _NEAR_OTHER: Final = 4  # characters after one in a script without blanks, as in `订单号`
 _NUMBER_SIGNS: Final = re.compile(r"(?:№|#|(?<![^\W_])n[or]?[.º°])\W{0,3}\Z")
@@ -133,6 +142,7 @@ def _words(*kinds: Kind) -> _Words:
         if kind in kinds
         for word in words
     }
+    found |= {folded for word in found if (folded := _folded(word)) and not folded.isascii()}
     separated = {word for word in found if word.removesuffix(".").isalpha() and word[0] < SPACED_SCRIPTS}
     inside = tuple(word for _, kind, words in lines if kind == "inside" and "nouns" in kinds for word in words)
     known = separated if kinds == ("other",) else separated | {_unaccented(word) for word in separated}
@@ -142,6 +152,12 @@ def _words(*kinds: Kind) -> _Words:
         tuple(sorted(word.removesuffix(".").replace("·", " ") for word in found - separated)),
         inside,
     )
+
+
+def _folded(word: str) -> str:
+    """A word as it is in a folded text: Thai's vowel am is two characters there, and joiners are gone."""
+    texts = fold(texts_of(pa.array([word], pa.large_string())), case=False).texts
+    return bytes(texts.buffer).decode().lower()
 
 
 def _unaccented(word: str) -> str:
@@ -155,6 +171,8 @@ def announced(text: str) -> bool:
     text = _TIMES.sub("", text)
     if _directly_before(text):
         return True
+    if _of_thing(text):
+        return False
     line = LINES.split(text[-_FAR_NOUN - LONGEST_WORD :])[-1]
     if _words("nouns").last(line) >= max(len(line) - _FAR_NOUN, 0):
         return True
@@ -178,9 +196,11 @@ def hinted(text: str) -> int | None:
 def numbers_something_else(text: str) -> bool:
     """Whether a lower-case text ends with the name of another number: `order number`, `numéro de dossier`.
 
-    An order alone is none, since people also write `Orders: 020 7946 0018`; nor is a line that speaks of reaching
-    somebody.
+    Orders alone are none, since people also write `Orders: 020 7946 0018`; nor is a line that speaks of reaching
+    somebody, unless it names one thing directly before the number: `call us about order 020 7946 0018`.
     """
+    if _of_thing(text):
+        return True
     line = _SENTENCES.split(LINES.split(text[-_FAR_HINT:])[-1])[-1]
     others, numbers = _words("other"), _words("number")
     reaching, named = _words("hints", "calls", "nouns"), _named(line)
@@ -211,6 +231,32 @@ def numbers_something_else(text: str) -> bool:
     )
 
 
+def _of_thing(text: str) -> bool:
+    """Whether a lower-case text ends with a thing that has a number, and at most a word for its number."""
+    things, number = _words("thing", "named"), _words("number")
+    left = LINES.split(text[-_FAR_HINT:])[-1]
+    for _ in range(_WORDS_OF_THING):
+        found = _THING.search(left, max(0, len(left) - 2 * LONGEST_WORD))
+        bare = left.rstrip(_SIGNS_OF_THING)
+        if bare.endswith(things.parts) and any(
+            bare.endswith(part) and bounded(bare, len(bare) - len(part)) for part in things.parts
+        ):
+            return True
+        if found is None:
+            part = next((one for one in number.parts if bare.endswith(one)), "")
+            if not part:
+                return False
+            left = bare.removesuffix(part)
+            continue
+        shortened = not found[2] or len(found[1]) <= _LONGEST_SHORTENED
+        if things.has(found[1]):
+            return shortened
+        if not (shortened and number.has(found[1])):
+            return False
+        left = left[: found.start()]
+    return False
+
+
 def _numbered(line: str, others: _Words, numbers: _Words) -> bool:
     """Whether a line ends with a word of another number beside one for a number, or with both in one: `order number`,
     `ordernummer`; not `orders at number`."""
@@ -236,13 +282,14 @@ def hinted_behind(text: str) -> bool:
 
 
 def counts_something(text: str) -> bool:
-    """Whether a lower-case text begins with the name of what the number before it counts: `units`, `Stück`, `台`."""
+    """Whether a lower-case text begins with the name of what the number before it counts or belongs to: `units`, `台`,
+    `numaralı fatura`."""
     counted = _words("counted")
     found = _WRITTEN.match(text[:LONGEST_WORD])
     if found is None:
         return False
     word = WORDS.match(found[0].lstrip())
-    return (word is not None and counted.has(word[0])) or found[0].lstrip().startswith(counted.parts)
+    return (word is not None and counted.has(word[0])) or text[:_FAR_BEHIND].lstrip().startswith(counted.parts)
 
 
 def _named(line: str) -> int:

@@ -172,6 +172,14 @@ def test_the_number_of_something_else_is_none(regions: str, text: str) -> None:
         ("IN", "सीरियल नंबर 9876501234 पीछे छपा है।"),
         ("VN", "Số sê-ri 0912345678 in ở mặt sau."),
         ("NO", "Since 2010, phone sales of 12 345 678 units."),  # counted
+        ("GB", "Call us about parcel no. 020 7946 0812 before noon."),  # one thing, directly before
+        ("FR", "Prévenez le service : dossier 01 99 00 12 34"),
+        ("DK", "Giv besked om ordre 32 12 34 56"),
+        ("RU", "Заказ 8 905 441 82 27 готов к выдаче"),
+        ("TH", "หมายเลขคำสั่งซื้อ 089-441-8227"),  # whose vowel a folded text writes as two characters
+        ("TR", "0533 441 82 27 numaralı fatura için bizi arayın."),  # and behind it
+        ("HU", "Jelentkezz a 20/441-8227 számú rendeléssel."),
+        ("KZ", "8 771 441 82 27 тапсырысы жеткізілді."),
     ],
 )
 def test_the_named_number_of_something_else_is_none_also_in_the_groups_of_a_phone(regions: str, text: str) -> None:
@@ -185,6 +193,8 @@ def test_the_named_number_of_something_else_is_none_also_in_the_groups_of_a_phon
         ("GB", "Orders: 020 7946 0812", "020 7946 0812"),
         ("GB", "Contact number for orders: 020 7946 0812", "020 7946 0812"),
         ("DE", "Bestellungen 030 23125714", "030 23125714"),
+        ("GB", "Questions about your parcel? Ring 020 7946 0812", "020 7946 0812"),
+        ("GB", "Thanks for your order. 020 7946 0812", "020 7946 0812"),
         ("GB", "The account manager is on 020 7946 0812", "020 7946 0812"),
     ],
 )
