@@ -2,12 +2,14 @@
 
 A file's name is that of its path or of its entry in an archive, or the end of its address. Names and captions are
 compared in lower case and compatible characters (NFKC), word by word; in scripts without spaces each letter is a word.
+Of a very long caption the words are those of its beginning; it is repeated if the rest is the same to the letter.
 """
 
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from hashlib import blake2b
 from typing import Annotated, Any
 from urllib.parse import unquote
 
@@ -30,7 +32,8 @@ WRITES = pa.schema(
 )
 
 _ALONE = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Yi}\p{Tibetan}"
-_WORDS = regex.compile(rf"[{_ALONE}]|(?:(?![{_ALONE}])[^\W_])+")
+_WORDS = regex.compile(rf"[{_ALONE}]|[^\W_{_ALONE}]+")
+_MOST_CHARACTERS = 1 << 18  # of a caption that are split into words, which take some sixty times its memory
 _EXTENSION = regex.compile(r"\.[a-z0-9]{1,5}$")
 _GIVEN_BY_A_DEVICE = regex.compile(
     r"(?=.*[0-9_])[\x21-\x7e]+"
@@ -55,7 +58,7 @@ class _Names:
 def overlap(batch: pa.RecordBatch, config: OverlapConfig) -> pa.RecordBatch:
     """The layer of a batch."""
     captions = captions_of(batch, config.captions)
-    texts: list[str] = captions.composed().to_pylist()
+    texts = captions.composed()
     shares: list[float | None] = []
     named: list[bool] = []
     repeated: list[bool] = []
@@ -65,15 +68,17 @@ def overlap(batch: pa.RecordBatch, config: OverlapConfig) -> pa.RecordBatch:
         if bounds[row] == bounds[row + 1]:
             continue
         names = _names(items, url)
-        said: set[tuple[str, ...]] = set()
-        for text in texts[bounds[row] : bounds[row + 1]]:
-            plain = _plain(text)
-            words = tuple(_WORDS.findall(plain))
+        said: set[tuple[bytes, bytes]] = set()
+        for place in range(bounds[row], bounds[row + 1]):
+            text: str = texts[place].as_py()
+            plain = _plain(text[:_MOST_CHARACTERS])
+            words = _WORDS.findall(plain)
             known = words and names.words
             shares.append(sum(word in names.words for word in words) / len(words) if known else None)
-            named.append(plain in names.whole)
-            repeated.append(words in said)
-            said.add(words)
+            named.append(plain in names.whole and len(text) <= _MOST_CHARACTERS)
+            says = _digest(" ".join(words)), _digest(text[_MOST_CHARACTERS:])
+            repeated.append(says in said)
+            said.add(says)
     columns = [pa.array(shares, pa.float64()), pa.array(named, pa.bool_()), pa.array(repeated, pa.bool_())]
     return listed(captions, WRITES, columns)
 
@@ -96,6 +101,10 @@ def _end(path: str) -> str:
     return unquote(path.rsplit("/", 1)[-1])
 
 
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode(), digest_size=16).digest()
+
+
 def _plain(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold().strip()
 
@@ -106,7 +115,7 @@ def _load(config: OverlapConfig, _assets: Assets) -> Kernel:
 
 OPERATOR = Operator(
     name="caption.overlap",
-    version=1,
+    version=2,  # 2: of captions longer than 262,144 characters the beginning is split into words
     summary="each caption's overlap with the file's name, and captions that a row repeats",
     config=OverlapConfig,
     reads=lambda config: (config.captions, MEDIA, URL),

@@ -7,7 +7,8 @@ the user's crawlers. Hosts without a file are null, as their rules are unknown.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Annotated
+from threading import Lock
+from typing import Annotated, Generic, TypeVar
 
 import pyarrow as pa
 
@@ -25,6 +26,7 @@ NO_ADDRESS = "no_address"
 URL = "samples.url"
 
 _CACHED = 1024  # parsed contents
+_CACHED_RULES = 200_000  # of them all: a hostile file has ten thousand for each crawler, of 300 bytes each
 _CACHED_HOSTS = 65536
 _ALLOWED = Found(False)
 _SHOWN = 256
@@ -52,8 +54,31 @@ class RobotsConfig:
     too_many_requests: Refused = "unknown"  # the meaning of status 429; `missing`: there is no file, as for 404
 
 
+_T = TypeVar("_T")
 Row = tuple[str, bool | None, bool | None, bool | None, str | None, str | None]
 Groups = tuple[tuple[str, Group], ...]
+
+
+class _Parsed(Generic[_T]):
+    """Parsed contents, the last used ones."""
+
+    def __init__(self, parse: Callable[[int], _T], size: Callable[[_T], int]) -> None:
+        self._parse, self._size = parse, size
+        self._kept: dict[int, _T] = {}  # the last used one is the last
+        self._rules = 0
+        self._one_at_a_time = Lock()  # engines may run bundles side by side
+
+    def __call__(self, content: int) -> _T:
+        """What a content says."""
+        with self._one_at_a_time:
+            found = self._kept.pop(content, None)
+            if found is None:
+                found = self._parse(content)
+                self._rules += self._size(found)
+            self._kept[content] = found
+            while len(self._kept) > 1 and (self._rules > _CACHED_RULES or len(self._kept) > _CACHED):
+                self._rules -= self._size(self._kept.pop(next(iter(self._kept))))
+            return found
 
 
 class Robots:
@@ -61,8 +86,10 @@ class Robots:
 
     def __init__(self, kept: HostFiles, agents: tuple[str, ...]) -> None:
         # One cache for each kind of file, as each parses differently.
-        self._groups = lru_cache(_CACHED)(lambda content: _groups(kept.packed[content], agents))
-        self._reservations = lru_cache(_CACHED)(lambda content: _reservations(kept.packed[content]))
+        self._groups = _Parsed(
+            lambda content: _groups(kept.packed[content], agents), lambda groups: sum(group.size for _, group in groups)
+        )
+        self._reservations = _Parsed(lambda content: _reservations(kept.packed[content]), len)
         self._files = lru_cache(_CACHED_HOSTS)(lambda host: (kept.find(host, "robots"), kept.find(host, "tdmrep")))
 
     def row(self, url: str) -> Row:

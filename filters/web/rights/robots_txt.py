@@ -81,6 +81,11 @@ class Group:
         self._others = [rule for rule in rules if not rule.pattern.is_plain]
         self._prefixes = tuple(rule.pattern.prefix for rule in rules if rule.pattern.is_plain)
 
+    @property
+    def size(self) -> int:
+        """How many rules it has."""
+        return len(self._rules) + len(self._usage)
+
     def access(self, path: str) -> Found:
         """Whether the crawler may not fetch this path."""
         rules = self._rules if path.startswith(self._prefixes) else self._others

@@ -2,6 +2,7 @@
 
 import json
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,16 @@ def test_the_name_of_an_entry_counts_and_that_of_the_archive_does_not() -> None:
 def test_a_caption_that_says_the_same_again_is_repeated() -> None:
     (row,) = measured("overlap", (["A cat.", "a  CAT", "A dog.", "ａ cat"], "a.jpg", None))
     assert row["repeated"] == [False, True, False, True]
+
+
+def test_a_very_long_caption_takes_little_memory_and_its_end_still_counts() -> None:
+    long = "a" * (1 << 20)
+    rows = batch(([long, long[:-1], long, "b " * (1 << 19)], "a.jpg", None))
+    tracemalloc.start()
+    try:
+        (row,) = layer("overlap", rows).to_pylist()
+        assert tracemalloc.get_traced_memory()[1] < 10 << 20  # 129 bytes a letter where the whole is split
+    finally:
+        tracemalloc.stop()
+    assert row["repeated"] == [False, False, True, False]
+    assert row["is_file_name"] == [False] * 4

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import tracemalloc
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -228,6 +229,26 @@ def test_contents_that_say_the_same_to_us_are_held_once(tmp_path: Path) -> None:
     ]
     kept = read_host_files(written(tmp_path, entries).path("rules.jsonl"), frozenset(("gptbot",)))
     assert (len(kept.keys), len(kept.packed)) == (100, 1)
+
+
+def test_the_parsed_files_of_hostile_hosts_are_not_all_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = "\n".join(f"Disallow: /{n}*" for n in range(200))
+    entries = [file_of(f"https://h{n}.org/robots.txt", f"User-agent: *\nDisallow: /x{n}\n{closed}") for n in range(30)]
+    entries += [
+        file_of(f"https://h{n}.org/.well-known/tdmrep.json", f'[{{"location":"/x{n}"}}{",{}" * 200}]')
+        for n in range(30)
+    ]
+    monkeypatch.setattr("winnow.filters.url.robots._CACHED_RULES", 300)
+    looked_up = OPERATOR.load(RobotsConfig("rules.jsonl"), written(tmp_path, entries))
+    pages = pa.record_batch({"samples.url": [f"https://h{n}.org/x{n}" for n in range(30)]})
+    tracemalloc.start()
+    try:
+        rows = looked_up(pages).to_pylist()
+        assert tracemalloc.get_traced_memory()[1] < 2 << 20  # all of them take 4 MB
+    finally:
+        tracemalloc.stop()
+    assert [row["rule"] for row in rows] == [f"Disallow: /x{n}" for n in range(30)]
+    assert looked_up(pages).to_pylist() == rows
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, zstandard.compress, lambda plain: plain])
