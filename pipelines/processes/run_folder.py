@@ -46,8 +46,12 @@ def run_folder() -> Path:
 
 
 def temporary_folder(purpose: str) -> tempfile.TemporaryDirectory[str]:
-    """A new folder for a `with` block; its name begins with what it is for."""
-    return tempfile.TemporaryDirectory(prefix=f"{purpose}-", dir=run_folder())
+    """A new folder for a `with` block; its name begins with what it is for.
+
+    What cannot be removed yet, as something still writes to it, goes with the process's folder: an error of removing
+    would hide the one, or the interrupt, that ended the block.
+    """
+    return tempfile.TemporaryDirectory(prefix=f"{purpose}-", dir=run_folder(), ignore_cleanup_errors=True)
 
 
 @contextmanager

@@ -11,10 +11,12 @@ where it is due.
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
 import traceback
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -191,17 +193,31 @@ def _failed(scratch: Path) -> list[Path]:
     """Compile everything; returns the folders of the parts in which something failed."""
     for part in _PARTS:
         (scratch / part).mkdir(parents=True)
-    running, failed = {part: _process(part, scratch / part) for part in _PARTS}, []
-    while running:
-        for part, process in list(running.items()):
-            try:
-                status = process.wait(timeout=0.1)
-            except subprocess.TimeoutExpired:
-                continue
-            del running[part]
-            if status:
-                failed.append(scratch / part)
+    running: dict[str, subprocess.Popen[bytes]] = {}
+    failed = []
+    try:
+        for part in _PARTS:
+            running[part] = _process(part, scratch / part)
+        while running:
+            for part, process in list(running.items()):
+                try:
+                    status = process.wait(timeout=0.1)
+                except subprocess.TimeoutExpired:
+                    continue
+                del running[part]
+                if status:
+                    failed.append(scratch / part)
+    finally:
+        for process in running.values():  # interrupted: none may go on compiling, and writing to a folder that goes
+            _end(process)
     return failed
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End a part and the steps forked from it, however long a kernel keeps them from listening."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _process(part: str, folder: Path) -> "subprocess.Popen[bytes]":
@@ -213,6 +229,7 @@ def _process(part: str, folder: Path) -> "subprocess.Popen[bytes]":
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors,
+            process_group=0,  # with the processes forked from it
         )
 
 

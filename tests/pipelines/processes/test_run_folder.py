@@ -57,6 +57,20 @@ def test_the_next_process_removes_what_killed_ones_left_and_nothing_else(tempora
     assert files(root) == ["kernels"]
 
 
+def test_a_folder_that_cannot_be_removed_hides_no_interrupt(temporary: Path) -> None:
+    code = """
+try:
+    with temporary_folder("work") as name:
+        os.rename(name, name + "-moved")
+        os.symlink(name + "-moved", name)  # which is never removed as a folder
+        raise KeyboardInterrupt
+except BaseException as error:
+    print(type(error).__name__)
+"""
+    assert run(code) == "KeyboardInterrupt\n"
+    assert files(temporary / f"winnow-{os.getuid()}") == []
+
+
 def test_a_living_process_keeps_its_folder_without_its_lock(temporary: Path) -> None:
     """Something that clears old files may have removed the lock."""
     mine = temporary / f"winnow-{os.getuid()}" / f"{os.getpid()}-{started(os.getpid())}"

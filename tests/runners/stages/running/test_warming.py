@@ -2,12 +2,15 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from winnow.runners.commands.interruption import Terminated
 from winnow.runners.commands.main import main
 from winnow.runners.stages.running.warming import WARMING_VARIABLE, KernelCount, warm_kernels
 from winnow.schemas import kernels
@@ -94,6 +97,44 @@ def test_a_faulty_recipe_is_refused_before_anything_is_compiled(
     assert message in printed.err
     assert "compiling for this machine" not in printed.err
     assert not compiled(tmp_path)
+
+
+def test_an_interrupt_ends_what_compiles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv(WARMING_VARIABLE)
+    monkeypatch.setenv(kernels.FOLDER_VARIABLE, str(tmp_path))
+    kernels.kernel_folder.cache_clear()
+    seen = []
+
+    def terminate(number: int, frame: object) -> None:
+        seen.append(len(_compiling(tmp_path)))
+        if seen[-2:] == [3, 3]:  # all have been started
+            raise Terminated
+
+    before = signal.signal(signal.SIGALRM, terminate)
+    signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+    try:
+        with pytest.raises(Terminated):
+            warm_kernels()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        kernels.kernel_folder.cache_clear()
+    assert _compiling(tmp_path) == []
+    assert not list(tmp_path.glob("*.warm"))  # so the next command compiles
+    assert "compiled in" not in capfd.readouterr().err
+
+
+def _compiling(cache: Path) -> list[int]:
+    """The processes that compile kernels into a folder."""
+    wanted = f"{kernels.FOLDER_VARIABLE}={cache}".encode()
+    found = []
+    for one in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended
+            if b"running.warming" in (one / "cmdline").read_bytes() and wanted in (one / "environ").read_bytes():
+                found.append(int(one.name))
+    return found
 
 
 def test_nothing_is_started_where_all_is_compiled(
