@@ -128,7 +128,7 @@ def page_facts(page: Page, url: str | None, limits: PageLimits) -> Facts:
     links = _links(page.markup, addresses, limits) if page.trusted else _links_of_tree(document, addresses, limits)
     images = _images(page, addresses, limits) if page.image_attributes else {}
     if images and page.markup.has_captions:
-        _add_captions(document, images, limits)
+        _add_captions(document, images, limits, len(source))
     return Facts(title, canonical, _language(document, source, head_end), links, images)
 
 
@@ -279,11 +279,15 @@ def _image(written: str, sources: list[str], addresses: Addresses, limits: PageL
     )
 
 
-def _add_captions(document: DocumentNode, images: dict[int, Image], limits: PageLimits) -> None:
+def _add_captions(document: DocumentNode, images: dict[int, Image], limits: PageLimits, room: int) -> None:
     looked_at = 0
     for caption in document.get_elements_by_tag_name("figcaption").values()[: limits.max_images]:
         figure = caption.closest("figure")
-        text = _label(caption.text_content, limits) if figure is not None else None
+        content = (caption.text_content if figure is not None else None) or ""
+        room -= len(content)
+        if room < 0:
+            return  # captions nested in captions have more text than the whole page
+        text = _label(content, limits)
         if figure is None or text is None:
             continue
         elements = figure.get_elements_by_tag_name("img")

@@ -175,6 +175,13 @@ def test_candidates_of_an_image_and_of_a_page_are_limited() -> None:
     assert len(facts(nested, limits=limits).images) == 9
 
 
+@pytest.mark.parametrize(("levels", "caption"), [(1, "late"), (40, None)])
+def test_captions_are_read_until_they_have_more_text_than_the_page(levels: int, caption: str | None) -> None:
+    nested = "<figure><figcaption>" * levels + "word " * 900 + "</figcaption></figure>" * levels
+    (found,) = images(f"{nested}<figure><img src=/a><figcaption>late</figcaption></figure>")
+    assert found.caption == caption
+
+
 def test_an_image_without_an_address_is_none() -> None:
     assert images("<img><img alt=x><img src='data:image/png;base64,AA'><img src='javascript:x'>") == []
 
