@@ -136,7 +136,7 @@ class Covered:
 Event: TypeAlias = Record | Dropped | Unreadable
 
 DROP_REASONS = {
-    "not_content": "a request, metadata, warcinfo or other record that holds no captured content",
+    "not_content": "a request, metadata or other record without captured content; a directory; the header of a CSV",
     "revisit": "a capture that only points at an earlier one with the same payload",
     "http_status": "a response whose status the source does not accept",
     "described": "a row of a table beside media that describes one of them, which is a sample of its own",
