@@ -191,6 +191,7 @@ figure img { display: block; max-width: 100%; height: auto; border-radius: 4px; 
   h1 { font-size: 1.5rem; }
   th:empty, td:has(> svg.meter) { display: none; }
   .name { min-width: 4.2rem; }
+  tbody th.name { min-width: 5.4rem; }
   .name:has(.condition) { min-width: 8rem; }
 }
 @media print {
