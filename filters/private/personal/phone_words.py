@@ -72,6 +72,7 @@ _INITIALS: Final = frozenset("tmfphdwc")  # `T: 020 …`
 _INITIAL: Final = re.compile(r"(?<![^\W_])([a-z])[.:]\s{0,2}[(+]{0,2}\Z")
 _PARTICLES: Final = 3  # letters that may be written before a word of Hebrew or Arabic
 _SENTENCES: Final = re.compile(r"(?:(?<=[^\W\d_]{4})\.|[!。۔।։])\s+(?=\S)")  # `p.`, `Mrs.`, `ул.` end no sentence
+_NAME: Final = re.compile(r"[^\W\d_]+(?: [^\W\d_]+)?,? ?[-–—]?\s*")  # `… for sale. Jane, 603 441 822`
 _LEAST_FOLDED: Final = 6  # letters of a word that is known without its accents: shorter ones are other words
 _ACCENTS: Final = re.compile("[\u0300-\u036f]")
 _HOUR: Final = r"(?:[01]?\d|2[0-4])(?:[:.h][0-5]\d)?(?!\d)"
@@ -80,9 +81,15 @@ _AT_HOURS: Final = """
 after before until from ab nach vor bis après avant dopo prima depois·das después·de·las a·partir·de·las vanaf na tot
 efter etter före kl klo po do od przed до после після с след μετά·τις sonra jam
 """
+_HOURS: Final = (
+    r"h|hrs?|hours?|stunden|std\.?|heures|horas|hores|ordu|ore|uur|uren|timmar|tim|timer|tuntia|tundi|stundas|val|godz\w*|"
+    r"hodin\w*|órá\w*|ur|ure|sata|sati|саата?|часа|часов|часови|годин\w*|гадзін\w*|ώρες|saat|soat|сағат|שעות|ساعة|ساعت|ساعته|گھنٹے|"
+    r"घंटे|घण्टा|तास|ঘণ্টা|மணி நேரமும்|ชั่วโมง|giờ|jam|oras|시간|時間|小时|小時"
+)
 _TIMES: Final = re.compile(
     rf"(?<![\w.,/+(-])(?:{_HOUR}{_CLOCK}|(?:[01]?\d|2[0-4]):[0-5]\d(?!\d)"
     rf"|{_HOUR}(?:{_CLOCK})?\s?[-–—~]\s?{_HOUR}(?:{_CLOCK})?)"
+    rf"|(?<![\w.,/+(-])24\s?(?:/\s?7|{_HOURS})(?!\w)"
     rf"|(?<!\w)(?:{'|'.join(_AT_HOURS.split()).replace('·', ' ')})\.?\s{_HOUR}"
 )  # hours at which to call: `after 6`, `8–12 Uhr`, `9:30`
 
@@ -186,11 +193,21 @@ def hinted(text: str) -> int | None:
     Args:
         text: The lower-case text before the number.
     """
-    line = _SENTENCES.split(LINES.split(_TIMES.sub("", text)[-_FAR_HINT:])[-1])[-1]
+    *before, line = _SENTENCES.split(LINES.split(_TIMES.sub("", text)[-_FAR_HINT:])[-1])
+    if before and _NAME.fullmatch(line):
+        line = f"{before[-1]} {line}"
     hint, other = _words("hints", "calls", "nouns").last(line), _words("other").last(line)
     if other < 0 and hint < 0:
-        hint = _words("number").last_part(line)
+        hint = _at_number(line) or _words("number").last_part(line)
     return len(line) - hint if hint > other else None
+
+
+def _at_number(line: str) -> int:
+    """The end of the word for a number with which a line ends if one of `fill` is before it: `på nummer`; else 0."""
+    left = line.rstrip(_SIGNS)
+    words = [word[0] for word in WORDS.finditer(left[-2 * LONGEST_WORD :])][-2:]
+    found = len(words) == 2 and _words("fill").has(words[0]) and _words("number").has(words[1])
+    return len(left) if found and left.endswith(words[1]) else 0
 
 
 def numbers_something_else(text: str) -> bool:

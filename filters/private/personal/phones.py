@@ -51,7 +51,9 @@ _LONGEST_NATIONAL = 12  # digits after the calling code
 _LEAST_ABROAD = 11  # digits after `00`, which may also be padding
 _PAIR = 2
 _LEAST_HALF = 4
+_QUARTETS = (4, 4)
 _LEAST_GROUPS = 4  # after a trunk prefix that is not 0: `8 705 441 20 63`
+_FORMER_TRUNKS = ("8", "80")  # of Lithuania and Belarus
 _SMALL = 60  # upper bound of rising lottery numbers and times
 _OPENING, _PLUS = b"(+"
 _EXTENSION_BYTES = 48
@@ -71,6 +73,7 @@ _NO_PHONE_BEFORE = re.compile(
 )
 _SIGNS_BEFORE = frozenset("/=&?_#@$%~\\^<,`|€£¥₹₽₺₩₴")
 _SIGNS_AFTER = frozenset("=_@\\^/")
+_IDEOGRAPHS = "\u2e80"
 _UNITS_AFTER = frozenset("%$€£¥₹₽₺₩₴°′″‰")
 _AREA_ENDS = ([b"-"], [b"/"], [b" / "])  # between an area code and the rest
 _POSTCODE = (5, 4)  # of the United States, which occur in texts of all languages
@@ -217,7 +220,9 @@ class _Reader:
 
     def _measured(self, start: int, end: int, low: int, high: int) -> bool:
         """Whether adjacent signs make a number a price, a measure, or part of code or an address."""
-        before = bytes(self._buffer[max(low, start - _WIDEST) : start]).decode("utf-8", "ignore")
+        before = bytes(self._buffer[max(low, start - 2 * _WIDEST) : start]).decode("utf-8", "ignore")
+        if before[-1:] == "," and before[-2:-1] >= _IDEOGRAPHS:  # which have no blank behind a comma
+            before = ""
         after = bytes(self._buffer[end : min(high, end + 1 + _WIDEST)]).decode("utf-8", "ignore")
         return before[-1:] in _SIGNS_BEFORE or after[:1] in _SIGNS_AFTER or after.lstrip(" ")[:1] in _UNITS_AFTER
 
@@ -282,8 +287,10 @@ def _written(
         return False
     left = len(digits) - len(found[1])
     trunk = bool(plan.trunk) and left == len(plan.trunk) and digits.startswith(plan.trunk)
-    if left and not trunk:
+    if left and not trunk and not (hinted and _former_trunk(digits[:left], plan)):
         return False
+    if left == _PAIR and sizes[0] == 1 and len(sizes) > 1:  # `8 029 344-18-22`, of which `80` is dialled first
+        sizes = (_PAIR, sizes[1] - 1, *sizes[2:])
     if sizes[0] < left:
         return False
     if len(sizes) == 1:
@@ -309,8 +316,15 @@ def _written(
         return True  # as people group their own numbers: `06 12 86 14 22` for `06 12861422`
     if hinted and (_parted(groups, plan) or _halves(groups, plan)):
         return True
+    if hinted and even and (groups == _QUARTETS or (len(groups) >= _LEAST_GROUPS and max(groups) > _PAIR)):
+        return True  # `91 441 82 27` for `914 41 82 27`
     area = {one[0] for one in plan.groups if sum(one) == len(found[1])}
     return groups[0] in area and len(groups) > 1 and min(groups[1:]) >= _PAIR and max(groups) > _PAIR
+
+
+def _former_trunk(prefix: str, plan: Plan) -> bool:
+    """Whether a number begins with a trunk prefix of former days that its country's plan still knows: `8`, `80`."""
+    return prefix in _FORMER_TRUNKS and plan.prefix is not None and plan.prefix.fullmatch(prefix) is not None
 
 
 def _parted(groups: tuple[int, ...], plan: Plan) -> bool:

@@ -97,6 +97,13 @@ def test_numbers_are_found_in_footers_and_notes_as_people_group_them() -> None:
         ("PL", "Proszę dzwonić po 16: 512 345 678", "512 345 678"),  # hours between
         ("GB", "Open 9:00–17:30, 020 7946 0018", "020 7946 0018"),  # times beside are no list of numbers
         ("SK", "Kontaktujte p. Nováka 0912123456", "0912123456"),  # an abbreviation ends no sentence
+        ("CZ", "Prodám kolo po dceři, málo jeté. Jarmila, 603 441 822", "603 441 822"),  # a name is no sentence
+        ("ES", "El cerrajero atiende las 24 horas en el 963 418 227.", "963 418 227"),  # nor are hours a number
+        ("ES", "Si no contesto en casa, inténtalo en el 91 441 82 27.", "91 441 82 27"),  # as no plan groups them
+        ("LT", "Dingo katinas, rašykite 8 612 44182.", "8 612 44182"),  # trunk prefixes of former days
+        ("BY", "Кто видел кота, звоните Алесю 8 029 344-18-22", "8 029 344-18-22"),
+        ("CN", "家教语文，王老师，13744182279", "13744182279"),  # no blank follows a Chinese comma
+        ("FI", "Päivystäjä vastaa numerossa 045 441 8227", "045 441 8227"),
         ("NL", "Neem contact op met Joke, 06 12 34 56 78", "06 12 34 56 78"),  # pairs, as no plan groups them
     ],
 )
