@@ -33,8 +33,18 @@ def add(commands: "Commands") -> None:
         default=defaults.normalisation,
         help="how to normalise texts",
     )
-    parser.add_argument("--positive-label", default=defaults.positive, metavar="LABEL")
-    parser.add_argument("--negative-label", default=defaults.negative, metavar="LABEL")
+    parser.add_argument(
+        "--positive-label",
+        default=defaults.positive,
+        metavar="LABEL",
+        help=f"the model's label for wanted texts (default: {defaults.positive})",
+    )
+    parser.add_argument(
+        "--negative-label",
+        default=defaults.negative,
+        metavar="LABEL",
+        help=f"the model's label for unwanted texts (default: {defaults.negative})",
+    )
     for name, kind, text in (
         ("held_out", float, "share of texts held out for evaluation"),
         ("seed", int, "random seed"),

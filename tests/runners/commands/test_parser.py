@@ -1,5 +1,8 @@
 """What is typed wrongly: one line, exit status 2, nothing guessed."""
 
+import argparse
+from collections.abc import Iterator
+
 import pytest
 
 from winnow.runners.commands.main import command_parser as parser_for
@@ -58,3 +61,16 @@ def test_a_recipe_after_wait_is_no_time(typed: str, wait: str | None) -> None:
     found, rest = parser_for(typed.split()).parse_known_args(typed.split())
     assert rest == []
     assert found.wait == wait
+
+
+def test_every_argument_of_every_command_says_what_it_is() -> None:
+    assert list(_unexplained(parser_for())) == []
+
+
+def _unexplained(parser: argparse.ArgumentParser) -> Iterator[str]:
+    for action in parser._actions:  # argparse has no other list of them
+        if isinstance(action, argparse._SubParsersAction):
+            for one in action.choices.values():
+                yield from _unexplained(one)
+        elif not action.help:
+            yield f"{parser.prog} {action.option_strings or action.dest}"
