@@ -66,14 +66,20 @@ class OpenedStore(Store):
         """
         return sql(self.tables, query)
 
+    def __repr__(self) -> str:
+        lines = (f"{table}: {', '.join(schema.names)}" for table, schema in self.tables.schemas.items())
+        return "\n".join([self._title, *lines])
+
     def _repr_html_(self) -> str:
-        generation = self.tables.generation
         lines = "".join(
             f"<tr><td>{html.escape(table)}</td><td>{html.escape(', '.join(schema.names))}</td></tr>"
             for table, schema in self.tables.schemas.items()
         )
-        title = f"{self.root}, generation {generation.number}"
-        return f"<p>{html.escape(title)}</p><table><tr><th>table</th><th>columns</th></tr>{lines}</table>"
+        return f"<p>{html.escape(self._title)}</p><table><tr><th>table</th><th>columns</th></tr>{lines}</table>"
+
+    @property
+    def _title(self) -> str:
+        return f"{self.root}, generation {self.tables.generation.number}"
 
 
 def open_store(address: str | PathLike[str], recipe: str | Path | Recipe | None = None) -> OpenedStore:

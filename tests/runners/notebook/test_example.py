@@ -46,6 +46,8 @@ def test_every_cell_of_the_notebook_runs(
     (folder / "demo.yaml").write_text(RECIPE)
     monkeypatch.chdir(tmp_path)
     assert main(["run", "demo-output/demo.yaml", "--workers", "1"]) == 0
+    (tmp_path / "examples").mkdir()
+    monkeypatch.chdir(tmp_path / "examples")  # as Jupyter does
     names: dict[str, object] = {}
     cells = [
         "".join(cell["source"]) for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code"

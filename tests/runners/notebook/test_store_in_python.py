@@ -167,6 +167,7 @@ def test_what_notebooks_show_is_escaped_and_short(store: OpenedStore) -> None:
     assert "&lt;b&gt;" in page
     assert len(page) < 20_000
     assert "text.length" in store._repr_html_()
+    assert "\ntext.length: id, status, bytes, characters" in repr(store)
     assert repr(store.table(["id"])).splitlines()[0] == "id"
 
 
