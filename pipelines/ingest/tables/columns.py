@@ -203,7 +203,10 @@ def row_event(
         except UnicodeDecodeError as error:
             return Unreadable(span, "bad_utf8", f"column {mapping.text!r}: byte {error.start}"[:200], key)
     if text is None or text is ABSENT:
-        return Unreadable(span, "missing_text", _missing(text, mapping.text), key)
+        nothing = _missing(text, mapping.text)
+        if mapping.media is not None:
+            nothing = f"column {mapping.media!r}: no medium; {nothing}"[:200]
+        return Unreadable(span, "missing_text", nothing, key)
     if not isinstance(text, str):
         return Unreadable(
             span, "wrong_type", f"column {mapping.text!r} holds {kind_of_value(text)}, expected a string"[:200], key
