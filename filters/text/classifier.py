@@ -141,4 +141,5 @@ OPERATOR = Operator(
     assets=_assets,
     resource="model",
     reasons=(NO_WORDS,),
+    memory=72,  # `tutorial` makes three characters of a mark, of four bytes each beside an emoji, copied in lower case
 )

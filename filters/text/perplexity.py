@@ -188,4 +188,5 @@ OPERATOR = Operator(
     assets=_assets,
     resource="model",
     reasons=(NO_WORDS,),
+    memory=56,  # KenLM answers with an object for each word of a line
 )

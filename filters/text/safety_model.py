@@ -79,7 +79,9 @@ class SafetyModelConfig:
     activation: Activation = "sigmoid"  # for independent labels; softmax if they exclude each other
     max_tokens: Annotated[int, Between(2, 8_192)] = 512  # per window, with special tokens
     max_windows: Annotated[int, Between(1, 1_000)] = 1  # from the beginning; each score is the highest of all windows
-    max_bytes: Annotated[int, Between(1, 16 << 20)] = 65_536  # of each text's beginning that is tokenized
+    max_bytes: Annotated[int, Between(1, 2 << 20)] = (
+        65_536  # of each text's beginning that is tokenized: takes some 300 times as much
+    )
 
     def __post_init__(self) -> None:
         names = [label.name for label in self.labels]

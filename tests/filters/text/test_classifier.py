@@ -1,6 +1,7 @@
 """The operator `text.classifier`: models trained here on real texts, hostile rows, and settings that cannot be."""
 
 import json
+import tracemalloc
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -159,3 +160,16 @@ def test_values_are_those_of_the_golden_file(model: Path) -> None:
         # Training adds up in float32: another processor may differ in the last digit.
         assert row["score"] == pytest.approx(case["row"]["score"], abs=5e-4)
         assert {**row, "score": None} == {**case["row"], "score": None}
+
+
+@pytest.mark.parametrize("normalisation", ["lines", "tutorial"])
+def test_a_long_text_takes_no_more_memory_than_the_operator_says(model: Path, normalisation: str) -> None:
+    text = "\U0001f600" + "." * (1 << 20)
+    config = ClassifierConfig(model=str(model), normalisation=normalisation)  # type: ignore[arg-type]
+    kernel, batch = OPERATOR.load(config, Files()), batch_of([text])
+    tracemalloc.start()
+    try:
+        kernel(batch)
+        assert tracemalloc.get_traced_memory()[1] <= OPERATOR.memory << 20  # fastText's own is not in it
+    finally:
+        tracemalloc.stop()
