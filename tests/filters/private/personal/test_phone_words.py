@@ -103,6 +103,8 @@ def test_numbers_are_found_in_footers_and_notes_as_people_group_them() -> None:
         ("LT", "Dingo katinas, rašykite 8 612 44182.", "8 612 44182"),  # trunk prefixes of former days
         ("BY", "Кто видел кота, звоните Алесю 8 029 344-18-22", "8 029 344-18-22"),
         ("CN", "家教语文，王老师，13744182279", "13744182279"),  # no blank follows a Chinese comma
+        ("NO", "Mitt nye nummer er 95 44 18 22.", "95 44 18 22"),  # a new number is a number
+        ("HU", "Az új számom 06 70 441 8229.", "06 70 441 8229"),  # `az.` is short for a file in German
         ("FI", "Päivystäjä vastaa numerossa 045 441 8227", "045 441 8227"),
         ("NL", "Neem contact op met Joke, 06 12 34 56 78", "06 12 34 56 78"),  # pairs, as no plan groups them
     ],
