@@ -189,6 +189,8 @@ def test_the_number_of_something_else_is_none(regions: str, text: str) -> None:
         ("TR", "0533 441 82 27 numaralı fatura için bizi arayın."),  # and behind it
         ("HU", "Jelentkezz a 20/441-8227 számú rendeléssel."),
         ("KZ", "8 771 441 82 27 тапсырысы жеткізілді."),
+        ("HU", "Eladó ház, ára 25 500 000 Ft."),  # a price
+        ("CZ", "Prodám podnik, 603 441 822 Kč"),
     ],
 )
 def test_the_named_number_of_something_else_is_none_also_in_the_groups_of_a_phone(regions: str, text: str) -> None:
