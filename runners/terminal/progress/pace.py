@@ -6,6 +6,7 @@ LEAST_SECONDS = 10.0  # that are looked back over
 SHARE_LOOKED_BACK = 0.2  # of the time since the start: an hour is not judged by its last seconds
 FIRST_SECONDS = 2.0  # before which nothing is said
 STALLED = 0.1  # of the mean pace: work that goes slower than this waits for something, and nobody knows how long
+FARTHEST = 1_000  # times what has passed: the first bytes of a file say nothing of days
 
 
 class Pace:
@@ -35,7 +36,8 @@ class Pace:
             return None
         if self._done / self._seconds < STALLED * self._share / (self._at - self._began):
             return None
-        return (1 - self._share) * self._seconds / self._done
+        left = (1 - self._share) * self._seconds / self._done
+        return left if left <= FARTHEST * (self._at - self._began) else None
 
 
 def clock(seconds: float) -> str:
