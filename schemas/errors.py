@@ -27,3 +27,8 @@ class ExportError(WinnowError):
 
 class ScoreError(WinnowError):
     """A model, its weights or its reference cannot be used for scoring."""
+
+
+def is_interrupted_query(error: BaseException) -> bool:
+    """Whether DuckDB raised this because a signal arrived during a query; what the signal's handler raised is lost."""
+    return isinstance(error, RuntimeError) and str(error) == "Query interrupted"

@@ -17,7 +17,7 @@ from winnow.pipelines.processes.address_space import (
     under_a_limit,
 )
 from winnow.pipelines.processes.run_folder import temporary_files_of_a_command
-from winnow.runners.commands.interruption import INTERRUPTED, TERMINATED, Terminated, terminable
+from winnow.runners.commands.interruption import INTERRUPTED, TERMINATED, ended_by, terminable
 from winnow.runners.commands.parser import PIPELINES, CommandParser, group_commands
 from winnow.runners.terminal.log_file import command_output, say_error
 from winnow.schemas.errors import WinnowError
@@ -112,6 +112,8 @@ def _answer(own: Sequence[str], beam: Sequence[str], options: argparse.Namespace
             say_error(f"winnow: {visible(line)}")  # it may quote a crawl
         return 1
     except (MemoryError, RuntimeError, ImportError) as error:
+        if (status := ended_by(error)) is not None:
+            return _ended(status)
         if options.debug or not (isinstance(error, MemoryError) or lacks_memory(repr(error))):
             raise
         say_error(f"winnow: {OUT_OF_MEMORY}")
@@ -126,10 +128,13 @@ def _answer(own: Sequence[str], beam: Sequence[str], options: argparse.Namespace
         say_error(f"winnow: {system_error(error)}")
         return 1
     except KeyboardInterrupt as error:
-        terminated = isinstance(error, Terminated)
-        how = "terminated" if terminated else "interrupted"
-        say_error(f"winnow: {how}; committed work is kept, run the same command again to continue")
-        return TERMINATED if terminated else INTERRUPTED
+        return _ended(ended_by(error) or INTERRUPTED)
+
+
+def _ended(status: int) -> int:
+    how = "terminated" if status == TERMINATED else "interrupted"
+    say_error(f"winnow: {how}; committed work is kept, run the same command again to continue")
+    return status
 
 
 def _announce(options: argparse.Namespace) -> None:

@@ -21,7 +21,7 @@ from winnow.runners.terminal.rules import print_effects
 from winnow.runners.terminal.store_tables import print_summary
 from winnow.runners.terminal.tables import print_line
 from winnow.schemas.environment.temporary_root import temporary_root
-from winnow.schemas.errors import WinnowError
+from winnow.schemas.errors import WinnowError, is_interrupted_query
 
 
 def print_unfinished_run(
@@ -51,7 +51,7 @@ def print_unfinished_run(
 
 
 def _why(error: BaseException) -> str:
-    if isinstance(error, KeyboardInterrupt):
+    if isinstance(error, KeyboardInterrupt) or is_interrupted_query(error):
         return "it was interrupted"
     if isinstance(error, OSError):
         return system_error(error)
