@@ -1,35 +1,26 @@
 """Runs a whole recipe: the store, and the mixture and exports if the recipe has them."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
 from winnow.pipelines.binding.scores import check_scores
-from winnow.pipelines.export.stage import Finished
 from winnow.pipelines.store.leases.command_lease import one_command
 from winnow.runners.engines.engine import Engine
 from winnow.runners.existing_exports import require_replaceable
 from winnow.runners.recipe_check import check_recipe
 from winnow.runners.stages.exports.recipe_exports import export
-from winnow.runners.stages.mixing import Mixed, mix
+from winnow.runners.stages.finished_run import RecipeRun
+from winnow.runners.stages.mixing import mix
 from winnow.runners.stages.publishing import Outcome
 from winnow.runners.stages.reached import Reached
 from winnow.runners.stages.scoring import score
 from winnow.runners.stages.store_stages import run_all
 from winnow.runners.terminal.console import TerminalConsole
+from winnow.runners.terminal.run_summary import print_unfinished_run
 from winnow.schemas.recipe import Recipe, load_recipe
-
-
-@dataclass(frozen=True)
-class RecipeRun:
-    """The result of `winnow run`."""
-
-    outcome: Outcome  # of the store
-    mixed: Mixed | None = None
-    exported: tuple[Finished, ...] = ()
 
 
 @one_command()
@@ -123,8 +114,6 @@ def run(
     Returns:
         The store and its generation; `new` says whether anything changed.
     """
-    from winnow.runners.terminal.run_summary import print_unfinished_run  # which needs this module
-
     bound = bind(recipe if isinstance(recipe, Recipe) else load_recipe(recipe))
     engine, console = Engine(runner, workers), TerminalConsole(quiet=quiet)
 

@@ -14,8 +14,8 @@ from winnow.runners.engines.failures import system_error
 from winnow.runners.report.examples import UnfinishedRun
 from winnow.runners.report.writing import write_first_report, write_report
 from winnow.runners.stages.exports.recipe_exports import print_exports
+from winnow.runners.stages.finished_run import RecipeRun
 from winnow.runners.stages.reached import Reached
-from winnow.runners.stages.recipe_run import RecipeRun
 from winnow.runners.terminal.mixture_tables import print_plan_line
 from winnow.runners.terminal.rules import print_effects
 from winnow.runners.terminal.store_tables import print_summary

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from winnow.pipelines.binding.bound_recipe import BoundRecipe
     from winnow.runners.commands.parser import Commands
     from winnow.runners.engines.engine import Engine
-    from winnow.runners.stages.recipe_run import RecipeRun
+    from winnow.runners.stages.finished_run import RecipeRun
 
 RECIPE, LAW = "demo.yaml", "demo-law.json"
 PICTURES, PICTURE_RECIPE = "pictures", "demo-pictures.yaml"

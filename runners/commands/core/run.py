@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from winnow.pipelines.binding.bound_recipe import BoundRecipe
     from winnow.runners.commands.parser import Commands
     from winnow.runners.engines.engine import Engine
+    from winnow.runners.stages.finished_run import RecipeRun
     from winnow.runners.stages.reached import Reached
-    from winnow.runners.stages.recipe_run import RecipeRun
 
 
 def add(commands: "Commands") -> None:
