@@ -5,21 +5,19 @@ Tars of texts under `media: image` would otherwise fail after all is measured an
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Final
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.export.formats.wanted_media import MediaOptions, WantedMedia
 from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
 from winnow.pipelines.ingest.planning.first_rows import BEYOND
-from winnow.pipelines.ingest.planning.formats import container_reader
-from winnow.pipelines.ingest.planning.sampling import even_places, section, until_enough
+from winnow.pipelines.ingest.planning.sampling import even_places
 from winnow.pipelines.ingest.planning.stage import SourcePlan
-from winnow.pipelines.ingest.records import FilePart, ReadLimits, Record, Unreadable
+from winnow.pipelines.ingest.records import ReadLimits, Record, Unreadable
 from winnow.pipelines.ingest.rows import Row, row_of
 from winnow.pipelines.store.facade import ObjectInfo
+from winnow.runners.estimating.takeable import first_events
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import SourceError
 from winnow.schemas.problems import Problem, recipe_error
@@ -93,18 +91,15 @@ def _look(wanted: WantedMedia, context: IngestContext, plans: Sequence[SourcePla
 
 def _records(source: IngestSource, info: ObjectInfo, seen: _Seen) -> Iterator[list[str] | None]:
     """The types of the media of each record of a file; None for one that cannot be looked at."""
-    reader = container_reader(source.format, info.path, source.columns)
-    part = FilePart(info.path, info.size, 0, info.size)
     taken = 0
-    with closing(source.objects.open(info.path)) as opened:
-        for event in until_enough(islice(reader(section(opened, 0, info.size), part, _LIMITS), MOST_RECORDS)):
-            taken += 1
-            if isinstance(event, Record) and any(one.names is not None for one in event.items):
-                yield None  # a file beside the table
-                continue
-            row = row_of(event, info.path, "", source.rows) if isinstance(event, Record) else event
-            if isinstance(row, Row):
-                yield [str(medium["mime"]) for medium in row.media]
-            elif isinstance(row, Unreadable) and row.reason in BEYOND:
-                yield None
+    for event in first_events(source, info, _LIMITS, MOST_RECORDS):
+        taken += 1
+        if isinstance(event, Record) and any(one.names is not None for one in event.items):
+            yield None  # a file beside the table
+            continue
+        row = row_of(event, info.path, "", source.rows) if isinstance(event, Record) else event
+        if isinstance(row, Row):
+            yield [str(medium["mime"]) for medium in row.media]
+        elif isinstance(row, Unreadable) and row.reason in BEYOND:
+            yield None
     seen.is_all &= taken < MOST_RECORDS and info.size <= MOST_BYTES

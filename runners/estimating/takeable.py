@@ -83,10 +83,22 @@ def _records(source: IngestSource, info: ObjectInfo) -> Iterator[str | None]:
 def sampled_rows(source: IngestSource, info: ObjectInfo) -> Iterator[Row | Event | Covered | None]:
     """What the first records of a file become; the last is None where it cannot be read, which its task will report."""
     try:
-        with closing(source.objects.open(info.path)) as opened:
-            reader = container_reader(source.format, info.path, source.columns)
-            part = FilePart(info.path, info.size, 0, info.size)
-            for event in until_enough(islice(reader(section(opened, 0, info.size), part, _LIMITS), MOST_RECORDS)):
-                yield row_of(event, info.path, "", source.rows) if isinstance(event, Record) else event
+        for event in first_events(source, info, _LIMITS, MOST_RECORDS):
+            yield row_of(event, info.path, "", source.rows) if isinstance(event, Record) else event
     except (FileNotFoundError, SourceError):
         yield None
+
+
+def first_events(
+    source: IngestSource, info: ObjectInfo, limits: ReadLimits, most: int
+) -> Iterator[Record | Event | Covered]:
+    """The first records of a file and what lies between them, until there are so many or enough is read.
+
+    Raises:
+        FileNotFoundError: It is gone.
+        SourceError: It cannot be read.
+    """
+    with closing(source.objects.open(info.path)) as opened:
+        reader = container_reader(source.format, info.path, source.columns)
+        part = FilePart(info.path, info.size, 0, info.size)
+        yield from until_enough(islice(reader(section(opened, 0, info.size), part, limits), most))

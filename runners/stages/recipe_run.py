@@ -1,6 +1,6 @@
 """Runs a whole recipe: the store, and the mixture and exports if the recipe has them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from rich.console import Console
@@ -30,18 +30,18 @@ def run_recipe(
     console: Console,
     *,
     replace: bool = False,
-    failed: Callable[[Reached, BaseException], None] | None = None,
     all_notes: bool = False,
 ) -> RecipeRun:
     """Run all stages of a recipe. Errors in the recipe are reported before the first stage.
+
+    If a stage fails, or the run is interrupted, the report of what is there is written before the error goes on: what
+    the stages before it did is published.
 
     Args:
         recipe: The recipe.
         engine: Where pipelines run.
         console: Where progress is shown.
         replace: Ingest changed source files again, replacing their old records, and replace exports of other plans.
-        failed: Is called when a stage fails or the run is interrupted, before the error is raised: what the stages
-            before it did is published.
         all_notes: Print the notes on the scaling law in full.
     """
     _check(recipe, engine)
@@ -51,8 +51,7 @@ def run_recipe(
     try:
         return _run_stages(recipe, engine, console, reached, replace=replace, said=bool(said), all_notes=all_notes)
     except (Exception, KeyboardInterrupt) as error:
-        if failed is not None:
-            failed(reached, error)
+        print_unfinished_run(recipe, engine, console, reached, error)
         raise
 
 
@@ -115,9 +114,4 @@ def run(
         The store and its generation; `new` says whether anything changed.
     """
     bound = bind(recipe if isinstance(recipe, Recipe) else load_recipe(recipe))
-    engine, console = Engine(runner, workers), TerminalConsole(quiet=quiet)
-
-    def failed(reached: Reached, error: BaseException) -> None:
-        print_unfinished_run(bound, engine, console, reached, error)
-
-    return run_recipe(bound, engine, console, replace=replace, failed=failed).outcome
+    return run_recipe(bound, Engine(runner, workers), TerminalConsole(quiet=quiet), replace=replace).outcome

@@ -6,7 +6,6 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.core.run import run_reported
 from winnow.runners.commands.opening import begin, bound_recipe, open_engine
 from winnow.runners.commands.parser import engine_arguments
 from winnow.schemas.errors import RecipeError, WinnowError
@@ -50,6 +49,11 @@ def run(options: argparse.Namespace) -> int:
 def run_demo(folder: Path, engine: "Engine", console: "Console") -> "Iterator[tuple[BoundRecipe, RecipeRun]]":
     """Run recipes on a few hundred pages, a few dozen pictures and three videos. A second run finds all work done."""
     from winnow.runners.demo import make_crawl
+    from winnow.runners.stages.recipe_run import run_recipe
+
+    def ran(name: str) -> "tuple[BoundRecipe, RecipeRun]":
+        recipe = bound_recipe(folder / name)
+        return recipe, run_recipe(recipe, engine, console)
 
     mark = folder / MARK
     if folder.exists() and any(folder.iterdir()) and not mark.exists():
@@ -60,12 +64,12 @@ def run_demo(folder: Path, engine: "Engine", console: "Console") -> "Iterator[tu
         console.print(f"crawl   {folder} (generated locally)", soft_wrap=True)
         make_crawl(folder)
         _copy_recipes(folder, LAW, RECIPE)
-    yield run_reported(bound_recipe(folder / RECIPE), engine, console)
+    yield ran(RECIPE)
     if _draw_pictures(folder, console):
-        yield run_reported(bound_recipe(folder / PICTURE_RECIPE), engine, console)
+        yield ran(PICTURE_RECIPE)
     if _make_films(folder, console):
         for name in (FILM_RECIPE, CLIP_RECIPE):
-            yield run_reported(bound_recipe(folder / name), engine, console)
+            yield ran(name)
 
 
 def _draw_pictures(folder: Path, console: "Console") -> bool:

@@ -7,13 +7,7 @@ from winnow.runners.commands.opening import begin, bound_recipe, open_engine
 from winnow.runners.commands.parser import engine_arguments, notes_argument, recipe_argument
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from winnow.pipelines.binding.bound_recipe import BoundRecipe
     from winnow.runners.commands.parser import Commands
-    from winnow.runners.engines.engine import Engine
-    from winnow.runners.stages.finished_run import RecipeRun
-    from winnow.runners.stages.reached import Reached
 
 
 def add(commands: "Commands") -> None:
@@ -32,28 +26,11 @@ def add(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the recipe, and print where the results are."""
     console = begin("run", options.recipe)
+    from winnow.runners.stages.recipe_run import run_recipe
     from winnow.runners.terminal.run_summary import print_run_summary
 
     recipe = bound_recipe(options.recipe)
     engine = open_engine(options)
-    _, whole = run_reported(recipe, engine, console, replace=options.replace, all_notes=options.notes)
+    whole = run_recipe(recipe, engine, console, replace=options.replace, all_notes=options.notes)
     print_run_summary(recipe, whole, engine, console)
     return 0
-
-
-def run_reported(
-    recipe: "BoundRecipe",
-    engine: "Engine",
-    console: "Console",
-    *,
-    replace: bool = False,
-    all_notes: bool = False,
-) -> "tuple[BoundRecipe, RecipeRun]":
-    """Run a recipe; if a stage fails, the report of what is there is written before the error goes on."""
-    from winnow.runners.stages.recipe_run import run_recipe
-    from winnow.runners.terminal.run_summary import print_unfinished_run
-
-    def failed(reached: "Reached", error: BaseException) -> None:
-        print_unfinished_run(recipe, engine, console, reached, error)
-
-    return recipe, run_recipe(recipe, engine, console, replace=replace, failed=failed, all_notes=all_notes)
