@@ -42,14 +42,19 @@ _PROBES: Final = 256
 _LINE_BYTES: Final = 4096  # about: a vector of some 2,000 numbers, its node and id
 
 
-def sample_vectors(shard: int, search: Search) -> Iterator[AddressedBlock]:
-    """Send the vectors of a shard whose digests are small enough that about `_SAMPLE` of the whole store are sent."""
-    rows = sum(one.rows for one in search.covered)  # an item of a row takes part with the same chance
+def sample_vectors(shard_group: int, search: Search, rows: int) -> Iterator[AddressedBlock]:
+    """Send the vectors whose digests are small enough that about `_SAMPLE` of the whole store are sent.
+
+    `rows` are those of the store: an item of a row takes part with the same chance.
+    """
     bound = _bound(rows)
     reader = READERS[KIND]
 
     def sampled() -> Iterator[tuple[pa.RecordBatch, NDArray[np.uint32]]]:
-        for _, batch in read_shard(search, shard, [*reader.columns(search), IDS]):
+        columns = [*reader.columns(search), IDS]
+        for batch in (
+            batch for shard in search.listed.in_group(shard_group) for _, batch in read_shard(search, shard, columns)
+        ):
             found = reader.compared(search, batch)
             assert found.values is not None
             digests = _leading(found.digests)
@@ -58,14 +63,13 @@ def sample_vectors(shard: int, search: Search) -> Iterator[AddressedBlock]:
             lines = [pa.array(digests[chosen]), found.values.take(pa.array(chosen))]
             yield pa.RecordBatch.from_arrays(lines, schema=SAMPLED), np.zeros(len(chosen), np.uint32)
 
-    return addressed_blocks(f"{KIND}-sample-{shard}", sampled(), 1)
+    return addressed_blocks(f"{KIND}-sample-{shard_group}", sampled(), 1)
 
 
-def train(search: Search, _: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
+def train(search: Search, rows: int, _: int, batches: Iterable[pa.RecordBatch]) -> Iterator[AddressedBlock]:
     """Store the centroids; then let every shard group send its vectors."""
     held = pa.Table.from_batches(batches, schema=SAMPLED)
     digests, at = np.unique(held["digest"].to_numpy(), return_index=True)
-    rows = sum(one.rows for one in search.covered)
     vectors = round(len(digests) * (2.0**64 / (float(_bound(rows)) + 1)))
     lengths = np.unique([len(one) for one in held["value"].to_pylist()])
     require_one_length([length // 2 for length in lengths.tolist()])

@@ -95,22 +95,22 @@ class SearchGraph:
 
     def build(self, pipeline: beam.Pipeline) -> None:
         """Add the steps to a pipeline."""
-        shards = task_numbers(pipeline, len(self.search.covered))
+        shard_groups = task_numbers(pipeline, self.search.listed.groups)
         start = pipeline | "Start" >> beam.Create([self.search.shards], reshuffle=False)
         for kind in self.search.kinds:
-            self._search_kind(kind, start, shards)
+            self._search_kind(kind, start, shard_groups)
 
-    def _search_kind(self, kind: Kind, start: PCollection[str], shards: PCollection[int]) -> None:
+    def _search_kind(self, kind: Kind, start: PCollection[str], shard_groups: PCollection[int]) -> None:
         search, partitions = self.search, self._digest_partitions(kind)
         steps = _steps(search)
-        digests = shards | f"Digests.{kind}" >> sending(_send_digests, search, kind, partitions)
+        digests = shard_groups | f"Digests.{kind}" >> sending(_send_digests, search, kind, partitions)
         groups = steps.exchange(f"Groups.{kind}", digests, partial(group_digests, search, kind))
         summaries = (groups, start | f"Empty.{kind}" >> sending(_empty_blocks, search, kind, GROUP_SUMMARIES))
         if kind not in DISTINCT:
             steps.finish(f"Members.{kind}", summaries, partial(put_equal_outcomes, search, kind))
             return
         if kind == embedding.KIND:
-            summaries = (groups, self._cells(start, shards))
+            summaries = (groups, self._cells(start, shard_groups))
         if kind == vpdq.KIND:
             edges = self._videos(summaries)
         else:
@@ -123,12 +123,12 @@ class SearchGraph:
         stars: Blocks = forests | name >> Exchange(join, transport=Engine(), emits=AddressedBlock)
         _build_outcomes(search, kind, stars)
 
-    def _cells(self, start: PCollection[str], shards: PCollection[int]) -> Blocks:
+    def _cells(self, start: PCollection[str], shard_groups: PCollection[int]) -> Blocks:
         """Add the steps to centroids; the empty blocks that follow let shard groups go on once centroids are there."""
         search, name = self.search, step_of("Cells", embedding.KIND)
-        sampled = shards | "Sample" >> sending(embedding.sample_vectors, search)
+        sampled = shard_groups | "Sample" >> sending(embedding.sample_vectors, search, self.total_rows)
         none = start | "Empty.sample" >> sending(_empty_sample)
-        return _steps(search).exchange(name, (sampled, none), partial(embedding.train, search))
+        return _steps(search).exchange(name, (sampled, none), partial(embedding.train, search, self.total_rows))
 
     def _joined(self, kind: Kind, summaries: tuple[Blocks, Blocks]) -> tuple[Blocks, ...]:
         """Add the steps from groups of equal nodes to matches, for a kind whose pairs are found in blocks."""
@@ -222,8 +222,8 @@ def _has_other_origin(block: AddressedBlock, origin: str) -> bool:
     return not block.origin.startswith(origin)
 
 
-def _send_digests(shard: int, search: Search, kind: Kind, partitions: int) -> Iterator[AddressedBlock]:
-    return send_digests(search, kind, shard, partitions)
+def _send_digests(shard_group: int, search: Search, kind: Kind, partitions: int) -> Iterator[AddressedBlock]:
+    return send_digests(search, kind, shard_group, partitions)
 
 
 def _empty_blocks(_: str, search: Search, name: str, schema: pa.Schema) -> Iterator[AddressedBlock]:

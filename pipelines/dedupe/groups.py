@@ -106,27 +106,31 @@ class _Digests:
         return cls(np.concatenate(places), ids_column(held, "digest"), ids_column(held, "id"))
 
 
-def send_digests(search: Search, kind: Kind, shard: int, partitions: int) -> Iterator[AddressedBlock]:
-    """Send each digest of a shard once, with the smallest id among its nodes, that node, and their number."""
+def send_digests(search: Search, kind: Kind, shard_group: int, partitions: int) -> Iterator[AddressedBlock]:
+    """Send each digest of each shard once, with the smallest id among its nodes, that node, and their number."""
+
+    def batches() -> Iterator[tuple[pa.RecordBatch, NDArray[np.uint32]]]:
+        for shard in search.listed.in_group(shard_group):
+            for block in _digests_sent(search, kind, shard):
+                yield block, partition_of_key(block["digest"], partitions)
+
+    return addressed_blocks(f"{kind}-digests-{shard_group}", batches(), partitions)
+
+
+def _digests_sent(search: Search, kind: Kind, shard: int) -> Iterator[pa.RecordBatch]:
     found = _Digests.of(search, kind, shard)
     groups = _Groups.of(found.digests, found.ids)
     counts = np.ones(len(found.places), np.int64)
     counts[groups.members(np.arange(len(groups.starts)))] = 0
     counts[groups.heads] = groups.sizes
     sent = np.flatnonzero(counts)
-
-    def batches() -> Iterator[tuple[pa.RecordBatch, NDArray[np.uint32]]]:
-        for begin in range(0, len(sent), _NODES_AT_ONCE):
-            part = sent[begin : begin + _NODES_AT_ONCE]
-            digests = values_of(*(words[part] for words in found.digests))
-            ids = values_of(*(words[part] for words in found.ids))
-            nodes = pa.array(nodes_of(shard, found.places[part]))
-            block = pa.RecordBatch.from_arrays(
-                [digests, ids, nodes, pa.array(counts[part])], ["digest", "id", "node", "count"]
-            )
-            yield block, partition_of_key(digests, partitions)
-
-    return addressed_blocks(f"{kind}-digests-{shard}", batches(), partitions)
+    for begin in range(0, len(sent), _NODES_AT_ONCE):
+        part = sent[begin : begin + _NODES_AT_ONCE]
+        digests, ids = (values_of(*(words[part] for words in which)) for which in (found.digests, found.ids))
+        nodes = pa.array(nodes_of(shard, found.places[part]))
+        yield pa.RecordBatch.from_arrays(
+            [digests, ids, nodes, pa.array(counts[part])], ["digest", "id", "node", "count"]
+        )
 
 
 def group_digests(

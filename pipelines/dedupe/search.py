@@ -12,7 +12,7 @@ from winnow.pipelines.binding.duplicates import NearSettings
 from winnow.pipelines.reading.chosen_text import first_text
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.running.row_arrays import SHARD_BITS
-from winnow.pipelines.running.shard_list import ListedShard, ShardList, put_shard_list
+from winnow.pipelines.running.shard_list import MAX_SHARD_GROUPS, ListedShard, ShardList, put_shard_list
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
@@ -50,11 +50,12 @@ class Search:
     pdq: PdqConfig | None = None  # None if it is not for near duplicates of pictures
     embedding: CosineConfig | None = None  # None if it does not compare embeddings
     vpdq: VpdqConfig | None = None  # None if it does not compare videos
+    most_groups: int = MAX_SHARD_GROUPS  # of shards; decides how the work is divided, and no value
 
     @property
     def listed(self) -> ShardList[CoveredShard]:
         """The list of shards."""
-        return ShardList(self.store.objects, self.shards, self.scratch, CoveredShard)
+        return ShardList(self.store.objects, self.shards, self.scratch, CoveredShard, self.most_groups)
 
     @property
     def covered(self) -> Sequence[CoveredShard]:

@@ -9,7 +9,8 @@ from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
 from winnow.pipelines.dedupe.task import GlobalKey
 from winnow.pipelines.dedupe.verdicts import find_verdicts
 from winnow.pipelines.reading.columns import column_of
-from winnow.pipelines.running.shard_list import put_hidden_rows_of
+from winnow.pipelines.running.job_tasks import OPENING_BYTES, TASK_BYTES
+from winnow.pipelines.running.shard_list import MAX_SHARD_GROUPS, put_hidden_rows_of
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import Hiding, load_hiding
@@ -184,11 +185,15 @@ def make_search(
         for row in state.shards
     ]
     shards = put_hidden_rows_of(store.objects, scratch, shards, state, hiding)
+    size = len(shards) * (1 + len(layers)) * OPENING_BYTES
+    size += state.shards.bytes + sum(state.layers[layer].bytes for layer in layers)
+    groups = max(1, min(MAX_SHARD_GROUPS, -(-size // TASK_BYTES)))  # small shards come together, as blocks have a price
     config = recipe.config.dedupe
     pdq = config.pdq if config is not None and "pdq" in keys else None
     embedding = config.embedding if config is not None and "embedding" in keys else None
     vpdq = config.vpdq if config is not None and "vpdq" in keys else None
-    return Search(store, put_shards(store.objects, shards), scratch, kinds, text, near, pdq, embedding, vpdq)
+    listed = put_shards(store.objects, shards)
+    return Search(store, listed, scratch, kinds, text, near, pdq, embedding, vpdq, groups)
 
 
 def estimated_items(state: StoreState, kinds: Iterable[Kind], rows: int) -> dict[Kind, int]:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TypeAlias
 
-from winnow.pipelines.query.statistics_tasks import CountedShard, merge_statistics
+from winnow.pipelines.query.statistics_tasks import CountedShard, CountedShards, merge_statistics
 from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
@@ -64,12 +64,7 @@ def _kept(
         with suppress(DamagedError, MissingError):
             return ShardStatistics.from_json(read_content(store.objects, info.path))
     together = _stored_together(store, generation, rows)
-    shards = [
-        CountedShard(
-            some[0].shard, some[0].source, 0, {}, 0, dict(zip(together, (row.statistics for row in some), strict=True))
-        )
-        for some in zip(*(same for _, same in together.values()), strict=True)
-    ]
+    shards = CountedShards({name: same for name, (_, same) in together.items()})
     merged = merge_statistics(store.objects, shards, partial(_read, store, generation), jobs)
     for name, (named, same) in together.items():
         raw = merged[name].to_json()

@@ -4,14 +4,16 @@ Shards are merged in groups of a fixed size, and then the groups, in order. So t
 group: a task, or the driver itself where there are few or where a file is damaged.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import overload
 
 from winnow.pipelines.running.job_tasks import OPENING_BYTES, Jobs, Silent, TaskFolder, TaskKind
 from winnow.pipelines.running.shard_list import ListedShard, ShardList, put_shard_list
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.integrity.content import read_content
 from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
+from winnow.pipelines.store.manifests.rows import ManifestRows
 from winnow.pipelines.store.together import each
 from winnow.schemas.statistics import OrderedMerge, ShardStatistics, by_layer_from_json, by_layer_to_json
 
@@ -40,6 +42,28 @@ class CountedShard(ListedShard):
         return found
 
 
+@dataclass(frozen=True)
+class CountedShards(Sequence[CountedShard]):
+    """Shards whose statistics are merged together: one becomes an object when it is asked for, and is not kept."""
+
+    by_layer: Mapping[str, ManifestRows]  # of one layer at least; all have the same shards, in order
+
+    def __len__(self) -> int:
+        return len(next(iter(self.by_layer.values())))
+
+    @overload
+    def __getitem__(self, at: int) -> CountedShard: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[CountedShard]: ...
+    def __getitem__(self, at: int | slice) -> CountedShard | Sequence[CountedShard]:
+        if isinstance(at, slice):
+            return CountedShards({layer: rows[at] for layer, rows in self.by_layer.items()})
+        some = {layer: rows[at] for layer, rows in self.by_layer.items()}
+        first = next(iter(some.values()))
+        statistics = {layer: row.statistics for layer, row in some.items()}
+        return CountedShard(first.shard, first.source, 0, {}, 0, statistics)
+
+
 @dataclass(frozen=True, slots=True)
 class MergedGroup:
     """The statistics of each layer over a group, as JSON; None if a file is lost or damaged."""
@@ -56,9 +80,10 @@ class MergeTasks:
 
     def merge(self, group: int) -> MergedGroup:
         """Merge the shards of a group."""
-        some = (self.shards.all[number] for number in _numbers(group, len(self.shards.all)))
         try:
-            merged = merge_shards(self.objects, some, lambda _, path: read_content(self.objects, path))
+            merged = merge_shards(
+                self.objects, _in_group(self.shards.all, group), lambda _, path: read_content(self.objects, path)
+            )
         except (DamagedError, MissingError):
             return MergedGroup(None)
         return MergedGroup(by_layer_to_json(merged).decode())
@@ -78,7 +103,7 @@ def merge_shards(
 
 def merge_statistics(
     objects: ObjectStore,
-    shards: list[CountedShard],
+    shards: Sequence[CountedShard],
     read: Callable[[CountedShard, str], bytes],
     jobs: Callable[[], Jobs],
 ) -> Merged:
@@ -94,14 +119,12 @@ def merge_statistics(
     if count > MOST_FILES_HERE:
         return _merged(_in_tasks(objects, shards, read, jobs(), count))
     groups = range(_groups(len(shards)))
-    return _merged(
-        merge_shards(objects, [shards[number] for number in _numbers(group, len(shards))], read) for group in groups
-    )
+    return _merged(merge_shards(objects, _in_group(shards, group), read) for group in groups)
 
 
 def _in_tasks(
     objects: ObjectStore,
-    shards: list[CountedShard],
+    shards: Sequence[CountedShard],
     read: Callable[[CountedShard, str], bytes],
     jobs: Jobs,
     files: int,
@@ -114,7 +137,7 @@ def _in_tasks(
         tasks.add_numbers(kind, _groups(len(shards)), files * OPENING_BYTES)
         tasks.run(jobs, kind.name)
         for group, found in enumerate(tasks.found(kind.name, MergedGroup)):
-            some = [shards[number] for number in _numbers(group, len(shards))]
+            some = _in_group(shards, group)
             if found.layers is None:
                 yield merge_shards(objects, some, read)
             else:
@@ -133,5 +156,5 @@ def _groups(shards: int) -> int:
     return -(-shards // GROUP)
 
 
-def _numbers(group: int, shards: int) -> range:
-    return range(group * GROUP, min((group + 1) * GROUP, shards))
+def _in_group(shards: Sequence[CountedShard], group: int) -> Sequence[CountedShard]:
+    return shards[group * GROUP : (group + 1) * GROUP]
