@@ -2,8 +2,9 @@
 
     python -m benchmarks.images [--quick] [--json]
 
-Photographs of 640 pixels, the same files for all; each case in a process of its own, one thread, CPU seconds of the
-work alone, since every case reads or draws its input first. PDQ is timed right after a picture was decoded, on either
+Photographs of 640 pixels, the same files for all; either side in a process of its own, one thread, CPU seconds of the
+work alone, since both read or draw their input first. They take turns, so that what else the machine does weighs on
+both alike; the median of their rounds is given. PDQ is timed right after a picture was decoded, on either
 side. The bare loop is simplejpeg and winnow's own hash, the fastest that we know, at full size, without sharpness,
 limits, statuses, columns or a process of its own; winnow's probe makes three layers, in batches of 32. FAISS compares
 every query with all hashes; it is given a tenth of them as queries, and its time is that for all.
@@ -15,8 +16,11 @@ the pairs in these blocks, winnow must find 99 of 100; its time has everything, 
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import orjson
 
@@ -29,39 +33,43 @@ HASHES, MANY_HASHES = 100_000, 1_000_000
 JOIN_LIMIT = 15.0  # CPU seconds for a million hashes
 VECTORS, DIMENSIONS, CLOSE = 100_000, 384, 0.95
 LEAST_RECALL = 0.99
-ROUNDS = 3
+ROUNDS = 7
+FEW_ROUNDS = {"join": 3, "cosines": 1}  # of some seconds each
+TENTHS = {"faiss", "products"}  # peers that do a tenth of the work
 
 COMMON = """
-import sys, time
+import contextlib, gc, sys, time
 from pathlib import Path
 import numpy as np
+with contextlib.suppress(ImportError):
+    import psutil
 def contents():
     return [path.read_bytes() for path in sorted(Path(sys.argv[1]).glob("*.jpg"))]
 def spent():
-    try:
-        import psutil
-    except ImportError:  # a peer's environment: no peer starts processes
-        return time.process_time()
-    times = [child.cpu_times() for child in psutil.Process().children()]
-    return time.process_time() + sum(one.user + one.system for one in times)
-def best(call, rounds=int(sys.argv[2])):
-    taken = []
-    for _ in range(rounds):
+    return time.process_time() + sum(map(of_child, children))
+def of_child(pid):  # in nanoseconds, where the clocks that psutil reads tick a hundred times a second
+    return sum(int(one.read_text().split()[0]) for one in Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9
+def rounds(call):
+    if "psutil" in sys.modules:  # a peer's environment lacks it: no peer starts processes
+        children[:] = [child.pid for child in psutil.Process().children()]
+    gc.collect()
+    gc.freeze()  # as winnow's workers do
+    print("ready", flush=True)
+    for _ in sys.stdin:  # a line begins a round
         start = spent()
         call()
-        taken.append(spent() - start)
-    return sorted(taken)[len(taken) // 2]
-def best_after(first, call, files, rounds=int(sys.argv[2])):
-    taken = []
-    for _ in range(rounds):
+        print(spent() - start, flush=True)
+def rounds_after(first, call, files):
+    print("ready", flush=True)
+    for _ in sys.stdin:
         total = 0.0
         for file in files:
             made = first(file)
             start = time.process_time()
             call(made)
             total += time.process_time() - start
-        taken.append(total)
-    return sorted(taken)[len(taken) // 2]
+        print(total, flush=True)
+children = []
 """
 
 CODE = {
@@ -75,7 +83,7 @@ def small(files):
             sized(still, 256)
         del still  # it holds its room, and the next would need another process
 small(files)
-print(best(lambda: small(files)))
+rounds(lambda: small(files))
 """,
     "decode, pillow": """
 import io
@@ -87,7 +95,7 @@ def small(file):
         picture.draft("RGB", (256, 256))
         size = tuple(max(1, round(side * 256 / max(picture.size))) for side in picture.size)
         return np.asarray(picture.convert("RGB").resize(size, Image.Resampling.BICUBIC))
-print(best(lambda: [small(file) for file in files]))
+rounds(lambda: [small(file) for file in files])
 """,
     "resize, winnow": """
 import hashlib
@@ -100,8 +108,8 @@ def resized(files):
         some = [ToChange(file, hashlib.sha256(file).hexdigest(), "image/jpeg") for file in files[at : at + 32]]
         for made in change_pictures(some, changes, limits):
             yield made.sha256, made.width, made.height
-Path(sys.argv[3]).write_text("".join(f"{width} {height}\\n" for _, width, height in resized(files)))
-print(best(lambda: list(resized(files))))
+Path(sys.argv[2]).write_text("".join(f"{width} {height}\\n" for _, width, height in resized(files)))
+rounds(lambda: list(resized(files)))
 """,
     "resize, img2dataset": """
 import hashlib, io
@@ -111,24 +119,24 @@ def resized(file):
     made, width, height, *_ , error = resizer(io.BytesIO(file))
     assert error is None, error
     return hashlib.sha256(made).hexdigest(), width, height
-Path(sys.argv[3]).write_text("".join(f"{width} {height}\\n" for _, width, height in map(resized, files)))
-print(best(lambda: [resized(file) for file in files]))
+Path(sys.argv[2]).write_text("".join(f"{width} {height}\\n" for _, width, height in map(resized, files)))
+rounds(lambda: [resized(file) for file in files])
 """,
     "pdq, winnow": """
 import simplejpeg
 from winnow.filters.duplicates.perceptual.pdq import pdq
 files = contents()
 found = [pdq(simplejpeg.decode_jpeg(file)) for file in files]
-Path(sys.argv[3]).write_text("".join(f"{one.bits.hex()} {one.quality}\\n" for one in found))
-print(best_after(simplejpeg.decode_jpeg, pdq, files))
+Path(sys.argv[2]).write_text("".join(f"{one.bits.hex()} {one.quality}\\n" for one in found))
+rounds_after(simplejpeg.decode_jpeg, pdq, files)
 """,
     "pdq, pdqhash": """
 import pdqhash, simplejpeg
 files = contents()
 found = [pdqhash.compute(simplejpeg.decode_jpeg(file)) for file in files]
 lines = [f"{np.packbits(bits).tobytes().hex()} {int(quality)}\\n" for bits, quality in found]
-Path(sys.argv[3]).write_text("".join(lines))
-print(best_after(simplejpeg.decode_jpeg, pdqhash.compute, files, 1))
+Path(sys.argv[2]).write_text("".join(lines))
+rounds_after(simplejpeg.decode_jpeg, pdqhash.compute, files)
 """,
     "probe, winnow": """
 from winnow.filters.image.geometry import OPERATOR as GEOMETRY
@@ -148,34 +156,35 @@ def probe(files):
         batch = batch_of(["image/jpeg"] * len(some), [len(file) for file in some], [1] * len(some), stills)
         for kernel in kernels:
             kernel(batch)
+        del stills, batch  # as above
 probe(files)
-print(best(lambda: probe(files)))
+rounds(lambda: probe(files))
 """,
     "probe, bare": """
 import simplejpeg
 from winnow.filters.duplicates.perceptual.pdq import pdq
 files = contents()
 pdq(simplejpeg.decode_jpeg(files[0]))
-print(best(lambda: [pdq(simplejpeg.decode_jpeg(file)) for file in files]))
+rounds(lambda: [pdq(simplejpeg.decode_jpeg(file)) for file in files])
 """,
     "join, winnow": """
 from winnow.filters.duplicates.perceptual.hamming import radius_pairs
-hashes = np.load(sys.argv[3])
+hashes = np.load(sys.argv[2])
 list(radius_pairs(hashes[:100]))
-print(best(lambda: print(sum(len(some.first) for some in radius_pairs(hashes)), file=sys.stderr), 1))
+rounds(lambda: sum(len(some.first) for some in radius_pairs(hashes)))
 """,
     "join, faiss": """
 import faiss
 faiss.omp_set_num_threads(1)
-hashes = np.load(sys.argv[3]).view(np.uint8).reshape(-1, 32)
+hashes = np.load(sys.argv[2]).view(np.uint8).reshape(-1, 32)
 index = faiss.IndexBinaryFlat(256)
 index.add(hashes)
-print(best(lambda: index.range_search(hashes[: len(hashes) // 10], 32), 1) * 10)
+rounds(lambda: index.range_search(hashes[: len(hashes) // 10], 32))
 """,
     "cosines, winnow": """
 from winnow.filters.duplicates.vectors.cells import nearest_cells, train_cells
 from winnow.filters.duplicates.vectors.cosines import cosine_pairs, rounded
-floats = np.load(sys.argv[3])
+floats = np.load(sys.argv[2])
 def join(floats):
     vectors, _ = rounded(floats)
     sample = vectors[np.random.default_rng(1).permutation(len(vectors))]
@@ -189,10 +198,10 @@ def join(floats):
     ends = np.stack([np.concatenate(part) for part in zip(*found)]) if found else np.zeros((2, 0), np.int64)
     return np.unique(ends, axis=1)
 join(floats[:5000])
-print(best(lambda: np.save(sys.argv[4], join(floats))))
+rounds(lambda: np.save(sys.argv[3], join(floats)))
 """,
     "cosines, products": """
-floats = np.load(sys.argv[3])
+floats = np.load(sys.argv[2])
 block, every = 500, 10
 def join():
     found = []
@@ -201,8 +210,8 @@ def join():
         one, other = np.nonzero(products >= 0.95)
         later = other > one
         found.append(np.stack([one[later] + begin, other[later] + begin]))
-    np.save(sys.argv[4], np.concatenate(found, axis=1))
-print(best(join, 1) * every)
+    np.save(sys.argv[3], np.concatenate(found, axis=1))
+rounds(join)
 """,
 }
 FLOORS = {"pillow": 3.0, "img2dataset": 1.5, "pdqhash": 30.0, "bare": 0.8, "faiss": 30.0, "products": 10.0}
@@ -249,7 +258,8 @@ def main() -> int:
         if case == "cosines":
             amount = VECTORS
             argument = dict.fromkeys(argument, _vectors(str(folder.parent / "images-vectors.npy"), VECTORS))
-        ours, theirs = (_seconds(f"{case}, {who}", who, str(folder), ROUNDS, argument[who]) for who in ("winnow", peer))
+        sides = [_Side(case, who, str(folder), argument[who]) for who in ("winnow", peer)]
+        ours, theirs = _in_turn(sides, FEW_ROUNDS.get(case, ROUNDS))
         if case == "resize" and Path(argument["winnow"]).read_text() != Path(argument[peer]).read_text():
             raise SystemExit("benchmarks: resized pictures have other sizes than img2dataset's")
         if case == "pdq":
@@ -258,7 +268,8 @@ def main() -> int:
             recall = _recall(argument["winnow"])
         found.append(Compared(case, peer, amount, ours, theirs))
     many = _hashes(str(folder.parent / "images-many-hashes.npy"), MANY_HASHES)
-    join = Limit("join of 1 M hashes", _seconds("join, winnow", "winnow", str(folder), 1, many), JOIN_LIMIT, "CPU s")
+    (million,) = _in_turn([_Side("join", "winnow", str(folder), many)], 1)
+    join = Limit("join of 1 M hashes", million, JOIN_LIMIT, "CPU s")
     print(f"{'case':<10}{'peer':<10}{'number':>10}{'ours, ms each':>16}{'theirs':>10}{'ratio':>9}{'promised':>10}")
     for one in found:
         each = (f"{1000 * seconds / one.count:.4f}" for seconds in (one.ours, one.theirs))
@@ -274,14 +285,49 @@ def main() -> int:
     return 0 if join.kept and recall >= LEAST_RECALL and fast else 1
 
 
-def _seconds(case: str, who: str, folder: str, rounds: int, argument: str) -> float:
-    python = sys.executable if who in IN_OUR_PYTHON else str(peer_python(who if who in OF_ITS_OWN else "images"))
-    command = [python, "-c", COMMON + CODE[case], folder, str(rounds), argument, f"{argument}.{who}.npy"]
-    one_thread = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=one_thread)
-    if done.returncode:
-        raise SystemExit(f"{done.stderr}benchmarks: {case} failed")
-    return float(done.stdout.split()[-1])
+class _Side:
+    """The process of a case on one side, which has its input when it is made."""
+
+    def __init__(self, case: str, who: str, folder: str, argument: str) -> None:
+        python = sys.executable if who in IN_OUR_PYTHON else str(peer_python(who if who in OF_ITS_OWN else "images"))
+        self._name = f"{case}, {who}"
+        self._share = 10 if who in TENTHS else 1
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  # for as long as the process
+        self._process = subprocess.Popen(
+            [python, "-c", COMMON + CODE[self._name], folder, argument, f"{argument}.{who}.npy"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        )
+        self._line()
+
+    def seconds(self) -> float:
+        """Of one round."""
+        assert self._process.stdin is not None
+        print(file=self._process.stdin, flush=True)
+        return float(self._line()) * self._share
+
+    def close(self) -> None:
+        """Ends it."""
+        self._process.communicate()
+        self._errors.close()
+
+    def _line(self) -> str:
+        assert self._process.stdout is not None
+        if not (line := self._process.stdout.readline()):
+            self._errors.seek(0)
+            raise SystemExit(f"{self._errors.read()}benchmarks: {self._name} failed")
+        return line
+
+
+def _in_turn(sides: Sequence[_Side], rounds: int) -> list[float]:
+    """The median of the rounds of each side."""
+    taken = [[side.seconds() for side in sides] for _ in range(rounds)]
+    for side in sides:
+        side.close()
+    return [median(one) for one in zip(*taken, strict=True)]
 
 
 def _hashes(path: str, count: int) -> str:
