@@ -29,8 +29,8 @@ from winnow.filters.image.metadata.heif_items import items
 
 __all__ = ["MetadataSizes", "frames_within", "is_cut", "metadata_sizes"]
 
-_EXIF: Final = (b"\xe1", b"Exif\0\0")
-_ICC: Final = (b"\xe2", b"ICC_PROFILE\0")
+_EXIF_SEGMENT, _EXIF = b"\xe1", b"Exif\0\0"
+_ICC_SEGMENT, _ICC = b"\xe2", b"ICC_PROFILE\0"
 _ICC_TAG: Final = 34675
 _PLACES: Final = {273: 279, 324: 325}  # tags of TIFF: where strips or tiles are, and how long
 
@@ -58,8 +58,10 @@ def metadata_sizes(image: Bytes, mime: str, most: int) -> MetadataSizes:
     try:
         if mime == "image/jpeg":
             for part in jpeg_segments(walk):
-                exif += part.size if _begins(walk, part, *_EXIF) else 0
-                icc += part.size if _begins(walk, part, *_ICC) else 0
+                if part.kind == _EXIF_SEGMENT:
+                    exif += part.size if _begins(walk, part, _EXIF) else 0
+                elif part.kind == _ICC_SEGMENT:
+                    icc += part.size if _begins(walk, part, _ICC) else 0
         elif mime == "image/png":
             for part in png_chunks(walk):
                 exif += part.size if part.kind == b"eXIf" else 0
@@ -78,8 +80,8 @@ def metadata_sizes(image: Bytes, mime: str, most: int) -> MetadataSizes:
     return MetadataSizes(exif, icc)
 
 
-def _begins(walk: Walk, part: Part, kind: bytes, prefix: bytes) -> bool:
-    return part.kind == kind and part.size >= len(prefix) and walk.at(part.start, len(prefix)) == prefix
+def _begins(walk: Walk, part: Part, prefix: bytes) -> bool:
+    return part.size >= len(prefix) and walk.at(part.start, len(prefix)) == prefix
 
 
 def _unpacked(walk: Walk, part: Part, most: int) -> int:
@@ -93,6 +95,8 @@ def _unpacked(walk: Walk, part: Part, most: int) -> int:
 
 def is_cut(image: Bytes, mime: str) -> bool:
     """Whether a file ends before what it announces."""
+    if mime == "image/jpeg":
+        return False  # its decoder tells
     walk = Walk(image, MOST_BLOCKS)
     try:
         if mime == "image/png":

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -135,12 +136,14 @@ class Checked:
         mime: Its sniffed type.
         claimed: What its header says.
         turned: EXIF's orientation of a JPEG file; those of others are read when they are decoded.
+        allocated: The height and width that the decoder of JPEG reads in the header, which it allocates by.
     """
 
     held: HeldBytes
     mime: str
     claimed: ImageSize
     turned: int
+    allocated: tuple[int, int] | None
 
 
 def decode(
@@ -173,7 +176,9 @@ def checked(content: bytes, mime: str, limits: DecodeLimits) -> Checked:
         raise UndecodableError(DAMAGED, "its header gives no size")
     _check_pixels(claimed.width, claimed.height, limits)
     _check_claims(held, mime, limits)
-    return Checked(held, mime, claimed, orientation_of(held, mime) if mime == "image/jpeg" else 1)
+    if mime != "image/jpeg":
+        return Checked(held, mime, claimed, 1, None)
+    return Checked(held, mime, claimed, orientation_of(held, mime), _allocated(content, limits))
 
 
 def decode_checked(
@@ -192,18 +197,19 @@ def decode_checked(
         UndecodableError: It is too large, cut short, damaged, or of a format that is not decoded.
     """
     claimed, turned = file.claimed, file.turned
-    if file.mime == "image/jpeg":
-        pixels, height, width = _jpeg(file.held.content, limits, side, room)
+    if file.allocated is not None:
+        height, width = file.allocated
+        pixels = _jpeg(file.held.content, height, width, side, room)
     else:
         pixels, turned = _all_written(file.held, file.mime, limits)
         height, width = pixels.shape[:2]
-    if sorted((height, width)) != sorted((claimed.height, claimed.width)):  # Pillow turns TIFF
+    if (claimed.height, claimed.width) not in ((height, width), (width, height)):  # Pillow turns TIFF
         raise UndecodableError(
             DAMAGED, f"it has {width} x {height} pixels, its header {claimed.width} x {claimed.height}"
         )
     if turned > 4:
         height, width = width, height
-    return Still(upright(pixels, turned), height, width)
+    return Still(upright(pixels, turned) if turned > 1 else pixels, height, width)
 
 
 def require_decoders() -> None:
@@ -237,27 +243,43 @@ def _check_claims(held: HeldBytes, mime: str, limits: DecodeLimits) -> None:
         raise UndecodableError(TRUNCATED, "it ends before what it announces")
 
 
-def _jpeg(
-    content: bytes, limits: DecodeLimits, side: int | None, room: NDArray[np.uint8] | None
-) -> tuple[NDArray[np.uint8], int, int]:
-    """Pixels, perhaps scaled, and the whole picture's height and width, as stored."""
-    decoder = required_package("decoding pictures", "simplejpeg", "image")
+def _allocated(content: bytes, limits: DecodeLimits) -> tuple[int, int]:
+    """The height and width of a JPEG file as its decoder reads them."""
     try:
-        height, width, *_ = decoder.decode_jpeg_header(content, strict=True)
-        _check_pixels(width, height, limits)  # the decoder's own reading of the header is what it allocates by
-        scale = scale_of("image/jpeg", height, width, side)
-        asked: dict[str, Any] = {}
-        if scale > 1:
-            asked |= {"min_height": -(-height // scale), "min_width": -(-width // scale)}
-        if room is not None and room.nbytes >= 3 * height * width:
-            asked["buffer"] = room
-        return decoder.decode_jpeg(content, "RGB", strict=True, **asked), height, width
+        height, width, *_ = _jpeg_decoder().decode_jpeg_header(content, strict=True)
     except ValueError as error:
-        said = str(error)
-        odd = "precision" in said or "subsampling level" in said  # such as CMYK with fewer samples of some channels
-        if odd or ("Unsupported" in said and "marker" not in said):  # a marker is damaged pixels
-            raise UndecodableError(UNSUPPORTED, str(error)) from None
-        raise _refused(error) from None
+        raise _refused_jpeg(error) from None
+    _check_pixels(width, height, limits)
+    return height, width
+
+
+def _jpeg(
+    content: bytes, height: int, width: int, side: int | None, room: NDArray[np.uint8] | None
+) -> NDArray[np.uint8]:
+    """Pixels, perhaps scaled, as stored."""
+    asked: dict[str, Any] = {}
+    if side is not None and (scale := scale_of("image/jpeg", height, width, side)) > 1:
+        asked = {"min_height": -(-height // scale), "min_width": -(-width // scale)}
+    if room is not None and room.nbytes >= 3 * height * width:
+        asked["buffer"] = room
+    try:
+        pixels: NDArray[np.uint8] = _jpeg_decoder().decode_jpeg(content, "RGB", strict=True, **asked)
+    except ValueError as error:
+        raise _refused_jpeg(error) from None
+    return pixels
+
+
+@cache
+def _jpeg_decoder() -> Any:
+    return required_package("decoding pictures", "simplejpeg", "image")
+
+
+def _refused_jpeg(error: ValueError) -> UndecodableError:
+    said = str(error)
+    odd = "precision" in said or "subsampling level" in said  # such as CMYK with fewer samples of some channels
+    if odd or ("Unsupported" in said and "marker" not in said):  # a marker is damaged pixels
+        return UndecodableError(UNSUPPORTED, said)
+    return _refused(error)
 
 
 def scale_of(mime: str, height: int, width: int, side: int | None) -> int:
