@@ -244,10 +244,8 @@ def _cap_notes(rows: _Rows, languages: Sequence[str], counted: NDArray[np.int64]
     if nothing:
         of = "half of it" if chosen.cap == Fraction(1, 2) else f"{most} of it (split.max_share)"
         yield f"nothing is held out of {_names(nothing)}: one sample or one cluster is more than {of}"
-    shared = chosen.last.get(rows.languages, -1)
-    large = {key: of for key, of in chosen.heavy.items() if key <= shared}
-    if large:
-        found = _clusters(rows, large)
+    if chosen.heavy:
+        found = _clusters(rows, chosen.heavy)
         named = [
             f"that of sample {sample} ({samples:,} samples, {_percent(share)} of {languages[language]})"
             for sample, samples, language, share in found[:_NAMED]
@@ -262,7 +260,7 @@ def _cap_notes(rows: _Rows, languages: Sequence[str], counted: NDArray[np.int64]
 
 
 def _clusters(rows: _Rows, keys: Mapping[int, tuple[int, Fraction]]) -> list[tuple[str, int, int, Fraction]]:
-    """Return the clusters among keys, the largest share first: its first sample, its samples, a language, its share."""
+    """Return the clusters among keys, the largest first: its first sample, its samples, a language, its share."""
     some = np.array(sorted(keys), np.uint64)
     samples: Counter[int] = Counter()
     first: dict[int, str] = {}
@@ -276,7 +274,7 @@ def _clusters(rows: _Rows, keys: Mapping[int, tuple[int, Fraction]]) -> list[tup
             name = f"{int(high[at]):016x}{int(low[at]):016x}"
             first[int(one)] = min(name, first.get(int(one), name))
     return sorted(
-        ((first[key], count, *keys[key]) for key, count in samples.items()), key=lambda one: (-one[3], one[0])
+        ((first[key], count, *keys[key]) for key, count in samples.items()), key=lambda one: (-one[1], -one[3], one[0])
     )
 
 

@@ -101,15 +101,22 @@ def test_a_small_share_of_few_samples_is_capped_in_every_language() -> None:
     assert "nothing is held out of kor_Hang: one sample or one cluster is more than 5 % of it" in notes
 
 
-def test_clusters_above_the_cap_are_named_with_a_sample_and_their_share() -> None:
+def test_clusters_above_the_cap_are_named_whatever_the_share_the_largest_first() -> None:
     korean = [Text("web", "kor_Hang", 10, cluster=1) for _ in range(30)]
-    german = [Text("web", "deu_Latn", 10, cluster=2 + number // 2) for number in range(200)]
-    plan, drawn = mixing([*german, *korean], "{unit: samples, split: {validation: 0.45, max_share: 0.01}}").draw()
-    (note,) = [one for one in plan.output("validation").notes if "clusters" in one and "sample " in one]
-    ids = {i.hex() for i, _ in drawn["train"]}
-    named = note.partition("that of sample ")[2]
-    assert named[:32] in ids
-    assert named[32:] == " (30 samples, 100 % of kor_Hang)"
+    french = [Text("web", "fra_Latn", 10, cluster=2) for _ in range(3)]
+    more = [Text("web", "fra_Latn", 10) for _ in range(17)]
+    german = [Text("web", "deu_Latn", 10, cluster=10 + number // 2) for number in range(200)]
+    texts = [*german, *french, *more, *korean]
+    for share in (0.001, 0.01, 0.45):
+        mix = f"{{unit: samples, split: {{validation: {share}, max_share: 0.011}}}}"
+        plan, drawn = mixing(texts, mix).draw()
+        ids = {i.hex() for i, _ in drawn["train"]}
+        (note,) = [one for one in plan.output("validation").notes if "that of sample" in one]
+        first, *others = note.partition("that of sample ")[2].split(", that of sample ")
+        assert first[:32] in ids
+        assert first[32:] == " (30 samples, 100 % of kor_Hang)"
+        expected = [] if share == 0.45 else [" (3 samples, 15 % of fra_Latn)"]
+        assert [one[32:] for one in others] == expected
 
 
 def test_more_than_the_cap_for_the_sake_of_min_samples_is_named() -> None:
