@@ -15,7 +15,7 @@ from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.integrity.damage import DamagedError
 from winnow.pipelines.store.location import open_location
 from winnow.runners.law.of_recipe import read_laws
-from winnow.schemas.errors import ExportError, WinnowError
+from winnow.schemas.errors import ExportError, StoreError, WinnowError
 
 REMEDY = "write to another folder, or replace it with --replace"
 
@@ -54,8 +54,8 @@ def existing_exports(recipe: BoundRecipe, *, replace: bool = False) -> tuple[Exi
     for one in recipe.exports if recipe.config.export else ():
         try:
             manifest = require_place(one.path, replace=replace)
-        except ExportError as error:
-            wrong.append(str(error))
+        except (ExportError, StoreError) as error:
+            wrong.append(f"{one.place}: {one.where}.path: {error}")
             continue
         if manifest is not None and not replace:
             unlike = ", ".join(_differences(recipe, one, manifest, name))

@@ -11,7 +11,7 @@ def check_recipe(recipe: BoundRecipe) -> None:
     config = recipe.config
     recipe.require_rules()
     if config.export and config.mix is None:
-        raise RecipeError(f"{recipe.file}: 'export' needs a mixture; write mix: {{}} to export everything")
+        raise RecipeError(f"{config.export[0].place}: 'export' needs a mixture; write mix: {{}} to export everything")
     require_ready(recipe)
     if config.mix is not None:
         read_laws(recipe)

@@ -221,7 +221,7 @@ def bind_operators(
             problems += [error]
     if problems:
         raise RecipeError("\n".join(str(error) for error in problems))
-    return _sort_by_reads(recipe, bound)
+    return _sort_by_reads(bound)
 
 
 def check_operators(operators: Sequence[BoundOperator]) -> None:
@@ -419,7 +419,7 @@ def _layers(known: Mapping[str, ColumnInfo]) -> list[str]:
     )
 
 
-def _sort_by_reads(recipe: Recipe, bound: Sequence[BoundOperator]) -> tuple[BoundOperator, ...]:
+def _sort_by_reads(bound: Sequence[BoundOperator]) -> tuple[BoundOperator, ...]:
     ordered: list[BoundOperator] = []
     left = list(bound)
     own_layers = {one.layer for one in bound}
@@ -428,7 +428,7 @@ def _sort_by_reads(recipe: Recipe, bound: Sequence[BoundOperator]) -> tuple[Boun
         ready = next((one for one in left if set(one.reads) & own_layers <= done), None)
         if ready is None:
             names = ", ".join(one.layer for one in left)
-            raise RecipeError(f"{recipe.file}: annotate: {names} read each other in a circle, so none can run first")
+            raise RecipeError(f"{left[0].place}: annotate: {names} read each other in a circle, so none can run first")
         ordered.append(ready)
         left.remove(ready)
     return tuple(ordered)

@@ -16,6 +16,9 @@ from winnow.pipelines.binding.rule_presets import rule_lists
 from winnow.pipelines.binding.statuses import status_columns
 from winnow.pipelines.binding.tokens import check_tokenizer
 from winnow.pipelines.ingest.planning.formats import TABLES, kind_of
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.location import open_location
+from winnow.schemas.errors import StoreError
 from winnow.schemas.problems import Place, Problem, recipe_error, shown, suggestion
 from winnow.schemas.recipe import Recipe, Rule, SourceConfig
 from winnow.schemas.rows.samples import Modality
@@ -23,6 +26,12 @@ from winnow.schemas.rules.conditions import ConditionError, texts_compared
 
 _SOURCE, _CLASS, _LANGUAGE = "samples.source.name", "samples.source_class", "text.language.code"
 _LICENCE, _MODALITY = "samples.licence", "samples.modality"
+
+_OF_STORES = frozenset(
+    {value.partition("/")[0] for name, value in vars(layout).items() if name.isupper() and isinstance(value, str)}
+)
+"""What a store's folder holds, also before there is a store."""
+_NAMED = 3  # files in a message
 
 Stage: TypeAlias = Literal["ingest", "annotate", "dedupe", "score", "mix", "export"]
 _SECTIONS: Mapping[Stage, tuple[str, ...]] = {
@@ -135,8 +144,8 @@ def _is_without_media(source: SourceConfig) -> bool:
 
 def _places(recipe: Recipe, exports: bool) -> Iterator[Problem]:
     store = recipe.located(recipe.store.path)
-    if why := _unwritable(store):
-        yield Problem(Place(recipe.file, 1), "store.path", why)
+    if why := _unwritable(store) or _no_store(store):
+        yield Problem(recipe.store.place, "store.path", why)
     for number, entry in enumerate(recipe.export if exports else ()):
         path = recipe.located(entry.path)
         where = f"export[{number}].{entry.name}.path"
@@ -152,9 +161,24 @@ def _places(recipe: Recipe, exports: bool) -> Iterator[Problem]:
         )
 
 
+def _no_store(path: str) -> str:
+    """Why a local folder that exists is no place for a store; empty if it is, or if it is an address."""
+    if "://" in path or not (folder := Path(path)).is_dir() or (folder / layout.STORE_RECORD).exists():
+        return ""
+    names = sorted(one.name for one in folder.iterdir() if one.name not in _OF_STORES)
+    if not names or (folder / layout.GENERATIONS).exists():
+        return ""
+    listed = ", ".join([*names[:_NAMED], *(["…"] if names[_NAMED:] else [])])
+    return f"{path}: contains files that are no store's ({listed}); choose an empty or new folder"
+
+
 def _unwritable(path: str) -> str:
-    """Why a local folder cannot be made or written; empty if it can, or if it is an address."""
+    """Why a folder cannot be made or written, or an address not be opened; empty if it can."""
     if "://" in path:
+        try:
+            open_location(path)
+        except StoreError as error:
+            return str(error)
         return ""
     at = Path(path).absolute()
     if at.exists() and not at.is_dir():

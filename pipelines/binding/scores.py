@@ -11,6 +11,7 @@ import pyarrow as pa
 from winnow.filters.extras import required_package
 from winnow.filters.image.decode.stills import DECODER, DecodeLimits, require_decoders
 from winnow.filters.language.folding.composed import FORM
+from winnow.filters.models.tensors import read_tensors
 from winnow.filters.operators import TEXT
 from winnow.filters.video.decode.facts import PASS
 from winnow.filters.video.decode.opening import VideoLimits
@@ -28,7 +29,7 @@ from winnow.schemas.rows.scores import SCORES, TRACES
 from winnow.schemas.rules.checking import ColumnInfo, check_where
 from winnow.scoring.mimic.direction import chosen_parameters
 from winnow.scoring.tasks import find_task
-from winnow.scoring.tasks.protocol import IMAGE, Measure, Method, Task, TaskKind, picture_type
+from winnow.scoring.tasks.protocol import IMAGE, Measure, Method, Task, TaskKind, Weights, picture_type
 
 VERSION = 1
 """The version of everything that decides the values of a trace, given the task, its weights and the rows."""
@@ -48,6 +49,12 @@ class WeightsFile:
 
     file: str
     digest: str
+
+    def read(self, task: Task) -> Weights:
+        """Its weights, checked against a task; RecipeError if they are damaged or another model's."""
+        weights = read_tensors(self.file).arrays
+        task.check(weights, self.file)
+        return weights
 
 
 @dataclass(frozen=True)
@@ -288,6 +295,8 @@ def check_scores(scores: tuple[BoundScore, ...]) -> None:
             else:
                 ready = task = bound.task()
                 chosen_parameters(tuple(task.initial(bound.seed)), bound.entry.parameters)
+                for one in (*bound.reference, *([bound.base] if bound.base else ()), *bound.trajectory):
+                    one.read(task)
             if IMAGE in ready.reads:
                 require_decoders()
             if bound.entry.frames is not None:

@@ -16,9 +16,10 @@ from winnow.pipelines.ingest.rows import SourceRows
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.pipelines.media.known_harm import HarmListFile, KnownHarm
 from winnow.pipelines.reading.columns import leaves
+from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.location import open_location
-from winnow.schemas.errors import RecipeError, SourceError
+from winnow.schemas.errors import RecipeError, SourceError, StoreError
 from winnow.schemas.problems import recipe_error, suggestion
 from winnow.schemas.recipe import ExtractorEntry, Recipe, SourceConfig, build_config, load_recipe
 from winnow.schemas.records import StoreRecord
@@ -116,7 +117,8 @@ def bind_known_harm(recipe: Recipe) -> KnownHarm | None:
             with open(file, "rb") as content:
                 digest = hashlib.file_digest(content, "blake2b").hexdigest()
         except OSError as error:
-            raise RecipeError(f"known_harm: {one.name}: {file}: {error.strerror or error}") from None
+            where = f"{one.place}: known_harm.{one.name}"
+            raise RecipeError(f"{where}: {file}: {error.strerror or error}; expected a list of hashes") from None
         files.append(HarmListFile(one.name, file, digest, one.kind, one.radius, one.min_quality))
     harm = KnownHarm(tuple(files), decode_limits(recipe))
     if "pdq" in harm.kinds:
@@ -186,7 +188,7 @@ def bind_source(recipe: Recipe, source: SourceConfig) -> IngestSource:
     names = source.columns
     return IngestSource(
         rows=SourceRows(source.name, source.source_class, source.licence, tuple(sorted(set(source.accept_status)))),
-        objects=open_location(address),
+        objects=_opened(address, named),
         format=source.format,
         columns=ColumnMapping(
             names.text, source.key, names.url, names.fetched_at, names.media, names.captions, names.language
@@ -194,6 +196,13 @@ def bind_source(recipe: Recipe, source: SourceConfig) -> IngestSource:
         on_schema_mismatch=source.on_schema_mismatch,
         place=str(source.place) if source.place.file else "",
     )
+
+
+def _opened(address: str, named: str) -> ObjectStore:
+    try:
+        return open_location(address)
+    except StoreError as error:
+        raise SourceError(f"{named}.root: {error}") from None
 
 
 def bind_extractor(entry: ExtractorEntry) -> BoundExtractor:

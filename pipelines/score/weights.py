@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from winnow.filters.models.tensors import read_tensors, tensors_bytes, tensors_of
-from winnow.pipelines.binding.scores import BoundScore, Condition, WeightsFile, layers_of
+from winnow.filters.models.tensors import tensors_bytes, tensors_of
+from winnow.pipelines.binding.scores import BoundScore, Condition, layers_of
 from winnow.pipelines.media.score_inputs import Inputs
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.score.examples import ScoredShard, collect_examples
@@ -201,7 +201,7 @@ def make_trajectory(
     if (found := find_weights(context.store, score, key, bound.entry.checkpoints)) is not None:
         return found
     if bound.trajectory_rows is None:
-        return _put(context.store, score, key, [_read_weights(task, one) for one in bound.trajectory], 0)
+        return _put(context.store, score, key, [one.read(task) for one in bound.trajectory], 0)
     plan = bound.entry.trajectory
     settings = replace(
         _task_settings(bound, plan.training),
@@ -227,18 +227,12 @@ def _training_settings(bound: BoundScore, training: TrainingConfig) -> dict[str,
 def _given_reference(task: Task, bound: BoundScore) -> Weights:
     plan = bound.entry.reference
     assert plan is not None
-    found = {one.file: _read_weights(task, one) for one in bound.reference}
+    found = {one.file: one.read(task) for one in bound.reference}
     if plan.merge is None:
         return next(iter(found.values()))
     if bound.base is None:
         return average(found)
-    return task_arithmetic(_read_weights(task, bound.base), found, plan.scale)
-
-
-def _read_weights(task: Task, one: WeightsFile) -> Weights:
-    weights = read_tensors(one.file).arrays
-    task.check(weights, one.file)
-    return weights
+    return task_arithmetic(bound.base.read(task), found, plan.scale)
 
 
 def _train(

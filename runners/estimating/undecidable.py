@@ -1,6 +1,7 @@
-"""Whether a rule with `when_null: error` is certain to stop the run, by the first rows of the sources.
+"""Whether a rule is certain to stop the run, by the first rows of the sources.
 
-One row whose condition is null stops it, so one of the first rows is enough; it is told before anything is measured.
+One row stops it for which the condition fails, or is null though `when_null: error`. So one of the first rows is
+enough, and it is told before anything is measured.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,9 @@ from winnow.pipelines.ingest.rows import Row
 from winnow.pipelines.reading.conditions import selected_rows
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.runners.estimating.takeable import MOST_BYTES, sampled_rows
+from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import Problem, one_line, recipe_error
+from winnow.schemas.rules.certain_failures import remedy
 from winnow.schemas.rules.conditions import columns_read
 
 COLUMNS: Final = {
@@ -32,11 +35,11 @@ MOST_ROWS: Final = 256  # of a file
 
 
 def refuse_undecidable(recipe: BoundRecipe, context: IngestContext, plans: Sequence[SourcePlan]) -> None:
-    """Raise RecipeError if a rule that may not be null is null for one of the first rows of a source."""
+    """Raise RecipeError if a rule cannot be decided for one of the first rows of a source."""
     of_samples = [
         (one, columns)
         for one in recipe.rules.rules
-        if one.rule.when_null == "error" and (columns := columns_read(one.rule.drop)) and {*columns} <= COLUMNS.keys()
+        if (columns := columns_read(one.rule.drop)) and {*columns} <= COLUMNS.keys()
     ]
     if not of_samples:
         return
@@ -49,8 +52,19 @@ def refuse_undecidable(recipe: BoundRecipe, context: IngestContext, plans: Seque
             rows = list(islice(_rows(source, info), MOST_ROWS))
             for one, columns in [*of_samples] if rows else []:
                 values = {name: pa.array([COLUMNS[name](row) for row in rows], pa.string()) for name in columns}
-                null = selected_rows(f"({one.rule.drop}) IS NULL", values, len(rows))
-                if null.any():
+                condition = f"(\n{one.rule.drop}\n) IS NULL"  # line breaks, so that a comment ends with it
+                try:
+                    null = selected_rows(condition, values, len(rows))
+                except RecipeError as error:
+                    failure = one_line(str(error).removeprefix(f"condition {condition!r}: "))
+                    said = (
+                        f"the condition of {one.rule.reason!r} fails for a sample of the source {plan.name!r} "
+                        f"({one_line(info.path)}): {failure}; {remedy(failure)}"
+                    )
+                    problems.append(Problem(one.rule.place, one.path, said))
+                    of_samples.remove((one, columns))
+                    continue
+                if one.rule.when_null == "error" and null.any():
                     names = ", ".join(name for name in columns if values[name][int(null.argmax())].as_py() is None)
                     said = (
                         f"the condition of {one.rule.reason!r} is null for a sample of the source {plan.name!r} "

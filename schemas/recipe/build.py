@@ -395,6 +395,11 @@ def _hint(base: object, node: Node) -> str:
     if isinstance(node, Scalar) and node.value is None and (base is dict or dataclasses.is_dataclass(base)):
         needed = [] if base is dict else [setting.key for setting in settings(cast(type, base)) if setting.required]
         return f"; it needs {', '.join(needed)}" if needed else "; write {} for the defaults"
+    if isinstance(node, Scalar) and isinstance(node.value, str) and base is float:
+        if re.fullmatch(r"\d+(\.\d+)?\s*%", node.value):
+            return f"; a share is a number from 0 to 1, such as {float(node.value[:-1]) / 100:g}"
+        if re.fullmatch(r"\d+,\d+", node.value):
+            return f"; a number has a point, as in {node.value.replace(',', '.')}"
     if base is str and isinstance(node, Scalar) and node.value is not None:
         return "; put it in quotes"
     if get_origin(base) is tuple and isinstance(node, Scalar) and isinstance(node.value, str):

@@ -127,6 +127,7 @@ class StoreConfig:
     row_group_rows: Annotated[int, Between(1, 1 << 20)] = 16_384
     row_group_bytes: Annotated[int, Between(1 << 10, 1 << 30)] = 64 << 20
     task_bytes: Annotated[int, Between(1 << 10, 1 << 40)] | None = None
+    place: Place = field(default=Place("", 0), metadata=NOT_WRITTEN, compare=False)
 
 
 @dataclass(frozen=True)

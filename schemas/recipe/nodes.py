@@ -139,7 +139,7 @@ def parse_yaml(text: str, file: str, problems: Problems, what: str = "a recipe",
         line = events.line if mark is None else mark.line + 1
         if re.search(r"[:,{\[-]\s*[\u00a0\u3000\u202f]", "".join(text.splitlines()[line - 1 : line])):
             raise _refused(Place(file, line), "a no-break space where YAML has spaces; write ordinary spaces") from None
-        raise _refused(Place(file, line), _readable(error)) from None
+        raise _refused(Place(file, line), _readable(error) + _opened(error, line)) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise _refused(Place(file, line), f"the character U+{int(error.character):04X} is not allowed") from None
@@ -171,6 +171,17 @@ def _readable(error: yaml.MarkedYAMLError) -> str:
         return 'not valid YAML: a * at the beginning of a value; quote patterns, such as "*.jsonl"'
     context = f"{error.context}, " if error.context else ""
     return f"not valid YAML: {' '.join((context + problem).split())}"[:200]
+
+
+def _opened(error: yaml.MarkedYAMLError, line: int) -> str:
+    """Where a bracket was opened that is not closed; what to write where a ':' stands in a value."""
+    problem = error.problem or ""
+    quotes = "; quote text that holds ': '" if "but got ':'" in problem else ""
+    brackets = {"while parsing a flow sequence": "[", "while parsing a flow mapping": "{"}
+    bracket, mark = brackets.get(error.context or ""), error.context_mark
+    if bracket is None or mark is None or mark.line + 1 == line:
+        return quotes
+    return f"{quotes}; the {bracket} of line {mark.line + 1} is not closed"
 
 
 class _Events:

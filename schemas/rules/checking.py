@@ -8,7 +8,7 @@ a row. Only TRUE drops; `when_null` is required if a column can be null, as "not
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import pyarrow as pa
 
@@ -72,9 +72,29 @@ def _meant(column: str, known: Mapping[str, ColumnInfo]) -> str:
     """What an unknown column could be: a misspelt one, or a text without its quotes."""
     if column[:1] in "‘’“”„«»‚":
         return f" (texts are in straight single quotes: '{column.strip('‘’“”„«»‚')}')"
-    if "." in column or nearest(column, known) is not None:
+    near = nearest(column, known)
+    if what := _missing_layer(column, known, near):
+        return what
+    if "." in column or near is not None:
         return suggestion(column, known)
     return f" (if it is a text, it needs single quotes: '{column}')" if column.isascii() else suggestion(column, known)
+
+
+def _missing_layer(column: str, known: Mapping[str, ColumnInfo], near: str | None) -> str:
+    """What a recipe lacks that has no such layer; empty if it has the layer, or if the name is no column's."""
+    room, *others = column.split(".")
+    layers = {one.split(".")[1] for one in known if one.startswith(f"{room}.")}
+    if len(others) < 2 or others[0] in layers:
+        return ""
+    if room in ("dedupe", "score", "extract") and nearest(others[0], layers) is None:
+        return f" ({room} has no {shown(others[0])}; add it to '{room}')"
+    if room in _MEASURED and near is None:
+        return f" (no layer {shown(f'{room}.{others[0]}')}; if it is an operator's, add it to 'annotate')"
+    return ""
+
+
+_MEASURED: Final = frozenset({"caption", "image", "page", "text", "url", "video"})
+"""The rooms of winnow's own operators."""
 
 
 def _columns(condition: str, known: Mapping[str, ColumnInfo], phase: Phase) -> tuple[tuple[str, ...], list[str]]:

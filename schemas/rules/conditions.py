@@ -231,8 +231,11 @@ def _operation(node: _Tree) -> str:
     return str(node["function_name"]).lower() if node["class"] == "FUNCTION" else str(node["type"])
 
 
+_NULL_AWARE: Final = frozenset({"COMPARE_DISTINCT_FROM", "COMPARE_NOT_DISTINCT_FROM"})
+
+
 def _mixed_comparison(condition: str, types: Mapping[str, pa.DataType]) -> str | None:
-    """The first comparison of a number with text, which the engine would report only at the first row."""
+    """The first comparison that cannot work: of a number with text, reported only at the first row, or with NULL."""
     for node in _expressions(_parsed(f"SELECT ({condition})", condition, 8)):
         kind = str(node["type"])
         if node["class"] == "COMPARISON":
@@ -245,6 +248,8 @@ def _mixed_comparison(condition: str, types: Mapping[str, pa.DataType]) -> str |
             continue
         found = [".".join(cast(list[str], side["column_names"])) for side in sides if side["class"] == "COLUMN_REF"]
         literals = [cast(_Tree, side["literal"]) for side in sides if side["class"] == "CONSTANT" and "literal" in side]
+        if kind not in _NULL_AWARE and any(literal["kind"] == "NULL_LITERAL" for literal in literals):
+            return "compares with NULL, which is never true; write IS NULL or IS NOT NULL"
         for column in found:
             type_ = types.get(column)
             for literal in literals:

@@ -54,7 +54,10 @@ def plan_sources(context: IngestContext, patterns: Patterns) -> list[SourcePlan]
     plans = []
     for name, source in context.sources.items():
         wanted = patterns[name] if source.clips is None else ALL_LISTED
-        listing = list_source(name, source.objects, wanted, source.named)
+        try:
+            listing = list_source(name, source.objects, wanted, source.named)
+        except StoreError as error:
+            raise StoreError(f"{source.named}.root: {error}") from None
         key = source.key(context.limits)
         committed = committed_tasks(context.store.objects, key)
         intake = plan_intake(context.store, listing, wanted, Dealer(source, context.store.record), committed)

@@ -75,6 +75,22 @@ def test_a_program_lists_all_that_it_reads() -> None:
             "r.yaml:7: keep[0]: text.c4 is not measured; add `text.c4` to 'annotate'",
         ),
         (
+            "keep: [{drop: text.fineweb.lines = NULL, reason: x, when_null: keep}]",
+            "r.yaml:7: keep[0]: compares with NULL, which is never true; write IS NULL or IS NOT NULL",
+        ),
+        (
+            "keep: [{drop: dedupe.near.size > 1, reason: x, when_null: keep}]",
+            "r.yaml:7: keep[0]: unknown column 'dedupe.near.size' (dedupe has no 'near'; add it to 'dedupe')",
+        ),
+        (
+            "keep: [{drop: score.worth.keep < 1, reason: x, when_null: keep}]",
+            "r.yaml:7: keep[0]: unknown column 'score.worth.keep' (score has no 'worth'; add it to 'score')",
+        ),
+        (
+            "keep: [{drop: page.mine.a < 1, reason: x, when_null: keep}]",
+            "r.yaml:7: keep[0]: unknown column 'page.mine.a' (no layer 'page.mine'; if it is an operator's, add it to ",
+        ),
+        (
             "keep: [{drop: text.fineweb.lines < thresholds.mine.a, reason: x, when_null: keep}]",
             "r.yaml:7: keep[0]: no threshold table 'mine'",
         ),

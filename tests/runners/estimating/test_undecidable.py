@@ -29,6 +29,18 @@ def test_a_rule_that_is_null_for_a_first_row_is_refused_before_anything_is_measu
     assert not list((tmp_path / "store").rglob("*.parquet"))
 
 
+def test_a_rule_that_fails_for_a_first_row_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+    write(tmp_path, "CAST(samples.url AS INTEGER) < 1")
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(recipe.read_text().replace("when_null: error", "when_null: keep"))
+    done = run_here(tmp_path, "plan", "recipe.yaml")
+    assert (done.status, done.err.splitlines()[-1]) == (
+        1,
+        "winnow: recipe.yaml:6: keep[0]: the condition of 'told' fails for a sample of the source 'a' (a.jsonl): "
+        "Conversion Error: Could not convert string 'https://a.org/1' to INT32; TRY_CAST gives null where CAST fails",
+    )
+
+
 @pytest.mark.parametrize(
     "condition",
     ["samples.domain IS NULL", "samples.text = ''", "samples.domain = 'a.org' OR text.length.characters < 3"],

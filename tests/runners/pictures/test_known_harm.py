@@ -93,7 +93,11 @@ def test_media_on_lists_are_quarantined_and_go_nowhere(folder: Path) -> None:
     ("text", "said"),
     [
         ("nonsense\n", "lists/digests.txt:1: 'nonsense' is no hash of 32 or 64 hexadecimal digits"),
-        (None, "known_harm: digests: lists/digests.txt: No such file or directory"),
+        (
+            None,
+            "recipe.yaml:8: known_harm.digests: lists/digests.txt: No such file or directory; "
+            "expected a list of hashes",
+        ),
         ("a" * 5000, "lists/digests.txt:1: the line is longer than 4,096 characters"),
     ],
 )

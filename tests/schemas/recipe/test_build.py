@@ -159,3 +159,24 @@ def test_a_union_of_a_number_and_a_mapping_takes_both() -> None:
         with pytest.raises(RecipeError) as caught:
             build_config(Either, options(f"{{temperature: {text}}}"), "score")
         assert str(caught.value) == what
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("1%", "; a share is a number from 0 to 1, such as 0.01"),
+        ("'0,75'", "; a number has a point, as in 0.75"),
+        ("much", ""),
+    ],
+)
+def test_a_number_in_the_notation_of_another_place_is_corrected(text: str, hint: str) -> None:
+    with pytest.raises(RecipeError) as caught:
+        build_config(Plain, options(f"{{share: {text}}}"), "score")
+    assert (
+        str(caught.value) == f"r.yaml:1: score.share: expected a number, found the text {text.strip(chr(39))!r}{hint}"
+    )
+
+
+@dataclass(frozen=True)
+class Plain:
+    share: float = 1.0

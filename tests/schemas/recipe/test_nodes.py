@@ -103,6 +103,16 @@ def test_nodes_are_equal_when_their_values_are_wherever_they_stand() -> None:
         ('a: "\\ud800"', r"r.yaml:1: a NUL or half of a surrogate pair (\0, \ud800 …) cannot be stored"),
         ("a: b: c", "r.yaml:1: not valid YAML: a second ':' on the line; quote text that holds ': '"),
         ("a: @b", "r.yaml:1: not valid YAML: a value cannot start with '@'; quote it"),
+        (
+            "a: [{b: 1}\nc: 2",
+            "r.yaml:2: not valid YAML: while parsing a flow sequence, expected ',' or ']', but got '<scalar>'; the [ "
+            "of line 1 is not closed",
+        ),
+        (
+            "{a: b : c}",
+            "r.yaml:1: not valid YAML: while parsing a flow mapping, expected ',' or '}', but got ':'; quote "
+            "text that holds ': '",
+        ),
         ("{a: ${X}}", "r.yaml:1: not valid YAML: a { inside a value; quote ${…} between brackets"),
     ],
 )
