@@ -20,8 +20,8 @@ setup: .venv/ready  ## make .venv with winnow (editable), its tools and its mode
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt $(EDITABLE) ".[dev]"
-	$(BIN)/winnow assets fetch
-	$(BIN)/winnow assets fetch centerface efficientnet-lite0.features nsfwjs.inception-v3 pp-ocrv6-det  # of operators that look at pictures
+	WINNOW_WARMING=1 $(BIN)/winnow assets fetch centerface efficientnet-lite0.features nsfwjs.inception-v3 pp-ocrv6-det  # of operators that look at pictures
+	$(BIN)/winnow assets fetch  # and compile kernels, also those of the operators above
 	touch $@
 
 demo: setup  ## take the bundled crawl through every stage, ending in a mixture and a report

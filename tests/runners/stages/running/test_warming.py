@@ -1,5 +1,6 @@
 """Kernels are compiled before a run needs them, once for a machine and version, and announced."""
 
+import json
 import os
 import re
 import signal
@@ -13,7 +14,8 @@ import pytest
 
 from winnow.runners.commands.interruption import Terminated
 from winnow.runners.commands.main import main
-from winnow.runners.stages.running.warming import WARMING_VARIABLE, KernelCount, warm_kernels
+from winnow.runners.stages.running.warming import WARMING_VARIABLE, warm_kernels
+from winnow.runners.stages.running.warming_steps import PARTS, KernelFiles, due_steps, run_step, steps_of, write_inputs
 from winnow.schemas import kernels
 
 MEASURED = """\
@@ -50,8 +52,8 @@ def test_a_run_after_fetching_compiles_nothing(tmp_path: Path) -> None:
     assert int(first.stderr.split()[-1]) < 1 << 20
     before = compiled(cache)
     assert len(before) > 100
-    count = KernelCount.below(cache)
-    assert 0.95 * count.kernels <= count.compiled() <= 1.02 * count.kernels  # so the share shown is right
+    files = KernelFiles.below(cache)
+    assert files.missing(files.kernels) < 0.05 * sum(files.kernels.values())  # so the share shown is right
     winnow(tmp_path, cache, "demo", "--workers", "2")
     assert compiled(cache) == before
     assert "kernels  already compiled" in winnow(tmp_path, cache, "assets", "fetch").stdout
@@ -150,6 +152,54 @@ def test_nothing_is_started_where_all_is_compiled(
     try:
         (tmp_path / f"{kernels.all_kernels_key()}.warm").touch()
         assert warm_kernels() == "already"
+    finally:
+        kernels.kernel_folder.cache_clear()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_step_that_has_ended_runs_again_only_where_kernels_that_it_called_have_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(WARMING_VARIABLE, "1")
+    monkeypatch.chdir(tmp_path)
+    write_inputs()
+    files, steps = KernelFiles.below(tmp_path), steps_of("stages")
+    assert due_steps(steps, files) == steps  # nothing is marked
+    assert files.called_by(steps) == {*files.kernels}  # so anything may be called
+    assert run_step(steps[0], files) == 0
+    assert not files.is_due(steps[0])
+    assert "filters/extraction/visible_text.py" in files.called_by(steps[:1]) != {*files.kernels}
+    assert due_steps(steps[:1], files) == []
+    assert due_steps(steps[:2], files) == steps[:2]  # the second goes on in the store of the first
+    mark = tmp_path / steps[0].mark
+    marked = json.loads(mark.read_text())
+    for path in marked:
+        mark.write_text(json.dumps({**marked, path: "of other sources"}))
+        assert due_steps(steps[:1], files) == steps[:1]
+    mark.write_text(json.dumps(marked))
+    assert due_steps(steps[:1], files) == []
+
+
+def test_a_failed_step_leaves_no_mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    files, (first, *_) = KernelFiles.below(tmp_path), steps_of("stages")
+    assert run_step(first, files) != 0  # there are no inputs
+    assert not list(tmp_path.glob("*.step"))
+
+
+def test_nothing_is_compiled_where_what_has_changed_are_no_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv(WARMING_VARIABLE)
+    monkeypatch.setenv(kernels.FOLDER_VARIABLE, str(tmp_path))
+    kernels.kernel_folder.cache_clear()
+    try:
+        files = KernelFiles.below(tmp_path)
+        for part in PARTS:
+            for step in steps_of(part):
+                files.mark(step, ["filters/extraction/visible_text.py"])
+        assert warm_kernels() == "already"
+        assert [one.name for one in tmp_path.glob("*.warm")] == [f"{kernels.all_kernels_key()}.warm"]
     finally:
         kernels.kernel_folder.cache_clear()
     assert capfd.readouterr() == ("", "")
