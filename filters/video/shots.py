@@ -49,6 +49,8 @@ _CHROMA: Final = CHROMA_ROWS * CHROMA_COLUMNS
 _CELLS: Final = _LUMA + 2 * _CHROMA
 _PAUSE: Final = 1  # seconds for which a frame is shown
 _MOST_FRAMES: Final = 128  # of each half of a dissolve
+_WHOLE: Final = np.int32(2048)  # parts in which shares of frames are counted
+_ALIKE: Final = np.float32(0.8)  # correlation of the ends of what is no dissolve
 _BLACK_MEAN: Final = 20.0
 _BLACK_DEVIATION: Final = 8.0
 
@@ -126,7 +128,7 @@ class ShotsWatcher:
             last = min(max(last, len(self._times) - _MOST_FRAMES), len(self._times) - 3)
         if last <= self._scored:
             return
-        self._scores.append(_scores(self._planes, self._times, self._scored, last, half, _MOST_FRAMES))
+        self._scores.append(_scores(self._planes, self._times, self._scored, last, half, self._config.dissolve_content))
         keep = min(int(np.searchsorted(self._times, self._times[last - 1] - half)), last) - 4
         keep = max(keep, last - _MOST_FRAMES - 4, 0)
         self._planes, self._times = self._planes[keep:].copy(), self._times[keep:].copy()
@@ -164,7 +166,7 @@ def _cuts(scores: NDArray[np.float32], config: ShotsConfig) -> list[tuple[float,
 def _dissolves(scores: NDArray[np.float32], config: ShotsConfig) -> list[tuple[float, Transition]]:
     """The middles of dissolves are peaks of how much the ends differ, less what no mean of them explains."""
     span, residual, likeness = scores[:, 2], scores[:, 3], scores[:, 4]
-    fits = (span >= config.dissolve_content) & (residual <= 0.25 * span) & (likeness < 0.8)
+    fits = (span >= config.dissolve_content) & (residual <= 0.25 * span) & (likeness < _ALIKE)
     strength = np.where(fits, span - 2 * residual, 0)
     found = []
     for start, end in _runs(fits):
@@ -213,12 +215,13 @@ def _apart(found: list[tuple[float, Transition]], seconds: NDArray[np.float64], 
 
 
 @arithmetic
-def _scores(planes, times, first, last, half, most):  # type: ignore[no-untyped-def]
+def _scores(planes, times, first, last, half, content):  # type: ignore[no-untyped-def]
     """For frames from `first` to `last`: seven numbers.
 
     The difference from the frame before; the lesser of those between frames two further away, which a flash lacks; how
     much the frames half a dissolve before and after differ; what of this frame is no mean of these; how alike these are
-    but for brightness; and how many frames before and after they are.
+    but for brightness; and how many frames before and after they are. Of what is no dissolve, the residual and the
+    likeness may not be measured: they are as large as those that rule it out.
     """
     count = len(planes)
     found = np.zeros((last - first, 7), np.float32)
@@ -229,9 +232,9 @@ def _scores(planes, times, first, last, half, most):  # type: ignore[no-untyped-
             ahead = _difference(planes[at - 1], planes[min(at + 2, count - 1)])
             out[1] = min(ahead, _difference(planes[max(at - 3, 0)], planes[at]))
         before, after = at, at
-        while before > 0 and at - before < most and times[at] - times[before] < half - 1e-9:
+        while before > 0 and at - before < _MOST_FRAMES and times[at] - times[before] < half - 1e-9:
             before -= 1
-        while after < count - 1 and after - at < most and times[after] - times[at] < half - 1e-9:
+        while after < count - 1 and after - at < _MOST_FRAMES and times[after] - times[at] < half - 1e-9:
             after += 1
         out[5], out[6] = at - before, after - at
         if before == at or after == at:
@@ -240,8 +243,8 @@ def _scores(planes, times, first, last, half, most):  # type: ignore[no-untyped-
         if not 0.4 <= share <= 0.6:  # near an end of the video, or of a still: it is like the nearer one in any case
             continue
         out[2] = _difference(planes[before], planes[after])
-        out[3] = _residual(planes[before], planes[at], planes[after], share)
-        out[4] = _likeness(planes[before], planes[after])
+        out[4] = _likeness(planes[before], planes[after]) if out[2] >= content else _ALIKE
+        out[3] = _residual(planes[before], planes[at], planes[after], share) if out[4] < _ALIKE else out[2]
     return found
 
 
@@ -257,26 +260,29 @@ def _difference(one, other):  # type: ignore[no-untyped-def]
 
 @arithmetic
 def _residual(before, here, after, share):  # type: ignore[no-untyped-def]
-    luma = chroma = np.float32(0)
-    old, new = np.float32(1 - share), np.float32(share)
+    """The mean difference from the mean of two frames that has a share of the later one, in whole parts."""
+    luma = chroma = np.int32(0)  # 64 x 36 differences of 255 wholes are less than 2 ** 31
+    new = np.int32(round(share * _WHOLE))
+    old = np.int32(_WHOLE - new)
     for cell in range(_LUMA):
-        luma += abs(np.float32(here[cell]) - old * np.float32(before[cell]) - new * np.float32(after[cell]))
+        mean = np.int32(np.int32(old * np.int32(before[cell])) + np.int32(new * np.int32(after[cell])))
+        luma = np.int32(luma + np.int32(abs(np.int32(np.int32(_WHOLE * np.int32(here[cell])) - mean))))
     for cell in range(_LUMA, _CELLS):
-        chroma += abs(np.float32(here[cell]) - old * np.float32(before[cell]) - new * np.float32(after[cell]))
-    return luma / np.float32(_LUMA) + chroma / np.float32(_CHROMA)
+        mean = np.int32(np.int32(old * np.int32(before[cell])) + np.int32(new * np.int32(after[cell])))
+        chroma = np.int32(chroma + np.int32(abs(np.int32(np.int32(_WHOLE * np.int32(here[cell])) - mean))))
+    return np.float32(luma / (_WHOLE * _LUMA) + chroma / (_WHOLE * _CHROMA))
 
 
 @arithmetic
 def _likeness(one, other):  # type: ignore[no-untyped-def]
     """The correlation of luma."""
-    a = b = aa = bb = ab = np.int64(0)
+    of_one = of_other = squares = others = products = np.int32(0)  # 64 x 36 squares of 255 are less than 2 ** 31
     for cell in range(_LUMA):
-        x, y = np.int64(one[cell]), np.int64(other[cell])
-        a += x
-        b += y
-        aa += x * x
-        bb += y * y
-        ab += x * y
+        x, y = np.int32(one[cell]), np.int32(other[cell])
+        of_one, of_other = np.int32(of_one + x), np.int32(of_other + y)
+        squares, others = np.int32(squares + np.int32(x * x)), np.int32(others + np.int32(y * y))
+        products = np.int32(products + np.int32(x * y))
+    a, b, aa, bb, ab = np.int64(of_one), np.int64(of_other), np.int64(squares), np.int64(others), np.int64(products)
     first, second = aa - a * a / _LUMA, bb - b * b / _LUMA
     if first < _LUMA or second < _LUMA:  # one is flat
         return np.float32(0)
@@ -311,7 +317,7 @@ def _load(config: ShotsConfig, _assets: Assets) -> Callable[[], Watcher]:
 
 OPERATOR = Operator(
     name="video.shots",
-    version=2,
+    version=3,
     summary="where the shots of each video begin and end: cuts, fades and dissolves",
     config=ShotsConfig,
     reads=lambda _: (MEDIA_VIDEO,),

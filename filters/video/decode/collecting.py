@@ -102,7 +102,7 @@ class Vectors:
         """What has been collected, once it is enough; at the end all."""
         if not self._rows or (len(self._rows) < _BATCH_ROWS and not end):
             return None
-        rows, self._rows = self._rows, []
+        rows, self._rows = self._rows[:_BATCH_ROWS], self._rows[_BATCH_ROWS:]  # sums of batches depend on their lengths
         schema = SCHEMAS["vectors"]
         patches = np.concatenate([motion.patches.reshape(-1) for _, _, motion in rows])
         numbers = [(at, when, one.covered, one.speed, one.right, one.down) for at, when, one in rows]

@@ -53,6 +53,8 @@ class Counting:
 
     def __init__(self, video: OpenVideo, clip: Clip | None = None) -> None:
         self._video, self._clip = video, clip
+        self._pictures = video.pictures.index
+        self._heard_stream = None if video.sound is None else video.sound.index
         self._before = self._behind = False  # whether there are frames on either side of the part
         self._times = array("q")  # of shown packets, in the order of the file
         self._keys = array("q")  # the times of those that need no other
@@ -67,9 +69,10 @@ class Counting:
 
     def add(self, packet: "Packet[Any]") -> None:
         """The next packet of the file, of any stream; not those of zero bytes that end streams."""
-        if packet.stream_index == self._video.pictures.index:
+        index = packet.stream_index
+        if index == self._pictures:
             self._add_picture(packet)
-        elif self._video.sound is not None and packet.stream_index == self._video.sound.index:
+        elif index == self._heard_stream:
             self._add_sound(packet)
 
     def _add_picture(self, packet: "Packet[Any]") -> None:

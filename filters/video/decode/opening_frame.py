@@ -32,8 +32,7 @@ class OpeningFrame:
 
     def expect(self, packet: "Packet[Any]") -> None:
         """The next packet: one whose frame begins with the part is its first, even if it cannot be decoded."""
-        time = shown_at(packet)
-        if not self._is_looked_for or self._clip is None or time is None:
+        if not self._is_looked_for or self._clip is None or (time := shown_at(packet)) is None:
             return
         self._is_followed |= time > self._clip.start
         if time == self._clip.start:

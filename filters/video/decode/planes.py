@@ -47,12 +47,13 @@ class Planes:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
+    name: str
     depth: int
     planes: int
     full_range: bool
 
 
-_CONVERTED: Final = _Layout(8, 3, False)
+_CONVERTED: Final = _Layout("yuv420p", 8, 3, False)
 _layouts: dict[str, _Layout | None] = {}
 
 
@@ -99,9 +100,9 @@ def _layout(frame: "VideoFrame") -> _Layout | None:
     depths = {component.bits for component in form.components}
     (depth,) = depths if len(depths) == 1 else (0,)
     if form.name.startswith("gray") and 8 <= depth <= 16 and not form.name.startswith("grayf"):
-        return _Layout(depth, 1, True)
+        return _Layout(form.name, depth, 1, True)
     if form.name.startswith(("yuv", "yuva")) and "p" in form.name[6:] and 8 <= depth <= 16 and form.is_planar:
-        return _Layout(depth, 3, form.name.startswith("yuvj"))
+        return _Layout(form.name, depth, 3, form.name.startswith("yuvj"))
     return None
 
 
@@ -141,7 +142,7 @@ class FrameReader:
         of_cb = of_cr = of_luma[:0]
         if layout.planes == 3:
             of_cb, of_cr = np.frombuffer(buffers[1], kind), np.frombuffer(buffers[2], kind)
-        form = (frame.format.name, layout, frame.width, frame.height, frame.color_range, lines)
+        form = (layout, frame.width, frame.height, frame.color_range, lines)
         if form != self._known:
             self._known = form
             self._fit(frame, layout, planes)
@@ -172,6 +173,8 @@ class FrameReader:
         self._sizes = np.array(sizes, np.int64)
 
 
+_MEASURED: Final = 8192  # levels at a time; the squares of four times as many add up to less than 2 ** 31
+_UPPER: Final = np.uint64(32)
 _IS_KNOWN, _SHIFT, _IS_FULL_RANGE, _PLANES, _OF_PLANE = 0, 1, 2, 3, 4
 """Places of the numbers that describe a frame: flags, and for each plane its line's samples, height, width and step."""
 
@@ -193,35 +196,29 @@ def _read(luma, cb, cr, sizes, low, span, last, at, luma_cells, cb_cells, cr_cel
 # Sums are cast after each step: numba would widen them to 64 bits, and a quarter as many fit into a vector.
 @arithmetic
 def _luma(samples, plane, shift, low, span, last, known, found):  # type: ignore[no-untyped-def]
+    """Some lines at a time, put together so that loops are long, and measured while they are in the nearest cache."""
     stride, height, width, step = plane[0], plane[1], plane[2], plane[3]
     threshold = np.uint8(low + _DARK * span)
-    now = np.empty(width, np.uint8)
+    lines, together = -(-height // step), max(_MEASURED // width, 1)
+    now = np.empty(together * width, np.uint8)
+    before = last.ravel()
     total = dark = squares = differences = np.int64(0)
-    for y in range(0, height, step):
-        line, before = samples[y * stride : y * stride + width], last[y // step]
-        if shift:
-            for x in range(width):
-                now[x] = np.uint8(line[x] >> shift)
-        else:
-            for x in range(width):
-                now[x] = np.uint8(line[x])
-        of_line = of_squares = few = changed = np.int32(0)
-        for x in range(width):
-            level = np.int32(now[x])
-            of_line = np.int32(of_line + level)
-            of_squares = np.int32(of_squares + np.int32(level * level))
-        for x in range(width):
-            few = np.int32(few + np.int32(now[x] <= threshold))
-        if known:
-            for x in range(width):
-                changed = np.int32(changed + np.int32(abs(np.int32(np.int32(now[x]) - np.int32(before[x])))))
-        for x in range(width):  # numba's copies of slices are six times as slow
-            before[x] = now[x]
-        total += of_line
-        squares += of_squares
-        dark += few
-        differences += changed
-    count = -(-height // step) * width
+    for first in range(0, lines, together):
+        count = min(together, lines - first)
+        for line in range(count):
+            start = (first + line) * step * stride
+            _levels(samples[start : start + width], shift, now[line * width : (line + 1) * width])
+        for start in range(0, count * width, _MEASURED):
+            end = min(start + _MEASURED, count * width)
+            levels, old = now[start:end], before[first * width + start : first * width + end]
+            of_levels, of_squares = _sums(levels)
+            total += of_levels
+            squares += of_squares
+            dark += _few(levels, threshold)
+            if known:
+                differences += _changed(levels, old)
+            _copy(levels, old)
+    count = lines * width
     mean = total / count
     found[0] = min(max((mean - low) * 255.0 / span, 0.0), 255.0)
     found[1] = np.sqrt(max(squares / count - mean * mean, 0.0)) * 255.0 / span
@@ -229,37 +226,83 @@ def _luma(samples, plane, shift, low, span, last, known, found):  # type: ignore
     found[3] = differences * 255.0 / span / count if known else np.nan
 
 
+@leaf
+def _levels(line, shift, levels):  # type: ignore[no-untyped-def]
+    if shift:
+        for x in range(len(levels)):
+            levels[x] = np.uint8(line[x] >> shift)
+    else:
+        for x in range(len(levels)):
+            levels[x] = np.uint8(line[x])
+
+
+@leaf
+def _sums(levels):  # type: ignore[no-untyped-def]
+    total = squares = np.int32(0)
+    for at in range(len(levels)):
+        level = np.int32(levels[at])
+        total = np.int32(total + level)
+        squares = np.int32(squares + np.int32(level * level))
+    return total, squares
+
+
+@leaf
+def _few(levels, threshold):  # type: ignore[no-untyped-def]
+    found = np.int32(0)
+    for at in range(len(levels)):
+        found = np.int32(found + np.int32(levels[at] <= threshold))
+    return found
+
+
+@leaf
+def _changed(levels, before):  # type: ignore[no-untyped-def]
+    found = np.int32(0)
+    for at in range(len(levels)):
+        found = np.int32(found + np.int32(abs(np.int32(np.int32(levels[at]) - np.int32(before[at])))))
+    return found
+
+
+@leaf
+def _copy(levels, before):  # type: ignore[no-untyped-def]
+    for at in range(len(levels)):  # numba's copies of slices are six times as slow
+        before[at] = levels[at]
+
+
 @arithmetic
 def _shrink(samples, plane, rows, columns, unit, low, scale, zero, cells):  # type: ignore[no-untyped-def]
-    """Three rows of cells at a time, as each sum along a line waits for its own last term."""
+    """Six rows of cells at a time: two share a number, and three sums along lines each wait for their own last term."""
     stride, height, width, step = plane[0], plane[1], plane[2], plane[3]
-    sums = np.empty((3, width), np.uint32)  # of the lines of a row
-    runs = np.zeros((3, width + 1), np.uint32)  # of the pixels of these up to each one
-    lefts = np.empty(columns, np.int64)
-    rights = np.empty(columns, np.int64)
+    by = step * stride
+    sums = np.empty((6, width), np.uint32)  # of the lines of a row
+    pairs = np.empty((3, width // 2), np.uint64)  # of pixels of these, of two rows
+    runs = np.zeros((3, width // 2 + 1), np.uint64)  # of the pairs up to each one
+    edges = np.empty(columns + 1, np.int64)
     widths = np.empty(columns, np.float64)
-    totals = np.empty((3, columns), np.float64)
-    counts = np.empty(3, np.int64)
+    totals = np.empty((6, columns), np.uint32)
+    counts = np.empty(6, np.int64)
+    for column in range(columns + 1):
+        edges[column] = column * width // columns
     for column in range(columns):
-        lefts[column] = column * width // columns
-        rights[column] = max((column + 1) * width // columns, lefts[column] + 1)
-        widths[column] = rights[column] - lefts[column]
-    for first in range(0, rows, 3):
-        for some in range(3):
+        widths[column] = max(edges[column + 1] - edges[column], 1)
+    for first in range(0, rows, 6):
+        for some in range(6):
             row = first + some
             top = -(-(row * height // rows) // step) * step
             bottom = max((row + 1) * height // rows, top + 1)
             counts[some] = (bottom - top + step - 1) // step
-            of_row = sums[some]
-            of_row[:] = 0
-            for y in range(top, bottom, step):
-                _add_line(samples[y * stride : y * stride + width], of_row)
-        _add_up(sums, runs)
-        for column in range(columns):
-            left, right = lefts[column], rights[column]
-            for some in range(3):
-                totals[some, column] = np.uint32(runs[some, right] - runs[some, left])
-        for some in range(3):
+            _add_lines(samples[top * stride :], by, counts[some], sums[some])
+        if width < columns:
+            for some in range(6):
+                for column in range(columns):
+                    totals[some, column] = sums[some, edges[column]]
+        else:
+            for two in range(3):
+                _add_pairs(sums[2 * two], sums[2 * two + 1], pairs[two])
+            _add_up(pairs, runs)
+            for two in range(3):
+                one, other = 2 * two, 2 * two + 1
+                _split(runs[two], sums[one], sums[other], edges, totals[one], totals[other])
+        for some in range(6):
             taken, of_cells = unit / counts[some], totals[some]
             out = cells[(first + some) * columns : (first + some + 1) * columns]
             for column in range(columns):
@@ -268,16 +311,58 @@ def _shrink(samples, plane, rows, columns, unit, low, scale, zero, cells):  # ty
 
 
 @leaf
-def _add_line(line, sums):  # type: ignore[no-untyped-def]
-    for x in range(len(sums)):
-        sums[x] = np.uint32(sums[x] + np.uint32(line[x]))
+def _add_lines(samples, by, count, sums):  # type: ignore[no-untyped-def]
+    """The sums of lines: four at a time, then two, then one, as each sum is read and written again."""
+    width = len(sums)
+    for x in range(width):
+        sums[x] = 0
+    at = 0
+    while count >= 4:
+        one, two, three = samples[at:], samples[at + by :], samples[at + 2 * by :]
+        four = samples[at + 3 * by :]
+        for x in range(width):
+            some = np.uint32(np.uint32(one[x]) + np.uint32(two[x]))
+            others = np.uint32(np.uint32(three[x]) + np.uint32(four[x]))
+            sums[x] = np.uint32(sums[x] + np.uint32(some + others))
+        at, count = at + 4 * by, count - 4
+    if count >= 2:
+        one, two = samples[at:], samples[at + by :]
+        for x in range(width):
+            sums[x] = np.uint32(sums[x] + np.uint32(np.uint32(one[x]) + np.uint32(two[x])))
+        at, count = at + 2 * by, count - 2
+    if count:
+        one = samples[at:]
+        for x in range(width):
+            sums[x] = np.uint32(sums[x] + np.uint32(one[x]))
 
 
 @leaf
-def _add_up(sums, runs):  # type: ignore[no-untyped-def]
-    one = two = three = np.uint32(0)
-    first, second, third = sums[0], sums[1], sums[2]
+def _add_pairs(one, other, pairs):  # type: ignore[no-untyped-def]
+    """The sums of two pixels, of one row in the lower half of a number, of another in the upper half."""
+    for at in range(len(pairs)):
+        lower = np.uint64(np.uint32(one[2 * at] + one[2 * at + 1]))
+        pairs[at] = lower | np.uint64(np.uint64(np.uint32(other[2 * at] + other[2 * at + 1])) << _UPPER)
+
+
+@leaf
+def _add_up(pairs, runs):  # type: ignore[no-untyped-def]
+    one = two = three = np.uint64(0)
+    first, second, third = pairs[0], pairs[1], pairs[2]
     of_first, of_second, of_third = runs[0], runs[1], runs[2]
-    for x in range(len(first)):
-        one, two, three = np.uint32(one + first[x]), np.uint32(two + second[x]), np.uint32(three + third[x])
-        of_first[x + 1], of_second[x + 1], of_third[x + 1] = one, two, three
+    for at in range(len(first)):
+        one, two, three = one + first[at], two + second[at], three + third[at]
+        of_first[at + 1], of_second[at + 1], of_third[at + 1] = one, two, three
+
+
+@leaf
+def _split(runs, one, other, edges, of_one, of_other):  # type: ignore[no-untyped-def]
+    """The sums of two rows' cells; what a run carries into its upper half is gone from the difference of two."""
+    before = np.uint64(0)
+    for column in range(len(of_one)):
+        edge = edges[column + 1]
+        run = runs[edge >> 1]
+        if edge & 1:
+            run += np.uint64(one[edge - 1]) | np.uint64(np.uint64(other[edge - 1]) << _UPPER)
+        of_one[column] = np.uint32(run - before)
+        of_other[column] = np.uint32((run - before) >> _UPPER)
+        before = run

@@ -52,7 +52,7 @@ def packets_within_limits(video: OpenVideo) -> Iterator["Packet[Any]"]:
 def _read(video: OpenVideo) -> Iterator["Packet[Any]"]:
     import av.error
 
-    limits = video.limits
+    limits, pictures = video.limits, video.pictures.index
     count = frames = damaged = 0
     while True:
         try:
@@ -60,7 +60,7 @@ def _read(video: OpenVideo) -> Iterator["Packet[Any]"]:
                 if not packet.size:
                     continue
                 count += 1
-                frames += packet.stream_index == video.pictures.index
+                frames += packet.stream_index == pictures
                 if count > limits.max_packets:
                     raise UnwatchableError(TOO_MANY_PACKETS, f"more than {limits.max_packets:,}")
                 if frames > limits.max_frames:
@@ -90,16 +90,25 @@ def decoded(
     Raises:
         UnwatchableError: Its frame has more pixels than the limits allow.
     """
-    import av.error
-
     try:
         return decoder.decode(packet)
-    except (av.error.ArgumentError, av.error.MemoryError, av.error.OverflowError):  # as codecs put it, among others
+    except Exception as error:
+        if not _is_of_damage(error, decoder, packet, limits):
+            raise
+        return []
+
+
+def _is_of_damage(
+    error: Exception, decoder: "_Decoder[Any]", packet: "Packet[Any] | None", limits: VideoLimits | None
+) -> bool:
+    """Whether a decoder says that a packet, or the end of the stream, gives no frame."""
+    import av.error
+
+    if isinstance(error, av.error.ArgumentError | av.error.MemoryError | av.error.OverflowError):  # among others
         if packet is not None and limits is not None:
             refuse_large_frame(decoder, packet, limits)
-        raise
-    except (EOFError, av.error.FFmpegError):
-        return []
+        return False
+    return isinstance(error, EOFError | av.error.FFmpegError)
 
 
 def refuse_large_frame(decoder: "_Decoder[Any]", packet: "Packet[Any]", limits: VideoLimits) -> None:

@@ -7,7 +7,7 @@ times are counted from there.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -39,6 +39,12 @@ if TYPE_CHECKING:
     from av.video.frame import VideoFrame
 
 __all__ = ["VideoPass"]
+
+# Reading, decoding and measuring by turns, each would find its code gone from the processor's caches.
+_TOGETHER: Final = 32  # packets that are read before they are decoded
+_TOGETHER_BYTES: Final = 1 << 20
+_HELD_FRAMES: Final = 4  # that are decoded before they are measured; more would be gone from the caches themselves
+_HELD_PIXELS: Final = 600_000
 
 
 @dataclass
@@ -89,9 +95,10 @@ class VideoPass:
                 decoding.add(packet)
             ahead.clear()
             yield from decoding.batches()
-            for packet in packets:
-                decoding.add(packet)
-                yield from decoding.batches()
+            for some in _together(packets):
+                for packet in some:
+                    if decoding.add(packet):
+                        yield from decoding.batches()
             decoding.end()
             yield from decoding.batches(end=True)
             self.facts = counting.facts(beginning.first)
@@ -111,7 +118,10 @@ class _Decoding:
         clip: Clip | None,
     ) -> None:
         self._video, self._start, self._beginning, self._clip = video, start, beginning, clip
-        self._pixels = 0
+        self._index, self._limits = video.pictures.index, video.limits
+        self._pixels = self._held_pixels = 0
+        self._is_fuller = False  # whether anything was given with the last packet
+        self._held: list[tuple[VideoFrame, int, int]] = []  # frames that are measured together, their ticks and bytes
         self._opening = OpeningFrame(clip)
         tick = video.pictures.time_base
         assert tick is not None
@@ -149,9 +159,10 @@ class _Decoding:
             self._every.append(found := Frames() if signal.kind == "frames" else Hashes(orientation))
         self._given.append((signal, found))
 
-    def add(self, packet: "Packet[Any]") -> None:
-        """The next packet of the file."""
-        if packet.stream_index == self._video.pictures.index:
+    def add(self, packet: "Packet[Any]") -> bool:
+        """The next packet of the file: whether batches may be complete with it."""
+        self._is_fuller = False
+        if packet.stream_index == self._index:
             self._opening.expect(packet)
             if self._packets:
                 self._count(packet)
@@ -159,11 +170,13 @@ class _Decoding:
                 self._add_keyframe(self._key_decoder, packet)
             if self._decoder is not None:
                 given = self._beginning.given
-                frames = given.popleft() if given else decoded(self._decoder, packet, self._video.limits)
+                frames = given.popleft() if given else decoded(self._decoder, packet, self._limits)
                 self._add_frames(frames, packet.size)
         elif self._sound is not None and packet.stream is self._video.sound:
             for frame in decoded(self._video.sound.codec_context, packet):
                 self._sound.add(frame)
+            self._is_fuller = True
+        return self._is_fuller
 
     def end(self) -> None:
         """Gives what decoders still hold."""
@@ -171,6 +184,7 @@ class _Decoding:
             self._add_frames(decoded(self._decoder, None), 0)
             if (before := self._opening.left()) is not None:
                 self._give_frame(before, self._start, 0)
+            self._give_held()
         if self._sound is not None and self._video.sound is not None:
             for frame in decoded(self._video.sound.codec_context, None):
                 self._sound.add(frame)
@@ -190,12 +204,13 @@ class _Decoding:
         self._packet_end = ticks + max(packet.duration or 0, 1)
         if not self._shows(ticks):
             return
+        self._is_fuller = True
         for packets in self._packets:
             packets.add(packet, ticks, self._clock.seconds(ticks))
 
     def _add_frames(self, frames: "Sequence[VideoFrame]", size: int) -> None:
         for frame in frames:
-            self._spend(frame)
+            self._held_pixels += self._spend(frame)
             ticks = self._clock.ticks(shown_at(frame), frame.duration)
             before = self._opening.before(frame, ticks)
             if before is not None:
@@ -204,42 +219,53 @@ class _Decoding:
                 self._give_frame(frame, ticks, size)
 
     def _give_frame(self, frame: "VideoFrame", ticks: int, size: int) -> None:
-        seconds = self._clock.seconds(ticks)
-        for one in self._every:
-            one.add(frame, ticks, seconds)
-        for stills in self._stills:
-            stills.add(frame, ticks, seconds, size)
+        self._held.append((frame, ticks, size))
+        if len(self._held) == _HELD_FRAMES or self._held_pixels > _HELD_PIXELS:
+            self._give_held()
+
+    def _give_held(self) -> None:
+        self._is_fuller = True
+        for frame, ticks, size in self._held:
+            seconds = self._clock.seconds(ticks)
+            for one in self._every:
+                one.add(frame, ticks, seconds)
+            for stills in self._stills:
+                stills.add(frame, ticks, seconds, size)
+        self._held.clear()
+        self._held_pixels = 0
 
     def _add_keyframe(self, decoder: "VideoCodecContext", packet: "Packet[Any]") -> None:
         is_key = packet.is_keyframe and not packet.is_discard
         if not self._keys_stand_alone:
-            frames = decoded(decoder, packet, self._video.limits)
+            frames = decoded(decoder, packet, self._limits)
         elif not is_key:
             return
         elif packet is self._beginning.alone:
             frames = [self._beginning.first]
         else:
-            frames = decoded(decoder, packet, self._video.limits) or decoded(decoder, None)
+            frames = decoded(decoder, packet, self._limits) or decoded(decoder, None)
             decoder.flush_buffers()
         for frame in frames[:1]:
             self._spend(frame)
             ticks = self._key_clock.ticks(shown_at(packet), packet.duration)
             if not is_key or not self._shows(ticks):
                 continue
+            self._is_fuller = True
             for stills in self._key_stills:
                 stills.add(frame, ticks, self._key_clock.seconds(ticks), packet.size)
 
     def _shows(self, ticks: int) -> bool:
         return self._clip is None or self._clip.shows(ticks)
 
-    def _spend(self, frame: "VideoFrame") -> None:
-        limits = self._video.limits
+    def _spend(self, frame: "VideoFrame") -> int:
+        limits = self._limits
         pixels = frame.width * frame.height
         self._pixels += pixels
         if pixels > limits.max_pixels:
             _refuse_size(frame, limits)
         if self._pixels > limits.max_decoded_pixels:
             raise UnwatchableError(TOO_MANY_PIXELS, f"more than {limits.max_decoded_pixels:,} in all frames")
+        return pixels
 
 
 def _refuse_size(frame: "VideoFrame", limits: VideoLimits) -> None:
@@ -251,6 +277,19 @@ def _counted(packets: "Iterator[Packet[Any]]", counting: Counting) -> "Iterator[
     for packet in packets:
         counting.add(packet)
         yield packet
+
+
+def _together(packets: "Iterator[Packet[Any]]") -> "Iterator[list[Packet[Any]]]":
+    """Some packets at a time."""
+    some: list[Packet[Any]] = []
+    size = 0
+    for packet in packets:
+        some.append(packet)
+        size += packet.size
+        if len(some) == _TOGETHER or size >= _TOGETHER_BYTES:
+            yield some
+            some, size = [], 0
+    yield some
 
 
 def _of_every_frame(signal: Signal, decoder: "VideoCodecContext") -> bool:
