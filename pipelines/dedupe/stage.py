@@ -32,6 +32,8 @@ VERSIONS: Mapping[Kind, int] = {
 }
 """The version of everything that decides the values of a kind's layer, given the signatures."""
 
+GROUP_BYTES = TASK_BYTES  # that a group of shards has about: smaller shards come together, as each block has a price
+
 _HASH_BYTES = 32
 _MOST_ITEMS = 16  # that a row is taken to have on average: samples have texts beside their items
 
@@ -187,7 +189,7 @@ def make_search(
     shards = put_hidden_rows_of(store.objects, scratch, shards, state, hiding)
     size = len(shards) * (1 + len(layers)) * OPENING_BYTES
     size += state.shards.bytes + sum(state.layers[layer].bytes for layer in layers)
-    groups = max(1, min(MAX_SHARD_GROUPS, -(-size // TASK_BYTES)))  # small shards come together, as blocks have a price
+    groups = max(1, min(MAX_SHARD_GROUPS, -(-size // GROUP_BYTES)))
     config = recipe.config.dedupe
     pdq = config.pdq if config is not None and "pdq" in keys else None
     embedding = config.embedding if config is not None and "embedding" in keys else None

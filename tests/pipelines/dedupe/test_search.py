@@ -3,6 +3,7 @@
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import networkx
 import pyarrow as pa
@@ -13,7 +14,11 @@ from tests.pipelines.dedupe.search import Row, changed, clusters, layer, prose, 
 from tests.pipelines.store.commits import commits_of
 from winnow.filters.duplicates.signatures import Scheme, shingle_sets
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.pipelines.dedupe.search import signature_matrix
+from winnow.pipelines.dedupe import stage
+from winnow.pipelines.dedupe.search import Search, signature_matrix
+from winnow.runners.stages import deduplication
+from winnow.runners.stages.deduplication import compare
+from winnow.runners.stages.running.stage_run import StageRun
 from winnow.schemas.errors import StageError
 
 
@@ -76,6 +81,27 @@ def test_the_result_does_not_depend_on_order_files_shards_or_workers(tmp_path: P
     write_pages(tmp_path / "two", {"a": mixed})
     search(tmp_path / "two", shard_rows=17, workers=2)
     assert layer(tmp_path / "two", "near") == layer(tmp_path / "one", "near")
+
+
+@pytest.mark.parametrize("size", [512 << 10, 1 << 30], ids=["several shards in a group", "one group"])
+def test_the_result_does_not_depend_on_how_shards_are_grouped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    groups: list[int] = []
+
+    def counted(run: StageRun, searching: Search, *others: Any) -> None:
+        groups.append(searching.listed.groups)
+        compare(run, searching, *others)
+
+    monkeypatch.setattr(deduplication, "compare", counted)
+    for name in ("each", "grouped"):
+        write_pages(tmp_path / name, {"a": corpus()})
+        search(tmp_path / name, "{exact: {}, near: {min_similarity: 0.75}}", shard_rows=17)
+        monkeypatch.setattr(stage, "GROUP_BYTES", size)
+    shards, grouped = groups
+    assert (grouped == 1) if size == 1 << 30 else (1 < grouped < shards)
+    for kind in ("exact", "near"):
+        assert layer(tmp_path / "each", kind) == layer(tmp_path / "grouped", kind)
 
 
 def test_templated_pages_below_the_threshold_do_not_collapse(tmp_path: Path) -> None:
