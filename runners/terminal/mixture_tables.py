@@ -57,9 +57,14 @@ def print_plan_line(plan: MixturePlan, console: Console) -> None:
 
 def _all(plan: MixturePlan) -> str:
     return "; ".join(
-        f"{output.name} {count_of(output.given.samples, 'sample')}{_in_units(plan, output.given)}"
+        f"{output.name} {count_of(output.given.samples, 'sample')}{_repeats(output)}{_in_units(plan, output.given)}"
         for output in plan.outputs
     )
+
+
+def _repeats(output: PlannedOutput) -> str:
+    repeated = sum(one.repeated.samples for one in output.strata)
+    return f" ({repeated:,} of them repeats)" if repeated else ""
 
 
 def _in_units(plan: MixturePlan, amount: Amount) -> str:

@@ -45,7 +45,8 @@ def run(options: argparse.Namespace) -> int:
     if taken is not None and not options.replace:
         raise RecipeError(f"{taken} exists; --replace writes it anew, --output FILE writes another")
     for medium, sources in proposal.by_medium.items():
-        files[medium].write_text(recipe_text(sources, output.parent, medium, notes), encoding="utf-8")
+        name = medium if output.stem == "recipe" else f"{output.stem}-{medium}"  # another recipe has its own store
+        files[medium].write_text(recipe_text(sources, output.parent, name, notes), encoding="utf-8")
     console = open_console()
     for source in proposal.sources:
         count = len(source.group.files)

@@ -111,6 +111,20 @@ def test_a_recipe_is_written_that_runs_as_it_is(
     assert {source.name for source in load_recipe("recipe.yaml").sources} == {"books", "pages"}
 
 
+def test_a_recipe_of_another_name_has_a_store_and_an_export_of_its_own(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    printed(capsys, "init", data)
+    printed(capsys, "init", data, "--output", "second.yaml")
+    places = [
+        (one.store.path, *(export.path for export in one.export))
+        for one in map(load_recipe, ("recipe.yaml", "recipe-pictures.yaml", "second.yaml", "second-pictures.yaml"))
+    ]
+    assert len({path for both in places for path in both}) == 8
+    assert places[2] == ("winnow-data/second-texts/store", "winnow-data/second-texts/parquet")
+
+
 def test_tables_of_two_shapes_are_two_sources(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], lid_model: None
 ) -> None:
