@@ -32,6 +32,7 @@ WRITES = pa.schema(
         pa.field("frames", pa.int64()),
         pa.field("keyframes", pa.int64()),
         pa.field("frames_per_second", pa.float64()),
+        pa.field("declared_frames_per_second", pa.float64()),  # by the codec, or by Matroska for each frame
         pa.field("variable_rate", pa.bool_()),
         pa.field("longest_frame", pa.float64()),  # in seconds, as all below
         pa.field("longest_gop", pa.float64()),
@@ -46,6 +47,7 @@ WRITES = pa.schema(
         pa.field("audio_channels", pa.int32()),
         pa.field("audio_rate", pa.int32()),
         pa.field("audio_seconds", pa.float64()),
+        pa.field("audio_packet_seconds", pa.float64()),  # as long as its packets are, whatever their times
         pa.field("audio_starts_after", pa.float64()),
     ]
 )
@@ -83,6 +85,7 @@ class StreamsWatcher:
             "frames": facts.frames,
             "keyframes": facts.keyframes,
             "frames_per_second": facts.frames_per_second if facts.duration > 0 else None,
+            "declared_frames_per_second": None if facts.declared_rate is None else float(facts.declared_rate),
             "variable_rate": facts.is_variable,
             "longest_frame": float(facts.longest_frame * tick),
             "longest_gop": float(facts.longest_gop * tick),
@@ -97,6 +100,7 @@ class StreamsWatcher:
             "audio_channels": None if sound is None else sound.channels,
             "audio_rate": None if sound is None else sound.rate,
             "audio_seconds": None if sound is None else sound.seconds,
+            "audio_packet_seconds": None if sound is None else sound.packet_seconds,
             "audio_starts_after": None if sound is None else sound.starts_after,
         }
         return pa.RecordBatch.from_pylist([row], schema=WRITES)
@@ -109,7 +113,7 @@ def load(_config: StreamsConfig, _assets: Assets) -> Callable[[], Watcher]:
 
 OPERATOR = Operator(
     name="video.streams",
-    version=2,
+    version=3,
     summary="container, codecs, exact duration, rate of frames, keyframes and sound of a video",
     config=StreamsConfig,
     reads=lambda _: (MEDIA_VIDEO,),

@@ -66,6 +66,7 @@ class Counting:
         self._sound_start: int | None = None
         self._sound_end = 0
         self._heard: tuple[int, int] | None = None  # time and duration of the last packet of sound
+        self._sounding = 0  # ticks of all packets of sound
 
     def add(self, packet: "Packet[Any]") -> None:
         """The next packet of the file, of any stream; not those of zero bytes that end streams."""
@@ -117,6 +118,7 @@ class Counting:
         stray = int(_STRAY / (packet.time_base or Fraction(1)))
         self._hear(before=time + stray)
         self._heard = time, max(packet.duration or 0, 0)
+        self._sounding += self._heard[1]
 
     def _hear(self, before: int) -> None:
         """Sound lasts to the end of its last packet, unless that is ahead of what follows: then for its duration."""
@@ -178,6 +180,7 @@ class Counting:
             corrupt=self._corrupt,
             bytes=self._bytes,
             declared_seconds=None if declared is None else declared / 1_000_000,
+            declared_rate=_declared_rate(self._video),
             audio_streams=len(container.streams.audio),
             subtitle_streams=len(container.streams.subtitles),
             sound=self._sound(start * tick),
@@ -194,8 +197,18 @@ class Counting:
             channels=context.channels,
             rate=context.sample_rate,
             seconds=float((self._sound_end - self._sound_start) * tick),
+            packet_seconds=float(self._sounding * tick),
             starts_after=float(self._sound_start * tick - start),
         )
+
+
+def _declared_rate(video: OpenVideo) -> Fraction | None:
+    """A rate that no scale of times has a part in: the codec's, or Matroska's, which counts nanoseconds a frame."""
+    stream = video.pictures
+    rate: Fraction | None = stream.codec_context.framerate
+    if not rate and video.container.format.name.startswith("matroska"):
+        rate = stream.average_rate
+    return rate if rate and rate > 0 else None
 
 
 def orientation_of(frame: "VideoFrame") -> int:

@@ -22,6 +22,7 @@ class SoundFacts:
     channels: int
     rate: int  # samples a second
     seconds: float  # from its first packet to the end of its last
+    packet_seconds: float  # as long as its packets are by themselves, whatever their times
     starts_after: float  # seconds from the first frame to the first sound; negative if the sound begins before
 
 
@@ -51,6 +52,7 @@ class VideoFacts:
     corrupt: int  # packets that the demuxer calls damaged
     bytes: int  # of the video stream's packets
     declared_seconds: float | None  # what the container says
+    declared_rate: Fraction | None  # frames a second that the codec's own header says, or Matroska's of each frame
     audio_streams: int
     subtitle_streams: int
     sound: SoundFacts | None

@@ -67,6 +67,31 @@ def test_sound_is_measured_from_its_packets() -> None:
     assert (sound.codec, sound.channels, sound.rate, sound.seconds) == ("pcm_s16le", 2, 48000, 0.5)
 
 
+@pytest.mark.parametrize(("codec", "declared"), [("libx264", 25), ("libvpx-vp9", 25), ("mpeg4", 25), ("ffv1", 25)])
+def test_a_damaged_scale_of_times_is_told_by_the_declared_rate_and_the_length_of_sound(
+    codec: str, declared: int
+) -> None:
+    raw = bytearray(Film("matroska", codec, frames=50, sound=2.0).encoded())
+    sane = facts(bytes(raw), "video/matroska")
+    scale = raw.find(b"\x2a\xd7\xb1\x83\x0f\x42\x40")  # a million nanoseconds
+    raw[scale + 4] ^= 0x40
+    damaged = facts(bytes(raw), "video/matroska")
+    assert damaged.seconds == pytest.approx(5.194304 * sane.seconds, abs=0.2)  # the last frame lasts as long as ever
+    assert sane.declared_rate == damaged.declared_rate == declared
+    assert sane.sound is not None
+    assert damaged.sound is not None
+    assert sane.sound.packet_seconds == pytest.approx(sane.sound.seconds, rel=0.01)
+    assert damaged.sound.seconds > 2 * damaged.sound.packet_seconds
+
+
+def test_a_damaged_rate_of_an_avi_is_told_by_the_rate_of_its_codec() -> None:
+    raw = bytearray(Film("avi", "mpeg4", frames=50).encoded())
+    raw[raw.find(b"strh") + 32] ^= 0x40
+    found = facts(bytes(raw), "video/x-msvideo")
+    assert found.frames_per_second == 89
+    assert found.declared_rate == 25
+
+
 @pytest.mark.parametrize(
     ("limits", "reason"),
     [

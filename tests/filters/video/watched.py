@@ -36,6 +36,7 @@ FACTS = VideoFacts(
     corrupt=0,
     bytes=1000,
     declared_seconds=4.0,
+    declared_rate=None,
     audio_streams=0,
     subtitle_streams=0,
     sound=None,
