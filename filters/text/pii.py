@@ -178,8 +178,8 @@ OPERATOR = Operator(
     name="text.pii",
     # 2: of wallets, Bitcoin's alone; 3: words that announce phones, by language; 4: more of them, and hours between;
     # 6: the groups of Kazakhstan, and groups that are parted further;
-    # 7: things whose numbers are no phones, and words of advertisements
-    version=7,
+    # 7: things whose numbers are no phones, and words of advertisements; 8: phones by form and place
+    version=8,
     summary="personal data: e-mail, IP, phone, bank account, card, national id and Bitcoin wallet, as typed spans",
     config=Config,
     reads=_reads,

@@ -62,6 +62,8 @@ class Plan:
     replaced: str | None  # its replacement
     abroad: re.Pattern[str]  # prefix before a calling code
     groups: frozenset[tuple[int, ...]]  # lengths of its written groups
+    mobile: re.Pattern[str]  # numbers of mobiles alone
+    bare: bool  # a mobile is also written without the trunk prefix
 
     def stripped(self, number: str) -> str:
         """The number without its dialling prefix, unless only the whole can be a number."""
@@ -132,7 +134,31 @@ def plan(region: str, code: int = 0) -> Plan:
         replaced=metadata.national_prefix_transform_rule or None,
         abroad=re.compile(metadata.international_prefix or r"(?!)", re.ASCII),
         groups=frozenset(sizes for one in _formats(code, region) for sizes in _groups(one)),
+        mobile=re.compile(_mobile(metadata) or r"(?!)", re.ASCII),
+        bare=_bare(metadata),
     )
+
+
+def _bare(metadata: "PhoneMetadata") -> bool:
+    """Whether the format of a country's mobiles can do without the trunk prefix."""
+    trunk, mobile = metadata.national_prefix, metadata.mobile
+    if not trunk or mobile is None or mobile.example_number is None:
+        return not trunk
+    for one in metadata.number_format:
+        leads = one.leading_digits_pattern
+        if re.fullmatch(one.pattern or "", mobile.example_number) and (
+            not leads or re.match(leads[-1], mobile.example_number)
+        ):
+            rule = one.national_prefix_formatting_rule
+            return bool(one.national_prefix_optional_when_formatting) or not rule or trunk not in rule
+    return False
+
+
+def _mobile(metadata: "PhoneMetadata") -> str | None:
+    """The pattern of mobiles, if landlines have another: in North America both look alike."""
+    if metadata.same_mobile_and_fixed_line_pattern or metadata.mobile is None:
+        return None
+    return metadata.mobile.national_number_pattern
 
 
 @lru_cache(maxsize=512)

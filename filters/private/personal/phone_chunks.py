@@ -82,14 +82,25 @@ def _is_time(text: _Bytes, at: int, low: int, high: int) -> bool:
 
 
 @leaf  # type: ignore[untyped-decorator]
+def _small(text: _Bytes, at: int, low: int, high: int) -> bool:
+    """Whether a whole number of one or two digits ends at this digit: `for ages 5 to 10`."""
+    at -= _is_digit(text, at - 1, low, high)
+    return bool(at <= low or not (48 <= text[at - 1] <= 58 or text[at - 1] == 46 or text[at - 1] == 44))
+
+
+@leaf  # type: ignore[untyped-decorator]
 def _number_beside(text: _Bytes, at: int, low: int, high: int, step: int) -> bool:
     """Whether a number, other than a clock time, is within a few separators of a list, in one direction."""
+    paused = False
     for _ in range(_BESIDE):
         if not low <= at < high:
             return False
         byte = text[at]
         if 48 <= byte <= 57:
-            return not _is_time(text, at, low, high)
+            if _is_time(text, at, low, high):
+                return False
+            return not (paused and _small(text, at, low, high))
+        paused = step < 0 and (byte == 44 or byte == 46) and text[at + 1] == 32
         if not (byte == 32 or byte == 9 or byte == 44 or byte == 58 or byte == 59 or byte == 124 or byte == 46):
             return False
         at += step
@@ -179,7 +190,8 @@ def _chunks(
                 apart, plus = plus and blank, plus and not blank
                 if not plus and (glued_before(text, low, start) or _other_number(text, starts, ends, first, last)):
                     continue
-                if glued_after(text, end, high) and text[end] != 120 and text[end] != 101:  # `x12`, `ext. 12`
+                # `x12`, `ext. 12`, and endings that are written to a number: `0555 441 377ге`.
+                if glued_after(text, end, high) and text[end] < 0x80 and text[end] != 120 and text[end] != 101:
                     continue
                 if last - first == 1 and held > MOST:
                     continue

@@ -12,6 +12,9 @@
   written, nor is one directly after a word of `thing` (`about parcel {number}`; after `parcels:` it may be one), nor
   one that counts what the word of `counted` after it says, or belongs to it (`{number} numaralı fatura`).
 
+Where no word announces a number, `at` (`at`, `on`, `unter`) before it and `postposed` (`पर`, `ga`) behind it say that
+it is a place to reach somebody, and a `title` (`Mrs`, `さん`) that somebody is named; see `phone_evidence`.
+
 Languages inflect, so words are stems: `telefon` is also `telefonszámon`; those of `inside` may end a compound, as in
 `Kundentelefon`. Longer words also match without their accents, which people leave out, and clock times between a word
 and its number are skipped. Words of scripts without blanks, or with vowels as marks, match anywhere. All windows are
@@ -42,15 +45,44 @@ from winnow.filters.private.personal.cues import (
     bounded,
 )
 
-__all__ = ["LIST", "announced", "counts_something", "hinted", "hinted_behind", "numbers_something_else", "read_words"]
+__all__ = [
+    "LIST",
+    "announced",
+    "another_number_before",
+    "counts_a_word",
+    "counts_something",
+    "ends_with_place",
+    "ends_with_title",
+    "hinted",
+    "hinted_behind",
+    "number_of_a_thing",
+    "numbered_before",
+    "numbers_something_else",
+    "place_behind",
+    "read_words",
+]
 
 LIST: Final = Path(__file__).with_name("phone_words.txt")
 
 Kind: TypeAlias = Literal[
-    "nouns", "inside", "calls", "hints", "behind", "my", "number", "fill", "other", "named", "thing", "counted"
+    "nouns",
+    "inside",
+    "calls",
+    "hints",
+    "behind",
+    "my",
+    "number",
+    "fill",
+    "other",
+    "named",
+    "thing",
+    "counted",
+    "at",
+    "postposed",
+    "title",
 ]
 
-_WHOLE: Final = ("my", "fill", "thing")  # whose words are no stems
+_WHOLE: Final = ("my", "fill", "thing", "at", "postposed", "title")  # whose words are no stems
 _FAR_NOUN: Final = 24  # characters between a noun and its number
 _FAR_HINT: Final = 60
 _FAR_BEHIND: Final = 28
@@ -63,6 +95,11 @@ _LONGEST_SHORTENED: Final = 4  # letters of `no.`; behind a longer word a full s
 _SIGNS_OF_THING: Final = " \u00a0\u202f#№\"“„«‘'’\u200e\u200f「"
 _THING: Final = re.compile(r"([^\W\d_]+)(\.?)[ \u00a0\u202f#№\"“„«‘'’\u200e\u200f]*\Z")
 _LONGEST_PARTICLE: Final = 3  # `de`, `ya`
+_WORDS_OF_NUMBER: Final = 2  # directly before a number, of which one is for a number
+_TOKENS: Final = re.compile(r"[^\s\d:：.,;#№()\[\]\"'“”«»/|\u2013\u2014]+")
+_UNSPACED: Final = "\u0e00"  # from here on are scripts of the Far East, of which most have no blanks
+_COUNTED: Final = re.compile(r"[ \u00a0\u202f]([^\W\d_]{4,})")
+_WORDS_OF_PERSON: Final = 3
 _NEAR_OTHER: Final = 4  # characters after one in a script without blanks, as in `订单号`
 _NUMBER_SIGNS: Final = re.compile(r"(?:№|#|(?<![^\W_])n[or]?[.º°])\W{0,3}\Z")
 _LEAST_OF_COMPOUND: Final = 4  # letters of a word for a number that may end another word: `Bestellnummer`
@@ -72,6 +109,7 @@ _INITIALS: Final = frozenset("tmfphdwc")  # `T: 020 …`
 _INITIAL: Final = re.compile(r"(?<![^\W_])([a-z])[.:]\s{0,2}[(+]{0,2}\Z")
 _PARTICLES: Final = 3  # letters that may be written before a word of Hebrew or Arabic
 _SENTENCES: Final = re.compile(r"(?:(?<=[^\W\d_]{4})\.|[!。۔।։])\s+(?=\S)")  # `p.`, `Mrs.`, `ул.` end no sentence
+_PAUSES: Final = re.compile(r"[,;–—|•·，、،؛፣၊](?:\s|$)|\s-(?:\s|$)|[:：]\s+(?=\w)")
 _NAME: Final = re.compile(r"[^\W\d_]+(?: [^\W\d_]+)?,? ?[-–—]?\s*")  # `… for sale. Jane, 603 441 822`
 _LEAST_FOLDED: Final = 6  # letters of a word that is known without its accents: shorter ones are other words
 _ACCENTS: Final = re.compile("[\u0300-\u036f]")
@@ -296,6 +334,129 @@ def hinted_behind(text: str) -> bool:
     words = list(_WRITTEN.finditer(line))[:_WORDS_BEHIND]
     line = line[: words[-1].end()] if words else ""
     return _words("behind").last(line) > _words("other").last(line)
+
+
+def another_number_before(text: str) -> bool:
+    """Whether the words directly before, since the last pause of a lower-case text, name another number, and no way to
+    reach somebody."""
+    line = _PAUSES.split(_SENTENCES.split(f"{LINES.split(text[-_FAR_HINT:])[-1].rstrip()} -")[-1].removesuffix("-"))[-1]
+    words = [word[0] for word in WORDS.finditer(line)][-_WORDS_OF_NAME:]
+    others, things = _words("other", "named"), _words("thing")
+    other = any(others.has(word) or word in things.whole for word in words)
+    other = other or max(others.last_part(line), things.last_part(line)) >= len(line) - _FAR_NOUN >= 0
+    return other and _words("hints", "calls", "nouns").last(line) < 0
+
+
+def numbered_before(text: str) -> bool:
+    """Whether a lower-case text ends with a word or sign for a number, or a compound with one: `Zählernummer: `."""
+    if text.rstrip().endswith((",", ";", "–", "—", "، ")):  # a pause
+        return False
+    left = text.rstrip(_SIGNS)
+    if _NUMBER_SIGNS.search(text) or left.endswith(tuple(_words("number").parts)):
+        return True
+    numbers = _words("number")
+    return any(
+        (word[0] in numbers.whole or word[0] in numbers.stems or _has_number(word[0], numbers))
+        and word[0] not in _words("at").whole  # `no` is `in the`, too
+        for word in list(WORDS.finditer(left[-2 * LONGEST_WORD :]))[-_WORDS_OF_NUMBER:]
+    )
+
+
+def number_of_a_thing(text: str) -> bool:
+    """Whether a text ends with a word for a number and what has it: `Kundennummer`, `ग्राहक संख्या`, `numéro de client`.
+
+    What has it is any word that is none of calling and reaching, of somebody, or of place. The text is as written,
+    since a capital makes a person of it: `numéro de Claire`.
+    """
+    sentence = _SENTENCES.split(f"{LINES.split(text[-_FAR_HINT:])[-1].rstrip()} -")[-1].removesuffix("-")
+    written = _TOKENS.findall(sentence)
+    first = 0 if len(written) <= _WORDS_OF_NAME else -1  # whose capital makes no name of it
+    written = written[-_WORDS_OF_NAME:]
+    tokens = [token.lower() for token in written]
+    if not tokens or any(_reaching(token) for token in tokens):
+        return False
+    said = [_says_number(token) for token in tokens]
+    for at in range(len(tokens) - 1, -1, -1):
+        if not said[at]:
+            continue
+        behind, before = tokens[at + 1 :], tokens[at - 1] if at else ""
+        if said[at] == "part":
+            return True
+        if behind:
+            return len(behind) <= _WORDS_BEFORE_NAME and _is_thing(written[-1], behind[-1])
+        return bool(before) and _is_thing(written[at - 1].lower() if first == at - 1 else written[at - 1], before)
+    return False
+
+
+def _reaching(token: str) -> bool:
+    """Whether a word speaks of phones or of reaching somebody, other than as a word for a number."""
+    if _says_number(token) == "word":
+        return False
+    kinds = _words("hints", "calls", "nouns", "my")
+    return kinds.has(token) or kinds.last_part(token) >= 0
+
+
+def _says_number(token: str) -> Literal["", "word", "part"]:
+    """Whether a word is one for a number, or a compound with one: `Kundennummer`, `고객번호`."""
+    numbers = _words("number")
+    if token in _words("at").whole:
+        return ""  # `no` is `in the`, too
+    if token in numbers.whole or token in numbers.stems or token in numbers.parts:
+        return "word"
+    if any(len(stem) >= _LEAST_OF_COMPOUND and token.startswith(stem) for stem in numbers.stems):
+        return "word"
+    if token[0] >= SPACED_SCRIPTS:
+        compound = any(len(part) > 1 and part in token for part in numbers.parts)
+        return "" if not compound else "part" if token[0] >= _UNSPACED else "word"
+    return "part" if _has_number(token, numbers) else ""
+
+
+def _is_thing(written: str, token: str) -> bool:
+    """Whether a word may be what has a number: one of some length that is no name and has no other part to play."""
+    others = _words("fill", "at", "postposed", "title", "my", "counted")
+    return (
+        len(token) > _LONGEST_PARTICLE - (token[0] >= SPACED_SCRIPTS)
+        and not (written[0].isupper() and not written.isupper())
+        and token not in others.whole
+        and token not in others.parts
+    )
+
+
+def ends_with_place(text: str) -> bool:
+    """Whether a lower-case text ends with a word for the place or means of reaching somebody: `at`, `unter`, `на`."""
+    last = LAST_WORD.search(text, max(0, len(text) - LONGEST_WORD))
+    places = _words("at")
+    return (last is not None and last[0] in places.whole) or text.endswith(places.parts)
+
+
+def ends_with_title(text: str) -> bool:
+    """Whether the last two words of a lower-case text are a person's title and, before or behind it, a name."""
+    titles = _words("title")
+    words = [word[0] for word in WORDS.finditer(text[-2 * LONGEST_WORD :])][-_WORDS_OF_PERSON:]
+    if len(words) > 1 and any(word in titles.whole for word in words):
+        return True
+    return any(0 <= len(text.rstrip()) - text.rfind(part) <= LONGEST_WORD for part in titles.parts if part in text)
+
+
+def place_behind(text: str) -> bool:
+    """Whether a lower-case text begins with what stands behind a place to reach somebody: `ga`, `पर`, `に`."""
+    places = _words("postposed")
+    word = WORDS.match(text)
+    return (word is not None and word[0] in places.whole) or any(
+        text.startswith(part) and not text[len(part) : len(part) + 1].isalpha() for part in places.parts
+    )
+
+
+def counts_a_word(text: str) -> bool:
+    """Whether a lower-case text begins with a longer word that plays no part in reaching somebody, as what is counted
+    does: `638 291 547 spectateurs`."""
+    word = _COUNTED.match(text)
+    return (
+        word is not None
+        and _is_thing(word[1], word[1])
+        and not _words("hints", "calls", "nouns", "behind").has(word[1])
+        and not hinted_behind(text)
+    )
 
 
 def counts_something(text: str) -> bool:

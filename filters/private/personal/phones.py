@@ -1,13 +1,14 @@
 """Telephone numbers in texts: valid ones of a text's possible countries, and of any country after `+`.
 
 `phonenumbers` decides whether a number is valid. But a third of random ten-digit numbers is valid somewhere, so a
-number must also be written like one. There are three ways:
+number must also be written like one, or stand where one does. There are four ways:
 
 - `+` and a calling code directly before the digits (`+49 30 123456`), for any country, in any text;
 - a preceding word that announces a number (`Tel.`, `Fax:`, `☎`, `電話`; see `cues`), in any grouping;
 - a written trunk prefix (`030 123456`, `8 (495) 123-45-67`), an area code in brackets, or, in North America, hyphens
   or dots as separators (`415-555-2671`); then the groups must be those of the country, with at least eight or nine
-  digits, no other number, sign of code or unit of measure next to it, and not named as another number (`order number`).
+  digits, no other number, sign of code or unit of measure next to it, and not named as another number (`order number`);
+- a form and a place that together speak for a telephone's (see `phone_evidence`).
 
 Parts of longer runs of digits or of words are never phones, nor are dates, decimals, IPv4 addresses and separate ISBNs.
 Without a country (language and domain unknown) only numbers after `+` can be found.
@@ -22,15 +23,25 @@ import numpy as np
 from winnow.filters.extras import required_package
 from winnow.filters.language.kernels.spans import Texts
 from winnow.filters.private.personal.candidates import DigitGroups
-from winnow.filters.private.personal.cues import window
+from winnow.filters.private.personal.cues import SPACED_SCRIPTS, window
 from winnow.filters.private.personal.detections import Detections
 from winnow.filters.private.personal.numbering import Plan, dialled, international, plan, plan_regions
 from winnow.filters.private.personal.phone_chunks import LEAST, MOST, Chunks, phone_chunks
+from winnow.filters.private.personal.phone_evidence import (
+    Form,
+    Place,
+    belongs_to_another,
+    evident,
+    in_thousands,
+    is_series,
+)
 from winnow.filters.private.personal.phone_words import (
     announced,
+    counts_a_word,
     counts_something,
     hinted,
     hinted_behind,
+    number_of_a_thing,
     numbers_something_else,
 )
 from winnow.filters.private.personal.regions import Regions
@@ -51,10 +62,13 @@ _LONGEST_NATIONAL = 12  # digits after the calling code
 _LEAST_ABROAD = 11  # digits after `00`, which may also be padding
 _PAIR = 2
 _LEAST_HALF = 4
+_LEAST_OF_THREES = 3
+_LEAST_OF_HALVES = 10  # digits
 _QUARTETS = (4, 4)
 _LEAST_GROUPS = 4  # after a trunk prefix that is not 0: `8 705 441 20 63`
 _FORMER_TRUNKS = ("8", "80")  # of Lithuania and Belarus
 _SMALL = 60  # upper bound of rising lottery numbers and times
+_CAPITALS = frozenset(("DE", "AT", "CH", "LI", "LU"))  # where nouns have them
 _OPENING, _PLUS = b"(+"
 _EXTENSION_BYTES = 48
 _WIDEST = 4  # bytes of a character
@@ -140,7 +154,7 @@ class _Reader:
                 if stop == 0 or (not plus and counts_something(self._behind(runs[1][stop - 1], high))):
                     break
                 end = self._extended(runs[1][stop - 1], high)
-                if end == 0:
+                if end == 0 or (plus and _letter(self._behind(end, high)[:1])):
                     break
                 yield document, self._opened(starts[at], runs[1][stop - 1], low), end
                 text, behind = document, end
@@ -198,14 +212,25 @@ class _Reader:
         if recognisable and _foreign(digits, sizes):
             believed = _fits(international(digits[2:]))
         else:
-            believed = recognisable and any(_written(digits, sizes, joints, bracket, one) for one in plans)
+            believed = (
+                recognisable
+                and any(_written(digits, sizes, joints, bracket, one) for one in plans)
+                and not belongs_to_another(self._beside(low, starts[0], ends[-1], high)[0])
+            )
             believed = believed or (
                 any(_written(digits, sizes, joints, bracket, one, hinted=True) for one in plans)
                 and self._hinted(starts[0], ends[-1], low, high, runs)
+                and not (
+                    in_thousands(digits, sizes, [joint.decode("utf-8", "ignore") for joint in joints])
+                    and counts_a_word(self._behind(ends[-1], high))
+                )
             )
+        believed = believed or self._evident(digits, sizes, joints, bracket, plans, (low, starts[0], ends[-1], high))
         if not believed or _NO_PHONE_BEFORE.search(window(self._buffer, low, starts[0])[-_NO_PHONE_LOOK_BACK:]):
             return 0
-        return 0 if numbers_something_else(window(self._buffer, low, starts[0] - opened, _LOOK_BACK)) else runs
+        if numbers_something_else(window(self._buffer, low, starts[0] - opened, _LOOK_BACK)):
+            return 0
+        return 0 if number_of_a_thing(self._beside(low, starts[0] - opened, ends[-1], high)[0]) else runs
 
     def _hinted(self, start: int, end: int, low: int, high: int, runs: int) -> bool:
         """Whether the line of a number speaks of reaching somebody."""
@@ -213,6 +238,38 @@ class _Reader:
         if characters is not None and (runs > 1 or characters <= _NEAR_HINT):
             return True
         return hinted_behind(self._behind(end, high))
+
+    def _evident(
+        self,
+        digits: str,
+        sizes: tuple[int, ...],
+        joints: list[bytes],
+        bracket: bool,
+        plans: tuple[Plan, ...],
+        places: tuple[int, int, int, int],
+    ) -> bool:
+        """Whether form and place make a number a telephone's, without a word."""
+        low, start, end, high = places
+        signs = [joint.decode("utf-8", "ignore") for joint in joints]
+        thousands = in_thousands(digits, sizes, signs)
+        forms = [
+            form
+            for one in plans
+            if (one.bare or not thousands) and (form := _form(digits, sizes, joints, bracket, one)) is not None
+        ]
+        if not forms or (b"." in joints and len(set(joints)) > 1):  # `52.5200 13.4050`
+            return False
+        if is_series(digits, sizes, signs):
+            return False
+        before, after = self._beside(low, start, end, high)
+        capitals = plans[0].region in _CAPITALS
+        place = Place(digits, len(sizes) > 1, thousands, before, after, capitals)
+        return evident(max(forms, key=lambda form: form.points), place)
+
+    def _beside(self, low: int, start: int, end: int, high: int) -> tuple[str, str]:
+        """The text before and after a number."""
+        before = bytes(self._buffer[max(low, start - _LOOK_BACK) : start]).decode("utf-8", "ignore")
+        return before, bytes(self._buffer[end : min(high, end + _LOOK_BACK)]).decode("utf-8", "ignore")
 
     def _behind(self, end: int, high: int) -> str:
         """The lower-case text after a number."""
@@ -248,6 +305,11 @@ class _Reader:
         return 0 if behind[:1].isascii() and behind[:1].isalpha() else end
 
 
+def _letter(character: str) -> bool:
+    """Whether a character continues a word before it: a letter of a script with blanks."""
+    return character.isalpha() and character < SPACED_SCRIPTS
+
+
 def _fits(found: tuple[int, str] | None) -> bool:
     """Whether there is a number, not longer than real ones, which some plans would allow."""
     return found is not None and len(found[1]) <= _LONGEST_NATIONAL
@@ -256,6 +318,8 @@ def _fits(found: tuple[int, str] | None) -> bool:
 def _list_like(digits: str, sizes: tuple[int, ...], joints: list[bytes]) -> bool:
     """Whether runs look like a list of numbers: hours, lottery numbers, months, chapters."""
     if max(sizes) > _PAIR:
+        return False
+    if sizes[0] == 1 and joints[-_PAIR:] == [b"-", b"-"]:  # `8 65 53-91-74`
         return False
     if len(set(joints[joints[:1] in _AREA_ENDS :])) > 1 or len(set(sizes)) > 1:
         return True
@@ -320,6 +384,35 @@ def _written(
         return True  # `91 441 82 27` for `914 41 82 27`
     area = {one[0] for one in plan.groups if sum(one) == len(found[1])}
     return groups[0] in area and len(groups) > 1 and min(groups[1:]) >= _PAIR and max(groups) > _PAIR
+
+
+def _form(digits: str, sizes: tuple[int, ...], joints: list[bytes], bracket: bool, plan: Plan) -> Form | None:
+    """How a number is written, if it is one of this plan."""
+    found = dialled(digits, plan)
+    if found is None or found[0] != plan.code or not _fits(found):
+        return None
+    left = digits[: len(digits) - len(found[1])]
+    trunk = bool(plan.trunk) and left == plan.trunk
+    if left and not trunk and not _former_trunk(left, plan):
+        return None
+    if len(sizes) > 1 and not _written(digits, sizes, joints, bracket, plan, hinted=True):
+        return None
+    groups = tuple(size for size in (sizes[0] - len(left), *sizes[1:]) if size > 0)
+    grouped = len(sizes) > 1 and (groups in plan.groups or _customary(sizes, groups, joints))
+    mobile = plan.mobile.fullmatch(found[1]) is not None
+    if len(sizes) == 1 and not (mobile and (left or plan.bare)):
+        return None
+    zero = digits[0] == "0"
+    return Form(mobile=mobile, trunk=trunk or bool(left) or zero, grouped=grouped)
+
+
+def _customary(sizes: tuple[int, ...], groups: tuple[int, ...], joints: list[bytes]) -> bool:
+    """Whether groups are such as people make of any number: pairs, threes and fours, or halves with a hyphen."""
+    if len(set(joints)) > 1:
+        return False
+    threes = min(sizes) >= _LEAST_OF_THREES and max(sizes) <= _LEAST_HALF and len(sizes) > _PAIR
+    halves = joints[0] == b"-" and len(sizes) == _PAIR and min(sizes) >= _LEAST_HALF and sum(sizes) >= _LEAST_OF_HALVES
+    return set(groups) == {_PAIR} or groups == _QUARTETS or threes or halves
 
 
 def _former_trunk(prefix: str, plan: Plan) -> bool:

@@ -238,7 +238,7 @@ def test_tables_code_and_hashes_hold_nothing() -> None:
         assert personal(text) == []
 
 
-def test_what_version_7_gives_never_changes() -> None:
+def test_what_version_8_gives_never_changes() -> None:
     golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
     assert golden["version"] == OPERATOR.version
     texts = ["".join(parts) for parts, *_ in golden["texts"]]

@@ -125,13 +125,15 @@ def declarations() -> Iterator[tuple[str, str]]:
         yield from ((language, text) for text in said["preamble"] if language in LANGUAGE_REGIONS)
 
 
-def test_digits_of_a_phone_in_a_text_of_something_else_are_none() -> None:
+def test_digits_of_a_phone_inside_a_text_of_something_else_are_none() -> None:
     cases = []
     for number, (language, text) in enumerate(declarations()):
         for one in numbers(LANGUAGE_REGIONS[language][0]):
             digits = re.sub(r"\D", "", phonenumbers.format_number(one, FORMATS.NATIONAL))
             words = text.split(" ")
             at = number * 7919 % (len(words) + 1)
+            if at == len(words):  # where people put telephone numbers without a word
+                continue
             cases.append((language, " ".join((*words[:at], digits, *words[at:])), digits))
     assert len(cases) > 400
     assert sum(found_in(cases)) <= 0.005 * len(cases)
