@@ -6,7 +6,7 @@ from typing import Final
 
 from winnow.pipelines.ingest.files import read_range
 from winnow.pipelines.ingest.records import Caption, Record
-from winnow.pipelines.ingest.subtitles import ENDINGS, language_of_name, read_subtitles
+from winnow.pipelines.ingest.subtitles import ENDINGS, UndecodableTextError, decoded, language_of_name, read_subtitles
 from winnow.pipelines.ingest.tables.columns import ABSENT, ColumnMapping, find, languages_of, moment
 from winnow.pipelines.ingest.tables.jsonl import Fault, parse_row
 from winnow.pipelines.ingest.unusable_media import with_unread
@@ -51,9 +51,9 @@ def take_sidecar(mapping: ColumnMapping, suffix: str, body: bytes, record: Recor
         record.metadata[CUE_TIMES] = {**(known if isinstance(known, dict) else {}), suffix: list(found.times)}
         return ""
     try:
-        text = body.decode("utf-8-sig").rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        return f"byte {error.start} is not UTF-8"
+        text = decoded(body).rstrip("\r\n")
+    except UndecodableTextError as error:
+        return str(error)
     if kind != "txt":
         record.metadata[suffix] = text
     elif text.strip():

@@ -9,7 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-__all__ = ["ENDINGS", "Subtitles", "language_of_name", "lines_between", "read_subtitles"]
+__all__ = [
+    "ENDINGS",
+    "Subtitles",
+    "UndecodableTextError",
+    "decoded",
+    "language_of_name",
+    "lines_between",
+    "read_subtitles",
+]
 
 ENDINGS: Final = ("srt", "vtt")
 
@@ -21,7 +29,10 @@ _TIMES: Final = re.compile(
 )
 _HEADER: Final = re.compile(r"language:\s*([A-Za-z0-9_-]{2,35})\s*", re.IGNORECASE)
 _TAG: Final = re.compile(r"</?[A-Za-z0-9][^<>]{0,200}>|\{\\[^{}]{0,200}\}")
-_BOMS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+_BOMS: Final = (
+    *((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe\0\0", "utf-32-le"), (b"\0\0\xfe\xff", "utf-32-be")),
+    *((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +44,32 @@ class Subtitles:
     times: tuple[int, ...] = ()  # of each line its first and its last millisecond, one after the other
 
 
+class UndecodableTextError(Exception):
+    """Where a text is not in the charset that its mark tells."""
+
+
+def decoded(raw: bytes) -> str:
+    """A text in UTF-8, or in what a byte-order mark before it says.
+
+    Raises:
+        UndecodableTextError: It is in another charset.
+    """
+    mark, charset = next(((mark, name) for mark, name in _BOMS if raw.startswith(mark)), (b"", "utf-8"))
+    try:
+        return raw[len(mark) :].decode(charset)
+    except UnicodeDecodeError as error:
+        raise UndecodableTextError(f"byte {len(mark) + error.start} is not {charset.upper()}") from None
+
+
 def read_subtitles(raw: bytes) -> Subtitles | str:
     """The text of a file, or why it has none.
 
     A line that is shown again in the next cue, as captions that roll over the screen are, is kept once.
     """
-    mark, charset = next(((mark, name) for mark, name in _BOMS if raw.startswith(mark)), (b"", "utf-8"))
     try:
-        lines = raw[len(mark) :].decode(charset).replace("\0", "").splitlines()
-    except UnicodeDecodeError as error:
-        return f"byte {error.start} is not {charset.upper()}"
+        lines = decoded(raw).replace("\0", "").splitlines()
+    except UndecodableTextError as error:
+        return str(error)
     said: list[str] = []
     times: list[int] = []
     shown: dict[str, int] = {}  # the lines of the last cue, and which they are of all

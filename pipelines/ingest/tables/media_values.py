@@ -2,7 +2,7 @@
 
 A value is a string (a name), bytes (a name or a medium), a struct of `bytes` and `path` as Hugging Face's `Image`
 feature writes it, or a list of these. Bytes with a zero among them, or more of them than any path has, are a medium: no
-file can have such a name, and a picture begins with a header that has zeros.
+file can have such a name, and a picture begins with a header that has zeros. So are none at all, but an empty one.
 """
 
 import posixpath
@@ -84,14 +84,14 @@ def _fill(item: Record, value: Json, place: str, path: str) -> tuple[Json, bool]
     except _WrongError as error:
         item.flaw = _flaw(item, "wrong_type", f"{place} holds {error}, expected {EXPECTED_MEDIA}")
         return value, True
-    if isinstance(held, str):
-        item.names = beside(path, held)
-        if item.names is None:
-            item.flaw = _flaw(item, "missing_media", f"{place}: {held!r}: expected a path below the source's root")
-    elif held is not None:
+    if isinstance(held, bytes):
         item.body, item.body_bytes = held, len(held)
-        if not held:
-            item.flaw = _flaw(item, "missing_media", f"{item.key}: empty")
+    elif held is not None:
+        item.names = beside(path, held)
+    if held is not None and not held:
+        item.flaw = _flaw(item, "missing_media", f"{item.key}: empty")
+    elif isinstance(held, str) and item.names is None:
+        item.flaw = _flaw(item, "missing_media", f"{place}: {held!r}: expected a path below the source's root")
     return said, held is not None
 
 
@@ -134,7 +134,7 @@ _KEYS: Final = frozenset((_BYTES, _PATH))
 def _content(value: Json) -> tuple[bytes | str | None, Json]:
     """A medium's bytes or name, None for no medium; and what the value says besides."""
     if isinstance(value, Binary):
-        if len(value.raw) > LONGEST_NAME or b"\0" in value.raw:
+        if not value.raw or len(value.raw) > LONGEST_NAME or b"\0" in value.raw:
             return value.raw, None
         return object_name(value.raw), None
     if value is None:

@@ -60,7 +60,7 @@ def test_a_line_is_in_the_part_that_has_its_middle() -> None:
         (b"WEBVTT\n\nhello", "no cue with a text"),
         (b"1\n00:00:01,000 --> 00:00:02,000\n<i></i>\n", "no cue with a text"),
         (b"1\n00:00:01,000 --> 00:00:02,000\nna\xefve\n", "byte 34 is not UTF-8"),
-        (b"\xff\xfe\0\xd8", "byte 0 is not UTF-16-LE"),
+        (b"\xff\xfe\0\xd8", "byte 2 is not UTF-16-LE"),
     ],
 )
 def test_a_file_without_a_text_says_why(raw: bytes, why: str) -> None:

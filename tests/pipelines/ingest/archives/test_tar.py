@@ -88,10 +88,17 @@ def test_captions_come_from_the_key_that_the_recipe_names_each_text_once() -> No
     assert found.captions == (Caption("One", "json:says.en"), Caption("Two", "json:says.en"))
 
 
+@pytest.mark.parametrize("charset", ["utf-8-sig", "utf-16", "utf-32"])
+def test_a_caption_with_a_byte_order_mark_is_read(charset: str) -> None:
+    (found,) = records(checked(made([("1.jpg", JPEG), ("1.txt", "Ein Löwe, ライオン\r\n".encode(charset))])))
+    assert found.captions == (Caption("Ein Löwe, ライオン", "txt"),)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        ("1.txt", b"\xff\xfe", "byte 0 is not UTF-8"),
+        ("1.txt", b"na\xefve", "byte 2 is not UTF-8"),
+        ("1.txt", b"\xff\xfeo\0\0\xd8", "byte 4 is not UTF-16-LE"),
         ("1.json", b"{", "bad_json"),
         ("1.json", b"[1]", "bad_json"),
         ("1.txt", b"", "empty"),

@@ -57,6 +57,8 @@ def test_what_a_struct_says_besides_is_kept_and_absent_entries_are_counted() -> 
         ({"data": "b"}, "wrong_type", f"column 'image' holds {NEITHER}, expected {EXPECTED_MEDIA}"),
         ({"bytes": "b"}, "wrong_type", f"column 'image' holds a string as 'bytes', expected {EXPECTED_MEDIA}"),
         ({"bytes": Binary(b"")}, "missing_media", "image: empty"),
+        (Binary(b""), "missing_media", "image: empty"),
+        ("", "missing_media", "image: empty"),
         ([{"path": "../../b"}], "missing_media", "column 'image': '../../b': expected a path below the source's root"),
     ],
 )  # fmt: skip
