@@ -12,6 +12,9 @@ Html = NewType("Html", str)
 
 NAME_CHARACTERS = 400
 
+WORD_CHARACTERS = 20
+"""Of a name in a table, that are never broken: German has longer words, but crawled names have no end."""
+
 _VOID = frozenset({"meta", "br", "img"})
 
 
@@ -27,8 +30,8 @@ def crawled(text: str) -> Html:
 
 
 def breakable(text: str) -> Html:
-    """Like `crawled`, of a condition or a reason: on a narrow page its lines end behind dots and underscores."""
-    return Html(re.sub(r"(?<=\w)([._])(?=[^\W\d])", r"\1<wbr>", crawled(text)))
+    """Like `crawled`, of a condition, a reason or a path: on a narrow page, lines end behind its dots and the like."""
+    return Html(re.sub(r"(?<=\w)([._/])(?=[^\W\d])", r"\1<wbr>", crawled(text)))
 
 
 def marked(text: str, keep: str = "") -> Html:
@@ -81,11 +84,15 @@ class Header:
     number: bool = False
 
 
+def _longest_word(content: Html) -> int:
+    return max(len(html.unescape(word)) for word in re.split(r"<[^>]*>|[\s-]+", content))
+
+
 def table(caption: str, headers: Sequence[Header], rows: Iterable[Sequence[Html]], footer: Sequence[Html] = ()) -> Html:
     """A table whose first column names the row; it scrolls sideways on narrow pages."""
 
     def cell(index: int, content: Html) -> Html:
-        kind = "number" if headers[index].number else "name"
+        kind = "number" if headers[index].number else f"name{' long' * (_longest_word(content) > WORD_CHARACTERS)}"
         if index == 0:
             return element("th", content, scope="row", class_=kind)
         return element("td", content, class_=kind)

@@ -150,12 +150,13 @@ table { overflow-wrap: break-word; }
 caption { padding-bottom: .35rem; font-weight: 600; text-align: left; }
 th, td { padding: .32rem .55rem; border-bottom: 1px solid var(--rule); vertical-align: top; }
 thead th { color: var(--soft); font-weight: 500; }
-thead .name { overflow-wrap: break-word; }
 tbody th { font-weight: 500; }
 tfoot th, tfoot td { border-bottom: 0; font-weight: 600; }
-.name { min-width: 4.5rem; max-width: 26rem; overflow-wrap: anywhere; text-align: left; }
+.name { min-width: 4.5rem; max-width: 26rem; text-align: left; }
+.name.long { overflow-wrap: anywhere; }
 .condition { display: block; color: var(--soft); }
-.name:has(wbr) { min-width: 7.5rem; overflow-wrap: break-word; }
+.name:has(wbr) { min-width: 7.5rem; }
+.whole { display: block; white-space: nowrap; }
 .number { text-align: right; white-space: nowrap; }
 th.number { white-space: normal; }
 th:first-child, td:first-child { padding-left: 0; }

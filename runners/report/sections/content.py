@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import EXCERPT_CHARACTERS, ExampleRow, Examples
-from winnow.runners.report.markup import Header, Html, crawled, element, folded, join, marked, plain, table
+from winnow.runners.report.markup import Header, Html, breakable, crawled, element, folded, join, marked, plain, table
 from winnow.runners.report.plots.bars import Part, Row, bars, shares
 from winnow.runners.report.plots.histograms import Curve, log_histograms
 from winnow.runners.terminal.quantities import byte_size, grouped, share
@@ -50,7 +50,7 @@ def funnel(summary: StoreSummary, _: Examples) -> Block | None:
         [
             crawled(source.name),
             plain(fate),
-            crawled(reason),
+            breakable(reason),
             plain(grouped(count)),
             plain(share(count, source.records)),
         ]
@@ -91,7 +91,7 @@ def lengths(summary: StoreSummary, _: Examples) -> Block | None:
     headers += [Header(f"{fraction * 100:.0f} %", True) for fraction in fractions]
     headers += [Header("longest", True), Header("mean", True)]
     rows = [
-        [crawled(curve.label), plain(grouped(curve.measure.count))]
+        [breakable(curve.label), plain(grouped(curve.measure.count))]
         + [
             plain("-" if value is None else grouped(value))
             for value in (
@@ -157,9 +157,9 @@ def quarantine(summary: StoreSummary, examples: Examples) -> Block | None:
         headers += [Header("unit"), Header("detail")]
         rows = [
             [
-                crawled(found.reason),
+                breakable(found.reason),
                 crawled(found.source),
-                crawled(found.path),
+                breakable(found.path),
                 plain(grouped(found.offset)),
                 plain(grouped(found.length)),
                 plain(found.unit),
@@ -184,7 +184,7 @@ def extractors(summary: StoreSummary, _: Examples) -> Block | None:
         for layer in layers
     ]
     headers = [Header("status")] + [Header(layer.name, True) for layer in layers]
-    lines = [[crawled(name), *(_count_and_share(layer, name) for layer in layers)] for name in order]
+    lines = [[breakable(name), *(_count_and_share(layer, name) for layer in layers)] for name in order]
     body = [shares("Status of extractions", rows), table("Rows by status", headers, lines)]
     return Block("extraction", "Extraction", join(body), ", ".join(layer.name for layer in layers))
 

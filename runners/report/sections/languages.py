@@ -4,7 +4,7 @@ from winnow.pipelines.rules.summary import RulesSummary
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import Examples
 from winnow.runners.report.figures import given_by_language
-from winnow.runners.report.markup import Header, Html, crawled, element, folded, join, meter, plain, table
+from winnow.runners.report.markup import Header, Html, breakable, crawled, element, folded, join, meter, plain, table
 from winnow.runners.terminal.quantities import byte_size, grouped, share
 from winnow.schemas.languages import language
 from winnow.schemas.mixture import VALIDATION, Amount, MixturePlan
@@ -102,7 +102,7 @@ def rules_by_language(rules: RulesSummary) -> list[Html]:
         cells = [_shaded(of.get(code, 0), counts[code]) for code in shown]
         if others:
             cells.append(_shaded(sum(count for code, count in of.items() if code not in shown), others))
-        rows.append([crawled(name.partition(".")[2] or name), *cells])
+        rows.append([breakable(name.partition(".")[2] or name), *cells])
     kept = dict.fromkeys(counts, 0)
     for group in rules.groups:
         kept[group.language] += group.kept.rows

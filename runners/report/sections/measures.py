@@ -126,7 +126,7 @@ def _media(found: RulesSummary) -> list[Html]:
         return []
     whole, left = found.items.all.rows, found.items.kept.rows
     lost = [
-        [crawled(reason), plain(grouped(one.rows)), plain(share(one.rows, whole))] for reason, one in found.items.lost
+        [breakable(reason), plain(grouped(one.rows)), plain(share(one.rows, whole))] for reason, one in found.items.lost
     ]
     said = f"{grouped(left)} of {grouped(whole)} media ({share(left, whole)}) are kept by the rules of items."
     headers = [Header("reason"), Header("dropped", True), Header("share", True)]
@@ -155,7 +155,7 @@ def _drawn(summary: StoreSummary, column: str, thresholds: list[NearThreshold]) 
         return None
     marks = [Mark(one.cut.value, f"{one.cut.operator} {one.cut.value:g}") for one in thresholds]
     rules = ", ".join(f"{one.reason} ({one.cut.operator} {one.cut.value:g})" for one in thresholds)
-    caption = element("figcaption", element("strong", plain(column)), element("span", crawled(rules)))
+    caption = element("figcaption", element("strong", breakable(column)), element("span", breakable(rules)))
     return element("figure", caption, small_histogram(column, measure, marks))
 
 

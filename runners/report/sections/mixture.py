@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import Examples, ExportState
-from winnow.runners.report.markup import Header, Html, crawled, element, folded, join, meter, plain, table
+from winnow.runners.report.markup import Header, Html, breakable, crawled, element, folded, join, meter, plain, table
 from winnow.runners.terminal.quantities import byte_size, grouped, share
 from winnow.schemas.counts import count_of
 from winnow.schemas.mixture import Amount, MixturePlan, PlannedOutput, PlannedStratum
@@ -44,8 +44,8 @@ def exports(_: StoreSummary, examples: Examples) -> Block | None:
     rows = [
         [
             plain(one.format),
-            crawled(one.place),
-            crawled(", ".join(f"{name} {grouped(count)}" for name, count in one.outputs.items()) or "-"),
+            breakable(one.place),
+            join(_whole(f"{name} {grouped(count)}") for name, count in one.outputs.items()) or plain("-"),
             plain(grouped(one.files)),
             plain(byte_size(one.bytes)),
             plain(_state(one, examples.plan)),
@@ -53,6 +53,10 @@ def exports(_: StoreSummary, examples: Examples) -> Block | None:
         for one in examples.exports
     ]
     return Block("exports", "Exports", table("Exports of the recipe", [*headers, Header("state")], rows))
+
+
+def _whole(text: str) -> Html:
+    return element("span", plain(text), class_="whole")
 
 
 def _state(one: ExportState, plan: MixturePlan | None) -> str:

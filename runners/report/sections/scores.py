@@ -7,7 +7,7 @@ from winnow.pipelines.score.deciding.records import Distribution
 from winnow.pipelines.score.overview import DropOverlap, FitOverview, ScoredSample, ScoreOverview, unrecorded_note
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import Examples
-from winnow.runners.report.markup import Header, Html, crawled, element, folded, join, marked, plain, table
+from winnow.runners.report.markup import Header, Html, breakable, crawled, element, folded, join, marked, plain, table
 from winnow.runners.report.plots.histograms import Mark, small_counted_histogram
 from winnow.runners.terminal.quantities import grouped, share
 from winnow.schemas.summary import StoreSummary
@@ -201,7 +201,7 @@ def _overlap(one: DropOverlap) -> list[Html]:
     pair = one.pair  # counts the samples that both keep; here those that both drop
     return [
         plain(one.kind),
-        crawled(one.name),
+        breakable(one.name),
         plain(grouped(pair.neither)),
         plain(grouped(pair.only_other)),
         plain(grouped(pair.only_one)),

@@ -38,7 +38,18 @@ addEventListener("load", () => {
   const contrast = one => { const [a, b] = [light(number(getComputedStyle(one).color)), light(ground(one))];
     return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05); };
   const worst = faint.map(one => [contrast(one), text(one)]).sort((a, b) => a[0] - b[0])[0];
-  const found = {wide, scroll: page.scrollWidth, tall: page.scrollHeight, beyond: beyond.slice(0, 5).map(text),
+  const broken = [];
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const shown = node => !node.parentElement.closest("details:not([open]) > :not(summary)");
+  const named = node => node.parentElement.closest("td, th, h1, h2, h3, summary") && shown(node);
+  for (let node; (node = texts.nextNode());) if (named(node))
+    for (const word of node.data.matchAll(/(?<![A-Za-z0-9])[A-Za-z]{3,20}(?![A-Za-z0-9])/g)) {
+      const range = document.createRange(); range.setStart(node, word.index);
+      range.setEnd(node, word.index + word[0].length);
+      const lines = new Set([...range.getClientRects()].map(one => Math.round(one.top)));
+      if (lines.size > 1) broken.push(word[0] + " in " + text(node.parentElement)); }
+  const found = {wide, scroll: page.scrollWidth, tall: page.scrollHeight, broken: broken.slice(0, 5),
+    beyond: beyond.slice(0, 5).map(text),
     cut: cut.slice(0, 5).map(text), contrast: worst[0], faintest: worst[1]};
   parent.document.body.textContent = "@@" + JSON.stringify(found) + "@@";
 });
@@ -54,6 +65,7 @@ class Layout:
     tall: int
     beyond: tuple[str, ...]  # what lies beyond the right edge
     cut: tuple[str, ...]  # tables and drawings that are wider than their place
+    broken: tuple[str, ...]  # words of tables and headings that go on in the next line
     contrast: float  # the lowest of a text and its ground
     faintest: str
 
@@ -64,7 +76,7 @@ def measured(page: str, wide: int, theme: Theme, folder: Path) -> Layout:
     found = re.search(r"@@(.*)@@", _run(framed, wide, 900, theme, folder, "--dump-dom"))
     assert found is not None
     read: dict[str, Any] = json.loads(html.unescape(found[1]))
-    return Layout(**read | {"beyond": tuple(read["beyond"]), "cut": tuple(read["cut"])})
+    return Layout(**read | {name: tuple(read[name]) for name in ("beyond", "cut", "broken")})
 
 
 def pictured(page: str, wide: int, tall: int, theme: Theme, target: Path) -> None:

@@ -15,7 +15,7 @@ from winnow.schemas.typed_json import read_json
 
 ALLOWED_TAGS = re.compile(
     "html|head|meta|title|style|body|header|nav|main|section|article|h[1-3]|p|a|ul|li|dl|dt|dd|div|span|strong|em|code|"
-    "bdi|pre|table|caption|thead|tbody|tfoot|tr|th|td|details|summary|svg|rect|line|text|ol|figure|figcaption"
+    "bdi|wbr|pre|table|caption|thead|tbody|tfoot|tr|th|td|details|summary|svg|rect|line|text|ol|figure|figcaption"
 )
 ALLOWED_ATTRIBUTES = re.compile(
     "lang|charset|http-equiv|content|name|class|id|href|dir|scope|role|aria-label|aria-labelledby|"

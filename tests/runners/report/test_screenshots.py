@@ -42,6 +42,7 @@ def test_the_demo_fits(demo: str, wide: int, theme: Theme, screenshots: Path, tm
     assert layout.wide == wide
     assert layout.scroll <= wide
     assert layout.beyond == ()
+    assert layout.broken == ()
     assert layout.tall <= MOST_PIXELS[wide]
     assert layout.contrast >= READABLE, layout.faintest
     picture = screenshots / f"report-{wide}-{theme}.png"
