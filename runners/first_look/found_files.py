@@ -29,8 +29,9 @@ _BY_ENDING: Final[Mapping[Content, str]] = {
     "text": r"txt|text|md",
     "page": r"html?|xhtml",
     "picture": r"jpe?g|png|gif|webp|bmp|tiff?|avif",
-    "video": r"mp4|m4v|mov|webm|mkv|avi|mpe?g|ogv",
+    "video": r"mp4|m4v|mov|webm|mkv|avi|mpe?g|vob|ogv|flv|m2ts|mts|3gp|wmv",
 }
+_TRANSPORT: Final = ".ts"  # of videos, or of programs in TypeScript
 _OWN: Final = frozenset({"store.json", "winnow.json"})  # what winnow's stores and exports have
 _BESIDE: Final = frozenset({".txt", ".json", ".srt", ".vtt"})  # describe a picture or a video of the same name
 _CONTENT: Final[Mapping[str, Content]] = {
@@ -153,9 +154,11 @@ def _grouped(root: str, infos: Sequence[ObjectInfo]) -> Found:
         if path.suffix.lower() in _BESIDE and str(path.with_suffix("")) in shown:
             beside += 1
             continue
-        if content is None and not path.suffix and budget > 0:
+        if content is None and path.suffix.lower() in ("", _TRANSPORT) and budget > 0:
             budget -= 1
             content = _by_bytes(objects, info)
+            if path.suffix and content != "video":
+                content = None
         if content is None or is_compressed_tar("auto", info.path):
             unread[ending_shown(info.path)] += 1
             continue

@@ -67,6 +67,7 @@ _MEDIA: Final = (
 )
 _CAPTIONS: Final = ("caption", "captions", "alt", "alt_text", "alttext", "description", "title", "text")
 _LANGUAGES: Final = ("language", "lang", "caption_language")
+VIDEO_ENDINGS: Final = (".mp4", ".m4v", ".webm", ".mkv", ".mov", ".avi", ".mpg", ".mpeg", ".ogv", ".flv", ".ts")
 _MEDIA_ENDINGS: Final = (
     ".jpg",
     ".jpeg",
@@ -77,10 +78,7 @@ _MEDIA_ENDINGS: Final = (
     ".tif",
     ".tiff",
     ".avif",
-    ".mp4",
-    ".webm",
-    ".mkv",
-    ".mov",
+    *VIDEO_ENDINGS,
 )
 _MOST_ROWS_HAVE: Final = 0.5
 _TRIED: Final = 4  # files named by a column that are looked for
@@ -95,6 +93,7 @@ class TableGuess:
     names: tuple[str, ...]  # all columns
     problem: str = ""  # why its rows cannot be read
     media: tuple[str, ...] = ()  # files that its first rows name and that are there, from the folder of the source
+    shows_videos: bool = False  # in the column of media
 
     def has(self, columns: ColumnMapping) -> bool:
         """Whether the table has all of these columns."""
@@ -119,8 +118,11 @@ def guess_columns(objects: ObjectStore, info: ObjectInfo) -> TableGuess:
             if repeated := repeated_column(schema):
                 return TableGuess(None, (), repeated)
             rows = list(_rows_of_table(objects, info, schema))
-            columns = _guess(rows, _pictures_of(schema), _looked_for(objects, info))
-            return TableGuess(columns, _names([dict.fromkeys(schema.names), *rows]))
+            exists = _looked_for(objects, info)
+            columns = _guess(rows, _pictures_of(schema), exists)
+            names = _names([dict.fromkeys(schema.names), *rows])
+            media = tuple(_named_media(rows, columns, info, exists))
+            return TableGuess(columns, names, media=media, shows_videos=_shows_videos(rows, columns))
     except FileNotFoundError:
         return TableGuess(None, (), "the file is gone")
     except SourceError as error:
@@ -146,13 +148,25 @@ def _guess_lines(objects: ObjectStore, stream: BinaryIO, info: ObjectInfo, kind:
     if rows:
         exists = _looked_for(objects, info)
         columns = _guess(rows, frozenset(), exists)
-        return TableGuess(columns, _names(rows), media=tuple(_named_media(rows, columns, info, exists)))
+        media = tuple(_named_media(rows, columns, info, exists))
+        return TableGuess(columns, _names(rows), media=media, shows_videos=_shows_videos(rows, columns))
     first.seek(0)
     if kind != "jsonl":
         return TableGuess(None, (), "no rows can be read: expected a line of column names, then a row a line")
     if first.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
         return TableGuess(None, (), "one JSON array, not a JSON object a line; `jq -c '.[]'` converts it")
     return TableGuess(None, (), "no rows can be read: expected a JSON object a line; `jq -c .` shows where it is none")
+
+
+def _shows_videos(rows: Sequence[Mapping[str, Json]], columns: ColumnMapping | None) -> bool:
+    """Whether the column of media names videos; of bytes, its own name is all that tells."""
+    if columns is None or columns.media is None:
+        return False
+    values = [dict(_leaves(row)).get(columns.media) for row in rows]
+    names = [one for one in values if isinstance(one, str)]
+    if not names:
+        return "video" in columns.media.lower()
+    return 2 * sum(one.lower().endswith(VIDEO_ENDINGS) for one in names) > len(names)
 
 
 def _named_media(

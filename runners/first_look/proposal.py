@@ -1,21 +1,28 @@
 """Proposes sources for found files: one for each folder and kind of content, and for each shape of its tables."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from itertools import islice
 from typing import Final, Literal, TypeAlias
 
+from winnow.pipelines.ingest.archives.flows import FileFlow
+from winnow.pipelines.ingest.archives.tar import units
 from winnow.pipelines.ingest.caption_tables import FILE_NAME, is_caption_table
 from winnow.pipelines.ingest.planning.formats import kind_of
 from winnow.pipelines.ingest.sidecars import CAPTION
 from winnow.pipelines.ingest.tables.columns import ColumnMapping, listed_columns
+from winnow.pipelines.ingest.unusable_media import is_named_as_medium
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.location import open_location
 from winnow.runners.first_look.found_files import Found, Group, patterns_of
-from winnow.runners.first_look.guesses import TableGuess, guess_columns
+from winnow.runners.first_look.guesses import LIMITS, VIDEO_ENDINGS, TableGuess, guess_columns
 from winnow.schemas.errors import SourceError
 
 Medium: TypeAlias = Literal["texts", "pictures", "videos"]
+
+_MEMBERS: Final = 64  # of a tar, whose names are looked at
 
 MOST_TABLES = 64
 """Tables of one group whose columns are looked at; the others are taken to be like them."""
@@ -28,6 +35,7 @@ class ProposedSource:
     group: Group
     format: str  # as in a recipe
     columns: ColumnMapping | None = None  # of tables, and of tables of captions beside media
+    shows_videos: bool = False  # a tar of videos, or a table that names them
 
     @property
     def name(self) -> str:
@@ -48,7 +56,7 @@ class ProposedSource:
     def medium(self) -> Medium:
         """What its rows are, as far as names and columns tell: samples of different media need recipes of their own."""
         names_pictures = self.columns is not None and self.columns.media is not None
-        if self.group.content == "video":
+        if self.group.content == "video" or self.shows_videos:
             return "videos"
         return "pictures" if self.group.content in ("picture", "tar") or names_pictures else "texts"
 
@@ -88,6 +96,8 @@ def propose(found: Found) -> Proposal:
             sources.append(ProposedSource(group, "image_folder", _of_captions(group)))
         elif group.content == "video":
             sources.append(ProposedSource(group, "video_folder", _of_captions(group)))
+        elif group.content == "tar":
+            sources.append(ProposedSource(group, "auto", shows_videos=_holds_videos(group)))
         elif group.content == "text" and _has_others(found, group):
             named = tuple(info.path for info in group.files)
             sources.append(ProposedSource(replace(group, patterns=named), "auto"))
@@ -114,6 +124,20 @@ def lacks(proposal: Proposal) -> str | None:
     }
     extras = [extra for extra, missing in needed.items() if missing]
     return f"winnow[{','.join(extras)}]" if extras else None
+
+
+def _holds_videos(group: Group) -> bool:
+    """Whether more of the first members of a tar are videos than other media, by their names."""
+    objects = open_location(group.root)
+    names: list[str] = []
+    try:
+        with closing(objects.open(group.files[0].path)) as stream:
+            flow = FileFlow(stream, group.files[0].size)
+            names = [one.name.lower() for one in islice(units(flow, 0, LIMITS.max_header_bytes), _MEMBERS)]
+    except (OSError, SourceError):
+        return False  # what is wrong with it is said when it is read
+    media = [name for name in names if is_named_as_medium(name)]
+    return 2 * sum(name.endswith(VIDEO_ENDINGS) for name in media) > len(media)
 
 
 def _has_others(found: Found, group: Group) -> bool:
@@ -153,6 +177,7 @@ def _of_tables(group: Group, notes: list[str], found: Found, described: dict[str
     """A source for each kind of table and each choice of columns."""
     objects = open_location(group.root)
     by_shape: dict[tuple[str, ColumnMapping], list[ObjectInfo]] = {}
+    videos: set[tuple[str, ColumnMapping]] = set()
     for kind in sorted({kind_of("auto", info.path) for info in group.files}):
         files = [info for info in group.files if kind_of("auto", info.path) == kind]
         last: ColumnMapping | None = None
@@ -163,6 +188,8 @@ def _of_tables(group: Group, notes: list[str], found: Found, described: dict[str
                     notes.append(f"{group.root}/{info.path}: left out: {_why_not(guess)}")
                     continue
                 last = guess.columns
+                if guess.shows_videos:
+                    videos.add((kind, last))
             for path in guess.media:
                 if shown := _shown_in(f"{group.root}/{path}", found):
                     described.setdefault(shown.name, f"{group.root}/{info.path}")
@@ -174,7 +201,8 @@ def _of_tables(group: Group, notes: list[str], found: Found, described: dict[str
         alone = kinds.count(of) == 1 and len(files) == sum(kind_of("auto", one.path) == of for one in group.files)
         patterns = patterns_of(files) if alone else tuple(info.path for info in files)
         name = group.name if len(by_shape) == 1 else f"{group.name}-{of}"
-        yield ProposedSource(replace(group, name=name, patterns=patterns, files=tuple(files)), "auto", columns)
+        of_files = replace(group, name=name, patterns=patterns, files=tuple(files))
+        yield ProposedSource(of_files, "auto", columns, (of, columns) in videos)
 
 
 def _why_not(guess: TableGuess) -> str:

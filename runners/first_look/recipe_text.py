@@ -134,7 +134,10 @@ _RULES: Final[Mapping[Medium, Sequence[str]]] = {
         "{drop: list_min(image.geometry.shorter) < 64, reason: small, when_null: keep}",
         "preset: captions@short  # three letters, or two where a sign is a syllable or a word: alike in all languages",
     ),
-    "videos": ("preset: video@winnow  # mostly black, frozen, unmoved, blurred or tiny",),
+    "videos": (
+        "{drop: list_max(video.streams.longest_frame) > 600, reason: stalled, when_null: keep}  # damaged times",
+        "preset: video@winnow  # mostly black, frozen, unmoved, blurred or tiny",
+    ),
 }
 _MIX: Final[Mapping[Medium, str]] = {
     "texts": "{unit: tokens, tokenizer: bytes, split: {validation: 0.01}}",

@@ -1,12 +1,16 @@
 """`winnow look` and `winnow init`, as the command line runs them, on folders as people have them."""
 
+import io
 import json
 import lzma
+import tarfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -227,3 +231,31 @@ def test_videos_have_a_recipe_of_their_own(
     kept = json.loads(printed(capsys, "plan", "recipe.yaml", "--json"))["rules"]
     assert sum(one["rows"]["rows"] for one in kept["groups"]) == 2
     printed(capsys, "audit", "recipe.yaml")
+
+
+@pytest.mark.parametrize("kind", ["tar", "table", "stream"])
+def test_videos_are_told_in_tars_and_tables_and_by_their_bytes(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A recipe for pictures would measure nothing of them."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "data"
+    folder.mkdir()
+    film = b"\0\0\0\x18ftypisom" + bytes(500)
+    if kind == "tar":
+        with tarfile.open(folder / "00000.tar", "w") as tar:
+            for name, content in (("0.json", b"{}"), ("0.jpg", b"\xff\xd8\xff"), ("0.mp4", film), ("1.mp4", film)):
+                member = tarfile.TarInfo(name)
+                member.size = len(content)
+                tar.addfile(member, io.BytesIO(content))
+    elif kind == "table":
+        (folder / "a.mp4").write_bytes(film)
+        pq.write_table(pa.table({"video": ["a.mp4", "gone.mp4"], "caption": ["one", "two"]}), folder / "rows.parquet")
+    else:
+        (folder / "a.ts").write_bytes((b"\x47" + bytes(187)) * 20)
+        (folder / "program.ts").write_text("export const one = 1;\n")
+        (folder / "b.flv").write_bytes(b"FLV\1" + bytes(500))
+    said = printed(capsys, "init", "data")
+    assert "recipe  recipe.yaml  (videos)" in said
+    (source,) = load_recipe("recipe.yaml").sources
+    assert list(source.files) == {"tar": ["*.tar"], "table": ["*.parquet"], "stream": ["*.flv", "*.ts"]}[kind]
