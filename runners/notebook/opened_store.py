@@ -67,12 +67,13 @@ class OpenedStore(Store):
         return sql(self.tables, query)
 
     def __repr__(self) -> str:
-        lines = (f"{table}: {', '.join(schema.names)}" for table, schema in self.tables.schemas.items())
-        return "\n".join([self._title, *lines])
+        return "\n".join(
+            [self._title, *(f"{table}: {_listed(schema)}" for table, schema in self.tables.schemas.items())]
+        )
 
     def _repr_html_(self) -> str:
         lines = "".join(
-            f"<tr><td>{html.escape(table)}</td><td>{html.escape(', '.join(schema.names))}</td></tr>"
+            f"<tr><td>{html.escape(table)}</td><td>{html.escape(_listed(schema))}</td></tr>"
             for table, schema in self.tables.schemas.items()
         )
         return f"<p>{html.escape(self._title)}</p><table><tr><th>table</th><th>columns</th></tr>{lines}</table>"
@@ -80,6 +81,16 @@ class OpenedStore(Store):
     @property
     def _title(self) -> str:
         return f"{self.root}, generation {self.tables.generation.number}"
+
+
+def _listed(schema: pa.Schema) -> str:
+    """The columns of a table; of one that holds those of all others side by side, how many and the first."""
+    whole = sum("." in name for name in schema.names) == len(schema.names)
+    return (
+        f"{len(schema.names)} columns, of samples and layers, such as {schema.names[0]}"
+        if whole
+        else ", ".join(schema.names)
+    )
 
 
 def open_store(address: str | PathLike[str], recipe: str | Path | Recipe | None = None) -> OpenedStore:

@@ -168,6 +168,8 @@ def test_what_notebooks_show_is_escaped_and_short(store: OpenedStore) -> None:
     assert len(page) < 20_000
     assert "text.length" in store._repr_html_()
     assert "\ntext.length: id, status, bytes, characters" in repr(store)
+    assert "\nrows: " in repr(store)
+    assert len(repr(store)) < 4000  # not each column once more
     assert repr(store.table(["id"])).splitlines()[0] == "id"
 
 
