@@ -18,7 +18,7 @@ from winnow.pipelines.processes.address_space import (
 )
 from winnow.pipelines.processes.run_folder import temporary_files_of_a_command
 from winnow.runners.commands.interruption import INTERRUPTED, TERMINATED, ended_by, terminable
-from winnow.runners.commands.parser import PIPELINES, CommandParser, group_commands
+from winnow.runners.commands.parser import PIPELINES, CommandParser, describe_commands, group_commands
 from winnow.runners.terminal.log_file import command_output, say_error
 from winnow.schemas.errors import WinnowError
 
@@ -189,6 +189,7 @@ def command_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     asked = arguments[0].replace("-", "_") if arguments else ""
     for name in (asked,) if asked in COMMANDS else COMMANDS:
         _module(name).add(commands)
+    describe_commands(commands)
     if asked not in COMMANDS:
         group_commands(parser, commands, ROOMS)
     return parser

@@ -73,6 +73,17 @@ class CommandParser(argparse.ArgumentParser):
         self.error(f"{self.prog} has no flag {flag}{suggestion(flag, self.flags)}{more}")
 
 
+def describe_commands(commands: "Commands") -> None:
+    """Let the help of each command, and of its parts, begin with what the list of commands says of it."""
+    summaries = {choice.dest: choice.help or "" for choice in commands._choices_actions}
+    for name, command in commands.choices.items():
+        summary = summaries.get(name, "")
+        command.description = command.description or f"{summary[:1].upper()}{summary[1:]}{'.' if summary else ''}"
+        for action in command._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                describe_commands(action)
+
+
 def group_commands(parser: argparse.ArgumentParser, commands: "Commands", rooms: Mapping[str, Sequence[str]]) -> None:
     """Let the help of a parser list the commands in groups."""
     summaries = {choice.dest: choice.help or "" for choice in commands._choices_actions}

@@ -16,7 +16,7 @@ MOST_ROWS = 100_000
 def add(commands: "Commands") -> None:
     """Add the command and its arguments."""
     parser = commands.add_parser(
-        "look", help="what files hold, by a sample: formats, columns, languages, what rules would drop; needs no recipe"
+        "look", help="look at a sample of files: formats, columns, languages, what rules would drop; needs no recipe"
     )
     parser.add_argument("places", metavar="FILE|FOLDER", nargs="+", help="files, folders or bucket addresses")
     parser.add_argument("--rows", metavar="N", default="2000", help="about how many rows to measure (default: 2000)")

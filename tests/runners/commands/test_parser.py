@@ -63,7 +63,7 @@ def test_a_recipe_after_wait_is_no_time(typed: str, wait: str | None) -> None:
     assert found.wait == wait
 
 
-def test_every_argument_of_every_command_says_what_it_is() -> None:
+def test_every_command_and_every_argument_says_what_it_is() -> None:
     assert list(_unexplained(parser_for())) == []
 
 
@@ -71,6 +71,8 @@ def _unexplained(parser: argparse.ArgumentParser) -> Iterator[str]:
     for action in parser._actions:  # argparse has no other list of them
         if isinstance(action, argparse._SubParsersAction):
             for one in action.choices.values():
+                if not one.description:
+                    yield one.prog
                 yield from _unexplained(one)
         elif not action.help:
             yield f"{parser.prog} {action.option_strings or action.dest}"
