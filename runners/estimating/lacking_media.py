@@ -11,7 +11,7 @@ from typing import Final
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.export.formats.wanted_media import MediaOptions, WantedMedia
 from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
-from winnow.pipelines.ingest.planning.first_rows import BEYOND
+from winnow.pipelines.ingest.planning.first_rows import is_beyond_sample
 from winnow.pipelines.ingest.planning.sampling import even_places
 from winnow.pipelines.ingest.planning.stage import SourcePlan
 from winnow.pipelines.ingest.records import ReadLimits, Record, Unreadable
@@ -100,6 +100,6 @@ def _records(source: IngestSource, info: ObjectInfo, seen: _Seen) -> Iterator[li
         row = row_of(event, info.path, "", source.rows) if isinstance(event, Record) else event
         if isinstance(row, Row):
             yield [str(medium["mime"]) for medium in row.media]
-        elif isinstance(row, Unreadable) and row.reason in BEYOND:
+        elif isinstance(row, Unreadable) and is_beyond_sample(row):
             yield None
     seen.is_all &= taken < MOST_RECORDS and info.size <= MOST_BYTES

@@ -23,7 +23,8 @@ MOST_FILES: Final = 16  # of a source
 MOST_ROWS: Final = 256  # of a file
 WHOLE_BYTES: Final = 8 << 20  # of a file that is certainly read to its end, if it has no more rows
 FEWEST_KEYS: Final = 3  # two rows of one key may be a mistake in the rows
-BEYOND: Final = frozenset({"too_large", "bomb"})  # a sample reads less of a record than a task does
+_BEYOND: Final = frozenset({"too_large", "bomb"})
+_OVER_LIMIT: Final = ", the limit is "  # as readers of tables say of pages, batches and row groups
 _LIMITS: Final = ReadLimits(max_body_bytes=4 << 20, max_member_bytes=64 << 20)
 
 
@@ -43,6 +44,11 @@ class FirstRows:
     def count(self) -> int:
         """How many rows were read."""
         return self.kept + self.unknown + self.reasons.total()
+
+
+def is_beyond_sample(event: Unreadable) -> bool:
+    """Whether a task may read what a sample does not: a sample takes smaller records, pages and batches."""
+    return event.reason in _BEYOND or _OVER_LIMIT in event.detail
 
 
 def check_first_rows(source: IngestSource, files: Sequence[ObjectInfo], *, are_all: bool) -> list[str]:
@@ -115,7 +121,7 @@ def _read(source: IngestSource, info: ObjectInfo) -> FirstRows | None:
                 taken += 1
                 if isinstance(event, Record):
                     first.kept += 1
-                elif isinstance(event, Unreadable) and event.reason in BEYOND:
+                elif isinstance(event, Unreadable) and is_beyond_sample(event):
                     first.unknown += 1
                 elif isinstance(event, Unreadable):
                     first.reasons[event.reason] += 1

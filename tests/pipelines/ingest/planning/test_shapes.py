@@ -224,6 +224,19 @@ def test_a_source_of_which_nothing_could_be_read_stops_the_command(
     assert list((folder / "store").glob("generations/*")) == []
 
 
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_a_page_larger_than_a_sample_reads_refuses_no_source(folder: Path, ending: str) -> None:
+    rows = pa.table({"text": ["a text beside it"], "film": [b"\0" * (70 << 20)]})
+    if ending == "parquet":
+        pq.write_table(rows, folder / "data/wide.parquet", compression="none", use_dictionary=False)
+    else:
+        with pa.ipc.new_file(folder / "data/wide.arrow", rows.schema) as written:
+            written.write_table(rows)
+    write(folder, f"files: [wide.{ending}]")
+    outcome = ingest(bind(load_recipe(Path("recipe.yaml"))), ONE, QUIET)
+    assert sum(commit.kept for commit in outcome.store.tasks(outcome.generation)) == 1
+
+
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet", "arrow"])
 def test_a_key_that_most_rows_share_is_refused(folder: Path, ending: str) -> None:
     rows = pa.table({"text": ["one", "two", "three", "four"], "lang": ["de", "de", "en", "de"], "id": [1, 2, 3, 3]})
