@@ -19,7 +19,7 @@ setup: .venv/ready  ## make .venv with winnow (editable), its tools and its mode
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt $(EDITABLE) ".[dev]"
+	PYTHONWARNINGS="ignore:Compat editable installs" $(BIN)/python -m pip install --quiet --constraint constraints.txt $(EDITABLE) ".[dev]"
 	WINNOW_WARMING=1 $(BIN)/winnow assets fetch centerface efficientnet-lite0.features nsfwjs.inception-v3 pp-ocrv6-det  # of operators that look at pictures
 	$(BIN)/winnow assets fetch  # and compile kernels, also those of the operators above
 	touch $@
