@@ -142,7 +142,7 @@ def test_a_row_that_names_none_is_a_text() -> None:
         ({"image": 3}, "wrong_type", f"column 'image' holds a number, expected {EXPECTED_MEDIA}"),
         ({"image": "../b.png"}, "missing_media", "column 'image': '../b.png': expected a path below the source's root"),
         ({"image": "s3://b/c"}, "missing_media", "column 'image': 's3://b/c': expected a path below the source's root"),
-        ({"image": ""}, "missing_media", "column 'image': '': expected a path below the source's root"),
+        ({"image": ""}, "missing_media", "image: empty"),
         (
             {"image": "a", "says": 3},
             "wrong_type",
