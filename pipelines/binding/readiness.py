@@ -125,11 +125,14 @@ def _hint(value: str, names: Sequence[str]) -> str:
 
 
 def _missing_media(recipe: BoundRecipe, sections: Sequence[str]) -> Iterator[Problem]:
-    """What counts or writes media, though every source is a table without a column of media."""
+    """What counts or writes media that no source has: tables without a column of media, or pictures for seconds."""
+    mix = recipe.config.mix
+    of_pictures = all(source.format == "image_folder" for source in recipe.config.sources)
+    if mix is not None and "mix" in sections and mix.unit == "seconds" and of_pictures:
+        yield Problem(mix.place, "mix.unit", "seconds are of videos, but every source is of pictures; write pixels")
     if not all(_is_without_media(source) for source in recipe.config.sources):
         return
     why = "but no source has media: name their column with `columns.media`"
-    mix = recipe.config.mix
     if mix is not None and "mix" in sections and mix.unit in ("pixels", "seconds"):
         yield Problem(mix.place, "mix.unit", f"{mix.unit} are of pictures or videos, {why}, or write unit: tokens")
     for export in recipe.exports if "export" in sections else ():

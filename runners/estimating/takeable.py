@@ -28,27 +28,42 @@ MOST_RECORDS: Final = 1024  # of a file
 MOST_BYTES: Final = 8 << 20  # of a file
 _LIMITS: Final = ReadLimits(max_body_bytes=MOST_BYTES, max_member_bytes=64 << 20)
 _MEDIA: Final = re.compile(r"\.(jpe?g|png|webp|gif|avif|tiff?|bmp|mp4|m4v|mov|mkv|webm|avi|ts|flv)$", re.IGNORECASE)
+_OF_TEXTS: Final = ("megatron",)  # formats that hold nothing but texts, and none that is missing
 _TEXTS: Final = ("samples.text", "extract.")  # columns that are null where a record has neither a text nor markup
 
 
 def refuse_untakeable(recipe: Recipe, context: IngestContext, plans: Sequence[SourcePlan]) -> None:
-    """Raise RecipeError if it is certain that the mixture can take no sample of any source."""
+    """Raise RecipeError if it is certain that the mixture, or an export of texts, can take no sample of any source."""
     mix = recipe.mix
     if mix is None:
         return
-    needs_text = mix.unit not in OF_MEDIA and all(column.startswith(_TEXTS) for column in recipe.text)
+    may_need = all(column.startswith(_TEXTS) for column in recipe.text)
+    why = _why_nothing_at_all(context, plans, needs_text=may_need and mix.unit not in OF_MEDIA)
+    if not why:
+        of_texts = [(number, one) for number, one in enumerate(recipe.export) if may_need and one.name in _OF_TEXTS]
+        if of_texts and (why := _why_nothing_at_all(context, plans, needs_text=True)):
+            said = f"writes texts, but no record of the sources has one: {_listed(why)}; export another format"
+            raise recipe_error(Problem(one.place, f"export[{number}].{one.name}", said) for number, one in of_texts)
+        return
+    listed = _listed(why)
+    hint = "; to take media without text, write unit: samples" if any(NO_TEXT in reason for reason in why) else ""
+    said = f"no sample may be taken, since no record of the sources can be counted in {mix.unit}: {listed}{hint}"
+    raise recipe_error([Problem(mix.place, "mix", said)])
+
+
+def _listed(why: Counter[str]) -> str:
+    return ", ".join(f"{count:,} {reason}" for reason, count in why.most_common(4))
+
+
+def _why_nothing_at_all(context: IngestContext, plans: Sequence[SourcePlan], *, needs_text: bool) -> Counter[str]:
+    """Why no record of any source can be taken, each with how many; empty if one can, or if that is not certain."""
     why: Counter[str] = Counter()
     for plan in plans:
         found = _why_nothing(context.sources[plan.name], plan.listing.files, needs_text=needs_text)
         if found is None:
-            return
+            return Counter()
         why += found
-    if not why:
-        return
-    listed = ", ".join(f"{count:,} {reason}" for reason, count in why.most_common(4))
-    hint = "; to take media without text, write unit: samples" if any(NO_TEXT in reason for reason in why) else ""
-    said = f"no sample may be taken, since no record of the sources can be counted in {mix.unit}: {listed}{hint}"
-    raise recipe_error([Problem(mix.place, "mix", said)])
+    return why
 
 
 def _why_nothing(source: IngestSource, files: Sequence[ObjectInfo], *, needs_text: bool) -> Counter[str] | None:

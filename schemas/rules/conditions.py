@@ -143,7 +143,10 @@ def type_complaint(condition: str, types: Mapping[str, pa.DataType]) -> str | No
             ((_, kind, *_),) = cursor.execute(f"DESCRIBE SELECT ({condition}) FROM checked").fetchall()
         except duckdb.Error as error:
             first = str(error).splitlines()[0].partition(": ")[2]
-            return f"does not fit its columns' types: {first[:160]}{_foreign(condition)}"
+            of_list = (
+                "; a list has a value for each medium: compare list_min(…) or list_max(…)" if "[]" in first else ""
+            )
+            return f"does not fit its columns' types: {first[:160]}{of_list or _foreign(condition)}"
         if kind != "BOOLEAN":
             return f"gives {kind}, not true or false; compare it with something"
         failed = certain_failure(cursor, condition, rows.schema)

@@ -249,3 +249,22 @@ def test_statuses_of_media_duplicates_and_scores_are_known(tmp_path: Path, condi
         complaint = str(error)
     assert said in complaint
     assert bool(said) == bool(complaint)
+
+
+def test_seconds_of_pictures_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "recipe.yaml").write_text(
+        "version: 1\n"
+        "store: {path: store}\n"
+        "sources: {album: {root: d, files: ['*'], format: image_folder, class: web}}\n"
+        "mix: {unit: seconds}\n"
+    )
+    with pytest.raises(RecipeError, match=r"recipe.yaml:4: mix.unit: seconds are of videos, but every source is of"):
+        require_ready(bind(load_recipe(tmp_path / "recipe.yaml")))
+
+
+def test_a_list_compared_with_a_number_says_which_functions_give_one_value(tmp_path: Path) -> None:
+    (tmp_path / "recipe.yaml").write_text(
+        MEDIA + "keep: [{drop: image.geometry.width < 9, reason: r, when_null: keep}]\n"
+    )
+    with pytest.raises(RecipeError, match=r"a list has a value for each medium: compare list_min\(…\) or list_max"):
+        bind(load_recipe(tmp_path / "recipe.yaml")).require_rules()

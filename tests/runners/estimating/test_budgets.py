@@ -107,3 +107,18 @@ def test_sources_of_which_nothing_can_be_taken_are_refused_before_anything_is_re
     )
     (tmp_path / "in" / "other.txt").write_text("A text beside it.")
     assert run_here(tmp_path, "plan", "recipe.yaml").status == 0
+
+
+def test_an_export_of_texts_of_sources_without_any_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    write(tmp_path, "{unit: samples}", name="a.pdf")
+    (tmp_path / "in" / "a.pdf").write_bytes(b"%PDF-1.4\n%\xe2\xe3\n" + b"x" * 50)
+    with (tmp_path / "recipe.yaml").open("a") as recipe:
+        recipe.write("export: [{megatron: {path: out, tokenizer: bytes, end_token: 256}}]\n")
+    done = run_here(tmp_path, "plan", "recipe.yaml")
+    assert done.status == 1
+    assert done.err.splitlines()[-1] == (
+        "winnow: recipe.yaml:6: export[0].megatron: writes texts, but no record of the sources has one: 1 of "
+        "application/pdf without text; export another format"
+    )
+    (tmp_path / "in" / "other.txt").write_text("A text beside it.")
+    assert run_here(tmp_path, "plan", "recipe.yaml").status == 0
