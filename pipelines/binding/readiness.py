@@ -168,7 +168,7 @@ def _no_store(path: str) -> str:
     """Why a local folder that exists is no place for a store; empty if it is, or if it is an address."""
     if "://" in path or not (folder := Path(path)).is_dir() or (folder / layout.STORE_RECORD).exists():
         return ""
-    names = sorted(one.name for one in folder.iterdir() if one.name not in _OF_STORES)
+    names = sorted(one.name for one in folder.iterdir() if one.name not in _OF_STORES and one.name[0] != ".")
     if not names or (folder / layout.GENERATIONS).exists():
         return ""
     listed = ", ".join([*names[:_NAMED], *(["…"] if names[_NAMED:] else [])])

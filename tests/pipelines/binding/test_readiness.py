@@ -251,6 +251,12 @@ def test_statuses_of_media_duplicates_and_scores_are_known(tmp_path: Path, condi
     assert bool(said) == bool(complaint)
 
 
+def test_what_a_killed_command_left_before_there_was_a_store_is_no_obstacle(lid_model: None, tmp_path: Path) -> None:
+    for left in (".tmp", "lease", "shares"):
+        (tmp_path / "store" / left).mkdir(parents=True)
+    assert check(tmp_path) == ""
+
+
 def test_seconds_of_pictures_are_refused(tmp_path: Path) -> None:
     (tmp_path / "recipe.yaml").write_text(
         "version: 1\n"
