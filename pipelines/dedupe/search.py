@@ -1,6 +1,6 @@
 """A search for duplicates: its settings, and the list of shards that its workers read."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -63,11 +63,18 @@ class Search:
         return self.listed.all
 
 
-def put_shards(objects: ObjectStore, shards: list[CoveredShard]) -> str:
+def put_shards(objects: ObjectStore, shards: Iterable[CoveredShard]) -> str:
     """Store the list of shards; return its path."""
-    if len(shards) >> SHARD_BITS:
-        raise StageError(f"dedupe: {len(shards):,} shards; at most {(1 << SHARD_BITS) - 1:,} can be searched at once")
-    return put_shard_list(objects, "dedupe", shards)
+    return put_shard_list(objects, "dedupe", _numbered(shards))
+
+
+def _numbered(shards: Iterable[CoveredShard]) -> Iterator[CoveredShard]:
+    """Yield the shards; refuse more than can be numbered."""
+    most = (1 << SHARD_BITS) - 1
+    for number, shard in enumerate(shards):
+        if number == most:
+            raise StageError(f"dedupe: more than {most:,} shards, which is the most that can be searched at once")
+        yield shard
 
 
 def read_shard(search: Search, shard: int, columns: list[Column]) -> Iterator[tuple[int, dict[str, pa.Array]]]:

@@ -1,7 +1,9 @@
 """The driver's side of a search for duplicates: what it covers, its layers' keys, and which layers exist already."""
 
+import io
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from typing import TypeAlias
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.duplicates import SIGNATURE_LAYERS
@@ -16,7 +18,7 @@ from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import Hiding, load_hiding
 from winnow.pipelines.store.manifests.rows import ManifestRows
 from winnow.pipelines.store.state import StoreState
-from winnow.schemas.identity import Json, fingerprint_of
+from winnow.schemas.identity import Json, canonical_json, digest, fingerprint_of
 from winnow.schemas.records import Generation
 from winnow.schemas.rows.duplicates import OF_ITEMS, Kind, layer_of_kind
 
@@ -38,11 +40,8 @@ _HASH_BYTES = 32
 _MOST_ITEMS = 16  # that a row is taken to have on average: samples have texts beside their items
 
 
-@dataclass(frozen=True)
-class SearchInput:
-    """The objects that a search of one kind reads: of each shard, its samples and its signatures."""
-
-    shards: tuple[tuple[str, str, str], ...]  # name, object of samples, object of signatures; sorted by name
+Covered: TypeAlias = Iterable[tuple[str, str, str]]
+"""What a search of one kind reads of each shard, sorted by name: the name, the objects of samples and of signatures."""
 
 
 def settings_of(recipe: BoundRecipe, kind: Kind) -> dict[str, Json]:
@@ -79,13 +78,24 @@ def load_stable_hiding(store: Store) -> Hiding:
     return hiding
 
 
-def global_key(recipe: BoundRecipe, kind: Kind, covered: SearchInput, tombstones: Collection[str]) -> GlobalKey:
+def global_key(recipe: BoundRecipe, kind: Kind, covered: Covered, tombstones: Collection[str]) -> GlobalKey:
     """Return the key of a kind's layer over these shards, without the rows that tombstones hide."""
     settings = fingerprint_of(
         {"layer": layer_of_kind(kind), "version": VERSIONS[kind], "config": settings_of(recipe, kind)}
     )
-    rows = fingerprint_of({"settings": settings, "shards": [list(shard) for shard in covered.shards]})
+    rows = fingerprint_of_rows(settings, covered)
     return GlobalKey(settings, f"{rows}-{fingerprint_of(sorted(tombstones))}" if tombstones else rows)
+
+
+def fingerprint_of_rows(settings: str, covered: Covered) -> str:
+    """Return `fingerprint_of({"settings": settings, "shards": […]})`; the shards need not be in memory together."""
+    text = io.BytesIO()
+    text.write(canonical_json({"settings": settings, "shards": []}).encode().removesuffix(b"]}"))
+    for number, shard in enumerate(covered):
+        text.write(b"," if number else b"")
+        text.write(canonical_json(shard).encode())
+    text.write(b"]}")
+    return digest(text.getvalue(), size=8).hex()
 
 
 def _without_tombstones(key: str) -> str:
@@ -106,8 +116,8 @@ def state_keys(recipe: BoundRecipe, state: StoreState, tombstones: Collection[st
     for kind in recipe.kinds:
         if SIGNATURE_LAYERS[kind] in (layout.SAMPLES, *state.layers):
             signed = signature_objects(state, kind)
-            shards = tuple((shard, samples[shard], signed[shard]) for shard in sorted(samples))
-            keys[kind] = global_key(recipe, kind, SearchInput(shards), tombstones)
+            shards = ((shard, samples[shard], signed[shard]) for shard in sorted(samples))
+            keys[kind] = global_key(recipe, kind, shards, tombstones)
     return keys
 
 
@@ -122,7 +132,7 @@ def generation_keys(store: Store, recipe: BoundRecipe, generation: Generation) -
     for kind in recipe.kinds:
         if SIGNATURE_LAYERS[kind] in generation.layers:
             rows = store.manifest(generation, SIGNATURE_LAYERS[kind])
-            covered = SearchInput(tuple((row.shard, row.samples, row.object) for row in rows))
+            covered = ((row.shard, row.samples, row.object) for row in rows)
             key = global_key(recipe, kind, covered, tombstones).covered
             found = generation.layers.get(layer_of_kind(kind))
             key_there = next(iter(found.keys.values()), key) if found is not None else key
@@ -176,7 +186,7 @@ def make_search(
     verdicts = {} if near is None else find_verdicts(store.objects, near.scheme)
     name = fingerprint_of({kind: key.covered for kind, key in keys.items()})
     scratch = f"{layout.SCRATCH}dedupe/{name}"
-    shards = [
+    covered = (
         CoveredShard(
             row.shard,
             row.source,
@@ -185,9 +195,9 @@ def make_search(
             verdicts=verdicts.get(row.shard, ()),
         )
         for row in state.shards
-    ]
-    shards = put_hidden_rows_of(store.objects, scratch, shards, state, hiding)
-    size = len(shards) * (1 + len(layers)) * OPENING_BYTES
+    )
+    shards = put_hidden_rows_of(store.objects, scratch, covered, state, hiding)
+    size = len(state.shards) * (1 + len(layers)) * OPENING_BYTES
     size += state.shards.bytes + sum(state.layers[layer].bytes for layer in layers)
     groups = max(1, min(MAX_SHARD_GROUPS, -(-size // GROUP_BYTES)))
     config = recipe.config.dedupe

@@ -147,8 +147,8 @@ def put_hidden_rows(
 
 
 def put_hidden_rows_of(
-    objects: ObjectStore, scratch: str, shards: list[Listed], state: StoreState, hiding: Hiding
-) -> list[Listed]:
+    objects: ObjectStore, scratch: str, shards: Iterable[Listed], state: StoreState, hiding: Hiding
+) -> Iterable[Listed]:
     """The same for the rows that tombstones hide."""
     if not hiding:
         return shards
@@ -159,5 +159,8 @@ def put_hidden_rows_of(
                 texts.setdefault(row.shard, []).append(row.object)
     samples = state.samples
     return put_hidden_rows(
-        objects, scratch, shards, lambda one: hiding.of(objects, samples[one.shard], texts.get(one.shard, ())).rows
+        objects,
+        scratch,
+        list(shards),
+        lambda one: hiding.of(objects, samples[one.shard], texts.get(one.shard, ())).rows,
     )

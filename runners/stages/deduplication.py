@@ -83,12 +83,17 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
 
 def _lacking(state: StoreState, keys: Mapping[Kind, GlobalKey]) -> dict[str, dict[str, str]]:
     """The layers that each shard lacks, with their keys; an interrupted run may have written some."""
+    there = {
+        kind: state.find(
+            layer_of_kind(kind), dict.fromkeys(state.keys[layout.SAMPLES], key.covered), under=key.settings
+        ).by_shard.keys()
+        for kind, key in keys.items()
+    }
     lacking: dict[str, dict[str, str]] = {}
-    for kind, key in keys.items():
-        layer = layer_of_kind(kind)
-        there = state.find(layer, dict.fromkeys(state.keys[layout.SAMPLES], key.covered), under=key.settings)
-        for shard in state.samples.keys() - there.by_shard.keys():
-            lacking.setdefault(shard, {})[layer] = key.covered
+    sets: dict[tuple[Kind, ...], dict[str, str]] = {}  # most shards lack the same: one for all of these
+    for shard in state.samples:
+        if kinds := tuple(kind for kind, shards in there.items() if shard not in shards):
+            lacking[shard] = sets.setdefault(kinds, {layer_of_kind(kind): keys[kind].covered for kind in kinds})
     return lacking
 
 

@@ -26,13 +26,13 @@ def make_decision(
 ) -> Decision:
     """Return the decision on every row of a score, whose traces exist."""
     scratch = f"{layout.SCRATCH}decide/{bound.entry.name}/{key.covered}"
-    shards = [
+    every = (
         ListedShard(one.shard, one.source, row.rows, one.objects)
         for one, row in zip(scored_shards(state, score_columns(bound).all), state.shards, strict=True)
-    ]
-    shards = put_hidden_rows_of(store.objects, scratch, shards, state, hiding)
+    )
+    shards = put_hidden_rows_of(store.objects, scratch, every, state, hiding)
     listed = put_shard_list(store.objects, bound.entry.layer, shards)
-    return Decision(store, bound, listed, scratch, len(shards), state.shards.rows, sizes)
+    return Decision(store, bound, listed, scratch, len(state.shards), state.shards.rows, sizes)
 
 
 def put_owed(decision: Decision, state: StoreState, key: GlobalKey) -> int:
