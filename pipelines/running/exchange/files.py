@@ -3,6 +3,7 @@
 For one machine, where the engine would hold every byte in memory several times.
 """
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -31,6 +32,9 @@ from winnow.pipelines.running.exchange.segments import (
 from winnow.pipelines.running.exchange.totals import Total, check_arrival
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.together import delete_all
+from winnow.schemas.errors import StoreError
+
+_CLEARED_AT_ONCE = 10_000  # files: a search leaves several for each shard
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,13 @@ class Files:
 
 def clear_scratch(store: ObjectStore, prefix: str) -> int:
     """Removes files that exchanges left under the prefix; returns their number."""
-    return delete_all(store, [info.path for info in store.list(f"{prefix}/")])
+    removed, first = 0, ""
+    while some := [info.path for info in itertools.islice(store.list(f"{prefix}/"), _CLEARED_AT_ONCE)]:
+        if some[0] == first:
+            raise StoreError(f"{store.root}/{first} is still listed after it was deleted; run the same command again")
+        first = some[0]
+        removed += delete_all(store, some)
+    return removed
 
 
 class _WriteFiles(beam.DoFn):

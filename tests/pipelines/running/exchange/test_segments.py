@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from winnow.pipelines.running.blocks import encode_batch
-from winnow.pipelines.running.exchange import ExchangeError, clear_scratch
+from winnow.pipelines.running.exchange import ExchangeError, clear_scratch, files
 from winnow.pipelines.running.exchange.segments import (
     PackedBlock,
     Segment,
@@ -30,8 +30,8 @@ def _write(store: LocalStore, origin: str, *blocks: PackedBlock) -> SegmentFile:
     return write_file(store, "x", origin, list(blocks))
 
 
-def _read(store: LocalStore, partition: int, files: list[SegmentFile]) -> list[list[int]]:
-    segments = [segment for file in files for segment in read_index(store, file) if segment.partition == partition]
+def _read(store: LocalStore, partition: int, written: list[SegmentFile]) -> list[list[int]]:
+    segments = [segment for file in written for segment in read_index(store, file) if segment.partition == partition]
     return [batch["n"].to_pylist() for batch in read_runs(store, placed_runs(partition, segments))]
 
 
@@ -148,4 +148,14 @@ def test_clearing_removes_one_exchange_and_no_other(store: LocalStore) -> None:
     _write(store, "o", _packed(0, 0, 1))
     store.put("xy/kept", b"")
     assert clear_scratch(store, "x") == 1
+
+
+def test_scratch_is_cleared_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_CLEARED_AT_ONCE", 2)
+    store = LocalStore(tmp_path)
+    for number in range(5):
+        store.put(f"x/{number}/part", b"")
+    store.put("xy/part", b"")
+    assert clear_scratch(store, "x") == 5
+    assert [info.path for info in store.list("")] == ["xy/part"]
     assert [info.path for info in store.list()] == ["xy/kept"]
