@@ -148,6 +148,7 @@ def test_clearing_removes_one_exchange_and_no_other(store: LocalStore) -> None:
     _write(store, "o", _packed(0, 0, 1))
     store.put("xy/kept", b"")
     assert clear_scratch(store, "x") == 1
+    assert [info.path for info in store.list()] == ["xy/kept"]
 
 
 def test_scratch_is_cleared_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,4 +159,3 @@ def test_scratch_is_cleared_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyP
     store.put("xy/part", b"")
     assert clear_scratch(store, "x") == 5
     assert [info.path for info in store.list("")] == ["xy/part"]
-    assert [info.path for info in store.list()] == ["xy/kept"]
