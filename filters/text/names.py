@@ -11,6 +11,7 @@ from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from winnow.filters.edits import TYPED_SPANS, typed_spans_column
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
@@ -48,7 +49,9 @@ class _Batch:
 
     def __init__(self, found: FoundModel, config: Config, batch: pa.RecordBatch) -> None:
         self._found, self._config = found, config
-        self._texts: list[str] = batch.column(TEXT).to_pylist()
+        texts = batch.column(TEXT)
+        short = pc.less_equal(pc.utf8_length(texts), config.max_characters)
+        self._texts: list[str | None] = pc.if_else(short, texts, None).to_pylist()  # a long one is never decoded
         self._codes: list[str | None] = batch.column(LANGUAGE).to_pylist()
         self._status = ["ok"] * len(self._texts)
         self._spans: list[list[ByteSpan]] = [[] for _ in self._texts]
@@ -83,14 +86,14 @@ class _Batch:
                 known[language] = self._found.knows(language)
             if not known[language]:
                 self._status[row] = "no_language" if language is None else "no_detector"
-            elif len(self._texts[row]) > self._config.max_characters:
+            elif self._texts[row] is None:
                 self._status[row] = "too_long"
             else:
                 rows.setdefault(language or UNKNOWN, []).append(row)
         return rows
 
     def _recognise(self, language: str, rows: Sequence[int]) -> None:
-        for row, answer in zip(rows, self._answers(language, [self._texts[row] for row in rows]), strict=True):
+        for row, answer in zip(rows, self._answers(language, [self._texts[row] or "" for row in rows]), strict=True):
             if isinstance(answer, str):
                 self._status[row] = answer
             else:

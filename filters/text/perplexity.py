@@ -6,6 +6,7 @@ need KenLM, a package under the LGPL that the user installs separately. Use such
 maps it into memory unchecked.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -25,7 +26,7 @@ from winnow.schemas.recipe.checks import Between
 NO_WORDS = "no_words"
 
 _KENLM = b"mmap lm http://kheafield.com/code"
-_MARKS = frozenset({"<s>", "</s>", "<unk>"})
+_MARKS_ALONE = re.compile(rb"(?<!\S)(?:</?s>|<unk>)(?!\S)")  # where words end at ASCII white space, as KenLM's do
 _LARGEST_POWER = 300  # of ten, that a double holds with room
 _GROUP_BYTES = 8 << 20
 
@@ -110,7 +111,7 @@ def _arpa(path: str, config: PerplexityConfig) -> Score:
 
 
 class _KenlmModel(Protocol):
-    def full_scores(self, sentence: str) -> Iterator[tuple[float, int, bool]]: ...
+    def full_scores(self, sentence: bytes) -> Iterator[tuple[float, int, bool]]: ...
 
 
 def _kenlm(path: str) -> Score:
@@ -126,31 +127,29 @@ def _kenlm(path: str) -> Score:
     except (OSError, RuntimeError, ValueError) as error:
         raise RecipeError(f"{path}: KenLM cannot load this model: {' '.join(str(error).split())[:300]}") from None
 
-    def one(text: str) -> tuple[float, int, int, int]:
+    def one(text: bytes) -> tuple[float, int, int, int]:
         total, words, unknown, lines = 0.0, 0, 0, 0
-        for line in text.split("\n"):
-            found = ["<unk>" if word in _MARKS else word for word in _ascii_split(line)]
-            if not found:
+        for line in text.split(b"\n"):
+            if not line.strip():
                 continue
-            scores = list(model.full_scores(" ".join(found)))
-            total += sum(value for value, _, _ in scores)
-            words += len(found)
-            unknown += sum(strange for _, _, strange in scores)
+            said, scores = 0.0, 0
+            # Neither the words nor their scores are held: one line may be all of a text.
+            for value, _, strange in model.full_scores(_MARKS_ALONE.sub(b"<unk>", line)):
+                said += value
+                scores += 1
+                unknown += strange
+            total += said
+            words += scores - 1  # the last is the end's
             lines += 1
         return total, words, unknown, lines
 
     def score(texts: pa.LargeStringArray) -> Sums:
-        rows = [one(text) for text in texts.to_pylist()]
+        rows = [one(text.as_py()) for text in texts.cast(pa.large_binary())]
         total = np.array([row[0] for row in rows], np.float64)
         counts = np.array([row[1:] for row in rows], np.int64).reshape(-1, 3)
         return Sums(total, counts[:, 0], counts[:, 1], counts[:, 2])
 
     return score
-
-
-def _ascii_split(line: str) -> list[str]:
-    """The words of a line, split at ASCII white space, as both kinds of model do."""
-    return [word.decode() for word in line.encode().split()]
 
 
 def _model(config: PerplexityConfig) -> str:

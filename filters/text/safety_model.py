@@ -140,7 +140,7 @@ class _Measured:
         self._answer(Window([tokenizer.last], [0]))
 
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        rows = [self._row(text.as_py, status) for text, status in zip(batch[TEXT], self._statuses(batch), strict=True)]
+        rows = [self._row(text, status) for text, status in zip(batch[TEXT], self._statuses(batch), strict=True)]
         schema = writes(self._config)
         columns = list(zip(*rows, strict=True)) or [()] * len(schema)
         arrays = [pa.array(column, kept.type) for column, kept in zip(columns, schema, strict=True)]
@@ -157,10 +157,10 @@ class _Measured:
             else:
                 yield "ok" if code.partition("_")[0] in known else NO_DETECTOR
 
-    def _row(self, text: Callable[[], str], status: str) -> tuple[object, ...]:
+    def _row(self, text: pa.LargeStringScalar, status: str) -> tuple[object, ...]:
         if status != "ok":
             return (status, *self._nothing)
-        read = self._tokenizer.read(text())
+        read = self._tokenizer.read(memoryview(text.as_buffer()))
         if not read.windows:
             return (NO_TOKENS, *self._nothing)
         found = np.array([self._answer(window) for window in read.windows])

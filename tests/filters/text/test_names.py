@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,19 @@ def test_languages_that_the_model_does_not_know_are_not_measured() -> None:
 
 def test_a_longer_text_is_not_measured() -> None:
     assert measured([("eng_Latn", "Ada x")], max_characters=4) == [unmeasured("too_long")]
+
+
+def test_a_longer_text_is_never_decoded() -> None:
+    batch = pa.RecordBatch.from_pydict(
+        {"text": pa.array(["\U0001f600" + "." * (8 << 20)], pa.large_string()), "text.language.code": ["eng_Latn"]}
+    )
+    kernel = OPERATOR.load(Config(model="gazetteer"), Files())
+    tracemalloc.start()
+    try:
+        assert kernel(batch).column("status").to_pylist() == ["too_long"]
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_it_covers_the_languages_of_its_model_and_feeds_what_that_looks_for() -> None:

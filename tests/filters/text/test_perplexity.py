@@ -2,6 +2,9 @@
 
 import gzip
 import json
+import subprocess
+import sys
+import tracemalloc
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +21,7 @@ from tests.filters.text.hostile_texts import HOSTILE
 from tests.property_sizes import scaled
 from winnow.filters.models.spelling import spelling_of
 from winnow.filters.operators import find_operator
-from winnow.filters.text.perplexity import OPERATOR, PerplexityConfig
+from winnow.filters.text.perplexity import _MARKS_ALONE, OPERATOR, PerplexityConfig
 from winnow.schemas.errors import RecipeError
 
 GOLDEN = Path(__file__).parent / "golden" / "perplexity.json"
@@ -157,3 +160,54 @@ def test_values_are_those_of_the_golden_file(model: Path) -> None:
     golden = json.loads(GOLDEN.read_text())
     assert golden["version"] == OPERATOR.version
     assert measured(model, [case["text"] for case in golden["cases"]]) == [case["row"] for case in golden["cases"]]
+
+
+LONG = ["a ", "ab cd ", "\U0001f600 a ", "a\n"]
+
+
+@pytest.mark.parametrize("piece", LONG)
+def test_a_long_text_takes_no_more_memory_than_the_operator_says(model: Path, piece: str) -> None:
+    kernel, size = OPERATOR.load(PerplexityConfig(model=str(model)), Files()), 1 << 20
+    batch = batch_of([piece * (size // len(piece.encode()))])
+    tracemalloc.start()
+    try:
+        kernel(batch)
+        assert tracemalloc.get_traced_memory()[1] <= OPERATOR.memory * size
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("piece", LONG)
+def test_a_long_text_takes_no_more_memory_with_kenlm(tmp_path: Path, piece: str) -> None:
+    pytest.importorskip("kenlm")
+    path = tmp_path / "model.arpa"
+    path.write_text(arpa(paragraphs("eng")))
+    command = [sys.executable, "-c", KENLM, str(path), piece, str(OPERATOR.memory)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+KENLM = """
+import resource, sys
+import pyarrow as pa
+from winnow.filters.text.perplexity import PerplexityConfig, _kenlm, measure_perplexity
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+score, size = _kenlm(sys.argv[1]), 4 << 20  # KenLM reads an ARPA file as it does a binary
+
+def measure(text):
+    batch = pa.RecordBatch.from_pydict({"text": pa.array([text], pa.large_string())})
+    measure_perplexity(batch, PerplexityConfig(model="x").wording, score)
+
+measure("a b")
+before = peak()
+measure(sys.argv[2] * (size // len(sys.argv[2].encode())))
+assert peak() - before <= int(sys.argv[3]) * size + (16 << 20), (peak() - before) / size
+"""
+
+
+def test_kenlm_is_given_marks_as_unknown_words() -> None:
+    line = b"<s> a</s> \t</s> b\xc2\xa0<unk> <unk>"
+    assert _MARKS_ALONE.sub(b"<unk>", line) == b"<unk> a</s> \t<unk> b\xc2\xa0<unk> <unk>"

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,21 @@ def test_no_more_of_a_text_is_read_than_the_recipe_says(folder: Path) -> None:
     assert whole["truncated"] is False
     (cut,) = measured(folder, ["é rude é"], max_bytes=9)
     assert (cut["tokens"], cut["truncated"]) == (4, True)
+
+
+def test_no_more_of_a_text_is_held_than_the_recipe_says(folder: Path) -> None:
+    kernel = OPERATOR.load(config_of(folder), Files())
+    batch = batch_of(["\U0001f600" + "rude " * (2 << 20)])
+    kernel(batch)
+    tracemalloc.start()
+    try:
+        kernel(batch)
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20  # of 10 MiB of text, 64 KiB are tokenized
+    finally:
+        tracemalloc.stop()
+    written = f"max_bytes: {(2 << 20) + 1}"  # the tokenizer takes some 300 times as much
+    with pytest.raises(RecipeError, match="max_bytes"):
+        build_config(SafetyModelConfig, parse_yaml(written, "recipe.yaml", Problems()), "annotate[0]")
 
 
 def test_a_model_of_fixed_length_is_given_padding(folder: Path) -> None:
