@@ -176,10 +176,10 @@ def _no_store(path: str) -> str:
 
 
 def _unwritable(path: str) -> str:
-    """Why a folder cannot be made or written, or an address not be opened; empty if it can."""
+    """Why a folder cannot be made or written, or an address not be asked for an object; empty if it can."""
     if "://" in path:
         try:
-            open_location(path)
+            next(open_location(path).list(), None)
         except StoreError as error:
             return str(error)
         return ""

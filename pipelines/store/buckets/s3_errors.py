@@ -33,6 +33,7 @@ PASSING = {
 }
 
 _MISSING = {"NoSuchKey", "NoSuchUpload", "404", "NotFound"}
+_OF_BUCKETS = {"ListObjectsV2", "ListMultipartUploads"}  # no object is asked for, so none can be missing
 
 _CREDENTIALS = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
 
@@ -109,10 +110,10 @@ def client_error(response: Mapping[str, Any], operation: str, bucket: str, endpo
     meta = response.get("ResponseMetadata", {})
     code, words = details.get("Code", ""), details.get("Message", "").rstrip(".") or "no reason given"
     status = meta.get("HTTPStatusCode", 0)
+    if code == "NoSuchBucket" or (code in _MISSING and operation in _OF_BUCKETS):
+        return no_bucket(place, endpoint, "AWS_ENDPOINT_URL")
     if code in _MISSING:
         return FileNotFoundError(place)
-    if code == "NoSuchBucket":
-        return no_bucket(place, endpoint, "AWS_ENDPOINT_URL")
     if code in _CLOCK:
         return wrong_clock(place, words)
     if code in _DENIED:

@@ -123,6 +123,15 @@ def test_refusals_of_gcs(monkeypatch: pytest.MonkeyPatch, status: int, message: 
         assert len(proxy.requests) == 1
 
 
+def test_a_listing_that_is_not_found_is_of_no_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proxies and other services answer without S3's code for it."""
+    with in_front_of(1, lambda _: refusal(404, "404", "Not Found", "s3")) as proxy:
+        keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
+        point_to(monkeypatch, {**keys, "AWS_ENDPOINT_URL": proxy.endpoint})
+        with pytest.raises(StoreError, match=f"^s3://{BUCKET}: no such bucket at {proxy.endpoint}; create it"):
+            list(open_location(f"s3://{BUCKET}/x").list())
+
+
 def test_an_endpoint_where_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
     nowhere = f"http://127.0.0.1:{free_port()}"
     keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}

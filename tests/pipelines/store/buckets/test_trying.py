@@ -206,7 +206,8 @@ def test_a_run_into_a_bucket_that_is_missing(server: Server, tmp_path: Path) -> 
     recipe(tmp_path, f"{server.scheme}://no-such-bucket-here/x")
     done = run(tmp_path, "ingest", "recipe.yaml")
     assert done.status != 0
-    assert "no such bucket at" in done.err.splitlines()[-1]
+    name = f"{server.scheme}://no-such-bucket-here"
+    assert done.err.splitlines()[-1].startswith(f"winnow: recipe.yaml:3: store.path: {name}: no such bucket at")
     assert "Traceback" not in done.err
 
 
