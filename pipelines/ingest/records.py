@@ -123,6 +123,13 @@ class Unreadable:
     reason: str
     detail: str = ""  # deterministic, one line, at most 200 characters
     key: str | None = None
+    is_over_limit: bool = False  # whether it could be read under larger limits; for what is larger than a record
+
+
+class OverLimit(str):
+    """Why a footer, page, row group or batch is not read under these limits; it may be intact."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)

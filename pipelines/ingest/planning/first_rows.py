@@ -24,7 +24,6 @@ MOST_ROWS: Final = 256  # of a file
 WHOLE_BYTES: Final = 8 << 20  # of a file that is certainly read to its end, if it has no more rows
 FEWEST_KEYS: Final = 3  # two rows of one key may be a mistake in the rows
 _BEYOND: Final = frozenset({"too_large", "bomb"})
-_OVER_LIMIT: Final = ", the limit is "  # as readers of tables say of pages, batches and row groups
 _LIMITS: Final = ReadLimits(max_body_bytes=4 << 20, max_member_bytes=64 << 20)
 
 
@@ -48,7 +47,7 @@ class FirstRows:
 
 def is_beyond_sample(event: Unreadable) -> bool:
     """Whether a task may read what a sample does not: a sample takes smaller records, pages and batches."""
-    return event.reason in _BEYOND or _OVER_LIMIT in event.detail
+    return event.is_over_limit or event.reason in _BEYOND
 
 
 def check_first_rows(source: IngestSource, files: Sequence[ObjectInfo], *, are_all: bool) -> list[str]:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from winnow.pipelines.ingest.files import holds_start, refuse_changed
-from winnow.pipelines.ingest.records import Event, FilePart, ReadLimits, Record, Span, Unreadable
+from winnow.pipelines.ingest.records import Event, FilePart, OverLimit, ReadLimits, Record, Span, Unreadable
 from winnow.pipelines.ingest.tables.arrow_messages import (
     BadMessageError,
     Message,
@@ -90,7 +90,8 @@ class ArrowReader:
                 yield event
         if done < count:
             detail = fault or f"batch {index} holds {done} readable rows of {count}"
-            yield Unreadable(Span(first + done, count - done, "rows"), "corrupt_table", detail)
+            span = Span(first + done, count - done, "rows")
+            yield Unreadable(span, "corrupt_table", detail, is_over_limit=isinstance(fault, OverLimit))
 
 
 @dataclass(slots=True)
@@ -138,7 +139,7 @@ class ArrowTable:
         asked = sum(inflated_bytes(self.raw, one) for one in (*before, message))
         ceiling = _BODIES * self.limits.max_body_bytes
         if max(asked, message.end - message.body) > ceiling:
-            return f"{place} asks for {asked} bytes, the limit is {ceiling}"
+            return OverLimit(f"{place} asks for {asked} bytes, the limit is {ceiling}")
         assert self.messages.schema is not None
         try:
             with pa.ipc.open_stream(
@@ -156,7 +157,9 @@ class ArrowTable:
         except FAULTS as error:
             self.watched.raise_failure()
             return fault_line(place, error)
-        return f"{place} has {viewed} bytes of views, the limit is {ceiling}" if viewed > ceiling else batch
+        if viewed > ceiling:
+            return OverLimit(f"{place} has {viewed} bytes of views, the limit is {ceiling}")
+        return batch
 
 
 def open_arrow(stream: BinaryIO, size: int, limits: ReadLimits) -> ArrowTable | str:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from winnow.pipelines.ingest.files import holds_start, read_range, refuse_changed
-from winnow.pipelines.ingest.records import Event, FilePart, ReadLimits, Record, Span, Unreadable
+from winnow.pipelines.ingest.records import Event, FilePart, OverLimit, ReadLimits, Record, Span, Unreadable
 from winnow.pipelines.ingest.tables.arrow_tables import (
     FAULTS,
     FREE_VALUES,
@@ -53,7 +53,8 @@ class ParquetReader:
         table = open_table(stream, part, limits)
         if isinstance(table, str):
             if holds_start(part):
-                yield Unreadable(Span(0, part.size), "corrupt_table", table)
+                span = Span(0, part.size)
+                yield Unreadable(span, "corrupt_table", table, is_over_limit=isinstance(table, OverLimit))
             return
         columns = columns_of_schema(table.schema, self.mapping)
         if self.checked and (misfit := columns.misfit(self.mapping)):
@@ -88,7 +89,8 @@ class ParquetReader:
                     break
         if done < rows:
             detail = fault or f"row group {index} holds {done} readable rows of {rows}"
-            yield Unreadable(Span(first + done, rows - done, "rows"), "corrupt_table", detail)
+            span = Span(first + done, rows - done, "rows")
+            yield Unreadable(span, "corrupt_table", detail, is_over_limit=isinstance(fault, OverLimit))
 
     def _event(
         self, row: dict[str, Json], nulled: int, span: Span, path: str, plan: "RowGroupPlan", limits: ReadLimits
@@ -150,7 +152,7 @@ def plan_row_group(
         # A common writer checks a page's size only every 1024 values, so pages of long texts may be large.
         for room, limit in ((pages.largest_inflated, ceiling), (pages.largest_page, 4 * ceiling)):
             if room > limit:
-                return f"{place} has a page of {room} bytes, the limit is {limit}"
+                return OverLimit(f"{place} has a page of {room} bytes, the limit is {limit}")
         if not pages.intact:
             if leaf.repeated:
                 return f"{place} has a damaged page header"
@@ -166,7 +168,7 @@ def plan_row_group(
             elif value * chunk.values > ceiling:
                 shared.append(leaf.path)
     if uncompressed > limits.max_member_bytes:
-        return f"row group {index} inflates to {uncompressed} bytes, the limit is {limits.max_member_bytes}"
+        return OverLimit(f"row group {index} inflates to {uncompressed} bytes, the limit is {limits.max_member_bytes}")
     average = max(1, uncompressed // max(1, rows))
     batch_rows = min(MAX_BATCH_ROWS, limits.batch_bytes // average, ceiling // max(1, widest, int(density)))
     batch_rows = max(1, batch_rows)
@@ -223,7 +225,7 @@ def open_table(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> "Parquet
     if length > part.size - 12:
         return f"the footer claims {length} bytes of a file of {part.size}"
     if length > FOOTER_HEADERS * limits.max_header_bytes:
-        return f"the footer is {length} bytes, the limit is {FOOTER_HEADERS * limits.max_header_bytes}"
+        return OverLimit(f"the footer is {length} bytes, the limit is {FOOTER_HEADERS * limits.max_header_bytes}")
     watched = Watched(stream)
     try:
         footer = parse_footer(read_range(stream, part.size - 8 - length, length))

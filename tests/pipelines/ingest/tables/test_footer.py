@@ -144,6 +144,7 @@ def test_claims_about_rows_and_places_are_checked(rows: int, values: int, packed
     assert isinstance(event, Unreadable)
     assert (event.span, event.reason) == (Span(0, rows, "rows"), "corrupt_table")
     assert message in event.detail
+    assert not event.is_over_limit
     assert count_parquet(io.BytesIO(raw)) == rows
 
 
@@ -152,6 +153,7 @@ def test_a_footer_above_the_limit_is_not_parsed() -> None:
     (event,) = read(ParquetReader(), raw, limits=ReadLimits(max_header_bytes=1000))
     assert isinstance(event, Unreadable)
     assert "the limit is 16000" in event.detail
+    assert event.is_over_limit
 
 
 def test_integers_lose_the_bits_beyond_their_width() -> None:
