@@ -87,5 +87,5 @@ def _probe_video(content: Bytes, sha256: str, mime: str, limits: VideoLimits | N
         facts.height,
         facts.orientation,
         min(facts.frames, _MOST_FRAMES),
-        facts.seconds,
+        facts.evident_seconds,
     )

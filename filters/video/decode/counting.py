@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from winnow.filters.image.decode.stills import DAMAGED
 from winnow.filters.video.decode.clock import shown_at
@@ -28,6 +29,7 @@ __all__ = ["Counting", "orientation_of"]
 
 _MOST_TICKS: Final = 1 << 61
 _BEYOND: Final = 10  # seconds by which a film may outlast what its container says
+_LONG: Final = 60  # seconds of one frame, as slides are shown
 _STRAY: Final = 1  # second by which sound may be ahead of what follows
 _HALF: Final = 1 << 15  # of a matrix's numbers, which have 16 binary places
 _ORIENTATIONS: Final = {
@@ -174,6 +176,7 @@ class Counting:
             keyframes=len(keys),
             shortest_frame=int(apart.min()) if len(apart) else end - start,
             longest_frame=max(int(apart.max()), end - last) if len(apart) else end - start,
+            held=_beyond_a_minute(np.append(apart, end - last), tick),
             longest_gop=int(gops.max()),
             untimed=self._untimed,
             leaps=leaps,
@@ -200,6 +203,12 @@ class Counting:
             packet_seconds=float(self._sounding * tick),
             starts_after=float(self._sound_start * tick - start),
         )
+
+
+def _beyond_a_minute(lasting: NDArray[np.int64], tick: Fraction) -> int:
+    """The ticks by which frames that are shown for more than a minute outlast it."""
+    excess = lasting - int(_LONG / tick)
+    return sum(excess[excess > 0].tolist())
 
 
 def _declared_rate(video: OpenVideo) -> Fraction | None:

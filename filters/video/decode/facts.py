@@ -46,6 +46,7 @@ class VideoFacts:
     keyframes: int
     shortest_frame: int  # ticks between neighbouring frames
     longest_frame: int
+    held: int  # ticks for which frames are shown beyond their first minute
     longest_gop: int  # ticks between neighbouring keyframes, the end included
     untimed: int  # packets without a time of their own that can be so
     leaps: int  # times that cannot be so, and pauses that the container's own duration contradicts
@@ -61,6 +62,16 @@ class VideoFacts:
     def seconds(self) -> float:
         """The exact duration, as a float."""
         return float(self.duration * self.time_base)
+
+    @property
+    def evident_seconds(self) -> float:
+        """The duration as far as frames, a minute each at most, or the packets of sound bear it out.
+
+        A damaged time may hold a frame for years. A still picture under a song is as long as the song.
+        """
+        moving = self.duration - self.held
+        heard = 0.0 if self.sound is None else self.sound.packet_seconds
+        return min(self.seconds, max(float(moving * self.time_base), heard))
 
     @property
     def frames_per_second(self) -> float:

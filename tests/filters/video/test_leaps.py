@@ -3,13 +3,15 @@
 import io
 import struct
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from tests.filters.video.films import Film
-from winnow.filters.video.decode.facts import VideoFacts
+from tests.filters.video.watched import FACTS
+from winnow.filters.video.decode.facts import SoundFacts, VideoFacts
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.filters.video.decode.wanted import Signal
 from winnow.filters.video.decode.watching import VideoPass
@@ -114,6 +116,8 @@ def test_pauses_are_no_leaps(container: str, times: list[int]) -> None:
     facts, seconds = watched(film(container, times, Fraction(1), reordered=reordered).encoded(), container)
     assert facts.leaps == 0
     assert seconds == times
+    lasting = np.append(np.diff(times), round(facts.seconds) - times[-1])
+    assert facts.evident_seconds == pytest.approx(np.minimum(lasting, 60).sum(), abs=0.5)
 
 
 @pytest.mark.parametrize("times", [None, [*range(20), *range(900, 940)]], ids=["even", "paused"])
@@ -128,6 +132,13 @@ def test_a_last_frame_lasts_no_longer_than_its_mp4(times: list[int] | None) -> N
     damaged, _ = watched(longer, "mp4")
     assert damaged.leaps == 1
     assert damaged.seconds <= facts.seconds + 0.1
+
+
+def test_a_picture_under_a_song_counts_as_long_as_the_song() -> None:
+    song = SoundFacts("opus", 2, 48000, seconds=240, packet_seconds=240, starts_after=0)
+    still = replace(FACTS, frames=1, duration=240_000, held=180_000)
+    assert (still.evident_seconds, replace(still, sound=song).evident_seconds) == (60, 240)
+    assert replace(still, sound=replace(song, packet_seconds=9e9)).evident_seconds == 240
 
 
 def test_a_stream_that_begins_at_the_end_of_an_flv_stops_nothing() -> None:

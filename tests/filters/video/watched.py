@@ -30,6 +30,7 @@ FACTS = VideoFacts(
     keyframes=4,
     shortest_frame=40,
     longest_frame=40,
+    held=0,
     longest_gop=1000,
     untimed=0,
     leaps=0,
