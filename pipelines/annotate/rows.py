@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from winnow.filters.language.folding.composed import ComposedTexts, composed_texts, has_spans, spans_as_written
 from winnow.filters.operators import ITEMS, MEDIA_FILE, MEDIA_IMAGE, MEDIA_VIDEO, STATUS, TEXT, Kernel, Operator
 from winnow.schemas.errors import StageError, WinnowError
+from winnow.schemas.problems import one_line
 from winnow.schemas.tombstones import FORGOTTEN
 
 STATUSES = ("ok", "not_selected", "no_text", "no_input", "too_large", "left_out", FORGOTTEN)
@@ -147,7 +148,8 @@ def run_kernel(operator: Operator, kernel: Kernel, given: pa.RecordBatch) -> pa.
     except (WinnowError, OSError, MemoryError):
         raise
     except Exception as error:
-        raise RuntimeError(f"{operator.name} failed: {type(error).__name__}: {error}") from error
+        words = one_line(str(error))  # of what a worker prints, the last line is shown
+        raise RuntimeError(f"{operator.name} failed: {type(error).__name__}: {words}") from error
 
 
 def _with_spans_as_written(found: pa.RecordBatch, batch: BatchRows, chosen: NDArray[np.int64]) -> pa.RecordBatch:

@@ -41,7 +41,7 @@ from winnow.pipelines.store import layout
 from winnow.schemas.assets import AnyAsset
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.identity import fingerprint_of
-from winnow.schemas.problems import Place, Problem, recipe_error, suggestion
+from winnow.schemas.problems import Place, Problem, one_line, recipe_error, suggestion
 from winnow.schemas.recipe import OperatorEntry, Recipe, build_config
 from winnow.schemas.recipe.build import settings
 from winnow.schemas.recipe.nodes import MapNode, located
@@ -245,7 +245,8 @@ def check_operators(operators: Sequence[BoundOperator]) -> None:
         except (OSError, MemoryError):
             raise
         except Exception as error:  # noqa: BLE001  # of an operator of somebody else's, at worst
-            said = f"{bound.operator.name} fails on an empty batch: {type(error).__name__}: {error}"
+            words = one_line(str(error))
+            said = f"{bound.operator.name} fails on an empty batch: {type(error).__name__}: {words}"
             problems.append(Problem(bound.place, bound.path, f"{said}; correct the operator"))
     if problems:
         raise recipe_error(problems)

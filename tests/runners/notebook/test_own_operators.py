@@ -133,18 +133,20 @@ def test_a_function_that_raises_is_named_before_a_run_and_in_it(
     (tmp_path / "recipe.yaml").write_text(RECIPE)
 
     def always(_: pa.RecordBatch) -> dict[str, pa.Array]:
-        raise ValueError("no feet")
+        raise ValueError("no feet\n  nor hands")
 
     def with_rows(batch: pa.RecordBatch) -> dict[str, pa.Array]:
         if batch.num_rows:
-            raise ValueError("no feet")
+            raise ValueError("no feet\n  nor hands")
         return {"capitals": pa.nulls(0, pa.int64())}
 
     winnow.operator("text.shouting", writes=WRITES)(always)
-    with pytest.raises(RecipeError, match=r"text\.shouting fails on an empty batch: ValueError: no feet"):
+    with pytest.raises(
+        RecipeError, match=r"text\.shouting fails on an empty batch: ValueError: no feet\\n  nor hands;"
+    ):
         winnow.run("recipe.yaml", workers=1)
     winnow.operator("text.shouting", writes=WRITES)(with_rows)
-    with pytest.raises(StageError, match=r"text\.shouting failed: ValueError: no feet"):
+    with pytest.raises(StageError, match=r"text\.shouting failed: ValueError: no feet\\n  nor hands"):
         winnow.run("recipe.yaml", workers=1)
     (report,) = tmp_path.glob("*/report.html")
     assert "The run stopped in annotate" in report.read_text()
