@@ -1,4 +1,4 @@
-"""Names that are not UTF-8: written as text, reversibly, on a disk as in buckets."""
+"""Names that are not UTF-8, written as text and back, on disks as in buckets; and which names on a disk are files."""
 
 import os
 from pathlib import Path
@@ -62,3 +62,17 @@ def test_a_name_is_the_same_wherever_the_object_lies(objects: ObjectStore) -> No
     objects.put(name, b"x")
     assert [info.path for info in objects.list()] == [name]
     assert objects.read(name) == b"x"
+
+
+def test_links_to_files_are_files_and_links_to_folders_pipes_and_devices_are_none(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "picture.jpg").write_bytes(b"picture")
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "file.jpg").symlink_to(tmp_path / "elsewhere" / "picture.jpg")
+    (root / "folder.jpg").symlink_to(tmp_path / "elsewhere")
+    (root / "circle").symlink_to(".")
+    (root / "broken.jpg").symlink_to("nowhere")
+    (root / "endless.jpg").symlink_to("/dev/zero")
+    os.mkfifo(root / "pipe.jpg")
+    assert [(one.path, one.size) for one in LocalStore(root).list()] == [("file.jpg", 7)]
