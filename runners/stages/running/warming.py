@@ -79,8 +79,10 @@ def warm_kernels(*, quiet: bool = False) -> Warmed:
         return whole - files.missing(called)
 
     def status() -> Status:
-        facts = (f"compiling for this machine, once: {compiled()} of at most {whole}",)
-        return Status("kernels", facts, min(compiled() / max(whole, 1), 0.99))  # those of missing extras never are
+        fact = f"compiling for this machine, once: {compiled()} of at most {whole}"
+        if not whole:  # operators have changed, which may call what is not compiled yet
+            fact = "checking what is left to compile for this machine"
+        return Status("kernels", (fact,), min(compiled() / max(whole, 1), 0.99))  # those of missing extras never are
 
     if not is_drawn_on(console):
         console.print(status().line(), soft_wrap=True)
