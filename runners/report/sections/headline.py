@@ -6,6 +6,7 @@ from winnow.runners.report.figures import Figures
 from winnow.runners.report.markup import Html, crawled, element, join, meter, plain
 from winnow.runners.terminal.quantities import byte_size, grouped, share
 from winnow.schemas.counts import count_of
+from winnow.schemas.mixture import MixturePlan
 from winnow.schemas.summary import StoreSummary
 
 MEANINGS = {
@@ -24,7 +25,10 @@ def overview(summary: StoreSummary, examples: Examples) -> Block:
     """The funnel, its losses in words, and the verdict of the counts."""
     figures = examples.now
     assert figures is not None
-    parts = [_funnel(figures), *(element("p", crawled(line)) for line in _said(summary, examples, figures))]
+    parts = [
+        _funnel(figures, _repeats(examples.plan)),
+        *(element("p", crawled(line)) for line in _said(summary, examples, figures)),
+    ]
     names = [part.name for part in summary.sources if not part.balanced]
     names += [part.name for part in summary.stages if not part.balanced]
     if names:
@@ -36,7 +40,12 @@ def overview(summary: StoreSummary, examples: Examples) -> Block:
     return Block("overview", "From records to the mixture", join(parts))
 
 
-def _funnel(figures: Figures) -> Html:
+def _repeats(plan: MixturePlan | None) -> int:
+    """The samples of a mixture that it has more than once, without the first of each."""
+    return 0 if plan is None else sum(one.repeated.samples for output in plan.outputs for one in output.strata)
+
+
+def _funnel(figures: Figures, repeats: int) -> Html:
     most = max((step.samples for step in figures.steps), default=0)
     items = []
     counts = {step.name: step.samples for step in figures.steps}
@@ -44,6 +53,8 @@ def _funnel(figures: Figures) -> Html:
         notes = (
             [] if step.name not in BASES else [f"{share(step.samples, counts[BASES[step.name]])} of {BASES[step.name]}"]
         )
+        if step.name == "drawn" and repeats:
+            notes.append(f"{grouped(repeats)} of them repeats")
         if step.units is not None:
             notes.append(f"{grouped(step.units)} {figures.unit}")
         tone = "tone-1" if step.name in ("records", "drawn") else "kept"
@@ -84,8 +95,7 @@ def _said(summary: StoreSummary, examples: Examples, figures: Figures) -> list[s
         said.append("No mixture of this recipe is drawn yet.")
     else:
         of = "" if plan.sample == "1" else f" ({plan.sample} of the plan)"
-        repeated = sum(one.repeated.samples for output in plan.outputs for one in output.strata)
-        again = f", {grouped(repeated)} of them repeats" if repeated else ""
+        again = f", {grouped(repeats)} of them repeats" if (repeats := _repeats(plan)) else ""
         outputs = ", ".join(f"{output.name} {grouped(output.given.samples)}" for output in plan.outputs)
         said.append(f"The mixture{of} has {count_of(figures.steps[-1].samples, 'sample')}{again}: {outputs}.")
     return said
