@@ -46,6 +46,7 @@ class FitOverview:
     how: Aggregation  # the method used: with few checkpoints, a majority replaces the label model
     quality: Quality
     steps: tuple[Step, ...]  # one per checkpoint
+    converged: bool = True  # whether the label model's fit did
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +213,7 @@ def _overview(bound: BoundScore, record: DecisionRecord, counted: LayerSummary) 
 
 
 def _fit(group: DecidedGroup) -> FitOverview:
-    return FitOverview(group.name, group.how, group.quality or NO_QUALITY, group.steps)
+    return FitOverview(group.name, group.how, group.quality or NO_QUALITY, group.steps, group.converged)
 
 
 def _samples(

@@ -22,7 +22,7 @@ from winnow.pipelines.score.weights import forgotten_in
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.leases.lease import require_lease
 from winnow.pipelines.store.state import StoreState
-from winnow.runners.report.sections.scores import NOTES, WITHOUT_INTERVAL
+from winnow.runners.report.sections.scores import NOT_CONVERGED, NOTES, WITHOUT_INTERVAL
 from winnow.runners.stages.running.stage_run import StageRun
 from winnow.runners.terminal.progress.job import JobProgress
 from winnow.schemas.counts import count_of
@@ -109,6 +109,9 @@ def _print_result(run: StageRun, bound: BoundScore, record: DecisionRecord, seco
             rows = count_of(quality.rows, "sample")
             said = f"{rows}; keeps {quality.kept:.1%}; {_worth_keeping(quality)}; {seconds:.1f} s"
         run.console.print(f"{layer}{of}  {said}", markup=False, soft_wrap=True)
+    if stopped := [one.name or "all" for one in largest if not one.converged]:
+        names = f" of {by} {', '.join(stopped[:SHOWN])}{' …' * (len(stopped) > SHOWN)}" if by else ""
+        run.console.print(f"{layer}{names}  {NOT_CONVERGED}", markup=False, soft_wrap=True)
     if (rest := len(largest) - SHOWN) > 0:
         run.console.print(f"{layer}  {rest} more values of {by}: winnow report")
 

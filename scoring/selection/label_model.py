@@ -31,7 +31,9 @@ EDGE: Final = 1e-6
 """The distance of every rate from 0 and 1, so that no observed vote is impossible."""
 _TOLERANCE: Final = 1e-10  # of every rate, per iteration
 _MAX_ITERATIONS: Final = 5000
-_STARTS: Final = 8  # checkpoints from whose votes an unconstrained fit starts
+_STARTS: Final = 8  # checkpoints from whose votes alone a fit starts, too, as EM ends at the nearest maximum
+_LIKELIER: Final = 1e-6  # of two fits that differ by less, the earlier start's
+_TRIAL: Final = 300  # iterations from each start; the likeliest then goes on
 _SURE: Final = 0.9  # how likely such a start believes the votes
 _CODED: Final = 20  # checkpoints whose votes are coded in one number: 3 ** 20 < 2 ** 32
 
@@ -204,9 +206,10 @@ def fit_label_model(patterns: Patterns, *, constrained: bool = True) -> LabelMod
 
     Args:
         patterns: The votes.
-        constrained: Require every checkpoint to be no worse than chance. Otherwise the likeliest fit of several starts
-            is used; of two that differ only in the names of the classes, the one whose mean checkpoint is better than
-            chance.
+        constrained: Require every checkpoint to be no worse than chance. Otherwise, of two fits that differ only in the
+            names of the classes, the one is used whose mean checkpoint is better than chance.
+
+    The likeliest fit of several starts is used: the mean of the votes, and each checkpoint's own.
     """
     there: NDArray[np.bool_] = patterns.votes >= 0
     voted, heard = np.flatnonzero(there.any(axis=1)), np.flatnonzero(there.any(axis=0))
@@ -215,17 +218,24 @@ def fit_label_model(patterns: Patterns, *, constrained: bool = True) -> LabelMod
     ballot = _Ballot(keeps, drops, patterns.counts[voted].astype(np.float64))
     share: Floats = ballot.keeps.sum(axis=0) / (ballot.keeps + ballot.drops).sum(axis=0)
     starts = [share]
-    if not constrained:
-        starts += [_SURE * keeps + (1 - _SURE) * drops + (1 - keeps - drops) / 2
-                   for keeps, drops in zip(ballot.keeps[:_STARTS], ballot.drops[:_STARTS], strict=True)]  # fmt: skip
-    found = [_converged(ballot, start, constrained=constrained) for start in starts]
-    rates, likelihood, iteration, converged = max(found, key=lambda one: one[1])  # the first of equally likely ones
+    starts += [_SURE * keeps + (1 - _SURE) * drops + (1 - keeps - drops) / 2
+               for keeps, drops in zip(ballot.keeps[:_STARTS], ballot.drops[:_STARTS], strict=True)]  # fmt: skip
+    best = _climbed(ballot, _maximised(ballot, starts[0], constrained=constrained), _TRIAL, constrained=constrained)
+    for start in starts[1:]:
+        tried = _climbed(ballot, _maximised(ballot, start, constrained=constrained), _TRIAL, constrained=constrained)
+        if tried.likelihood > best.likelihood + _LIKELIER:
+            best = tried
+    if not best.converged:
+        best = _climbed(ballot, best.rates, _MAX_ITERATIONS - _TRIAL, constrained=constrained)
+    rates = best.rates
     sides = rates[1:].reshape(2, -1)
     if not constrained and float(sides.sum(axis=0).mean()) < 1:
         rates = np.concatenate([[1 - rates[0]], 1 - sides[1], 1 - sides[0]])
     of_all = np.full((2, there.shape[1]), np.nan)
     of_all[:, heard] = rates[1:].reshape(2, -1)
-    model = LabelModel(float(rates[0]), of_all[0], of_all[1], np.zeros(0), likelihood, iteration, converged)
+    model = LabelModel(
+        float(rates[0]), of_all[0], of_all[1], np.zeros(0), best.likelihood, best.iterations, best.converged
+    )
     rule = KeepRule([model.rates], there.shape[1])
     return replace(model, posterior=rule.probability(patterns.votes, np.zeros(len(there), np.int64)))
 
@@ -264,15 +274,24 @@ def _expected(ballot: _Ballot, rates: Floats) -> tuple[Floats, float]:
     return posterior, float((ballot.weight * np.logaddexp(good, bad)).sum())
 
 
-def _converged(ballot: _Ballot, start: Floats, *, constrained: bool) -> tuple[Floats, float, int, bool]:
-    """The rates that EM reaches from a posterior, their log likelihood, its iterations, and whether it converged."""
-    rates = _maximised(ballot, start, constrained=constrained)
+@dataclass(frozen=True, slots=True)
+class _Climb:
+    """Where EM has come from one start."""
+
+    rates: Floats
+    likelihood: float  # the logarithm
+    iterations: int
+    converged: bool
+
+
+def _climbed(ballot: _Ballot, rates: Floats, most: int, *, constrained: bool) -> _Climb:
+    """What EM makes of rates in so many iterations at most."""
     iteration, converged = 0, False
-    while iteration < _MAX_ITERATIONS and not converged:
+    while iteration < most and not converged:
         before, rates = rates, _maximised(ballot, _expected(ballot, rates)[0], constrained=constrained)
         converged = bool(np.abs(rates - before).max() <= _TOLERANCE)
         iteration += 1
-    return rates, _expected(ballot, rates)[1], iteration, converged
+    return _Climb(rates, _expected(ballot, rates)[1], iteration, converged)
 
 
 def _maximised(ballot: _Ballot, posterior: Floats, *, constrained: bool) -> Floats:

@@ -29,6 +29,7 @@ class DecidedGroup:
     how: Aggregation  # the method used: with few checkpoints, a majority replaces the label model
     rates: Rates | None  # for the label model
     quality: Quality | None  # None if no row has a vote
+    converged: bool = True  # whether the label model's fit did
 
     @property
     def rows(self) -> int:

@@ -293,6 +293,7 @@ def _decided(group: FittedGroup, found: _GroupVotes, fit: PatternFit) -> Decided
         how=fit.how,
         rates=None if fit.model is None else fit.model.rates,
         quality=None,
+        converged=fit.model is None or fit.model.converged,
     )
     if not found.rows:
         return decided

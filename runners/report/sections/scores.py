@@ -33,6 +33,11 @@ WITHOUT_INTERVAL: Mapping[Method, str] = {
 }
 """Why there is no estimate of the share of good samples."""
 
+NOT_CONVERGED = (
+    "the label model did not converge, so its votes may count for too much or too little: score more checkpoints or "
+    "samples, or set `aggregate: majority`"
+)
+
 _EXPLAINED = (
     "The quality is the share of good samples, if their scores and those of bad ones are two Gaussians, with a 95 % "
     "interval. The interval covers only chance, not whether the score prefers the right samples."
@@ -98,11 +103,18 @@ def _quality(one: ScoreOverview, fits: Sequence[FitOverview]) -> Html:
             plain(grouped(fit.quality.rows)),
             plain(f"{fit.quality.kept:.1%}" if fit.quality.rows else ""),
             *(plain(text) for text in quality(fit.quality)),
-            plain(WITHOUT_INTERVAL.get(fit.quality.method, "") if fit.quality.rows else "no votes"),
+            plain(_remark(fit)),
         ]
         for fit in fits
     ]
     return table("Quality of the data", headers, rows)
+
+
+def _remark(fit: FitOverview) -> str:
+    if not fit.quality.rows:
+        return "no votes"
+    remarks = (WITHOUT_INTERVAL.get(fit.quality.method, ""), "" if fit.converged else NOT_CONVERGED)
+    return "; ".join(one for one in remarks if one)
 
 
 def _steps(one: ScoreOverview, fits: Sequence[FitOverview]) -> Html:

@@ -1,0 +1,35 @@
+"""What the stage that decides says of its fits."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+from rich.console import Console
+
+from winnow.pipelines.score.deciding.records import DecidedGroup, DecisionRecord, Distribution
+from winnow.runners.stages.deciding import _print_result
+
+
+def printed(*groups: DecidedGroup, by: str = "") -> list[str]:
+    """The lines for a record of these groups."""
+    console = Console(record=True, width=300, file=open("/dev/null", "w", encoding="utf-8"))  # noqa: SIM115
+    nothing = cast(Distribution, None)
+    record = DecisionRecord(groups, (), nothing, nothing, (), ())
+    bound: Any = SimpleNamespace(entry=SimpleNamespace(layer="score.mimic", filter=SimpleNamespace(by=by)))
+    _print_result(cast(Any, SimpleNamespace(console=console)), bound, record, 1.0)
+    return console.export_text().splitlines()
+
+
+def group(name: str, *, converged: bool) -> DecidedGroup:
+    return DecidedGroup(name, (), (), (), (), (), (), "label_model", None, None, converged)
+
+
+def test_a_label_model_that_did_not_converge_is_one_line_with_what_to_do() -> None:
+    assert len(printed(group("", converged=True))) == 1
+    _, line = printed(group("", converged=False))
+    assert line.startswith("score.mimic  the label model did not converge")
+    assert line.endswith("or set `aggregate: majority`")
+
+
+def test_the_groups_that_did_not_converge_are_named() -> None:
+    *_, line = printed(group("deu", converged=False), group("fra", converged=True), by="text.language.code")
+    assert line.startswith("score.mimic of text.language.code deu  the label model")
