@@ -10,7 +10,7 @@ from winnow.pipelines.store.state import StoreState
 from winnow.schemas.identity import fingerprint_of
 from winnow.schemas.records import WeightKeys
 
-VERSION = 3
+VERSION = 4
 """The version of everything that decides the values of a score's layer, given the traces."""
 
 
