@@ -131,15 +131,16 @@ def evident(form: Form, place: Place) -> bool:
     if form.points <= 0 or _DATE.fullmatch(place.digits):
         return False
     line, rest = place.before.split("\n")[-1][-_LEFT:], place.after.split("\n")[0][:_LEFT]
+    short = len(place.digits) <= _SHORT and not place.grouped
+    points = form.points + _before_and_after(line, rest, place)
+    points += bool(_ADDRESS.search(line) or _ADDRESS.search(rest)) - (_ENOUGH_SHORT if short else _ENOUGH)
+    if points < -1 or _OTHER_NUMBER.search(line) or _OTHER_NUMBER.search(rest):  # a word of reaching adds one
+        return False
     lower = line.lower()
-    if another_number_before(lower) or _OTHER_NUMBER.search(line) or _OTHER_NUMBER.search(rest):
+    if another_number_before(lower):
         return False
     reached = hinted(lower) is not None or hinted_behind(rest.lower())
-    if not reached and numbered_before(lower):
-        return False
-    points = form.points + reached + bool(_ADDRESS.search(line) or _ADDRESS.search(rest))
-    short = len(place.digits) <= _SHORT and not place.grouped
-    return points + _before_and_after(line, rest, place) >= (_ENOUGH_SHORT if short else _ENOUGH)
+    return points + reached >= 0 and (reached or not numbered_before(lower))
 
 
 def _before_and_after(line: str, rest: str, place: Place) -> int:

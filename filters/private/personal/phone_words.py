@@ -97,6 +97,7 @@ _THING: Final = re.compile(r"([^\W\d_]+)(\.?)[ \u00a0\u202f#№\"“„«‘'’
 _LONGEST_PARTICLE: Final = 3  # `de`, `ya`
 _WORDS_OF_NUMBER: Final = 2  # directly before a number, of which one is for a number
 _TOKENS: Final = re.compile(r"[^\s\d:：.,;#№()\[\]\"'“”«»/|\u2013\u2014]+")
+_BEYOND_LATIN: Final = "\u0370"
 _UNSPACED: Final = "\u0e00"  # from here on are scripts of the Far East, of which most have no blanks
 _COUNTED: Final = re.compile(r"[ \u00a0\u202f]([^\W\d_]{4,})")
 _WORDS_OF_PERSON: Final = 3
@@ -140,6 +141,7 @@ class _Words:
     stems: frozenset[str]
     parts: tuple[str, ...]  # match anywhere
     inside: tuple[str, ...]  # match anywhere in a word
+    latin: tuple[str, ...]  # those parts that a line in Latin letters may have
 
     def has(self, word: str) -> bool:
         """Whether a word of a script with blanks is one of these."""
@@ -163,7 +165,8 @@ class _Words:
 
     def last_part(self, line: str) -> int:
         """The end of the last of those that match anywhere; -1 if the line has none."""
-        ends = [at + len(part) for part in self.parts if (at := line.rfind(part)) >= 0 and bounded(line, at)]
+        parts = self.latin if max(line, default="") < _BEYOND_LATIN else self.parts
+        ends = [at + len(part) for part in parts if (at := line.rfind(part)) >= 0 and bounded(line, at)]
         return max(ends, default=-1)
 
 
@@ -178,7 +181,7 @@ def read_words(text: str) -> Iterator[tuple[tuple[str, ...], Kind, tuple[str, ..
             yield languages, next(one for one in get_args(Kind) if one == kind), tuple(words.split())
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)  # above the number of calls below: making one takes milliseconds
 def _words(*kinds: Kind) -> _Words:
     lines = tuple(read_words(LIST.read_text(encoding="utf-8")))
     found = {
@@ -191,11 +194,13 @@ def _words(*kinds: Kind) -> _Words:
     separated = {word for word in found if word.removesuffix(".").isalpha() and word[0] < SPACED_SCRIPTS}
     inside = tuple(word for _, kind, words in lines if kind == "inside" and "nouns" in kinds for word in words)
     known = separated if kinds == ("other",) else separated | {_unaccented(word) for word in separated}
+    parts = tuple(sorted(word.removesuffix(".").replace("·", " ") for word in found - separated))
     return _Words(
         frozenset(word[:-1] for word in known if word.endswith(".")),
         frozenset(word for word in known if not word.endswith(".")),
-        tuple(sorted(word.removesuffix(".").replace("·", " ") for word in found - separated)),
+        parts,
         inside,
+        tuple(part for part in parts if max(part) < _BEYOND_LATIN),
     )
 
 
