@@ -24,6 +24,7 @@ from winnow.runners.stages.running.warming_steps import (
     PARTS,
     KernelFiles,
     due_steps,
+    forked,
     run_step,
     steps_of,
     write_inputs,
@@ -155,7 +156,8 @@ def main(part: str) -> int:
     folder = kernel_folder()
     assert folder is not None
     files = KernelFiles.below(folder)
-    write_inputs()
+    if forked(write_inputs):  # encoders and tokenizers start threads
+        return 1
     for module in _IMPORTS:
         import_module(module)
     return int(sum(run_step(step, files) for step in due_steps(steps_of(part), files)) > 0)

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from importlib.util import find_spec
@@ -214,13 +214,22 @@ def due_steps(steps: Sequence[Step], files: KernelFiles) -> list[Step]:
 
 def run_step(step: Step, files: KernelFiles) -> int:
     """Run a step in a process forked from this one, which has imported what it needs and compiled nothing."""
+
+    def run() -> None:
+        step.run()
+        files.mark(step, called_kernels() & files.kernels.keys())
+
+    return forked(run)
+
+
+def forked(work: Callable[[], None]) -> int:
+    """The status of a process forked from this one to do some work; this one must have no threads."""
     process = os.fork()
     if process:
         return os.waitpid(process, 0)[1]
     status = 1
     try:
-        step.run()
-        files.mark(step, called_kernels() & files.kernels.keys())
+        work()
         status = 0
     except BaseException:  # noqa: BLE001 – whatever it is, it is written where errors are told from
         traceback.print_exc()
