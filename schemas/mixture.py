@@ -89,6 +89,11 @@ class PlannedOutput:
         """The total drawn amount."""
         return sum((one.given for one in self.strata), Amount())
 
+    @property
+    def repeated(self) -> Amount:
+        """What of it is drawn again."""
+        return sum((one.repeated for one in self.strata), Amount())
+
 
 def plan_name(plan: Mapping[str, Json]) -> str:
     """The name of a plan, given its plain values: a hash of what decides the draw, so not of notes."""

@@ -21,7 +21,6 @@ from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key, partitions_for
 from winnow.pipelines.running.job_steps import Batches, JobSteps
-from winnow.pipelines.running.job_tasks import TASK_BYTES
 from winnow.pipelines.running.linear_jobs import LinearJob, Sent, Stored
 from winnow.pipelines.running.row_arrays import (
     global_rows,
@@ -32,7 +31,7 @@ from winnow.pipelines.running.row_arrays import (
     single_array,
 )
 from winnow.pipelines.running.scratch_parts import find_part, put_part
-from winnow.pipelines.running.shard_groups import MOST_GROUPS
+from winnow.pipelines.running.shard_groups import MOST_GROUPS, groups_for
 from winnow.pipelines.running.shard_list import ListedShard, ShardList, put_hidden_rows_of, put_shard_list
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
@@ -184,7 +183,7 @@ def put_meeting(
     hidden = put_hidden_rows_of(objects, scratch, shards, state, load_hiding(objects))
     path = put_shard_list(objects, "shards", hidden, f"{scratch}/")
     size = read_bytes(bound, state)
-    groups = max(1, min(MOST_GROUPS, -(-size // TASK_BYTES)))
+    groups = groups_for(size, MOST_GROUPS)
     listed = ShardList(objects, path, scratch, ListedShard, groups)
     return Meeting(bound, JobSteps(objects, scratch), listed, partitions_for(size * _OFFERED))
 

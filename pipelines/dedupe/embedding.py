@@ -52,9 +52,8 @@ def sample_vectors(shard_group: int, search: Search, rows: int) -> Iterator[Addr
 
     def sampled() -> Iterator[tuple[pa.RecordBatch, NDArray[np.uint32]]]:
         columns = [*reader.columns(search), IDS]
-        for batch in (
-            batch for shard in search.listed.in_group(shard_group) for _, batch in read_shard(search, shard, columns)
-        ):
+        read = (read_shard(search, shard, columns) for shard in search.listed.in_group(shard_group))
+        for _, batch in itertools.chain.from_iterable(read):
             found = reader.compared(search, batch)
             assert found.values is not None
             digests = _leading(found.digests)

@@ -12,6 +12,7 @@ from winnow.pipelines.dedupe.task import GlobalKey
 from winnow.pipelines.dedupe.verdicts import find_verdicts
 from winnow.pipelines.reading.columns import column_of
 from winnow.pipelines.running.job_tasks import OPENING_BYTES, TASK_BYTES
+from winnow.pipelines.running.shard_groups import groups_for
 from winnow.pipelines.running.shard_list import MAX_SHARD_GROUPS, put_hidden_rows_of
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
@@ -142,9 +143,14 @@ def generation_keys(store: Store, recipe: BoundRecipe, generation: Generation) -
     return keys
 
 
+def global_rows(state: StoreState, layer: str, key: GlobalKey) -> ManifestRows:
+    """Return the objects of a global layer; an interrupted run may have written those of some shards."""
+    return state.find(layer, dict.fromkeys(state.keys[layout.SAMPLES], key.covered), under=key.settings)
+
+
 def existing_layer(state: StoreState, layer: str, key: GlobalKey) -> ManifestRows | None:
     """Return the objects of a global layer if every shard has one, else None."""
-    found = state.find(layer, dict.fromkeys(state.keys[layout.SAMPLES], key.covered), under=key.settings)
+    found = global_rows(state, layer, key)
     return found if len(found) == len(state.shards) else None
 
 
@@ -199,7 +205,7 @@ def make_search(
     shards = put_hidden_rows_of(store.objects, scratch, covered, state, hiding)
     size = len(state.shards) * (1 + len(layers)) * OPENING_BYTES
     size += state.shards.bytes + sum(state.layers[layer].bytes for layer in layers)
-    groups = max(1, min(MAX_SHARD_GROUPS, -(-size // GROUP_BYTES)))
+    groups = groups_for(size, MAX_SHARD_GROUPS, GROUP_BYTES)
     config = recipe.config.dedupe
     pdq = config.pdq if config is not None and "pdq" in keys else None
     embedding = config.embedding if config is not None and "embedding" in keys else None

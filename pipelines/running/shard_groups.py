@@ -22,6 +22,11 @@ ROW_BYTES = 4  # that a pass reads of each row, about: a few narrow columns
 NO_ROWS = np.zeros(0, np.int64)
 
 
+def groups_for(size: int, most: int, group_bytes: int = TASK_BYTES) -> int:
+    """How many groups there are, at most so many, of shards of which so many bytes are read: small ones together."""
+    return max(1, min(most, -(-size // group_bytes)))
+
+
 def group_shards(
     steps: "JobSteps", kind: type[Listed], shards: Iterable[Listed], hidden: Mapping[str, NDArray[np.int64]]
 ) -> ShardList[Listed]:
@@ -37,8 +42,7 @@ def group_shards(
     if hidden:
         shards = put_hidden_rows(objects, scratch, list(shards), lambda one: hidden.get(one.shard, NO_ROWS))
     listed = ShardList(objects, put_shard_list(objects, "shards", shards, f"{scratch}/"), scratch, kind)
-    groups = max(1, min(MOST_GROUPS, -(-_size(listed.all) // TASK_BYTES)))
-    return replace(listed, most_groups=groups)
+    return replace(listed, most_groups=groups_for(_size(listed.all), MOST_GROUPS))
 
 
 def over_groups(

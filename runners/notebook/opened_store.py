@@ -85,7 +85,7 @@ class OpenedStore(Store):
 
 def _listed(schema: pa.Schema) -> str:
     """The columns of a table; of one that holds those of all others side by side, how many and the first."""
-    whole = sum("." in name for name in schema.names) == len(schema.names)
+    whole = all("." in name for name in schema.names)
     return (
         f"{len(schema.names)} columns, of samples and layers, such as {schema.names[0]}"
         if whole

@@ -18,6 +18,7 @@ from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.dedupe.stage import (
     estimated_items,
     existing_layer,
+    global_rows,
     load_existing_layers,
     load_stable_hiding,
     make_search,
@@ -83,12 +84,7 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
 
 def _lacking(state: StoreState, keys: Mapping[Kind, GlobalKey]) -> dict[str, dict[str, str]]:
     """The layers that each shard lacks, with their keys; an interrupted run may have written some."""
-    there = {
-        kind: state.find(
-            layer_of_kind(kind), dict.fromkeys(state.keys[layout.SAMPLES], key.covered), under=key.settings
-        ).by_shard.keys()
-        for kind, key in keys.items()
-    }
+    there = {kind: global_rows(state, layer_of_kind(kind), key).by_shard for kind, key in keys.items()}
     lacking: dict[str, dict[str, str]] = {}
     sets: dict[tuple[Kind, ...], dict[str, str]] = {}  # most shards lack the same: one for all of these
     for shard in state.samples:

@@ -63,8 +63,8 @@ def _all(plan: MixturePlan) -> str:
 
 
 def _repeats(output: PlannedOutput) -> str:
-    repeated = sum(one.repeated.samples for one in output.strata)
-    return f" ({repeated:,} of them repeats)" if repeated else ""
+    repeats = output.repeated.samples
+    return f" ({repeats:,} of them repeats)" if repeats else ""
 
 
 def _in_units(plan: MixturePlan, amount: Amount) -> str:

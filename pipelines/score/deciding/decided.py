@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from winnow.pipelines.binding.scores import BoundScore
+from winnow.pipelines.dedupe.stage import global_rows
 from winnow.pipelines.dedupe.task import GlobalKey
 from winnow.pipelines.running.scratch_parts import put_arrays
 from winnow.pipelines.running.shard_list import ListedShard, put_hidden_rows_of, put_shard_list
@@ -37,9 +38,8 @@ def make_decision(
 
 def put_owed(decision: Decision, state: StoreState, key: GlobalKey) -> int:
     """Store which groups of shards have one that lacks the layer, and prepare its commits; return their number."""
-    shards, sources = decision.shards, state.keys[layout.SAMPLES]
-    layer = decision.bound.entry.layer
-    there = state.find(layer, dict.fromkeys(sources, key.covered), under=key.settings)
+    shards, layer = decision.shards, decision.bound.entry.layer
+    there = global_rows(state, layer, key)
     state.held.begin({shard: {layer: key.covered} for shard in state.samples if shard not in there.by_shard})
     owed = [
         group

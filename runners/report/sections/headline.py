@@ -42,7 +42,7 @@ def overview(summary: StoreSummary, examples: Examples) -> Block:
 
 def _repeats(plan: MixturePlan | None) -> int:
     """The samples of a mixture that it has more than once, without the first of each."""
-    return 0 if plan is None else sum(one.repeated.samples for output in plan.outputs for one in output.strata)
+    return 0 if plan is None else sum(output.repeated.samples for output in plan.outputs)
 
 
 def _funnel(figures: Figures, repeats: int) -> Html:

@@ -7,7 +7,7 @@ from winnow.runners.report.examples import Examples, ExportState
 from winnow.runners.report.markup import Header, Html, breakable, crawled, element, folded, join, meter, plain, table
 from winnow.runners.terminal.quantities import byte_size, grouped, share
 from winnow.schemas.counts import count_of
-from winnow.schemas.mixture import Amount, MixturePlan, PlannedOutput, PlannedStratum
+from winnow.schemas.mixture import MixturePlan, PlannedOutput, PlannedStratum
 from winnow.schemas.summary import StoreSummary
 
 SHOWN_STRATA = 200
@@ -121,8 +121,7 @@ def _amounts(strata: Iterable[PlannedStratum], asked: int) -> list[Html]:
 
 
 def _samples(output: PlannedOutput) -> list[Html]:
-    repeated = sum((one.repeated for one in output.strata), Amount())
-    return [plain(grouped(output.given.samples)), plain(grouped(repeated.samples))]
+    return [plain(grouped(output.given.samples)), plain(grouped(output.repeated.samples))]
 
 
 def _given(strata: Iterable[PlannedStratum]) -> int:

@@ -174,27 +174,31 @@ def test_without_room_for_temporary_files_nothing_begins(
     assert "set TMPDIR" in check(tmp_path)
 
 
+ALBUM = """\
+version: 1
+store: {path: store}
+sources: {album: {root: d, files: ['*'], format: image_folder, class: web}}
+"""
+
+
 def test_conditions_on_single_pictures_are_checked_too(tmp_path: Path) -> None:
     (tmp_path / "recipe.yaml").write_text(
-        "version: 1\n"
-        "store: {path: store}\n"
-        "sources: {album: {root: d, files: ['*'], format: image_folder, class: web}}\n"
-        "annotate: [image.geometry]\n"
+        ALBUM + "annotate: [image.geometry]\n"
         "items: [{drop: \"samples.source.name = 'albums' AND image.geometry.width < 64\", reason: small}]\n"
     )
     with pytest.raises(RecipeError, match=r"items\[0\]: there is no source 'albums' \(did you mean 'album'\?\)"):
         require_ready(bind(load_recipe(tmp_path / "recipe.yaml")))
 
 
-MEDIA = """\
-version: 1
-store: {path: store}
-sources: {album: {root: d, files: ['*'], format: image_folder, class: web}}
+MEDIA = (
+    ALBUM
+    + """\
 annotate: [image.geometry, {video.streams: {}}]
 dedupe: {exact: {}, url: {}, near: {}, image_bytes: {}, pdq: {}, vpdq: {}, captions: {}}
 score:
   worth: {task: linear_head, reference: {train_on: "samples.source.name = 'album'"}}
 """
+)
 SHOWN = """\
   shown: {task: linear_head, features: efficientnet, frames: {}, reference: {train_on: "samples.source.name = 'album'"}}
 """
@@ -258,12 +262,7 @@ def test_what_a_killed_command_left_before_there_was_a_store_is_no_obstacle(lid_
 
 
 def test_seconds_of_pictures_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "recipe.yaml").write_text(
-        "version: 1\n"
-        "store: {path: store}\n"
-        "sources: {album: {root: d, files: ['*'], format: image_folder, class: web}}\n"
-        "mix: {unit: seconds}\n"
-    )
+    (tmp_path / "recipe.yaml").write_text(ALBUM + "mix: {unit: seconds}\n")
     with pytest.raises(RecipeError, match=r"recipe.yaml:4: mix.unit: seconds are of videos, but every source is of"):
         require_ready(bind(load_recipe(tmp_path / "recipe.yaml")))
 

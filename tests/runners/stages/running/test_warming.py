@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -102,16 +103,21 @@ def test_a_faulty_recipe_is_refused_before_anything_is_compiled(
     assert not compiled(tmp_path)
 
 
-def test_an_interrupt_ends_what_compiles(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def own_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty folder of kernels, that of this process."""
     monkeypatch.delenv(WARMING_VARIABLE)
     monkeypatch.setenv(kernels.FOLDER_VARIABLE, str(tmp_path))
     kernels.kernel_folder.cache_clear()
+    yield tmp_path
+    kernels.kernel_folder.cache_clear()
+
+
+def test_an_interrupt_ends_what_compiles(own_kernels: Path, capfd: pytest.CaptureFixture[str]) -> None:
     seen = []
 
     def terminate(number: int, frame: object) -> None:
-        seen.append(len(_compiling(tmp_path)))
+        seen.append(len(_compiling(own_kernels)))
         if len(seen) > 1 and min(seen[-2:]) >= 3:  # all have been started, perhaps with steps of theirs
             raise Terminated
 
@@ -123,12 +129,11 @@ def test_an_interrupt_ends_what_compiles(
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-        kernels.kernel_folder.cache_clear()
     ends = time.monotonic() + 30
-    while _compiling(tmp_path) and time.monotonic() < ends:  # a killed process is gone when it is its turn
+    while _compiling(own_kernels) and time.monotonic() < ends:  # a killed process is gone when it is its turn
         time.sleep(0.05)
-    assert _compiling(tmp_path) == []
-    assert not list(tmp_path.glob("*.warm"))  # so the next command compiles
+    assert _compiling(own_kernels) == []
+    assert not list(own_kernels.glob("*.warm"))  # so the next command compiles
     assert "compiled in" not in capfd.readouterr().err
 
 
@@ -143,17 +148,9 @@ def _compiling(cache: Path) -> list[int]:
     return found
 
 
-def test_nothing_is_started_where_all_is_compiled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delenv(WARMING_VARIABLE)
-    monkeypatch.setenv(kernels.FOLDER_VARIABLE, str(tmp_path))
-    kernels.kernel_folder.cache_clear()
-    try:
-        (tmp_path / f"{kernels.all_kernels_key()}.warm").touch()
-        assert warm_kernels() == "already"
-    finally:
-        kernels.kernel_folder.cache_clear()
+def test_nothing_is_started_where_all_is_compiled(own_kernels: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (own_kernels / f"{kernels.all_kernels_key()}.warm").touch()
+    assert warm_kernels() == "already"
     assert capfd.readouterr() == ("", "")
 
 
@@ -200,18 +197,12 @@ def test_a_failed_step_leaves_no_mark(tmp_path: Path) -> None:
 
 
 def test_nothing_is_compiled_where_what_has_changed_are_no_kernels(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    own_kernels: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delenv(WARMING_VARIABLE)
-    monkeypatch.setenv(kernels.FOLDER_VARIABLE, str(tmp_path))
-    kernels.kernel_folder.cache_clear()
-    try:
-        files = KernelFiles.below(tmp_path)
-        for part in PARTS:
-            for step in steps_of(part):
-                files.mark(step, ["filters/extraction/visible_text.py"])
-        assert warm_kernels() == "already"
-        assert [one.name for one in tmp_path.glob("*.warm")] == [f"{kernels.all_kernels_key()}.warm"]
-    finally:
-        kernels.kernel_folder.cache_clear()
+    files = KernelFiles.below(own_kernels)
+    for part in PARTS:
+        for step in steps_of(part):
+            files.mark(step, ["filters/extraction/visible_text.py"])
+    assert warm_kernels() == "already"
+    assert [one.name for one in own_kernels.glob("*.warm")] == [f"{kernels.all_kernels_key()}.warm"]
     assert capfd.readouterr() == ("", "")
