@@ -88,14 +88,20 @@ def _longest_word(content: Html) -> int:
     return max(len(html.unescape(word)) for word in re.split(r"<[^>]*>|[\s-]+", content))
 
 
+MOST_NARROW_COLUMNS = 3
+"""That fit a narrow page side by side; rows of wider tables become paragraphs there, values behind titles."""
+
+
 def table(caption: str, headers: Sequence[Header], rows: Iterable[Sequence[Html]], footer: Sequence[Html] = ()) -> Html:
-    """A table whose first column names the row; it scrolls sideways on narrow pages."""
+    """A table whose first column names the row."""
+    wide = len(headers) > MOST_NARROW_COLUMNS
 
     def cell(index: int, content: Html) -> Html:
         kind = "number" if headers[index].number else f"name{' long' * (_longest_word(content) > WORD_CHARACTERS)}"
         if index == 0:
             return element("th", content, scope="row", class_=kind)
-        return element("td", content, class_=kind)
+        title = headers[index].title
+        return element("td", content, class_=kind, **({"data_of": title} if wide and title else {}))
 
     def row(contents: Sequence[Html]) -> Html:
         return element("tr", *(cell(index, content) for index, content in enumerate(contents)))
@@ -110,4 +116,4 @@ def table(caption: str, headers: Sequence[Header], rows: Iterable[Sequence[Html]
     parts = [element("caption", plain(caption)), element("thead", head), element("tbody", join(map(row, rows)))]
     if footer:
         parts.append(element("tfoot", row(footer)))
-    return element("div", element("table", *parts), class_="scroll")
+    return element("div", element("table", *parts, **({"class_": "wide"} if wide else {})), class_="scroll")

@@ -143,7 +143,12 @@ figcaption strong { display: block; color: var(--ink); font-weight: 600; }
 .legend { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; margin: 0 0 .5rem; padding: 0; list-style: none; }
 .legend li { color: var(--soft); font-size: .88rem; }
 .swatch { display: inline-block; width: .8em; height: .8em; margin-right: .45em; border-radius: 2px; }
-.scroll { margin: 0 0 1.2rem; overflow-x: auto; }
+.scroll { margin: 0 0 1.2rem; overflow-x: auto; background-attachment: local, local, scroll, scroll;
+  background-image: linear-gradient(to right, var(--card) 40%, transparent),
+    linear-gradient(to left, var(--card) 40%, transparent),
+    linear-gradient(to right, var(--rest), transparent), linear-gradient(to left, var(--rest), transparent);
+  background-position: left, right, left, right; background-repeat: no-repeat;
+  background-size: 2rem 100%, 2rem 100%, .6rem 100%, .6rem 100%; }
 .note + .scroll { margin-top: 1.1rem; }
 table { width: 100%; border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
 table { overflow-wrap: break-word; }
@@ -193,7 +198,15 @@ figure img { display: block; max-width: 100%; height: auto; border-radius: 4px; 
   th:empty, td:has(> svg.meter) { display: none; }
   .name { min-width: 4.2rem; }
   tbody th.name { min-width: 5.4rem; }
-  .name:has(.condition) { min-width: 8rem; }
+  table.wide, table.wide caption, table.wide tbody, table.wide tfoot { display: block; }
+  table.wide thead, table.wide td:empty { display: none; }
+  table.wide tr { display: flex; flex-wrap: wrap; gap: 0 .9rem; padding: .35rem 0; }
+  table.wide tr { border-bottom: 1px solid var(--rule); }
+  table.wide th, table.wide td { min-width: 0; padding: 0; border: 0; text-align: left; overflow-wrap: anywhere; }
+  table.wide th { flex: 0 0 100%; font-weight: 600; }
+  table.wide td::before { content: attr(data-of) " "; color: var(--soft); }
+  table.wide .condition { font-weight: 400; }
+  .whole { display: inline; }
 }
 @media print {
   details::details-content { content-visibility: visible; height: auto; }

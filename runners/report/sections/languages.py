@@ -1,11 +1,14 @@
 """The sections on languages: what comes in and goes out of each, and which rule drops how much of each."""
 
+from collections.abc import Mapping, Sequence
+
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import Examples
 from winnow.runners.report.figures import given_by_language
 from winnow.runners.report.markup import Header, Html, breakable, crawled, element, folded, join, meter, plain, table
 from winnow.runners.terminal.quantities import byte_size, grouped, share
+from winnow.schemas.counts import count_of
 from winnow.schemas.languages import language
 from winnow.schemas.mixture import VALIDATION, Amount, MixturePlan
 from winnow.schemas.summary import StoreSummary
@@ -14,6 +17,8 @@ SHOWN = 20
 MOST = 200
 COLUMNS = 8
 SHADES = 5
+SHOWN_RULES = 15  # of those that drop most; the others are folded
+WORST = 3  # rules named for a language
 
 
 def before_and_after(_: StoreSummary, examples: Examples) -> Block | None:
@@ -109,10 +114,39 @@ def rules_by_language(rules: RulesSummary) -> list[Html]:
     footer = [plain("kept"), *(plain(share(kept[code], counts[code])) for code in shown)]
     if others:
         footer.append(plain(share(sum(count for code, count in kept.items() if code not in shown), others)))
-    return [
-        table("Share of each language's samples that each rule drops", headers, rows, footer),
-        element("p", plain("By the first rule that fires; the largest languages of the store."), class_="note"),
-    ]
+    parts = [table("Share of each language's samples that each rule drops", headers, rows[:SHOWN_RULES], footer)]
+    if rest := rows[SHOWN_RULES:]:
+        title = f"{len(rest)} more {'rule' if len(rest) == 1 else 'rules'} that drop less"
+        parts.append(folded(title, table(title, headers, rest)))
+    if small := sorted(counts.keys() - set(shown), key=lambda code: (-counts[code], code))[:MOST]:
+        title = f"{count_of(len(small), 'smaller language')}, and the rules that drop most of each"
+        parts.append(folded(title, _worst(title, small, counts, kept, drops)))
+    parts.append(
+        element("p", plain("By the first rule that fires; the largest languages of the store."), class_="note")
+    )
+    return parts
+
+
+def _worst(
+    title: str,
+    codes: Sequence[str],
+    counts: Mapping[str, int],
+    kept: Mapping[str, int],
+    drops: Mapping[str, Mapping[str, int]],
+) -> Html:
+    """The rules that drop most of each language, one language a row."""
+    rows = []
+    for code in codes:
+        taken = sorted(((of.get(code, 0), name) for name, of in drops.items()), key=lambda one: (-one[0], one[1]))
+        listed: list[Html] = []
+        for count, name in taken[:WORST]:
+            if count:
+                said = plain(f" {share(count, counts[code])}")
+                listed += [plain(", ")] * bool(listed) + [breakable(name.partition(".")[2] or name), said]
+        named = element("span", *listed)
+        rows.append([_named(code), plain(grouped(counts[code])), plain(share(kept[code], counts[code])), named])
+    headers = [Header("language"), Header("samples", True), Header("kept", True), Header("rules that drop most")]
+    return table(title, headers, rows)
 
 
 def _shaded(part: int, whole: int) -> Html:

@@ -7,7 +7,7 @@ from winnow.runners.report.examples import Examples
 from winnow.runners.report.markup import Header, Html, breakable, crawled, element, folded, join, marked, plain, table
 from winnow.runners.report.plots.bars import Part, Row, bars, shares
 from winnow.runners.report.plots.histograms import Mark, small_histogram
-from winnow.runners.report.sections.languages import rules_by_language
+from winnow.runners.report.sections.languages import SHOWN_RULES, rules_by_language
 from winnow.runners.terminal.quantities import grouped, share
 from winnow.runners.terminal.safety_coverage import categories, largest_languages, uncovered
 from winnow.schemas.counts import count_of
@@ -64,7 +64,7 @@ def decisions(_: StoreSummary, examples: Examples) -> Block | None:
     if found is None:
         return None
     whole = found.rows.rows
-    headers = [Header("list"), Header("reason and condition")]
+    headers = [Header("reason and condition"), Header("list")]
     headers += [Header("dropped", True), Header("share", True), Header("fires", True)]
     firing = [rule for rule in found.rules if rule.dropped.rows]
     idle = [rule for rule in found.rules if not rule.dropped.rows]
@@ -74,7 +74,12 @@ def decisions(_: StoreSummary, examples: Examples) -> Block | None:
         parts += [element("p", strong, crawled(one.message), class_="alarm") for one in messages]
     parts += [element("p", crawled(line), class_="note") for line in found.language_notes]
     if firing:
-        parts.append(table("What the rules drop", headers, [_rule(rule, whole) for rule in firing]))
+        least = sorted((rule.dropped.rows for rule in firing), reverse=True)[:SHOWN_RULES][-1]
+        most = [rule for rule in firing if rule.dropped.rows >= least]
+        parts.append(table("What the rules drop", headers, [_rule(rule, whole) for rule in most]))
+    if firing and (rest := [rule for rule in firing if rule.dropped.rows < least]):
+        title = f"{count_of(len(rest), 'more rule drops', 'more rules drop')} less"
+        parts.append(folded(title, table(title, headers, [_rule(rule, whole) for rule in rest])))
     if idle:
         title = f"{count_of(len(idle), 'rule is', 'rules are')} the first to fire for no sample"
         parts.append(folded(title, table(title, headers, [_rule(rule, whole) for rule in idle])))
@@ -97,8 +102,8 @@ def _kept(found: RulesSummary) -> str:
 
 def _rule(rule: RuleEffect, whole: int) -> list[Html]:
     return [
-        plain(rule.list),
         element("span", breakable(rule.reason), element("code", breakable(rule.drop), class_="condition")),
+        plain(rule.list),
         plain(grouped(rule.dropped.rows)),
         plain(share(rule.dropped.rows, whole)),
         plain(grouped(rule.fires.rows)),

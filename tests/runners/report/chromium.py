@@ -50,7 +50,8 @@ addEventListener("load", () => {
       if (lines.size > 1) broken.push(word[0] + " in " + text(node.parentElement)); }
   const found = {wide, scroll: page.scrollWidth, tall: page.scrollHeight, broken: broken.slice(0, 5),
     beyond: beyond.slice(0, 5).map(text),
-    cut: cut.slice(0, 5).map(text), contrast: worst[0], faintest: worst[1]};
+    cut: cut.map(one => one.firstElementChild.tagName.toLowerCase() + " " + text(one)),
+    contrast: worst[0], faintest: worst[1]};
   parent.document.body.textContent = "@@" + JSON.stringify(found) + "@@";
 });
 </script>"""
@@ -64,7 +65,7 @@ class Layout:
     scroll: int  # the page's width
     tall: int
     beyond: tuple[str, ...]  # what lies beyond the right edge
-    cut: tuple[str, ...]  # tables and drawings that are wider than their place
+    cut: tuple[str, ...]  # "table …" or "svg …" that is wider than its place
     broken: tuple[str, ...]  # words of tables and headings that go on in the next line
     contrast: float  # the lowest of a text and its ground
     faintest: str

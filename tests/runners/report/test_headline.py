@@ -65,6 +65,22 @@ RULES = RulesSummary(
 )
 
 
+LANGUAGES = [f"l{number:02}_Latn" for number in range(60)]
+MANY = RulesSummary(
+    generation=3,
+    bytes_of="text",
+    rows=Tally(60_000),
+    kept=Tally(6_000),
+    rules=tuple(rule("keep", f"rule_{number}", number * 60 + 1) for number in range(40)),
+    groups=tuple(
+        GroupEffect(
+            "crawl", code, Tally(1000), Tally(100), {f"keep.rule_{number}": Tally(number or 1) for number in range(40)}
+        )
+        for code in LANGUAGES
+    ),
+)
+
+
 def stratum(language: str, available: Amount, asked: int, given: Amount, unique: Amount) -> PlannedStratum:
     of = Stratum("web", "crawl", "Germanic", language)
     return PlannedStratum(of, available, 0, asked, asked, given, unique, 1, 5)
@@ -187,12 +203,37 @@ def test_sections_that_explain_are_folded_and_a_link_opens_them(rendered: str) -
 
 
 def test_every_column_has_a_header_and_every_row_a_name(rendered: str) -> None:
-    for table in re.findall(r"<table>.*?</table>", rendered, re.DOTALL):
-        assert table.startswith("<table><caption>")
+    tables = re.findall(r"<table[ >].*?</table>", rendered, re.DOTALL)
+    assert len(tables) == rendered.count("</table>") > 5
+    for table in tables:
+        assert re.match(r'<table( class="wide")?><caption>', table)
         columns = table.count('scope="col"')
         for row in re.findall(r"<tr>.*?</tr>", table.partition("</thead>")[2], re.DOTALL):
             assert len(re.findall(r"<t[hd][ >]", row)) == columns
             assert row.startswith(('<tr><th scope="row"',))
+
+
+def test_each_value_of_a_wide_table_has_its_title_for_narrow_pages(rendered: str) -> None:
+    wide = re.findall(r'<table class="wide">.*?</table>', rendered, re.DOTALL)
+    assert wide
+    for table in wide:
+        titles = re.findall(r'<th scope="col"[^>]*>([^<]*)</th>', table)
+        for row in re.findall(r"<tr><th scope=\"row\".*?</tr>", table, re.DOTALL):
+            said = [re.search(r'data-of="([^"]*)"', cell) for cell in re.findall(r"<td[^>]*>", row)]
+            assert [one[1] if one else "" for one in said] == titles[1:]
+
+
+def test_of_many_rules_and_languages_the_largest_are_shown_and_the_others_folded() -> None:
+    page = render_report(SUMMARY, Examples(rules=MANY))
+    rules = section(page, "rules")
+    shown, _, rest = rules.partition("25 more rules drop less")
+    assert [f"|rule_{number}|" in shown for number in range(40)] == [number >= 25 for number in range(40)]
+    assert all(f"|rule_{number}|" in rest for number in range(25))
+    by_language = rest.partition("samples that each rule drops")[2]
+    drawn, _, folded = by_language.partition("25 more rules that drop less")
+    assert drawn.count("|rule_") == 15
+    worst = folded.partition("52 smaller languages, and the rules that drop most of each")[2]
+    assert "|l59_Latn|1,000|10.0 %|rule_39|3.9 %, |rule_38|3.8 %, |rule_37|3.7 %|" in worst
 
 
 def test_the_next_report_says_what_changed(rendered: str) -> None:

@@ -19,7 +19,7 @@ ALLOWED_TAGS = re.compile(
 )
 ALLOWED_ATTRIBUTES = re.compile(
     "lang|charset|http-equiv|content|name|class|id|href|dir|scope|role|aria-label|aria-labelledby|"
-    "viewbox|[xy][12]?|width|height|preserveaspectratio|aria-hidden|title"
+    "viewbox|[xy][12]?|width|height|preserveaspectratio|aria-hidden|title|data-of"
 )
 
 

@@ -10,8 +10,9 @@ import pytest
 
 from tests.runners.example_store import EXAMPLES, SUMMARY
 from tests.runners.report.chromium import Theme, measured, needs_chromium, opened, pictured
+from tests.runners.report.test_headline import MANY
 from winnow.runners.commands.main import main
-from winnow.runners.report import render_report
+from winnow.runners.report import Examples, render_report
 
 WIDTHS = (400, 800, 1400)
 THEMES: tuple[Theme, ...] = ("light", "dark")
@@ -56,8 +57,18 @@ def test_the_demo_fits_when_all_is_unfolded(demo: str, wide: int, tmp_path: Path
     assert layout.scroll <= wide
     assert layout.beyond == ()
     assert layout.contrast >= READABLE, layout.faintest
-    if wide >= 800:  # on a phone, tables scroll in their own place
-        assert layout.cut == ()
+    # On a phone, a drawing scrolls in its own place, shaded where it goes on.
+    assert [one for one in layout.cut if wide >= 800 or not one.startswith("svg ")] == []
+
+
+@pytest.mark.parametrize("wide", WIDTHS)
+def test_sixty_languages_and_forty_rules_fit(wide: int, tmp_path: Path) -> None:
+    page = render_report(SUMMARY, Examples(rules=MANY))
+    layout = measured(page, wide, "light", tmp_path)
+    assert layout.beyond == ()
+    assert layout.tall <= MOST_PIXELS[wide]
+    unfolded = measured(opened(page), wide, "light", tmp_path)
+    assert [one for one in unfolded.cut if one.startswith("table ")] == []
 
 
 def test_hostile_names_push_nothing_aside(tmp_path: Path) -> None:

@@ -5,9 +5,19 @@ import re
 from winnow.runners.report.style import LIGHT, file_style, page_style
 
 PROPERTIES = {
-    *("-webkit-print-color-adjust", "background", "border", "border-bottom", "border-collapse", "border-left"),
-    *("border-radius", "border-top", "box-sizing", "break-after", "break-inside", "color", "color-scheme"),
-    *("content-visibility", "cursor", "display", "fill", "flex-wrap", "font", "font-family", "font-size"),
+    *("-webkit-print-color-adjust", "background", "background-attachment"),
+    *(
+        "background-image",
+        "background-position",
+        "background-repeat",
+        "background-size",
+        "border",
+        "border-bottom",
+        "border-collapse",
+        "border-left",
+    ),
+    *("border-radius", "border-top", "box-sizing", "break-after", "break-inside", "color", "color-scheme", "content"),
+    *("content-visibility", "cursor", "display", "fill", "flex", "flex-wrap", "font", "font-family", "font-size"),
     *("font-variant-numeric", "font-weight", "gap", "grid-column", "grid-template-columns", "height", "line-height"),
     *("list-style", "margin", "margin-bottom", "margin-right", "margin-top", "max-width", "min-width", "opacity"),
     *(
