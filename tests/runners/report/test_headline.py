@@ -233,7 +233,7 @@ def test_of_many_rules_and_languages_the_largest_are_shown_and_the_others_folded
     drawn, _, folded = by_language.partition("25 more rules that drop less")
     assert drawn.count("|rule_") == 15
     worst = folded.partition("52 smaller languages, and the rules that drop most of each")[2]
-    assert "|l59_Latn|1,000|10.0 %|rule_39|3.9 %, |rule_38|3.8 %, |rule_37|3.7 %|" in worst
+    assert "|l59_Latn|1,000|10.0 %|rule_39|3.9 %,|rule_38|3.8 %,|rule_37|3.7 %|" in worst
 
 
 def test_the_next_report_says_what_changed(rendered: str) -> None:
