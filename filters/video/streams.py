@@ -113,7 +113,7 @@ def load(_config: StreamsConfig, _assets: Assets) -> Callable[[], Watcher]:
 
 OPERATOR = Operator(
     name="video.streams",
-    version=3,
+    version=4,
     summary="container, codecs, exact duration, rate of frames, keyframes and sound of a video",
     config=StreamsConfig,
     reads=lambda _: (MEDIA_VIDEO,),

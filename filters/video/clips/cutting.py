@@ -17,7 +17,7 @@ from winnow.filters.video.clips.options import MIMES, ClipFile
 from winnow.filters.video.clips.pictures import CopiedPictures, EncodedPictures
 from winnow.filters.video.clips.planning import CopiedTimes, copied_times, takes_sound
 from winnow.filters.video.clips.sound import CopiedSound, EncodedSound
-from winnow.filters.video.decode.clip_packets import packets_of_clip
+from winnow.filters.video.decode.clip_packets import open_clip, packets_of_clip
 from winnow.filters.video.decode.opening import OpenVideo, UnwatchableError, VideoLimits, open_video, translated
 from winnow.filters.video.decode.reading import packets_within_limits
 from winnow.filters.video.decode.wanted import Clip
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CUTTER", "CutClip", "cut", "cutting_identity"]
 
-CUTTER: Final = 6
+CUTTER: Final = 7
 """Goes up whenever a clip is cut to other bytes by the same FFmpeg."""
 
 _MUXERS: Final = MappingProxyType({"mp4": "mp4", "webm": "webm", "mkv": "matroska"})
@@ -91,7 +91,7 @@ def cutting_identity(options: ClipFile) -> Json:
 
 def _planned(file: IO[bytes], mime: str, clip: Clip, options: ClipFile, limits: VideoLimits) -> CopiedTimes | None:
     file.seek(0)
-    with open_video(file, mime, limits) as video, translated():
+    with open_clip(file, mime, limits, clip) as video, translated():
         return copied_times(video, packets_of_clip(video, packets_within_limits(video), clip), clip, options)
 
 
@@ -109,7 +109,7 @@ def _write(
 
     file.seek(0)
     with (
-        open_video(file, mime, limits) as video,
+        open_clip(file, mime, limits, clip) as video,
         translated(),
         closing(av.open(_Bounded(out), "w", format=_MUXERS[options.format], options={"fflags": "+bitexact"})) as made,
     ):

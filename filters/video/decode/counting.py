@@ -178,7 +178,7 @@ class Counting:
             longest_frame=max(int(apart.max()), end - last) if len(apart) else end - start,
             held=_beyond_a_minute(np.append(apart, end - last), tick),
             longest_gop=int(gops.max()),
-            untimed=self._untimed,
+            untimed=self._untimed + self._video.retiming.count,
             leaps=leaps,
             corrupt=self._corrupt,
             bytes=self._bytes,

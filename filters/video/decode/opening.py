@@ -14,6 +14,7 @@ from winnow.filters.extras import required_package
 from winnow.filters.image.decode.stills import DAMAGED, TOO_LARGE, TOO_MANY_FRAMES, TOO_MANY_PIXELS, UNSUPPORTED
 from winnow.filters.video.decode.continuity import is_broken_up
 from winnow.filters.video.decode.leaps import Leaps
+from winnow.filters.video.decode.retiming import Retiming
 
 if TYPE_CHECKING:
     from av.audio.stream import AudioStream
@@ -112,6 +113,7 @@ class OpenVideo:
         sound: The default stream of sound, or the first; None if there is none, or none that can be decoded.
         limits: What it may cost.
         leaps: Which of its packets have times that are not so.
+        retiming: Which of them have none.
     """
 
     container: "InputContainer"
@@ -119,6 +121,7 @@ class OpenVideo:
     sound: "AudioStream | None"
     limits: VideoLimits
     leaps: Leaps
+    retiming: Retiming
 
 
 class _Counted(io.RawIOBase):
@@ -283,4 +286,5 @@ def _chosen(container: Any, limits: VideoLimits) -> OpenVideo:
     for one in (chosen, sound):
         if one is not None:
             restrain(one.codec_context, limits)
-    return OpenVideo(container, chosen, sound, limits, Leaps(chosen, container.duration))
+    leaps, retiming = Leaps(chosen, container.duration), Retiming(container, chosen, sound)
+    return OpenVideo(container, chosen, sound, limits, leaps, retiming)

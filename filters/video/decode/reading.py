@@ -37,16 +37,17 @@ class _Decoder(Protocol[_Frame]):
 def packets_within_limits(video: OpenVideo) -> Iterator["Packet[Any]"]:
     """The packets that hold anything, in the order of the file, within the limits.
 
-    Reading goes on behind damage, as a player does, and times go on where a container's clock is set anew. In other
-    containers times that leap ahead and come back are taken away.
+    Reading goes on behind damage, as a player does. Packets get times that their container does not have. Times go on
+    where its clock is set anew; in other containers those that leap ahead and come back are taken away.
     """
+    packets = video.retiming.timed(_read(video))
     if is_broken_up(video.container.format.name):
         continuity = Continuity()
-        for packet in _read(video):
+        for packet in packets:
             continuity.move(packet)
             yield packet
     else:
-        yield from video.leaps.settled(_read(video))
+        yield from video.leaps.settled(packets)
 
 
 def _read(video: OpenVideo) -> Iterator["Packet[Any]"]:

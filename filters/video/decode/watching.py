@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from winnow.filters.image.decode.stills import TOO_MANY_PIXELS
 from winnow.filters.video.decode.beginning import Beginning, beginning_of, first_packets, first_tick
-from winnow.filters.video.decode.clip_packets import packets_of_clip
+from winnow.filters.video.decode.clip_packets import open_clip, packets_of_clip
 from winnow.filters.video.decode.clock import Clock, shown_at
 from winnow.filters.video.decode.collecting import Frames, Hashes, Packets, Stills, Vectors
 from winnow.filters.video.decode.counting import Counting, orientation_of
@@ -24,7 +24,6 @@ from winnow.filters.video.decode.opening import (
     UnwatchableError,
     VideoLimits,
     another_decoder,
-    open_video,
     translated,
 )
 from winnow.filters.video.decode.opening_frame import OpeningFrame
@@ -74,7 +73,7 @@ class VideoPass:
         Raises:
             UnwatchableError: It cannot be watched.
         """
-        with open_video(self.file, self.mime, self.limits) as video, translated():
+        with open_clip(self.file, self.mime, self.limits, self.clip) as video, translated():
             counting = Counting(video, self.clip)
             packets = packets_within_limits(video)
             if self.clip is not None:

@@ -28,6 +28,7 @@ class Film:
         tick: Seconds a tick.
         side: Pixels of the longer side.
         rotation: Degrees by which the picture is to be turned against the clock.
+        start: Seconds at which pictures and sound begin, before zero only where the container can say so.
         sound: Seconds of a stereo tone; 0 for none.
         sound_codec: FFmpeg's name of its encoder.
         seed: What the pictures depend on.
@@ -43,6 +44,7 @@ class Film:
     tick: Fraction = Fraction(1, 25)
     side: int = 64
     rotation: int = 0
+    start: Fraction = Fraction(0)
     sound: float = 0
     sound_codec: str = "libopus"
     seed: int = 7
@@ -53,7 +55,8 @@ class Film:
     def encoded(self) -> bytes:
         """The file."""
         out = io.BytesIO()
-        with av.open(out, "w", format=self.container, options={"fflags": "+bitexact"}) as container:
+        muxing = {"fflags": "+bitexact"} | ({"avoid_negative_ts": "disabled"} if self.start < 0 else {})
+        with av.open(out, "w", format=self.container, options=muxing) as container:
             options = {"g": str(self.gop), "bf": str(self.reordered), "threads": "1", "flags": "+bitexact"}
             options |= {"qp": "24"} if self.codec == "libx264" else {}
             options |= self.options
@@ -66,7 +69,7 @@ class Film:
             sound = container.add_stream(self.sound_codec, rate=48000) if self.sound else None
             for number in range(self.frames):
                 frame = av.VideoFrame.from_ndarray(self.picture(number), "yuv420p")
-                frame.pts = number if self.times is None else self.times[number]
+                frame.pts = int(self.start / self.tick) + (number if self.times is None else self.times[number])
                 frame.time_base = self.tick
                 container.mux(film.encode(frame))
             container.mux(film.encode(None))
@@ -79,7 +82,7 @@ class Film:
         count = int(self.sound * 48000)
         wave = (8000 * np.sin(np.arange(count) * (2 * np.pi * 440 / 48000))).astype(np.int16)
         frame = av.AudioFrame.from_ndarray(np.repeat(wave, 2)[None], "s16", "stereo")
-        frame.sample_rate, frame.pts, frame.time_base = 48000, 0, Fraction(1, 48000)
+        frame.sample_rate, frame.pts, frame.time_base = 48000, int(self.start * 48000), Fraction(1, 48000)
         for one in av.AudioResampler(sound.codec_context.format, "stereo", 48000).resample(frame):
             yield from sound.encode(one)
         yield from sound.encode(None)

@@ -22,6 +22,10 @@ VARIANTS = {
     "webm vp8": ("video/webm", Film("webm", "libvpx", frames=20, gop=8)),
     "matroska ffv1": ("video/matroska", Film("matroska", "ffv1", side=32, sound=0.2, sound_codec="flac")),
     "avi": ("video/x-msvideo", Film("avi", "mpeg4", reordered=1, sound=0.2, sound_codec="pcm_s16le")),
+    "avi h264": (
+        "video/x-msvideo",
+        Film("avi", "libx264", frames=20, reordered=2, gop=8, sound=0.2, sound_codec="mp3"),
+    ),
     "mpegts": ("video/mp2t", Film("mpegts", "mpeg2video", frames=20, reordered=2, sound=0.4, sound_codec="mp2")),
     "vob": ("video/mpeg", Film("vob", "mpeg2video", frames=20, reordered=2, sound=0.4, sound_codec="mp2")),
     "flv": ("video/x-flv", Film("flv", "flv1")),
@@ -29,7 +33,7 @@ VARIANTS = {
     "mov": ("video/quicktime", Film("mov", "libx264", frames=20, gop=5, sound=0.2, sound_codec="pcm_s16be")),
 }
 CHANGES = ("bit", "noise", "size", "cut", "hole", "repeat", "zeros", "shuffle")
-EACH = 12 * len(CHANGES) if THOROUGH else 1  # of 12 variants: 1,152 files, or 12
+EACH = 12 * len(CHANGES) if THOROUGH else 1  # of 13 variants: 1,248 files, or 13
 LIMITS = VideoLimits(max_frames=5_000, max_packets=20_000, max_pixels=1 << 20, max_decoded_pixels=1 << 28)
 WANTED: tuple[Signal, ...] = (
     *(Signal("packets"), Signal("frames"), Signal("vectors"), Signal("hashes"), Signal("sound")),
