@@ -30,7 +30,7 @@ from winnow.filters.private.personal.ibans import ibans
 from winnow.filters.private.personal.ips import ips
 from winnow.filters.private.personal.national_ids import national_ids, national_ids_ready
 from winnow.filters.private.personal.phones import phones, phones_ready
-from winnow.filters.private.personal.regions import Regions, row_regions
+from winnow.filters.private.personal.regions import SHORT_TEXT_BYTES, Regions, row_regions
 from winnow.filters.private.personal.wallets import wallets
 from winnow.schemas.kernels import kernel
 from winnow.schemas.recipe.checks import Between, Matching, NotEmpty
@@ -91,24 +91,25 @@ def _reads(config: Config) -> tuple[str, ...]:
     return (TEXT, _LANGUAGE, _DOMAIN) if _regional(config) and not config.regions else (TEXT,)
 
 
-def _regions(batch: pa.RecordBatch, config: Config) -> Regions:
+def _regions(batch: pa.RecordBatch, config: Config, short: npt.NDArray[np.bool_] | None = None) -> Regions:
     """The possible countries of each text."""
     if config.regions or not _regional(config):
         return row_regions(None, None, batch.num_rows, config.regions)
-    return row_regions(batch.column(_LANGUAGE), batch.column(_DOMAIN), batch.num_rows)
+    return row_regions(batch.column(_LANGUAGE), batch.column(_DOMAIN), batch.num_rows, short=short)
 
 
-def _found(texts: Texts, regions: Regions, config: Config) -> list[Detections]:
-    """The detections of each kind, in the order of `KINDS`."""
+def _found(texts: Texts, batch: pa.RecordBatch, config: Config) -> list[Detections]:
+    """The detections of each kind in the folded texts of a batch, in the order of `KINDS`."""
     groups = cache(lambda: digit_groups(texts))
+    short = np.diff(texts.offsets) <= SHORT_TEXT_BYTES
     detectors: Mapping[Kind, Callable[[], Detections]] = {
         "email": lambda: emails(texts, spelled_out=config.spelled_out, reserved=config.reserved),
         "crypto_address": lambda: wallets(texts),
         "iban": lambda: ibans(texts, groups()),
         "card": lambda: cards(texts, groups()),
-        "national_id": lambda: national_ids(texts, groups(), regions),
+        "national_id": lambda: national_ids(texts, groups(), _regions(batch, config)),
         "ip": lambda: ips(texts, groups(), reserved=config.reserved),
-        "phone": lambda: phones(texts, groups(), regions),
+        "phone": lambda: phones(texts, groups(), _regions(batch, config, short)),
     }
     return [detectors[kind]() for kind in KINDS if kind in config.kinds]
 
@@ -130,7 +131,7 @@ def pii(batch: pa.RecordBatch, config: Config) -> pa.RecordBatch:
     texts = texts_of(batch.column(TEXT))
     rows = batch.num_rows
     folded = fold(texts, case=False)
-    found = _found(folded.texts, _regions(batch, config), config)
+    found = _found(folded.texts, batch, config)
     spans = _in_original(disjoint_spans(found), folded)
     counts = np.zeros((rows, len(found)), np.int64)
     np.add.at(counts, (spans.documents, spans.kinds), 1)
@@ -178,8 +179,9 @@ OPERATOR = Operator(
     name="text.pii",
     # 2: of wallets, Bitcoin's alone; 3: words that announce phones, by language; 4: more of them, and hours between;
     # 6: the groups of Kazakhstan, and groups that are parted further;
-    # 7: things whose numbers are no phones, and words of advertisements; 8: phones by form and place
-    version=8,
+    # 7: things whose numbers are no phones, and words of advertisements; 8: phones by form and place;
+    # 9: phones of short texts in the countries of neighbouring languages
+    version=9,
     summary="personal data: e-mail, IP, phone, bank account, card, national id and Bitcoin wallet, as typed spans",
     config=Config,
     reads=_reads,

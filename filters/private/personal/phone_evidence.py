@@ -179,7 +179,7 @@ def _before(left: str, place: Place) -> int:
         return not place.thousands
     name = _named(left, capitals=place.capitals) or ends_with_title(left.lower())
     plain = place.grouped and not (place.thousands and _ONE_WORD.fullmatch(left))  # `Parcela 604 413 774`
-    return name - (name == 0 and not plain and not sign >= _UNSPACED)
+    return name - (name == 0 and not plain and not (place.grouped and sign >= _UNSPACED))
 
 
 def _named(left: str, *, capitals: bool) -> int:

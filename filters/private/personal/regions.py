@@ -4,6 +4,9 @@ A language is spoken in some countries, and a domain such as `example.ch` names 
 is the country; if they disagree (a page in English under `.de`), the domain's country and those of the language are
 possible. More countries mean more chance matches: the table has the countries where most pages of a language come
 from, not all where it is spoken.
+
+The language of a sentence or two is often taken for its neighbour's (Danish for Norwegian, Slovak for Czech), so a
+short text may also be of the countries of those.
 """
 
 from collections.abc import Sequence
@@ -13,7 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["LANGUAGE_REGIONS", "Regions", "regions_of", "row_regions"]
+__all__ = ["LANGUAGE_REGIONS", "SHORT_TEXT_BYTES", "Regions", "regions_of", "row_regions"]
+
+SHORT_TEXT_BYTES = 400
+"""The longest text whose language may be its neighbour's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +213,24 @@ ton TO
 fij FJ
 kal GL
 """
+_NEIGHBOURS = """
+nob nno nor dan swe
+ces slk
+bul mkd rus
+hrv slv srp bos cnr hbs
+ind jav sun zsm msa
+cmn zho yue
+por glg spa
+cat spa
+nld afr
+est ekk fin
+azj aze tur
+kaz kir tat bak
+hin npi mar
+urd pnb snd
+fas pes prs
+zul xho
+"""  # languages for which a model takes short texts of another one
 _TRADITIONAL = ("TW", "HK")  # Chinese that says to be in these characters
 
 _REGISTERED_BY_ALL = """
@@ -251,9 +275,26 @@ LANGUAGE_REGIONS: dict[str, tuple[str, ...]] = {
 """The countries that most pages of a language (ISO 639-3) come from, the most likely first."""
 
 
-def regions_of(language: str | None, domain: str | None) -> tuple[str, ...]:
-    """The countries of a text in a language (`deu_Latn`, or `deu`) that lies under a domain; empty if none is known."""
-    spoken: tuple[str, ...] = ()
+def _by_neighbours() -> dict[str, tuple[str, ...]]:
+    """The countries of the other languages for which each may be taken."""
+    found: dict[str, tuple[str, ...]] = {}
+    for line in _NEIGHBOURS.strip().splitlines():
+        languages = line.split()
+        regions = dict.fromkeys(region for one in languages for region in LANGUAGE_REGIONS[one])
+        for one in languages:
+            found[one] = tuple(dict.fromkeys((*found.get(one, ()), *regions)))
+    return found
+
+
+_NEIGHBOURING = _by_neighbours()
+
+
+def regions_of(language: str | None, domain: str | None, *, short: bool = False) -> tuple[str, ...]:
+    """The countries of a text in a language (`deu_Latn`, or `deu`) that lies under a domain; empty if none is known.
+
+    Without a domain of a country, a short text may be of the countries of neighbouring languages, too.
+    """
+    name, spoken = "", ()  # type: str, tuple[str, ...]
     if language is not None:
         name, _, script = language.partition("_")
         spoken = LANGUAGE_REGIONS.get(name, ())
@@ -261,7 +302,7 @@ def regions_of(language: str | None, domain: str | None) -> tuple[str, ...]:
             spoken = _TRADITIONAL
     country = _country(domain, spoken)
     if country is None:
-        return spoken
+        return tuple(dict.fromkeys((*spoken, *_NEIGHBOURING.get(name, ())))) if short and spoken else spoken
     return (country,) if not spoken or country in spoken else (country, *spoken)
 
 
@@ -278,22 +319,30 @@ def _country(domain: str | None, spoken: tuple[str, ...]) -> str | None:
     return country if country in spoken or name not in _NOT_COUNTRIES else None
 
 
-def row_regions(languages: pa.Array | None, domains: pa.Array | None, rows: int, fixed: Sequence[str] = ()) -> Regions:
+def row_regions(
+    languages: pa.Array | None,
+    domains: pa.Array | None,
+    rows: int,
+    fixed: Sequence[str] = (),
+    short: npt.NDArray[np.bool_] | None = None,
+) -> Regions:
     """The countries of every row, from the codes of its language and its domain; those that are fixed where given.
 
-    The result for a row depends on its own language and domain alone, though choices are numbered as they come.
+    The result for a row depends on its own language, domain and shortness alone, though choices are numbered as they
+    come. Without `short` no text is.
     """
     if fixed:
         return Regions((tuple(fixed),), np.zeros(rows, np.int64))
     codes: list[str | None] = [None] * rows if languages is None else languages.to_pylist()
     names: list[str | None] = [None] * rows if domains is None else domains.to_pylist()
-    known: dict[tuple[str | None, str | None], int] = {}
+    brief = [False] * rows if short is None else short.tolist()
+    known: dict[tuple[str | None, str | None, bool], int] = {}
     numbers: dict[tuple[str, ...], int] = {}
     chosen = np.zeros(rows, np.int64)
-    for row, (code, domain) in enumerate(zip(codes, names, strict=True)):  # well under a microsecond a row
-        key = code, None if domain is None else domain.rstrip(".").rpartition(".")[2]
+    for row, (code, domain, few) in enumerate(zip(codes, names, brief, strict=True)):  # well under a microsecond a row
+        key = code, None if domain is None else domain.rstrip(".").rpartition(".")[2], few
         number = known.get(key)
         if number is None:
-            number = known[key] = numbers.setdefault(regions_of(code, domain), len(numbers))
+            number = known[key] = numbers.setdefault(regions_of(code, domain, short=few), len(numbers))
         chosen[row] = number
     return Regions(tuple(numbers), chosen)

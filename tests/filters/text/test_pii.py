@@ -226,6 +226,12 @@ def test_bait_ends_in_linear_time(bait: str) -> None:
         marked(text, row)
 
 
+def test_a_short_text_in_a_neighbours_language_has_its_number_found_and_a_long_one_has_not() -> None:
+    note = "Bestil bord i Aarhus på telefon 86 12 34 56 inden klokken fire."  # Danish, which is taken for Norwegian
+    texts = [note, note + " Vi glæder os til at se jer." * 20]
+    assert [row["phone"] for row in measured(texts, [("nob_Latn", None)] * 2)] == [1, 0]
+
+
 def test_tables_code_and_hashes_hold_nothing() -> None:
     table = "\n".join(" ".join(str(number) for number in row) for row in np.arange(4_000_000, 4_002_000).reshape(-1, 8))
     code = "\n".join(f"{number:x} {number * 7919:032x} std::vec<a::b> v1.2.{number}" for number in range(400))
@@ -238,7 +244,7 @@ def test_tables_code_and_hashes_hold_nothing() -> None:
         assert personal(text) == []
 
 
-def test_what_version_8_gives_never_changes() -> None:
+def test_what_version_9_gives_never_changes() -> None:
     golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
     assert golden["version"] == OPERATOR.version
     texts = ["".join(parts) for parts, *_ in golden["texts"]]

@@ -15,6 +15,7 @@ from winnow.filters.private.personal.regions import LANGUAGE_REGIONS
 
 PLACES = Path(__file__).with_name("phone_places.txt")
 OTHERS = Path(__file__).with_name("other_numbers.txt")
+NOTICES = Path(__file__).with_name("phone_notices.txt")
 
 
 def sets(path: Path) -> Iterator[list[tuple[str, str, str]]]:
@@ -52,6 +53,14 @@ def test_numbers_that_no_word_announces_are_found_by_their_place(number: int) ->
     hits = [one in here for numbers, here in zip(wanted, found, strict=True) for one in numbers]
     assert sum(hits) >= 0.95 * len(hits) > 60
     assert not [here for numbers, here in zip(wanted, found, strict=True) if set(here) - set(numbers)]
+
+
+def test_numbers_of_unseen_notices_are_found_and_few_of_other_things() -> None:
+    notices, others = sets(NOTICES)
+    wanted = [re.sub(r"\D", "", found[1]) for _, _, text in notices if (found := re.search(r"\{(.*)\}", text))]
+    assert len({language for _, language, _ in notices}) >= 50
+    assert [[one] for one in wanted] == digits_in(notices)
+    assert sum(map(bool, digits_in(others))) <= 0.02 * len(others) <= 7
 
 
 def _valid(digits: str, region: str) -> bool:

@@ -132,10 +132,10 @@ def test_digits_of_a_phone_inside_a_text_of_something_else_are_none() -> None:
             digits = re.sub(r"\D", "", phonenumbers.format_number(one, FORMATS.NATIONAL))
             words = text.split(" ")
             at = number * 7919 % (len(words) + 1)
-            if at == len(words):  # where people put telephone numbers without a word
+            if at == len(words) and text.rstrip()[-1:] in ",，、၊،":  # `…, 0712123456`, as people put telephone numbers
                 continue
             cases.append((language, " ".join((*words[:at], digits, *words[at:])), digits))
-    assert len(cases) > 400
+    assert len(cases) > 800
     assert sum(found_in(cases)) <= 0.005 * len(cases)
 
 

@@ -37,6 +37,23 @@ def test_countries_of_a_text(code: str | None, domain: str | None, expected: tup
     assert regions_of(code, domain) == expected
 
 
+@pytest.mark.parametrize(
+    ("code", "domain", "expected"),
+    [
+        ("nob_Latn", None, ("NO", "DK", "SE", "FI")),
+        ("slk_Latn", "example.org", ("SK", "CZ")),
+        ("bul_Cyrl", "example.bg", ("BG",)),  # the domain says it
+        ("nob_Latn", "example.dk", ("DK", "NO")),
+        ("ell_Grek", None, ("GR", "CY")),  # taken for no other
+        ("und_Latn", None, ()),
+    ],
+)
+def test_a_short_text_may_be_of_the_countries_of_languages_that_its_own_is_taken_for(
+    code: str, domain: str | None, expected: tuple[str, ...]
+) -> None:
+    assert regions_of(code, domain, short=True) == expected
+
+
 def test_rows_are_of_the_countries_of_their_own_language_and_domain() -> None:
     codes = ["deu_Latn", None, "deu_Latn", "jpn_Jpan"]
     domains = ["a.ch", "b.org", "c.ch.", None]
