@@ -2,7 +2,8 @@
 
 Names go into rows, ids, plans and records, all of which are UTF-8. A byte that is not is written as U+FFFD and two
 hexadecimal digits: the file `caf\\xe9.txt` is the object `caf\\ufffdE9.txt`. No two files share a name, since a U+FFFD
-of the file's own is written so too, as its three bytes. All other names are as they are.
+of the file's own is written so too, as its three bytes. A bucket also has keys that are no paths: in `a//b` and `a/../b`
+the second slash and the dots are written so. All other names are as they are.
 """
 
 import re
@@ -11,6 +12,7 @@ from typing import Final
 _ESCAPE: Final = "\ufffd"
 _ODD: Final = re.compile("[\udc80-\udcff\ufffd]")
 _ESCAPED: Final = re.compile(rb"\xef\xbf\xbd([0-9A-F]{2})")
+_NO_STEP: Final = re.compile(r"(?:(?<=/)|^)(?:/|\.{1,2}(?=/|\Z))")  # an empty part of a path, `.` and `..`
 
 
 def object_name(raw: bytes) -> str:
@@ -25,12 +27,32 @@ def file_name(name: str) -> bytes:
     Raises:
         ValueError: No file has this name as an object.
     """
-    raw = name.encode("utf-8")
-    if _ESCAPE in name:
-        raw = _ESCAPED.sub(lambda found: bytes.fromhex(found[1].decode("ascii")), raw)
-        if object_name(raw) != name:
-            raise ValueError(f"{name!r} is the name of no object")
+    raw = _unescaped(name)
+    if _ESCAPE in name and object_name(raw) != name:
+        raise ValueError(f"{name!r} is the name of no object")
     return raw
+
+
+def name_of_key(key: str) -> str:
+    """The name of the object that a bucket keeps under this key."""
+    return _NO_STEP.sub(_escaped, object_name(key.encode("utf-8")))
+
+
+def key_of_name(name: str) -> str:
+    """The key under which a bucket keeps the object with this name.
+
+    Raises:
+        UnicodeDecodeError: It is the name of a file that no bucket can hold.
+        ValueError: No object has this name.
+    """
+    key = _unescaped(name).decode("utf-8")
+    if name_of_key(key) != name:
+        raise ValueError(f"{name!r} is the name of no object")
+    return key
+
+
+def _unescaped(name: str) -> bytes:
+    return _ESCAPED.sub(lambda found: bytes.fromhex(found[1].decode("ascii")), name.encode("utf-8"))
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -22,7 +22,7 @@ from winnow.pipelines.processes.run_folder import run_folder
 from winnow.pipelines.store.buckets.ranged import RangedReader, buffered
 from winnow.pipelines.store.buckets.trying import Trying
 from winnow.pipelines.store.facade import ObjectInfo
-from winnow.pipelines.store.names import file_name, object_name
+from winnow.pipelines.store.names import key_of_name, name_of_key
 from winnow.schemas.errors import StoreError
 
 MOST_BYTES = 64 << 20
@@ -219,7 +219,7 @@ class BucketStore(ABC):
             found, after = self._ask(prefix, lambda _: request())  # noqa: B023  # called before the next one is made
             for info in found:
                 if not info.path.endswith("/"):  # a placeholder for a folder, made by bucket browsers
-                    yield replace(info, path=object_name(info.path[len(self.prefix) :].encode()))
+                    yield replace(info, path=name_of_key(info.path[len(self.prefix) :]))
             if after is None:
                 return
 
@@ -303,12 +303,10 @@ class BucketStore(ABC):
             raise FileNotFoundError(f"{self.root}: no object {path!r}") from None
 
     def _key(self, path: str) -> str:
-        if not path or path.startswith("/") or ".." in path.split("/") or "\0" in path:
+        if not path or "\0" in path:
             raise StoreError(f"{self.root}: not an object name: {path!r}")
-        if path.isascii():
-            return self.prefix + path
         try:
-            return self.prefix + file_name(path).decode()
+            return self.prefix + key_of_name(path)
         except UnicodeDecodeError:  # a store or source that was on a disk when the name was recorded
             raise FileNotFoundError(f"{self.root}: no object can have the name {path!r}") from None
         except ValueError:

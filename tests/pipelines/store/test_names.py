@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.local import LocalStore
-from winnow.pipelines.store.names import file_name, object_name
+from winnow.pipelines.store.names import file_name, key_of_name, name_of_key, object_name
 from winnow.schemas.errors import StoreError
 
 PIECES = st.sampled_from(
@@ -31,6 +31,34 @@ def test_a_text_is_the_name_of_one_file_or_of_none(name: str) -> None:
     except ValueError:
         return
     assert object_name(raw) == name
+
+
+@given(st.lists(st.sampled_from(["a", "/", ".", "..", "é", "\ufffd", "2F", " ", "\n"]), max_size=9).map("".join))
+def test_every_key_of_a_bucket_is_a_path_and_comes_back(key: str) -> None:
+    name = name_of_key(key)
+    assert key_of_name(name) == key
+    assert not {"", ".", ".."}.intersection(name.removesuffix("/").split("/")) or not key
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("a//b.txt", "a/\ufffd2Fb.txt"),
+        ("/b.txt", "\ufffd2Fb.txt"),
+        ("a/./b", "a/\ufffd2E/b"),
+        ("../b", "\ufffd2E\ufffd2E/b"),
+        ("a.b/..c/.d", "a.b/..c/.d"),
+        ("caf\ufffdE9.txt", "caf\ufffdEF\ufffdBF\ufffdBDE9.txt"),
+    ],
+)
+def test_keys_that_are_no_paths_are_written_as_paths(key: str, name: str) -> None:
+    assert name_of_key(key) == name
+
+
+@pytest.mark.parametrize("name", ["a//b", "/a", "../a", "a/..", "./a", "a\ufffd2Fb", "caf\ufffdE9.txt"])
+def test_no_key_has_a_name_that_is_no_path_or_escapes_what_needs_none(name: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011  # also if it is not UTF-8
+        key_of_name(name)
 
 
 @pytest.mark.parametrize("name", ["plain.txt", "100%25.txt", "ü/bild.png", "日本語"])
