@@ -97,6 +97,7 @@ class UnfinishedRun:
     why: str
     done: tuple[str, ...] = ()  # the stages before it
     tasks: int = 0  # that are committed, of a first ingest
+    unread: str | None = None  # why the page lacks what is not in records
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,8 @@ def summarise(
     recipe: BoundRecipe | None = None,
     engine: "Engine | None" = None,
     console: Console | None = None,
+    *,
+    reads_rows: bool = True,
 ) -> StoreSummary:
     """The whole summary of one generation.
 
@@ -58,6 +60,7 @@ def summarise(
         recipe: Says the class and licence of a source without a row.
         engine: Where the statistics of many new shards are merged; the processes of this machine if not given.
         console: Where the progress of that is shown.
+        reads_rows: Take the class and licence of a source from its first row; else from the recipe alone.
     """
     jobs = partial(command_jobs, store, "statistics", engine, console)
     hidden = hidden_rows(store, generation)
@@ -71,7 +74,7 @@ def summarise(
         _source(
             name,
             found,
-            _class_and_licence(store, found) or declared.get(name, ("", "")),
+            (_class_and_licence(store, found) if reads_rows else None) or declared.get(name, ("", "")),
             dict(modalities.get(name, {})),
         )
         for name, found in sorted(ingested.items())

@@ -16,7 +16,7 @@ from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.runners.law.of_recipe import read_laws
-from winnow.runners.report import render_report
+from winnow.runners.report import SECTIONS, render_report
 from winnow.runners.report.examples import Examples, ExportState, UnfinishedRun
 from winnow.runners.report.figures import Remembered, figures_of, read_remembered
 from winnow.runners.report.gathered_sheets import WantedSheets, gather_sheets
@@ -78,20 +78,37 @@ def write_report(
         examples = replace(examples, sheets=gather_sheets(wanted, store, generation, recipe))
     title = report_title(store.root, None if recipe is None else recipe.file)
     page = render_report(summary, examples, title=title).encode()
+    _put(page, store, target)
+    return summary, rules
+
+
+def write_report_of_records(
+    store: Store, recipe: BoundRecipe, unfinished: UnfinishedRun, target: Path | None = None
+) -> None:
+    """The page of a failed run where nothing is ingested, or where rows cannot be read: what records say, if they can.
+
+    At the least it says where the run failed, and why.
+    """
+    summary = StoreSummary(store.record.name, 0, None)
+    tasks = 0
+    try:
+        if store.latest_record() is None:
+            tasks = sum(1 for _ in store.objects.list(layout.TASK_COMMITS))
+        else:
+            summary = summarise(store, require_latest_for(recipe, store), recipe, reads_rows=False)
+    except (WinnowError, OSError) as problem:
+        unfinished = replace(unfinished, unread=unfinished.unread or str(problem).splitlines()[0])
+    sections = SECTIONS if summary.generation else (of_unfinished,)
+    examples = Examples(unfinished=replace(unfinished, tasks=tasks))
+    page = render_report(summary, examples, sections, report_title(store.root, recipe.file))
+    _put(page.encode(), store, target)
+
+
+def _put(page: bytes, store: Store, target: Path | None) -> None:
     if target is None:
         store.objects.put(layout.REPORT, page)
     else:
         target.write_bytes(page)
-    return summary, rules
-
-
-def write_first_report(store: Store, recipe: BoundRecipe, unfinished: UnfinishedRun) -> None:
-    """The page of a run that failed before anything was ingested: it says where and why."""
-    tasks = sum(1 for _ in store.objects.list(layout.TASK_COMMITS))
-    examples = Examples(unfinished=replace(unfinished, tasks=tasks))
-    summary = StoreSummary(store.record.name, 0, None)
-    page = render_report(summary, examples, (of_unfinished,), report_title(store.root, recipe.file))
-    store.objects.put(layout.REPORT, page.encode())
 
 
 def _remembered(store: Store) -> Remembered | None:

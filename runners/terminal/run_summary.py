@@ -1,18 +1,19 @@
 """The output at the end of a run: the store, the rules, the mixture, and what to do next."""
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.generations import NoStoreError
+from winnow.pipelines.store.generations import NoStoreError, Store
 from winnow.pipelines.store.location import open_store_at
 from winnow.runners.engines.engine import Engine
 from winnow.runners.engines.failures import system_error
 from winnow.runners.report.examples import UnfinishedRun
-from winnow.runners.report.writing import write_first_report, write_report
+from winnow.runners.report.writing import write_report, write_report_of_records
 from winnow.runners.stages.exports.recipe_exports import print_exports
 from winnow.runners.stages.finished_run import RecipeRun
 from winnow.runners.stages.reached import Reached
@@ -32,19 +33,26 @@ def print_unfinished_run(
     print_line(console, f"stopped in {reached.now}" if reached.now else "stopped before the first stage")
     if isinstance(error, KeyboardInterrupt):
         print_line(console, "report  writing the page of what is there; interrupt again to leave it out")
+    rules = None
     try:
         store = open_store_at(recipe.store_address)
-        if store.latest_record() is None:
-            write_first_report(store, recipe, run)
-            rules = None
-        else:
-            _, rules = write_report(store, None, recipe, engine, console, unfinished=run)
     except NoStoreError:  # the stage that makes one has not begun
         print_line(console, "report  none: nothing is ingested yet")
         return
-    except (WinnowError, OSError) as problem:  # the same may have stopped the stage, whose error follows
-        _report_elsewhere(recipe, run, problem, console)
+    except (WinnowError, OSError) as problem:
+        print_line(console, f"report  none: {_first_line(problem)}")
         return
+    try:
+        if store.latest_record() is None:
+            write_report_of_records(store, recipe, run)
+        else:
+            _, rules = write_report(store, None, recipe, engine, console, unfinished=run)
+    except (WinnowError, OSError) as problem:  # the same may have stopped the stage, whose error follows
+        try:
+            write_report_of_records(store, recipe, replace(run, unread=_first_line(problem)))
+        except (WinnowError, OSError) as refused:
+            _report_elsewhere(store, recipe, run, refused, console)
+            return
     if rules is not None:
         print_effects(rules, console)
     console.print(f"report  {store.root}/{layout.REPORT}", soft_wrap=True)
@@ -58,16 +66,24 @@ def _why(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def _report_elsewhere(recipe: BoundRecipe, run: UnfinishedRun, problem: Exception, console: Console) -> None:
-    """Where the store takes no page, as on a full disk, one from its records alone goes to the temporary folder."""
-    reason = str(problem).splitlines()[0]
+def _first_line(problem: Exception) -> str:
+    return str(problem).splitlines()[0]
+
+
+def _report_elsewhere(
+    store: Store, recipe: BoundRecipe, run: UnfinishedRun, refused: Exception, console: Console
+) -> None:
+    """Where the store takes no page, as on a full disk, one goes to the temporary folder."""
     place = temporary_root() / f"report-{Path(recipe.file).stem}.html"
     try:
-        write_report(open_store_at(recipe.store_address), place, None, unfinished=run)
-    except (WinnowError, OSError):
-        print_line(console, f"report  none: {reason}")
-        return
-    print_line(console, f"report  {place}, as the store takes none: {reason}")
+        write_report(store, place, None, unfinished=run)
+    except (WinnowError, OSError) as problem:
+        try:
+            write_report_of_records(store, recipe, replace(run, unread=_first_line(problem)), place)
+        except (WinnowError, OSError):
+            print_line(console, f"report  none: {_first_line(refused)}")
+            return
+    print_line(console, f"report  {place}, as the store takes none: {_first_line(refused)}")
 
 
 def print_run_summary(recipe: BoundRecipe, whole: RecipeRun, engine: Engine, console: Console) -> None:

@@ -109,6 +109,40 @@ def test_a_run_whose_store_takes_no_page_puts_it_elsewhere(
     assert "The run stopped in annotate: " in place.read_text()
 
 
+@pytest.mark.parametrize(
+    ("lost", "head_says", "page_says"),
+    [
+        ("samples/*.parquet", "samples|20|", "Without rules and examples: the store cannot be read."),
+        ("generations/*.json", "", "Without counts: the store cannot be read."),
+    ],
+)
+def test_a_run_whose_store_is_damaged_reports_what_records_say(
+    lost: str,
+    head_says: str,
+    page_says: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    texts = [f"The text of line {number} is long enough." for number in range(20)]
+    (tmp_path / "lines.jsonl").write_text("".join(f"{json.dumps({'text': text})}\n" for text in texts))
+    (tmp_path / "recipe.yaml").write_text(RECIPE)
+    assert main(["ingest", "recipe.yaml", "--workers", "1"]) == 0
+    for found in (tmp_path / "store").glob(lost):
+        found.chmod(0o644)
+        found.write_bytes(b"damaged")
+    capsys.readouterr()
+    assert main(["run", "recipe.yaml", "--workers", "1"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out.splitlines()[-1] == "report  store/report.html"
+    assert shown.err.startswith("winnow: ")
+    assert shown.err.count("\n") == 1
+    assert head_says in head(tmp_path / "store" / "report.html")
+    assert page_says in words(tmp_path)
+    assert shown.err.strip().removeprefix("winnow: ") in words(tmp_path)
+
+
 def test_a_run_that_reads_nothing_has_a_page_that_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
