@@ -7,13 +7,13 @@ from winnow.pipelines.ingest.archives.large_bodies import UnreadableBodyError, r
 from winnow.pipelines.ingest.archives.tar import TAR
 from winnow.pipelines.ingest.caption_tables import CaptionTables, is_caption_table, row_of_table
 from winnow.pipelines.ingest.files import FILE
+from winnow.pipelines.ingest.media_names import is_named_as_medium
 from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.formats import MEDIA_FOLDERS
 from winnow.pipelines.ingest.records import Dropped, ReadLimits, Record, Unreadable
 from winnow.pipelines.ingest.rows import Row, row_of
 from winnow.pipelines.ingest.sidecars import SidecarFiles
 from winnow.pipelines.ingest.tables.named_media import NamedFiles
-from winnow.pipelines.ingest.unusable_media import is_named_as_medium
 from winnow.pipelines.media.probe import Probe, probe_bytes, probe_content, probe_file
 
 

@@ -14,19 +14,6 @@ from winnow.schemas.identity import Json
 
 UNREAD: Final = "unread"  # metadata: what a row has besides and says nothing usable, and why
 
-_PICTURES: Final = (
-    *("jpg", "jpeg", "jpe", "jfif", "png", "apng", "webp", "gif", "tif", "tiff", "bmp"),
-    *("avif", "heic", "heif", "jp2", "j2k", "jxl", "ico", "psd"),
-)
-_FILMS: Final = ("mp4", "m4v", "mov", "webm", "mkv", "avi", "mpg", "mpeg", "m2ts", "wmv", "flv", "ogv", "3gp")
-_SOUNDS: Final = ("mp3", "m4a", "flac", "ogg", "oga", "opus", "wav", "aac", "wma")
-_SUFFIXES: Final = frozenset((*_PICTURES, *_FILMS, *_SOUNDS))
-
-
-def is_named_as_medium(name: str) -> bool:
-    """Whether a name ends like that of a picture, a video or a sound."""
-    return name.rpartition(".")[2].lower() in _SUFFIXES
-
 
 def without_media(record: Record, flaws: Sequence[Unreadable | None]) -> Unreadable | None:
     """Why a row is quarantined: none of its media is usable, and it has no text. None if it stays.

@@ -3,13 +3,13 @@
 Pictures in a recipe whose unit is tokens, or files that are all empty, would otherwise fail after all is measured.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 from typing import Final
 
+from winnow.pipelines.ingest.media_names import may_be_medium
 from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
 from winnow.pipelines.ingest.planning.formats import MEDIA_FOLDERS, container_reader
 from winnow.pipelines.ingest.planning.sampling import section, until_enough
@@ -27,7 +27,6 @@ MOST_FILES: Final = 64  # of a source; of more, what they hold is not known with
 MOST_RECORDS: Final = 1024  # of a file
 MOST_BYTES: Final = 8 << 20  # of a file
 _LIMITS: Final = ReadLimits(max_body_bytes=MOST_BYTES, max_member_bytes=64 << 20)
-_MEDIA: Final = re.compile(r"\.(jpe?g|png|webp|gif|avif|tiff?|bmp|mp4|m4v|mov|mkv|webm|avi|ts|flv)$", re.IGNORECASE)
 _OF_TEXTS: Final = ("megatron",)  # formats that hold nothing but texts, and none that is missing
 _TEXTS: Final = ("samples.text", "extract.")  # columns that are null where a record has neither a text nor markup
 
@@ -68,7 +67,7 @@ def _why_nothing_at_all(context: IngestContext, plans: Sequence[SourcePlan], *, 
 
 def _why_nothing(source: IngestSource, files: Sequence[ObjectInfo], *, needs_text: bool) -> Counter[str] | None:
     """Why no record of a source can be taken, each with how many; None if one can, or if that is not certain."""
-    if needs_text and source.format in MEDIA_FOLDERS and all(_MEDIA.search(info.path) for info in files):
+    if needs_text and source.format in MEDIA_FOLDERS and all(may_be_medium(info.path) for info in files):
         return Counter({f"files of {source.format} {NO_TEXT}": len(files)})
     if source.clips is not None or len(files) > MOST_FILES or any(info.size > MOST_BYTES for info in files):
         return None

@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias
 from winnow.filters.web.sniff import sniff
 from winnow.pipelines.ingest.caption_tables import is_caption_table
 from winnow.pipelines.ingest.files import read_range
+from winnow.pipelines.ingest.media_names import PICTURES, TRANSPORT, VIDEOS
 from winnow.pipelines.ingest.planning.formats import ending_of, is_compressed_tar, kind_of
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
 from winnow.pipelines.store.location import open_location
@@ -25,13 +26,12 @@ MOST_FILES: Final = 200_000
 
 _SNIFFED: Final = 512  # files without an ending whose first bytes are read
 _HEAD_BYTES: Final = 2048
-_BY_ENDING: Final[Mapping[Content, str]] = {
-    "text": r"txt|text|md",
-    "page": r"html?|xhtml",
-    "picture": r"jpe?g|png|gif|webp|bmp|tiff?|avif",
-    "video": r"mp4|m4v|mov|webm|mkv|avi|mpe?g|vob|ogv|flv|m2ts|mts|3gp|wmv",
+_BY_ENDING: Final[Mapping[Content, frozenset[str]]] = {
+    "text": frozenset({"txt", "text", "md"}),
+    "page": frozenset({"htm", "html", "xhtml"}),
+    "picture": PICTURES,
+    "video": VIDEOS,
 }
-_TRANSPORT: Final = ".ts"  # of videos, or of programs in TypeScript
 _OWN: Final = frozenset({"store.json", "winnow.json"})  # what winnow's stores and exports have
 _BESIDE: Final = frozenset({".txt", ".json", ".srt", ".vtt"})  # describe a picture or a video of the same name
 _CONTENT: Final[Mapping[str, Content]] = {
@@ -154,7 +154,7 @@ def _grouped(root: str, infos: Sequence[ObjectInfo]) -> Found:
         if path.suffix.lower() in _BESIDE and str(path.with_suffix("")) in shown:
             beside += 1
             continue
-        if content is None and path.suffix.lower() in ("", _TRANSPORT) and budget > 0:
+        if content is None and path.suffix.lower() in ("", f".{TRANSPORT}") and budget > 0:
             budget -= 1
             content = _by_bytes(objects, info)
             if path.suffix and content != "video":
@@ -236,7 +236,7 @@ def _by_ending(path: str) -> Content | None:
     if kind != "file":
         return _CONTENT[kind]
     suffix = PurePosixPath(path).suffix.lower().removeprefix(".")
-    return next((content for content, endings in _BY_ENDING.items() if re.fullmatch(endings, suffix)), None)
+    return next((content for content, endings in _BY_ENDING.items() if suffix in endings), None)
 
 
 def _by_bytes(objects: ObjectStore, info: ObjectInfo) -> Content | None:

@@ -10,6 +10,7 @@ from typing import BinaryIO, Final
 import pyarrow as pa
 import pyarrow.types as pt
 
+from winnow.pipelines.ingest.media_names import may_be_medium, may_be_video
 from winnow.pipelines.ingest.planning.formats import container_reader, kind_of
 from winnow.pipelines.ingest.planning.sampling import section, until_enough
 from winnow.pipelines.ingest.records import FilePart, ReadLimits, Record
@@ -67,19 +68,6 @@ _MEDIA: Final = (
 )
 _CAPTIONS: Final = ("caption", "captions", "alt", "alt_text", "alttext", "description", "title", "text")
 _LANGUAGES: Final = ("language", "lang", "caption_language")
-VIDEO_ENDINGS: Final = (".mp4", ".m4v", ".webm", ".mkv", ".mov", ".avi", ".mpg", ".mpeg", ".ogv", ".flv", ".ts")
-_MEDIA_ENDINGS: Final = (
-    ".jpg",
-    ".jpeg",
-    ".png",
-    ".gif",
-    ".webp",
-    ".bmp",
-    ".tif",
-    ".tiff",
-    ".avif",
-    *VIDEO_ENDINGS,
-)
 _MOST_ROWS_HAVE: Final = 0.5
 _TRIED: Final = 4  # files named by a column that are looked for
 _SHORTEST_TEXT: Final = 16  # characters, in the mean, of a column that is taken for the text by its values alone
@@ -166,7 +154,7 @@ def _shows_videos(rows: Sequence[Mapping[str, Json]], columns: ColumnMapping | N
     names = [one for one in values if isinstance(one, str)]
     if not names:
         return "video" in columns.media.lower()
-    return 2 * sum(one.lower().endswith(VIDEO_ENDINGS) for one in names) > len(names)
+    return 2 * sum(map(may_be_video, names)) > len(names)
 
 
 def _named_media(
@@ -277,7 +265,7 @@ def _are_addresses(values: Sequence[Json]) -> bool:
 
 
 def _are_files(values: Sequence[Json]) -> bool:
-    return all(isinstance(one, str) and "://" not in one and one.lower().endswith(_MEDIA_ENDINGS) for one in values)
+    return all(isinstance(one, str) and "://" not in one and may_be_medium(one) for one in values)
 
 
 def _are_captions(values: Sequence[Json]) -> bool:

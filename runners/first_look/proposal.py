@@ -10,14 +10,14 @@ from typing import Final, Literal, TypeAlias
 from winnow.pipelines.ingest.archives.flows import FileFlow
 from winnow.pipelines.ingest.archives.tar import units
 from winnow.pipelines.ingest.caption_tables import FILE_NAME, is_caption_table
+from winnow.pipelines.ingest.media_names import may_be_medium, may_be_video
 from winnow.pipelines.ingest.planning.formats import kind_of
 from winnow.pipelines.ingest.sidecars import CAPTION
 from winnow.pipelines.ingest.tables.columns import ColumnMapping, listed_columns
-from winnow.pipelines.ingest.unusable_media import is_named_as_medium
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.location import open_location
 from winnow.runners.first_look.found_files import Found, Group, patterns_of
-from winnow.runners.first_look.guesses import LIMITS, VIDEO_ENDINGS, TableGuess, guess_columns
+from winnow.runners.first_look.guesses import LIMITS, TableGuess, guess_columns
 from winnow.schemas.errors import SourceError
 
 Medium: TypeAlias = Literal["texts", "pictures", "videos"]
@@ -133,11 +133,11 @@ def _holds_videos(group: Group) -> bool:
     try:
         with closing(objects.open(group.files[0].path)) as stream:
             flow = FileFlow(stream, group.files[0].size)
-            names = [one.name.lower() for one in islice(units(flow, 0, LIMITS.max_header_bytes), _MEMBERS)]
+            names = [one.name for one in islice(units(flow, 0, LIMITS.max_header_bytes), _MEMBERS)]
     except (OSError, SourceError):
         return False  # what is wrong with it is said when it is read
-    media = [name for name in names if is_named_as_medium(name)]
-    return 2 * sum(name.endswith(VIDEO_ENDINGS) for name in media) > len(media)
+    media = [name for name in names if may_be_medium(name)]
+    return 2 * sum(map(may_be_video, media)) > len(media)
 
 
 def _has_others(found: Found, group: Group) -> bool:

@@ -1,0 +1,42 @@
+"""What names of pictures, videos and sounds end in: the one list that ingest, `init`, `look` and `plan` go by.
+
+An ending promises nothing, as the bytes of a file decide what it is. It tells what somebody meant it to be, where bytes
+are not looked at yet or are none.
+"""
+
+from typing import Final
+
+PICTURES: Final = frozenset({"jpg", "jpeg", "jpe", "jfif", "png", "apng", "webp", "gif", "tif", "tiff", "bmp", "avif"})
+"""Of pictures that are decoded."""
+
+VIDEOS: Final = frozenset(
+    {
+        *("mp4", "m4v", "mov", "qt", "3gp", "3g2", "webm", "mkv", "avi", "mpg", "mpeg", "mpe", "vob"),
+        *("mts", "m2ts", "ogv", "flv", "wmv", "asf"),
+    }
+)
+TRANSPORT: Final = "ts"  # of videos, or of programs in TypeScript
+
+_OTHER_PICTURES: Final = frozenset({"heic", "heif", "jp2", "j2k", "jxl", "ico", "psd"})
+_SOUNDS: Final = frozenset({"mp3", "m4a", "flac", "ogg", "oga", "opus", "wav", "aac", "wma"})
+_MEDIA: Final = PICTURES | VIDEOS | _OTHER_PICTURES | _SOUNDS
+
+
+def ending_of_name(name: str) -> str:
+    """What stands behind the last dot, in small letters; the whole name where there is none."""
+    return name.rpartition(".")[2].lower()
+
+
+def is_named_as_medium(name: str) -> bool:
+    """Whether a name ends like that of a picture, a video or a sound."""
+    return ending_of_name(name) in _MEDIA
+
+
+def may_be_medium(name: str) -> bool:
+    """Like `is_named_as_medium`, and true of `.ts`: where media are expected, it is no program."""
+    return is_named_as_medium(name) or ending_of_name(name) == TRANSPORT
+
+
+def may_be_video(name: str) -> bool:
+    """Whether a name ends like that of a video, where media are expected."""
+    return ending_of_name(name) in VIDEOS or ending_of_name(name) == TRANSPORT

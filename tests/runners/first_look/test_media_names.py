@@ -1,0 +1,70 @@
+"""One list of endings: `init`, tables that name files, and `plan` take the same names for pictures and videos."""
+
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from winnow.pipelines.ingest.media_names import PICTURES, TRANSPORT, VIDEOS, is_named_as_medium
+from winnow.pipelines.store.location import open_location
+from winnow.runners.commands.main import main
+from winnow.runners.first_look.found_files import find_files
+from winnow.runners.first_look.guesses import guess_columns
+
+RECIPE = """\
+version: 1
+store: {{path: store}}
+sources: {{media: {{root: media, files: ["**/*"], class: web, format: {format}}}}}
+annotate: []
+mix: {{unit: tokens, tokenizer: bytes}}
+"""
+FILM = b"\0\0\0\x18ftypisom" + bytes(500)
+KINDS = {"picture": ("image_folder", sorted(PICTURES)), "video": ("video_folder", sorted({*VIDEOS, TRANSPORT}))}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_ending_is_of_its_kind_everywhere(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "media"
+    folder.mkdir()
+    reader, endings = KINDS[kind]
+    names = [f"a-{ending}.{ending.upper() if number % 2 else ending}" for number, ending in enumerate(endings)]
+    for name in names:
+        (folder / name).write_bytes((b"\x47" + bytes(187)) * 20 if name.lower().endswith(".ts") else FILM)
+    (group,) = find_files(["media"]).groups
+    assert (group.content, {one.path for one in group.files}) == (kind, set(names))
+
+    (tmp_path / "recipe.yaml").write_text(RECIPE.format(format=reader))
+    assert main(["plan", "recipe.yaml"]) == 1
+    assert f"{len(names)} files of {reader} without text" in capsys.readouterr().err
+
+    for name in names:
+        rows = tmp_path / "media" / "rows.jsonl"
+        rows.write_text(json.dumps({"image": name, "caption": "one"}) + "\n")
+        objects = open_location("media")
+        (info,) = objects.list("rows.jsonl")
+        guess = guess_columns(objects, info)
+        assert guess.columns is not None, name
+        assert guess.columns.media == "image", name
+        assert guess.shows_videos is (kind == "video"), name
+
+
+def test_what_is_read_is_named_as_a_medium() -> None:
+    assert all(is_named_as_medium(f"a.{ending}") for ending in PICTURES | VIDEOS)
+    assert not is_named_as_medium("program.ts")
+    assert not is_named_as_medium("a.txt")
+
+
+def test_a_tar_of_large_letters_holds_videos(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "0.MP4").write_bytes(FILM)
+    (tmp_path / "data").mkdir()
+    with tarfile.open(tmp_path / "data" / "0.tar", "w") as tar:
+        tar.add("0.MP4")
+    assert main(["init", "data"]) == 0
+    assert "(videos)" in capsys.readouterr().out
