@@ -94,6 +94,9 @@ def _steps(files: Sequence[bytes]) -> dict[str, Callable[[], float]]:
             files, lambda file: batched(raw(file, 1)), lambda batch: quality(batch, QualityConfig())
         ),
         "quality, of a large batch": lambda: _each([large], lambda batch: quality(batch, QualityConfig())),
+        "sharpness alone, of a large batch": lambda: _each(
+            [large], lambda batch: quality(batch, QualityConfig(only_sharpness=True))
+        ),
         "PDQ, right after decoding": lambda: _after(
             files, lambda file: batched(raw(file, 1)), lambda batch: hashes(batch, PdqConfig())
         ),

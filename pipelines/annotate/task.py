@@ -98,6 +98,7 @@ def annotate_shard(context: AnnotationContext, loaded: LoadedOperators, task: Ro
                 for name, layer in layers.items():
                     rows.add({f"{name}.{column}": layer.column(column) for column in layer.schema.names})
                 found |= layers
+            del pictures  # the memory that they lie in and the process that decodes are those of the next part, too
             yield found
 
     schemas = {bound.layer: bound.schema for bound in pending}

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
 from functools import cached_property
-from typing import Final, NoReturn, TypeAlias, TypeVar
+from typing import Final, NamedTuple, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,8 +91,7 @@ class DecodingPlan:
         return cls(held, seconds, DecodeLimits(*limits))
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """One file of a batch."""
 
     at: int
@@ -112,8 +111,7 @@ class Request:
         return cls(at, size, side or None, mime.rstrip(b"\0").decode())
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What became of a file: the size of its pixels and of the whole picture, or why there are none."""
 
     rows: int = 0

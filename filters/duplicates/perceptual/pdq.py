@@ -22,6 +22,7 @@ __all__ = ["MIN_QUALITY", "Pdq", "pdq"]
 MIN_QUALITY = 50  # the reference discards 49 and less
 _SIDE = 64
 _BANDS = 16
+_STRETCH = 128  # pixels: memory that is asked for a little at a time comes while these are computed
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +71,20 @@ def _down(lines, width):  # type: ignore[no-untyped-def]
     first = 0
     for y in range(height):
         line = lines[y]
-        for at in range(0, length, CACHE_LINE):
-            prefetch(line, at + AHEAD)
         if length == width:
             for x in range(width):
                 luma[x] = np.float32(line[x])
         else:
-            for x in range(width):
-                luma[x] = (
-                    np.float32(0.299) * np.float32(line[3 * x])
-                    + np.float32(0.587) * np.float32(line[3 * x + 1])
-                    + np.float32(0.114) * np.float32(line[3 * x + 2])
-                )
+            for begin in range(0, width, _STRETCH):
+                colours, levels = line[3 * begin : 3 * begin + 3 * _STRETCH], luma[begin : begin + _STRETCH]
+                for at in range(0, 3 * _STRETCH, CACHE_LINE):
+                    prefetch(line, 3 * begin + at + AHEAD)
+                for x in range(len(levels)):
+                    levels[x] = (
+                        np.float32(0.299) * np.float32(colours[3 * x])
+                        + np.float32(0.587) * np.float32(colours[3 * x + 1])
+                        + np.float32(0.114) * np.float32(colours[3 * x + 2])
+                    )
         while first < 64 and starts[first] + lengths[first] <= y:
             first += 1
         for sample in range(first, 64):

@@ -65,14 +65,19 @@ def batch_of(
     )
 
 
+def _address(pixels: NDArray[np.uint8]) -> int:
+    found: int = pixels.__array_interface__["data"][0]  # `pixels.ctypes` makes three objects for it
+    return found
+
+
 def _joined(stills: Sequence[Still], offsets: NDArray[np.int64]) -> NDArray[np.uint8]:
     """The pixels of all pictures behind one another: where they are, if they lie so already."""
     if not stills:
         return np.empty(0, np.uint8)
-    starts = np.array([still.pixels.ctypes.data for still in stills])
+    starts = np.array([_address(still.pixels) for still in stills])
     room = stills[0].pixels.base
     if isinstance(room, np.ndarray) and np.array_equal(starts - starts[0], offsets[:-1]):
-        begin = int(starts[0]) - room.ctypes.data
+        begin = int(starts[0]) - _address(room)
         flat = room.reshape(-1)
         if begin + int(offsets[-1]) <= flat.nbytes:
             return flat[begin : begin + int(offsets[-1])]

@@ -110,7 +110,9 @@ class Walk:
 
     def at(self, offset: int, count: int) -> bytes:
         """A few bytes: all of them, or the walk ends."""
-        self.count(1)
+        self.left -= 1
+        if self.left < 0:
+            raise UnreadableError
         found = self._image.at(offset, count)
         if len(found) < count:
             raise CutError

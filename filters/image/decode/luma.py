@@ -22,7 +22,8 @@ from winnow.schemas.kernels import kernel, leaf
 __all__ = ["luma_sums", "pair_tables"]
 
 _LANES: Final = 32
-_STRETCH: Final = 1 << 15  # pixels of a line: a sum of squares of 1020 has room for 4128 of them, and a lane takes 2048
+_STRETCH: Final = 1 << 15  # pixels of a line
+_MOST_SQUARES: Final = 4128  # of 1020, for which a lane has room; a stretch gives it 2080 at most
 _MOST_WORDS: Final = 32767  # of four pairs, two of them in each table, whose counters have 16 bits
 
 _BYTE, _SHORT, _INT = ir.IntType(8), ir.IntType(16), ir.IntType(32)
@@ -39,7 +40,7 @@ def luma_sums(pixels, tables):  # type: ignore[no-untyped-def]
 
     Args:
         pixels: Rows of red, green and blue.
-        tables: `pair_tables`.
+        tables: `pair_tables`; None to count nothing, which leaves a third of the time.
     """
     height, width, _ = pixels.shape
     words = np.zeros((3, width // 8 + 3), np.uint64)  # the last lines, eight levels a word from the second word on
@@ -57,7 +58,7 @@ def _sums(lines, grey, words, tables, counts, lanes, squares, chosen):  # type: 
     """Count all levels and add all squares; returns the sum of the Laplacian."""
     height, width = len(lines), grey.shape[1] - 2
     total = np.int64(0)
-    counted = 0  # words in the tables
+    counted = summed = 0  # words in the tables, and at most so many squares in a lane
     _levels(lines[0], grey[0], 0, width)
     for y in range(1, height + 1):
         here = grey[(y - 1) % 3]
@@ -69,18 +70,22 @@ def _sums(lines, grey, words, tables, counts, lanes, squares, chosen):  # type: 
         line = lines[min(y, height - 1)]  # behind the last line, one again, to where nobody looks
         for begin in range(0, width, _STRETCH):
             end = min(begin + _STRETCH, width)
-            if counted + _STRETCH // 8 > _MOST_WORDS:
+            if tables is not None and counted + (end - begin) // 8 > _MOST_WORDS:
                 _take_pairs(tables, counts)
                 counted = 0
+            more = (end - begin) // (_LANES // 2) + _LANES
+            if summed + more > _MOST_SQUARES:
+                _take_squares(lanes, squares)
+                summed = 0
             counted += (end - begin) // 8
+            summed += more
             _stretch(line, now, above, here, below, begin, end, words[(y - 1) % 3], tables, counts, lanes, chosen)
-            for lane in range(len(lanes)):
-                squares[lane] += np.int64(lanes[lane])
-                lanes[lane] = 0
         if y == 1 or y == height:  # sums of neighbours cancel out, but for those of the first and the last line
             for x in range(1, width + 1):
                 total += np.int64(below[x] if y == 1 else above[x]) - here[x]
-    _take_pairs(tables, counts)
+    if tables is not None:
+        _take_pairs(tables, counts)
+    _take_squares(lanes, squares)
     return total
 
 
@@ -102,9 +107,10 @@ def _stretch(  # type: ignore[no-untyped-def]
         prefetch(line, 3 * x + AHEAD + CACHE_LINE)
         _take_levels(line, 3 * x, now, x + 1)
         _add_squares(above, here, below, x, lanes, chosen, _LANES)
-        first = np.uint64(x // 8 + 1)
-        for at in range(_LANES // 8):
-            _count_pairs(words[first + np.uint64(at)], tables)
+        if tables is not None:
+            first = np.uint64(x // 8 + 1)
+            for at in range(_LANES // 8):
+                _count_pairs(words[first + np.uint64(at)], tables)
     if rest and end >= _LANES:  # some pixels again: their levels are the same, their squares are left out
         _take_levels(line, 3 * (end - _LANES), now, end - _LANES + 1)
         _add_squares(above, here, below, end - _LANES, lanes, chosen, rest)
@@ -114,10 +120,19 @@ def _stretch(  # type: ignore[no-untyped-def]
             bend = np.int32(above[x + 1]) + np.int32(below[x + 1]) + np.int32(here[x]) + np.int32(here[x + 2])
             bend -= np.int32(4) * np.int32(here[x + 1])
             lanes[0] += np.uint32(bend * bend)
-    for at in range((end - rest) // 8 + 1, end // 8 + 1):
-        _count_pairs(words[at], tables)
-    for x in range(end & ~7, end):
-        counts[here[x + 1]] += 1
+    if tables is not None:
+        for at in range((end - rest) // 8 + 1, end // 8 + 1):
+            _count_pairs(words[at], tables)
+        for x in range(end & ~7, end):
+            counts[here[x + 1]] += 1
+
+
+@leaf
+def _take_squares(lanes, squares):  # type: ignore[no-untyped-def]
+    """Add the squares of all lanes, and empty them."""
+    for lane in range(len(lanes)):
+        squares[lane] += np.int64(lanes[lane])
+        lanes[lane] = 0
 
 
 @leaf

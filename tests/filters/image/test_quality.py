@@ -9,7 +9,7 @@ from scipy import ndimage
 from winnow.filters.image.decode.luma import luma_sums, pair_tables
 from winnow.filters.image.geometry import GeometryConfig, geometry
 from winnow.filters.image.pdq import PdqConfig, hashes
-from winnow.filters.image.quality import QualityConfig, quality
+from winnow.filters.image.quality import OPERATOR, QualityConfig, quality
 from winnow.filters.operators import IMAGES
 
 
@@ -64,7 +64,9 @@ def test_it_measures_what_is_defined(height: int, width: int) -> None:
     )
 
 
-@pytest.mark.parametrize(("height", "width"), [(3 * 4096 + 1, 9), (3, 3 * 32_768 + 7), (700, 640)])
+@pytest.mark.parametrize(
+    ("height", "width"), [(3 * 4096 + 1, 9), (3000, 31), (3000, 63), (3, 3 * 32_768 + 7), (700, 640)]
+)
 def test_sums_and_counts_of_the_sharpest_picture_do_not_overflow(height: int, width: int) -> None:
     board = (np.indices((height, width)).sum(axis=0) % 2 * 255).astype(np.uint8)
     (found,) = quality(batch(np.repeat(board[:, :, None], 3, axis=2)), QualityConfig()).to_pylist()
@@ -79,6 +81,16 @@ def test_the_luma_of_every_colour_is_rounded_as_it_is_defined() -> None:
         colours = np.stack(np.broadcast_arrays(red, levels[:, None], levels), axis=2).astype(np.uint8)
         counts, _, _ = luma_sums(colours, tables)
         assert np.array_equal(counts, np.bincount(luma(colours).astype(np.int64).ravel(), minlength=256)), red
+
+
+@pytest.mark.parametrize(("height", "width"), [(40, 60), (1, 1), (9, 1), (5, 33), (700, 640), (2, 40_001)])
+def test_sharpness_alone_is_that_beside_the_others(height: int, width: int) -> None:
+    pictures = batch(noise(height, width), noise(width, height))
+    alone = quality(pictures, QualityConfig(only_sharpness=True))
+    assert (
+        alone.schema == OPERATOR.writes(QualityConfig(only_sharpness=True)) == pa.schema([("sharpness", pa.float64())])
+    )
+    assert alone.to_pylist() == quality(pictures, QualityConfig()).select(["sharpness"]).to_pylist()
 
 
 def test_a_blurred_picture_is_less_sharp_and_a_flat_one_says_nothing() -> None:

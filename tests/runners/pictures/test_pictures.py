@@ -8,12 +8,15 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
+from numpy.typing import NDArray
 
 from tests.faults.winnow import assert_clean, ended, run_here, tree_hash
 from tests.pipelines.export.drawn_stores import tree
 from tests.pipelines.media.deadly_decoder import arm_here
 from tests.runners.test_annotate import table
-from winnow.pipelines.media import decoding_process
+from winnow.filters.image.decode.stills import Still, UndecodableError
+from winnow.pipelines.media import decoding_process, isolation
+from winnow.pipelines.running import shard_rows
 
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")
 
@@ -52,6 +55,23 @@ def folder(tmp_path: Path) -> Path:
 
 def column(folder: Path, layer: str, name: str) -> list[object]:
     return [None if value is None else value[0] for value in table(folder, layer)[name].to_pylist()]
+
+
+def test_the_parts_of_a_shard_are_decoded_by_one_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shard_rows, "BATCH_ROWS", 1)
+    used: set[int] = set()
+    answers = isolation._Decoder._answers
+
+    def noted(self: isolation._Decoder, room: NDArray[np.uint8]) -> list[Still | UndecodableError]:
+        used.add(id(self._process))
+        return answers(self, room)
+
+    monkeypatch.setattr(isolation._Decoder, "_answers", noted)
+    recipe = RECIPE.replace("shard_rows: 4", "shard_rows: 8").replace("side: 64", "only_sharpness: true")
+    (folder / "recipe.yaml").write_text(recipe)
+    ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
+    assert len(used) == 1
+    assert table(folder, "image.quality").column_names[-1] == "sharpness"
 
 
 def test_each_picture_is_measured_or_says_why_not_and_rules_read_lists(folder: Path) -> None:
