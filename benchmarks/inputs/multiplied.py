@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.sources import store_record
+from winnow.pipelines.ingest.planning.context import INGEST_VERSION
 from winnow.pipelines.ingest.planning.stage import freeze_plans, plan_sources
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.commits import committed_tasks, load_task_commits
@@ -38,7 +39,7 @@ def writers_stamp(*more: Path) -> str:
     """Return what changes when the code changes that such stores are made by."""
     places = (*WRITERS, *more)
     files = (path for place in places for path in sorted([place, *place.rglob("*.py")]) if path.is_file())
-    return digest(*(path.read_text() for path in files)).hex()
+    return digest(*(path.read_text() for path in files), str(INGEST_VERSION)).hex()
 
 
 @dataclass(frozen=True)

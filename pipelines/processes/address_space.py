@@ -5,6 +5,8 @@ again for ever if it gets none; gRPC aborts, or serves nobody, if it gets no thr
 used: each thread has 8 MiB of stack and, from glibc, 64 MiB for what it allocates. So under a limit threads share
 heaps, a command that needs more than the limit does not begin, and a library that has no room is not loaded. Imports
 nothing but the standard library, as it has to come before the others.
+
+A command's own threads always share one heap: what threads free in heaps of their own stays with the process.
 """
 
 import ctypes
@@ -23,7 +25,14 @@ from typing import Final
 from winnow.pipelines.processes.identity import usable_cores
 from winnow.schemas.errors import WinnowError
 
-__all__ = ["OUT_OF_MEMORY", "lacks_memory", "require_address_space", "require_room_for_threads", "under_a_limit"]
+__all__ = [
+    "OUT_OF_MEMORY",
+    "lacks_memory",
+    "require_address_space",
+    "require_room_for_threads",
+    "share_one_heap",
+    "under_a_limit",
+]
 
 OUT_OF_MEMORY: Final = (
     "out of memory; give the process more, use fewer --workers, or lower limits.batch_bytes and limits.max_text_bytes "
@@ -53,10 +62,23 @@ def under_a_limit() -> None:
     if _limit() is None:
         return
     os.environ.setdefault("MALLOC_ARENA_MAX", str(_HEAPS))  # for processes that it starts
-    with suppress(AttributeError, OSError):  # a C library that is not glibc
-        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _HEAPS)
+    _share_heaps(_HEAPS)
     if not any(isinstance(one, _RoomForBlas) for one in sys.meta_path):
         sys.meta_path.insert(0, _RoomForBlas())
+
+
+def share_one_heap() -> None:
+    """Let all threads of this process allocate from one heap of glibc's, which gives back what they have freed.
+
+    For the process of a command, whose threads wait for stores and workers: with a heap each, `dedupe` of 4,000 shards
+    took 12 MiB more.
+    """
+    _share_heaps(1)
+
+
+def _share_heaps(heaps: int) -> None:
+    with suppress(AttributeError, OSError):  # a C library that is not glibc
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, heaps)
 
 
 def require_address_space(command: str, *, pipelines: bool) -> None:

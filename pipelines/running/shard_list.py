@@ -130,6 +130,12 @@ def put_shard_list(objects: ObjectStore, stage: str, shards: Iterable[Listed], f
     return put_task_list(objects, stage, (canonical_json(asdict(shard)).encode() for shard in shards), folder)
 
 
+def delete_shard_list(objects: ObjectStore, path: str) -> None:
+    """Delete a list, also from this process's memory."""
+    _last_lists.pop((objects.root, path), None)
+    objects.delete(path)
+
+
 def put_hidden_rows(
     objects: ObjectStore, scratch: str, shards: list[Listed], rows_of: Callable[[Listed], NDArray[np.int64]]
 ) -> list[Listed]:

@@ -14,6 +14,7 @@ from winnow.pipelines.processes.address_space import (
     OUT_OF_MEMORY,
     lacks_memory,
     require_address_space,
+    share_one_heap,
     under_a_limit,
 )
 from winnow.pipelines.processes.run_folder import temporary_files_of_a_command
@@ -73,6 +74,7 @@ def escape_unencodable(*streams: object) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the process's exit status."""
     under_a_limit()
+    share_one_heap()
     given = list(sys.argv[1:] if arguments is None else arguments)
     own, beam = _split(given)
     options, rest = command_parser(own).parse_known_args(own)

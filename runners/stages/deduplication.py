@@ -27,6 +27,7 @@ from winnow.pipelines.dedupe.task import GlobalKey, WriteTask
 from winnow.pipelines.dedupe.transforms import WriteDuplicates
 from winnow.pipelines.dedupe.verdicts import delete_superseded
 from winnow.pipelines.running.exchange import clear_scratch
+from winnow.pipelines.running.shard_list import delete_shard_list
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.leases.lease import require_lease
 from winnow.pipelines.store.state import StoreState
@@ -79,7 +80,7 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
     require_lease(run.store.objects)
     delete_superseded(search)
     clear_scratch(run.store.objects, search.scratch)
-    run.store.objects.delete(search.shards)
+    delete_shard_list(run.store.objects, search.shards)
 
 
 def _lacking(state: StoreState, keys: Mapping[Kind, GlobalKey]) -> dict[str, dict[str, str]]:

@@ -41,6 +41,37 @@ def test_the_import_ends_under_any_limit() -> None:
     assert ends[-1][1] == 0
 
 
+THREADS = """
+import ctypes, re, threading
+from winnow.pipelines.processes.address_space import share_one_heap
+
+def reserved():
+    return int(re.search(r"VmSize:\\s+(\\d+)", open("/proc/self/status").read())[1]) << 10
+
+def allocate():
+    blocks = [malloc(1000) for _ in range(100)]
+    every.wait()
+    every.wait()
+
+share_one_heap()
+malloc = ctypes.CDLL(None).malloc
+malloc.restype = ctypes.c_void_p
+every = threading.Barrier(9)
+before = reserved()
+threads = [threading.Thread(target=allocate) for _ in range(8)]
+for thread in threads:
+    thread.start()
+every.wait()
+print(reserved() - before)
+every.wait()
+"""
+
+
+def test_threads_share_one_heap() -> None:
+    done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 8 * (16 << 20)  # a heap reserves 64 MiB, a stack 8
+
+
 RECIPE = """
 version: 1
 store: {path: store}
