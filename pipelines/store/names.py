@@ -3,8 +3,7 @@
 Names go into rows, ids, plans and records, all of which are UTF-8. A byte that is not is written as U+FFFD and two
 hexadecimal digits: the file `caf\\xe9.txt` is the object `caf\\ufffdE9.txt`. No two files share a name, since a U+FFFD
 of the file's own is written so too, as its three bytes. A bucket also has keys that are no paths: in `a//b` and
-`a/../b`
-the second slash and the dots are written so. All other names are as they are.
+`a/../b` the second slash and the dots are written so. All other names are as they are.
 """
 
 import re
