@@ -198,5 +198,8 @@ def _query_error(tables: StoreTables, error: Exception) -> QueryError:
         if table.casefold() == DECISIONS:
             return QueryError("sql: decisions are a recipe's: open the store with one, winnow.open_store(…, recipe=…)")
         return QueryError(f"sql: no table {table!r}{suggestion(table, tables.schemas)}")
+    owners = [table for table, schema in tables.schemas.items() if unknown[2] in schema.names]
+    if owners:
+        return QueryError(f"sql: no table of the query has column {unknown[2]!r}; it is in {', '.join(owners)}")
     known = {name for schema in tables.schemas.values() for name in schema.names}
     return QueryError(f"sql: no column {unknown[2]!r}{suggestion(unknown[2], known)}")

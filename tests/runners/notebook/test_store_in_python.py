@@ -178,6 +178,7 @@ def test_what_notebooks_show_is_escaped_and_short(store: OpenedStore) -> None:
     [
         ("SELECT cod FROM samples", "no column 'cod'"),
         ("SELECT characterz FROM text.length", r"no column 'characterz' \(did you mean 'characters'\?\)"),
+        ("SELECT detail FROM samples", "no table of the query has column 'detail'; it is in quarantine"),
         ("SELECT * FROM text.lenght", r"no table 'text.lenght' \(did you mean 'text.length'\?\)"),
         ("DROP TABLE samples", "only SELECT is allowed"),
         ("COPY samples TO 'there.csv'", "only SELECT is allowed"),
