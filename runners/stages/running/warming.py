@@ -38,6 +38,9 @@ from winnow.schemas.problems import one_line
 WARMING_VARIABLE = "WINNOW_WARMING"
 """Set in the processes that compile, and by people who want no compiling ahead."""
 
+TOLD_FROM = 0.15
+"""The share of kernels before which no time left is said: processes start, import and write their inputs first."""
+
 Warmed = Literal["already", "done", "partly"]
 """Whether all kernels were there, all are compiled now, or some could not be compiled ahead."""
 
@@ -83,7 +86,8 @@ def warm_kernels(*, quiet: bool = False) -> Warmed:
         fact = f"compiling for this machine, once: {compiled()} of at most {whole}"
         if not whole:  # operators have changed, which may call what is not compiled yet
             fact = "checking what is left to compile for this machine"
-        return Status("kernels", (fact,), min(compiled() / max(whole, 1), 0.99))  # those of missing extras never are
+        share = min(compiled() / max(whole, 1), 0.99)  # kernels of missing extras never are
+        return Status("kernels", (fact,), share, told_from=TOLD_FROM)
 
     if not is_drawn_on(console):
         console.print(status().line(), soft_wrap=True)

@@ -5,6 +5,8 @@ import math
 LEAST_SECONDS = 10.0  # that are looked back over
 SHARE_LOOKED_BACK = 0.2  # of the time since the start: an hour is not judged by its last seconds
 FIRST_SECONDS = 2.0  # before which nothing is said
+EARLY_SECONDS = 60.0  # before which nothing is said of work of which less than EARLY_SHARE is done
+EARLY_SHARE = 0.02
 STALLED = 0.1  # of the mean pace: work that goes slower than this waits for something, and nobody knows how long
 FARTHEST = 1_000  # times what has passed: the first bytes of a file say nothing of days
 
@@ -33,6 +35,8 @@ class Pace:
     def seconds_left(self) -> float | None:
         """The time until all is done; None if that cannot be said yet."""
         if self._done <= 0 or self._at - self._began < FIRST_SECONDS or self._share >= 1:
+            return None
+        if self._at - self._began < EARLY_SECONDS and self._share < EARLY_SHARE:
             return None
         if self._done / self._seconds < STALLED * self._share / (self._at - self._began):
             return None

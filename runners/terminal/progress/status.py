@@ -17,6 +17,7 @@ class Status:
     facts: tuple[str, ...]  # such as the number of rows, the most important first
     share: float | None = None  # of the work, that is done; None if unknown
     more: tuple[str, ...] = ()  # for a second line on a terminal
+    told_from: float = 0.0  # the share from which on its pace says when it will end
 
     def line(self, *times: str) -> str:
         """One line."""

@@ -93,7 +93,8 @@ class StatusLine:
         return self._status.drawn(self._console.width, unicode, *self._times())
 
     def _times(self) -> tuple[str, ...]:
-        left = self._pace.seconds_left if self._status.share is not None else None
+        share = self._status.share
+        left = self._pace.seconds_left if share is not None and share >= self._status.told_from else None
         elapsed = clock(time.monotonic() - self._began)
         return (elapsed,) if left is None else (elapsed, f"{clock(left)} left")
 
