@@ -15,6 +15,7 @@ from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
 from winnow.pipelines.ingest.planning.formats import kind_of
 from winnow.pipelines.ingest.planning.sampling import sample_densities
 from winnow.pipelines.ingest.planning.stage import SourcePlan
+from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.runners.terminal.quantities import byte_size
 from winnow.schemas.problems import Place, Problem, recipe_error
@@ -22,6 +23,7 @@ from winnow.schemas.recipe import MixConfig, Recipe
 from winnow.schemas.recipe.mix import MAX_EPOCHS, StageConfig
 
 UNITS_PER_BYTE: Final = 16  # of text that is not compressed: character sets, entities, replacements, ends of samples
+EDITED: Final = 4  # how much longer replacements make a text at most: an address becomes `email@example.com`
 RATIOS: Final = {"gz": 1032, "zst": 1 << 15, None: 1}
 """How much a byte can become: of deflate, and of a block of zstd that is one byte repeated."""
 
@@ -67,6 +69,35 @@ def budget_notes(recipe: Recipe, context: IngestContext, plans: Sequence[SourceP
         for _, where, budget, epochs in _budgets(mix)
         if budget > about * epochs
     ]
+
+
+def refuse_unkept_budgets(recipe: Recipe, rules: RulesSummary) -> list[str]:
+    """Compare budgets with what the rules keep, once that is known; returns a note for each that is above it.
+
+    Raises:
+        RecipeError: A budget of a strict mixture is above that by more than edits and ends of samples can add.
+    """
+    mix = recipe.mix
+    if mix is None or not _counts_text(mix) or (mix.unit != "samples" and rules.bytes_of != "text"):
+        return []
+    kept, of = rules.kept.rows, "samples"
+    most = kept
+    if mix.unit != "samples":
+        kept, of = rules.kept.bytes, "bytes of text"
+        most = kept * EDITED + UNITS_PER_BYTE * rules.kept.rows
+    notes, problems = [], []
+    for place, where, budget, epochs in _budgets(mix):
+        line = f"{budget:,} {mix.unit} are more than the rules keep: {kept:,} {of}, each at most {epochs:g} times"
+        if mix.strict and budget > most * epochs:
+            problems.append(Problem(place, where, f"{line}; lower the budget, or leave out 'strict'"))
+        elif budget > kept * epochs:
+            then = (
+                "strict makes that an error, once tokens are counted" if mix.strict else "what there is will be given"
+            )
+            notes.append(f"{where}: {line}; {then}")
+    if problems:
+        raise recipe_error(problems)
+    return notes
 
 
 def _counts_text(mix: MixConfig) -> bool:

@@ -32,7 +32,7 @@ from winnow.pipelines.store.hash_set import HashSet
 from winnow.pipelines.store.held import Held
 from winnow.pipelines.store.location import open_location, open_store_at
 from winnow.runners.estimating.amounts import StageEstimate, StoreBefore, estimate
-from winnow.runners.estimating.budgets import budget_notes, refuse_impossible_budgets
+from winnow.runners.estimating.budgets import budget_notes, refuse_impossible_budgets, refuse_unkept_budgets
 from winnow.runners.estimating.lacking_media import lacking_media
 from winnow.runners.estimating.rates import Rates, read_rates
 from winnow.runners.estimating.recording import ingest_part
@@ -98,7 +98,8 @@ def show_plan(
 
     Raises:
         SourceError: New files do not fit the columns that the recipe names.
-        RecipeError: Duplicates raise an alarm that the recipe does not accept; the plan is printed first.
+        RecipeError: Duplicates raise an alarm that the recipe does not accept, or a strict mixture's budget is above
+            what the rules keep; the plan is printed first.
     """
     known = read_rates(rates)
     check_recipe(recipe)  # also without a store
@@ -135,6 +136,8 @@ def show_plan(
         cost = estimate_json(left, known, workers)
         sys.stdout.write(orjson.dumps(_json(plan, scores, notes, rules, coverage) | {"estimate": cost}).decode() + "\n")
         require_accepted(recipe, rules)
+        if rules is not None and not plan.pending_bytes:
+            refuse_unkept_budgets(recipe.config, rules)
         return
     if rules is not None:
         console.print()
@@ -143,6 +146,9 @@ def show_plan(
         console.print()
         print_coverage(coverage, console)
     require_accepted(recipe, rules)
+    if rules is not None and not plan.pending_bytes:
+        for note in refuse_unkept_budgets(recipe.config, rules):
+            console.print(f"note    {note}", markup=False, soft_wrap=True)
 
 
 def _plan(recipe: BoundRecipe) -> RecipePlan:

@@ -36,6 +36,35 @@ def test_a_budget_that_no_content_could_meet_is_refused_before_anything_is_read(
     assert not list((tmp_path / "store").glob("samples/*"))
 
 
+def test_a_budget_above_what_the_rules_keep_is_refused_or_a_note_of_the_plan(tmp_path: Path) -> None:
+    write(tmp_path, "{unit: tokens, tokenizer: bytes}")
+    assert run_here(tmp_path, "annotate", "recipe.yaml", *ONE).status == 1  # there is no store yet
+    assert run_here(tmp_path, "ingest", "recipe.yaml", *ONE).status == 0
+    assert run_here(tmp_path, "annotate", "recipe.yaml", *ONE).status == 0
+    kept = "are more than the rules keep: 3,000 bytes of text, each at most 4 times"
+    keep = "keep: [{drop: \"samples.text < '010'\", reason: first, when_null: keep}]\n"
+    for mix, status, said in (
+        (
+            "budget: 60_000, strict: true",
+            1,
+            f"mix.budget: 60,000 tokens {kept}; lower the budget, or leave out 'strict'",
+        ),
+        ("budget: 60_000", 0, f"mix.budget: 60,000 tokens {kept}; what there is will be given"),
+        (
+            "budget: 12_001, strict: true",
+            0,
+            f"12,001 tokens {kept}; strict makes that an error, once tokens are counted",
+        ),
+        ("budget: 12_000, strict: true", 0, ""),
+    ):
+        write(tmp_path, f"{{unit: tokens, tokenizer: bytes, {mix}}}")
+        (tmp_path / "recipe.yaml").write_text((tmp_path / "recipe.yaml").read_text() + keep)
+        done = run_here(tmp_path, "plan", "recipe.yaml")
+        assert done.status == status, mix
+        assert said in done.out + done.err, mix
+        assert ("more than the rules keep" in done.out + done.err) == bool(said), mix
+
+
 def test_a_budget_of_a_stage_is_named(tmp_path: Path) -> None:
     write(tmp_path, "{unit: bytes, strict: true, max_epochs: 2, stages: {a: {budget: 10}, b: {budget: 1e9}}}")
     done = run_here(tmp_path, "plan", "recipe.yaml")
