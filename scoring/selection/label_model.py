@@ -33,6 +33,7 @@ _TOLERANCE: Final = 1e-10  # of every rate, per iteration
 _MAX_ITERATIONS: Final = 5000
 _STARTS: Final = 8  # checkpoints from whose votes alone a fit starts, too, as EM ends at the nearest maximum
 _LIKELIER: Final = 1e-6  # of two fits that differ by less, the earlier start's
+_LENGTHS: Final = 3  # of a longer step that are tried
 _TRIAL: Final = 300  # iterations from each start; the likeliest then goes on
 _SURE: Final = 0.9  # how likely such a start believes the votes
 _CODED: Final = 20  # checkpoints whose votes are coded in one number: 3 ** 20 < 2 ** 32
@@ -285,13 +286,43 @@ class _Climb:
 
 
 def _climbed(ballot: _Ballot, rates: Floats, most: int, *, constrained: bool) -> _Climb:
-    """What EM makes of rates in so many iterations at most."""
+    """What EM makes of rates in about so many iterations at most, with longer steps between.
+
+    EM creeps where votes say little. Two of its steps show its direction and how much each is shorter than the last,
+    and from that how far to go (SQUAREM, scheme S3: Varadhan and Roland 2008). No step makes the votes less likely: one
+    that would is shortened, and after some attempts left out.
+    """
     iteration, converged = 0, False
     while iteration < most and not converged:
-        before, rates = rates, _maximised(ballot, _expected(ballot, rates)[0], constrained=constrained)
-        converged = bool(np.abs(rates - before).max() <= _TOLERANCE)
-        iteration += 1
+        first = _maximised(ballot, _expected(ballot, rates)[0], constrained=constrained)
+        posterior, likelihood = _expected(ballot, first)
+        second = _maximised(ballot, posterior, constrained=constrained)
+        iteration += 2
+        step, change = first - rates, second - first
+        bend = change - step
+        converged = bool(np.abs(change).max() <= _TOLERANCE)
+        rates = second
+        if converged or not bend.any():
+            continue
+        length = max(1.0, math.sqrt(float((step * step).sum()) / float((bend * bend).sum())))
+        for _ in range(_LENGTHS):
+            reached = _admissible(first - step + 2 * length * step + length**2 * bend, constrained=constrained)
+            posterior, likelier = _expected(ballot, reached)
+            iteration += 1
+            if likelier >= likelihood:
+                rates = _maximised(ballot, posterior, constrained=constrained)
+                break
+            length = (length + 1) / 2
     return _Climb(rates, _expected(ballot, rates)[1], iteration, converged)
+
+
+def _admissible(rates: Floats, *, constrained: bool) -> Floats:
+    """The rates within their bounds; constrained, those for which no checkpoint is worse than chance."""
+    rates = np.clip(rates, EDGE, 1 - EDGE)
+    if constrained:
+        sides = rates[1:].reshape(2, -1)
+        rates[1:] = (sides + np.maximum(1 - sides.sum(axis=0), 0) / 2).reshape(-1)
+    return rates
 
 
 def _maximised(ballot: _Ballot, posterior: Floats, *, constrained: bool) -> Floats:
