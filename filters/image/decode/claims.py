@@ -11,6 +11,7 @@ from typing import Final
 from winnow.filters.image.decode.containers import (
     Bytes,
     CutError,
+    HeldBytes,
     Part,
     UnreadableError,
     Walk,
@@ -32,6 +33,7 @@ __all__ = ["MetadataSizes", "frames_within", "is_cut", "metadata_sizes"]
 _EXIF_SEGMENT, _EXIF = b"\xe1", b"Exif\0\0"
 _ICC_SEGMENT, _ICC = b"\xe2", b"ICC_PROFILE\0"
 _ICC_TAG: Final = 34675
+_MOST_HELD_BLOCKS: Final = 1 << 20  # looks at bytes in memory are cheap: some 0.2 s for all of them
 _PLACES: Final = {273: 279, 324: 325}  # tags of TIFF: where strips or tiles are, and how long
 
 
@@ -43,10 +45,10 @@ class MetadataSizes:
     icc: int = 0
 
 
-def frames_within(image: Bytes, mime: str, most: int) -> bool:
+def frames_within(image: HeldBytes, mime: str, most: int) -> bool:
     """Whether a file has no more frames or pages than this, as far as they can be counted."""
     try:
-        return all(frames <= most for frames in counted_frames(image, mime))
+        return all(frames <= most for frames in counted_frames(image, mime, _MOST_HELD_BLOCKS))
     except UnreadableError:
         return True
 

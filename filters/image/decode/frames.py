@@ -37,14 +37,14 @@ def image_frames(image: Bytes, mime: str) -> int | None:
     return last[0] if last else None
 
 
-def counted_frames(image: Bytes, mime: str) -> Iterator[int]:
+def counted_frames(image: Bytes, mime: str, most_blocks: int = MOST_BLOCKS) -> Iterator[int]:
     """Yields the frames that were counted so far; nothing for types whose frames are not counted.
 
     Raises:
         UnreadableError: There may be more, but they cannot be counted.
     """
     count = _COUNTS.get(mime)
-    return iter(()) if count is None else count(Walk(image, MOST_BLOCKS))
+    return iter(()) if count is None else count(Walk(image, most_blocks))
 
 
 def _one(_walk: Walk) -> Iterator[int]:

@@ -73,7 +73,7 @@ REASONS: Final = (
     UNSUPPORTED,
 )
 
-DECODER: Final = 6
+DECODER: Final = 7
 """Goes up whenever a picture is decoded to other pixels, or another one is refused."""
 
 _FORMATS: Final = {  # Pillow's plug-in for each sniffed type; no other is tried

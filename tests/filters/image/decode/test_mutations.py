@@ -135,6 +135,8 @@ def test_frames_beyond_the_limit_are_refused_where_there_are_too_many_to_count_a
         assert image_frames(HeldBytes(content), mime) is None
         assert not frames_within(HeldBytes(content), mime, 10_000)
     assert refusal(gif[:-1] + frame * 30_000, "image/gif", DecodeLimits()) == TOO_MANY_FRAMES
+    comment = b"!\xfe" + b"\1x" * 6 + b"\0"  # so many blocks that ingest counts no frames
+    assert refusal(gif[:-1] + (comment + frame) * 11_000, "image/gif", DecodeLimits()) == TOO_MANY_FRAMES
 
 
 def test_our_limit_of_pixels_holds_and_not_the_librarys(monkeypatch: pytest.MonkeyPatch) -> None:
