@@ -92,6 +92,7 @@ def test_a_score_is_what_the_task_says_of_the_row_with_the_weights_that_are_kept
     np.testing.assert_array_equal(trace["reference_loss"].to_numpy()[there], task.losses(towards, encoded.examples))
 
 
+@pytest.mark.large  # the demo's conformance run, which scores, compares workers in every pass of .ci/run
 def test_one_or_two_workers_give_the_same_store(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = tmp_path / "other"
     shutil.copytree(folder, other)

@@ -16,7 +16,7 @@ import pytest
 from winnow.runners.commands.interruption import Terminated
 from winnow.runners.commands.main import main
 from winnow.runners.stages.running.warming import WARMING_VARIABLE, warm_kernels
-from winnow.runners.stages.running.warming_steps import PARTS, KernelFiles, due_steps, steps_of, write_inputs
+from winnow.runners.stages.running.warming_steps import PARTS, KernelFiles, due_steps, steps_of
 from winnow.schemas import kernels
 
 MEASURED = """\
@@ -157,27 +157,34 @@ def test_nothing_is_started_where_all_is_compiled(own_kernels: Path, capfd: pyte
 _FIRST_STEP = """
 import sys
 from pathlib import Path
-from winnow.runners.stages.running.warming_steps import KernelFiles, run_step, steps_of
+from winnow.runners.stages.running.warming_steps import KernelFiles, forked, run_step, steps_of, write_inputs
 
-sys.exit(run_step(steps_of("stages")[0], KernelFiles.below(Path.cwd())) != 0)
+step, files = steps_of("stages")[0], KernelFiles.below(Path.cwd())
+without = run_step(step, files)
+print("step: " + ("failed" if without else "done") + (", marked" if files.marked(step) else ""), flush=True)
+assert forked(write_inputs) == 0
+print("step: " + ("failed" if run_step(step, files) else "done"), flush=True)
 """
 
 
-def _first_step_apart(folder: Path) -> int:
-    """Run a step from a new process: this one has threads, whose locks a fork would keep."""
-    return subprocess.run([sys.executable, "-c", _FIRST_STEP], cwd=folder, check=False).returncode
+def _first_step_apart(folder: Path) -> list[str]:
+    """What becomes of a step without its inputs, then with them.
+
+    In a new process: this one has threads, whose locks a fork would keep.
+    """
+    done = subprocess.run([sys.executable, "-c", _FIRST_STEP], cwd=folder, check=True, capture_output=True, text=True)
+    return [line.removeprefix("step: ") for line in done.stdout.splitlines() if line.startswith("step: ")]
 
 
-def test_a_step_that_has_ended_runs_again_only_where_kernels_that_it_called_have_changed(
+def test_a_step_is_marked_when_it_has_ended_and_runs_again_only_where_kernels_that_it_called_have_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(WARMING_VARIABLE, "1")
     monkeypatch.chdir(tmp_path)
-    write_inputs()
     files, steps = KernelFiles.below(tmp_path), steps_of("stages")
     assert due_steps(steps, files) == steps  # nothing is marked
     assert files.called_by(steps) == {*files.kernels}  # so anything may be called
-    assert _first_step_apart(tmp_path) == 0
+    assert _first_step_apart(tmp_path) == ["failed", "done"]
     assert not files.is_due(steps[0])
     assert "filters/extraction/visible_text.py" in files.called_by(steps[:1]) != {*files.kernels}
     assert due_steps(steps[:1], files) == []
@@ -189,11 +196,6 @@ def test_a_step_that_has_ended_runs_again_only_where_kernels_that_it_called_have
         assert due_steps(steps[:1], files) == steps[:1]
     mark.write_text(json.dumps(marked))
     assert due_steps(steps[:1], files) == []
-
-
-def test_a_failed_step_leaves_no_mark(tmp_path: Path) -> None:
-    assert _first_step_apart(tmp_path) != 0  # there are no inputs
-    assert not list(tmp_path.glob("*.step"))
 
 
 def test_nothing_is_compiled_where_what_has_changed_are_no_kernels(
