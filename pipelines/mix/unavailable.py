@@ -19,7 +19,10 @@ _WHY: Final = {
     FORGOTTEN: "are forgotten",
     STATUSES[EDIT_UNMEASURED]: "have edits that were not measured",
     STATUSES[UNENCODABLE]: "have a text that the tokenizer cannot encode",
-    EMPTY: "have an empty text",
+}
+_EMPTY: Final[Mapping[Unit, str]] = {
+    "pixels": "have no picture that can be decoded",
+    "seconds": "have no video that can be watched",
 }
 
 
@@ -65,7 +68,8 @@ def _why(what: str, rows: int, kept: int, left_out: Mapping[str, Amount], stage:
         if stage.config.where is None:
             return f"all {kept:,} samples that the rules keep are held out; see mix.split"
         return f"none of the {kept:,} samples that the rules keep meets {stage.path}.where, or all that do are held out"
-    reasons = ", ".join(f"{amount.samples:,} {_WHY[reason]}" for reason, amount in sorted(left_out.items()))
+    why = {**_WHY, EMPTY: _EMPTY.get(unit, "have an empty text")}
+    reasons = ", ".join(f"{amount.samples:,} {why[reason]}" for reason, amount in sorted(left_out.items()))
     media = unit not in OF_MEDIA and STATUSES[NO_TEXT] in left_out
     hint = "; to take media without text, write unit: samples" if media else ""
     return f"none of the {kept:,} samples that the rules keep can be counted in {unit}: {reasons}{hint}"

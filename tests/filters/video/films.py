@@ -95,3 +95,12 @@ class Film:
         noise[:height] += across.astype(np.uint8)
         noise[height:] += 100
         return noise
+
+
+def with_tracks(content: bytes, more: int) -> bytes:
+    """An MP4 file with so many more tracks, all of which share the packets of the first."""
+    index = content.rindex(b"moov") - 4
+    track = content.index(b"trak", index) - 4
+    end = track + int.from_bytes(content[track : track + 4], "big")
+    grown = content[index:track] + content[track:end] * more + content[end:]
+    return content[:index] + len(grown).to_bytes(4, "big") + grown[4:]

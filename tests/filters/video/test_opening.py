@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import av
 import pytest
 
-from tests.filters.video.films import Film
+from tests.filters.video.films import Film, with_tracks
 from winnow.filters.video.decode import opening
 from winnow.filters.video.decode.opening import DEMUXERS, UnwatchableError, VideoLimits, open_video
 from winnow.filters.video.decode.wanted import Signal
@@ -77,12 +77,7 @@ def test_the_borders_that_decoders_add_do_not_count() -> None:
 
 
 def test_thousands_of_tracks_are_too_many() -> None:
-    raw = Film("mp4", "mpeg4", frames=4).encoded()
-    index = raw.rindex(b"moov") - 4
-    track = raw.index(b"trak", index) - 4
-    size = int.from_bytes(raw[track : track + 4], "big")
-    grown = raw[index:track] + raw[track : track + size] * 3000 + raw[track + size :]
-    content = raw[:index] + len(grown).to_bytes(4, "big") + grown[4:]
+    content = with_tracks(Film("mp4", "mpeg4", frames=4).encoded(), 3000)
     with (
         pytest.raises(UnwatchableError, match="too_many_streams: more than 64"),
         open_video(io.BytesIO(content), "video/mp4", VideoLimits()),
