@@ -19,6 +19,7 @@ _SLICES: Final = frozenset({1, 2, 5})
 _IDR, _SEQUENCE, _PICTURE = 5, 7, 8  # types of units
 _HEADER_BYTES: Final = 64  # of a slice, far more than is read
 _SET_BYTES: Final = 4096  # of a parameter set: with lists of scales, some hundreds
+_MOST_SEQUENCES, _MOST_PICTURES = 31, 255  # the largest numbers of parameter sets
 _MOST_UNITS: Final = 64  # of a packet, before its first slice
 
 
@@ -74,9 +75,10 @@ class ShowingOrder:
         try:
             if unit[0] & 31 == _SEQUENCE:
                 number, found = _sequence(bits)
-                self._sequences[number] = found
-            else:
-                self._pictures[bits.count()] = bits.count()
+                if number <= _MOST_SEQUENCES:
+                    self._sequences[number] = found
+            elif (number := bits.count()) <= _MOST_PICTURES:
+                self._pictures[number] = bits.count()
         except IndexError:  # cut or damaged
             return
 
