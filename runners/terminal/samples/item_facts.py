@@ -1,8 +1,10 @@
 """What `winnow show` says of a sample's media and captions: facts of each item, captions, and measures by item."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from winnow.pipelines.ingest.unusable_media import UNREAD
 from winnow.runners.terminal.quantities import grouped
 
 SHOTS = "video.shots"
@@ -62,6 +64,21 @@ def caption_lines(captions: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, 
         cut = text if len(text) <= CAPTION_CHARACTERS else text[:CAPTION_CHARACTERS] + "…"
         yield "caption", f"{cut}  ({', '.join(said)})"
     yield from _rest(len(captions), "captions")
+
+
+def unread_lines(metadata: str, items: int) -> Iterator[tuple[str, str]]:
+    """A line for each sidecar and item that ingest could not use, with the reason; the rest of metadata is not shown.
+
+    Args:
+        metadata: The sample's, as JSON.
+        items: How many media it has: without any, the key is a column of the source's own.
+    """
+    said = json.loads(metadata) if items else {}
+    named = said.get(UNREAD) if isinstance(said, dict) else None
+    found = [(name, why) for name, why in named.items() if isinstance(why, str)] if isinstance(named, dict) else []
+    for name, why in found[:MOST_VALUES]:
+        yield "unread", f"{name}: {why}"[:CAPTION_CHARACTERS]
+    yield from _rest(len(found), "unread")
 
 
 def _rest(count: int, what: str) -> Iterator[tuple[str, str]]:

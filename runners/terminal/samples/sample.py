@@ -37,6 +37,7 @@ from winnow.runners.terminal.samples.item_facts import (
     measure,
     media_lines,
     shot_lines,
+    unread_lines,
 )
 from winnow.runners.terminal.tables import encodable, is_plain, print_line
 from winnow.schemas.counts import count_of
@@ -267,6 +268,7 @@ def _origin(sample: Sample) -> Iterator[tuple[str, str]]:
     if SHOTS in sample.layers:
         yield from shot_lines(sample.layers[SHOTS].column("begin_seconds")[0].as_py())
     yield from caption_lines(batch.column("captions")[0].as_py())
+    yield from unread_lines(batch.column("metadata")[0].as_py() or "{}", len(batch.column("media")[0].as_py()))
     yield "shard", f"{sample.place.shard.shard}, row {grouped(sample.place.row)}"
 
 
