@@ -39,6 +39,7 @@ class BoundMix:
 
     config: MixConfig
     stages: tuple[BoundStage, ...]
+    max_image_pixels: int  # a picture whose header claims more has none
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -83,7 +84,7 @@ def bind_mix(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> BoundMix:
     problems += _unknown_names(recipe, stages)
     if problems:
         raise recipe_error(dict.fromkeys(problems))
-    return BoundMix(config, stages)
+    return BoundMix(config, stages, recipe.limits.max_image_pixels)
 
 
 def family_of(stage: StageConfig, codes: Sequence[str]) -> list[str]:

@@ -194,7 +194,7 @@ class CandidateFinder:
         if unit == "samples":
             return np.ones(rows, np.int64)
         if unit == "pixels":
-            return _pixels(block[_LEFT])
+            return _pixels(block[_LEFT], self.bound.max_image_pixels)
         if unit == "seconds":
             return _seconds(block[_LEFT])
         return _numbers(block[(TOKENS if unit == "tokens" else BYTES).name])
@@ -286,14 +286,15 @@ def _selected(stage: BoundStage, block: Mapping[str, pa.Array], rows: int) -> ND
         raise RecipeError(f"{stage.config.place}: {stage.path}.where: {error}") from None
 
 
-def _pixels(media: pa.ListArray) -> NDArray[np.int64]:
-    """The pixels of all pictures of each row; 0 where no size is known."""
+def _pixels(media: pa.ListArray, most: int) -> NDArray[np.int64]:
+    """The pixels of all pictures of each row; 0 for pictures of unknown size, and for those that claim too many."""
     items = media.flatten()
     width, height = (
         pc.fill_null(pc.struct_field(items, name), 0).to_numpy(zero_copy_only=False).astype(np.int64)
         for name in ("width", "height")
     )
-    return list_sums(media, width * height)
+    pixels = width * height  # sides are below 2³¹
+    return list_sums(media, np.where(pixels <= most, pixels, 0))
 
 
 def _seconds(media: pa.ListArray) -> NDArray[np.int64]:

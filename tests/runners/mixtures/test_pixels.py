@@ -1,5 +1,7 @@
 """Pictures without text in a mixture by pixels: shares and budgets of two stages, found again by hand."""
 
+import struct
+import zlib
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -83,4 +85,26 @@ def test_what_is_drawn_is_what_is_exported_and_every_row_is_in_the_books(tiny: T
     for name, copies in drawn.items():
         files = sorted(path.stem for path in (tiny.folder / "files" / name).rglob("*.jpg"))
         assert files == sorted(f"{identity}-{copy}" for identity, copy in copies)
+    assert_clean(tiny.folder)
+
+
+def chunk(name: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+
+
+def test_pictures_that_claim_more_pixels_than_are_ever_decoded_have_none(tmp_path: Path) -> None:
+    (tmp_path / "scans").mkdir()
+    Image.new("RGB", (30, 20), (9, 200, 70)).save(tmp_path / "scans/real.png")
+    side = 2**31 - 1  # the sum of three such pictures is above 2**63
+    for number in range(4):
+        header = struct.pack(">IIBBBBB", side, side - number, 8, 2, 0, 0, 0)
+        content = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(bytes(99))) + chunk(b"IEND", b"")
+        (tmp_path / f"scans/lie{number}.png").write_bytes(b"\x89PNG\r\n\x1a\n" + content)
+    tiny = Tiny(tmp_path)
+    sources = BASE[: BASE.index("keep:")].replace('  photos: {root: photos, files: ["*.png"], class: web}\n', "")
+    tiny.write("{unit: pixels}", "{folder: {path: files}}", sources)
+    tiny.run("run")
+    (one,) = tiny.mix()[0].plan.outputs[0].strata
+    assert (one.available.samples, one.available.units) == (1, 600)
+    assert max(row["media"][0]["width"] for row in tiny.layer("samples")) == side
     assert_clean(tiny.folder)
