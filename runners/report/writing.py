@@ -44,6 +44,8 @@ def write_report(
     wanted: WantedSheets | None = None,
     plan: MixturePlan | None = None,
     unfinished: UnfinishedRun | None = None,
+    *,
+    unblurred: bool = False,
 ) -> tuple[StoreSummary, RulesSummary | None]:
     """Make the page and put it where it was asked for, or into the store; returns what is on it to show it as well.
 
@@ -55,7 +57,7 @@ def write_report(
     decisions = decisions_if_any(recipe, store, generation, engine, console)
     rules = None if decisions is None else decisions.summary_if_decided
     coverage = None if decisions is None or rules is None else decisions.coverage
-    found = duplicates_found(store, generation, recipe, engine, console)
+    found = duplicates_found(store, generation, recipe, engine, console, unblurred=unblurred)
     text = () if recipe is None else recipe.config.text
     thresholds = () if decisions is None else tuple(decisions.thresholds(text))
     scores = overviews(read, recipe, decisions)

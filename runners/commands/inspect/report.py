@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
     wanted = wanted_sheets(options.contact_sheet, options.pictures, unblurred=options.unblurred)
     number = store.require_record().number
     with nullcontext() if target is None else registered_file(store.objects, REPORT, target, number):
-        _, rules = write_report(store, target, recipe, wanted=wanted)
+        _, rules = write_report(store, target, recipe, wanted=wanted, unblurred=options.unblurred)
     console = open_console()
     if rules is not None:
         print_losses(rules, console)

@@ -136,6 +136,8 @@ def duplicates_found(
     recipe: BoundRecipe | None,
     engine: "Engine | None" = None,
     console: Console | None = None,
+    *,
+    unblurred: bool = False,
 ) -> tuple[DuplicatesFound, ...]:
     """The duplicates of every kind for the report, with texts as exported, or as read if there is no recipe."""
     excerpts = Excerpts.of(store, generation, recipe, raw=recipe is None)
@@ -147,7 +149,7 @@ def duplicates_found(
             return None
 
     found = overviews(excerpts, excerpts.browser.kinds, REPORTED, engine, console)
-    pictures = pictures_of_clusters(store, generation, recipe, found)
+    pictures = pictures_of_clusters(store, generation, recipe, found, unblurred=unblurred)
 
     def of(one: Overview) -> DuplicatesFound:
         texts = {cluster.id: tuple((place.id, text(place)) for place in cluster.examples) for cluster in one.largest}

@@ -19,14 +19,19 @@ Pictures = Mapping[str, tuple[ExamplePicture, ...]]
 
 
 def pictures_of_clusters(
-    store: Store, generation: Generation, recipe: BoundRecipe | None, found: Sequence[Overview]
+    store: Store,
+    generation: Generation,
+    recipe: BoundRecipe | None,
+    found: Sequence[Overview],
+    *,
+    unblurred: bool = False,
 ) -> Pictures:
     """The pictures of all clusters of items, by cluster; none without a recipe, which says where pictures are."""
     clusters = [cluster for one in found if one.kind in OF_PICTURES for cluster in one.largest]
     if recipe is None or not clusters or not _decodable():
         return {}
     places = {place.id: _item_place(store, place) for cluster in clusters for place in cluster.examples}
-    made = Thumbnails(store, generation, picture_source(recipe.config)).of(list(places.values()))
+    made = Thumbnails(store, generation, picture_source(recipe.config), unblurred=unblurred).of(list(places.values()))
 
     def pictures(cluster: Cluster) -> tuple[ExamplePicture, ...]:
         return tuple(ExamplePicture(place.id, made[places[place.id]]) for place in cluster.examples)

@@ -97,6 +97,23 @@ def test_a_sheet_blurs_what_is_unsafe_or_was_not_measured_unless_asked(tmp_path:
     assert min(edges(tmp_path, "recipe.yaml", "--unblurred").values()) > EDGES
 
 
+def test_copies_side_by_side_are_blurred_unless_asked(tmp_path: Path) -> None:
+    (tmp_path / "pictures").mkdir()
+    noise = np.random.default_rng(7).integers(0, 256, (150, 200, 3), dtype=np.uint8)
+    for name in ("one", "same"):
+        Image.fromarray(noise).save(tmp_path / f"pictures/{name}.png")
+    classifier(tmp_path / "red.onnx")
+    (tmp_path / "recipe.yaml").write_text(RECIPE.replace("NETWORK", NETWORK) + "dedupe: {image_bytes: {}}\n")
+    ended(run_here(tmp_path, "run", "recipe.yaml", "--workers", "1"))
+
+    for options, blurred in (((), 2), (("--unblurred",), 0)):
+        ended(run_here(tmp_path, "report", "recipe.yaml", "--output", "page.html", *options))
+        shown = re.findall(
+            r'<img [^>]*alt="item [0-9a-f]+( \(blurred\))?"', (tmp_path / "page.html").read_text("utf-8")
+        )
+        assert (len(shown), sum(map(bool, shown))) == (2, blurred)
+
+
 def noisy_film(path: Path) -> None:
     """A second of red noise, one of noise with little red, and one with none."""
     with av.open(str(path), "w", format="matroska") as container:
