@@ -62,7 +62,7 @@ def _load(config: LanguageConfig, assets: Assets) -> Kernel:
 
 OPERATOR = Operator(
     name="caption.language",
-    version=3,  # 3: codes are of the composed form (NFC), the model's own labels of captions as written
+    version=4,  # 4: Hangul is in no language but Korean
     summary="language of each caption by a fastText model, and the model's own label",
     config=LanguageConfig,
     reads=lambda config: (config.captions, MEDIA),

@@ -203,7 +203,7 @@ def _load(config: Config, assets: Assets) -> Kernel:
 
 OPERATOR = Operator(
     name="text.language",
-    version=3,
+    version=4,
     summary="language by a fastText model and by CLD2, its script, family and group, and language mixing",
     config=Config,
     reads=lambda config: (TEXT, *config.columns),

@@ -15,6 +15,7 @@ from winnow.schemas.languages import NO_LANGUAGE, UNKNOWN, Label, language
 
 _PLAIN = {"Hans": "Hani", "Hant": "Hani", "Kore": "Hang"}
 _EAST_ASIAN = frozenset({"Hani", "Hang", "Jpan", "Hira", "Kana", "Bopo"})
+_CHINESE_OR_JAPANESE = _EAST_ASIAN - {"Hang"}  # nobody else writes Hangul, and no Korean kana
 _EVERYWHERE = "Latn"
 _NO_TEXT_LANGUAGE = (UNKNOWN, NO_LANGUAGE)
 
@@ -89,8 +90,10 @@ def _script(label: Label, text_script: str, second_script: str | None) -> str | 
 
 
 def _among(script: str, scripts: Iterable[str]) -> bool:
-    """Whether a text's script is one of these; East Asian languages mix theirs."""
-    return script in scripts or (script in _EAST_ASIAN and not _EAST_ASIAN.isdisjoint(scripts))
+    """Whether a text's script is one of these; Chinese and Japanese mix theirs, as do Korean and Chinese characters."""
+    if script in scripts or (script == "Hani" and "Hang" in scripts):
+        return True
+    return script in _CHINESE_OR_JAPANESE and not _CHINESE_OR_JAPANESE.isdisjoint(scripts)
 
 
 def _usual(code: str) -> frozenset[str]:

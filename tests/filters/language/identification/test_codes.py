@@ -19,6 +19,9 @@ from winnow.schemas.languages import Label
         (Label("srp"), "Cyrl", None, "srp_Cyrl"),
         (Label("kaz"), "Latn", None, "kaz_Latn"),
         (Label("cmn"), "Jpan", None, "cmn_Hani"),
+        (Label("cmn"), "Bopo", None, "cmn_Hani"),
+        (Label("kor"), "Hang", None, "kor_Hang"),
+        (Label("kor"), "Hani", None, "kor_Hang"),  # Korean in Chinese characters
         (Label("jpn", "Jpan"), "Latn", "Jpan", "jpn_Jpan"),
         (Label("zho", "Hant"), "Hani", None, "zho_Hant"),
         (Label("zxx"), "Latn", None, "zxx_Latn"),
@@ -42,6 +45,10 @@ def test_a_language_in_a_script_that_it_is_written_in(label: Label, first: str, 
         (Label("jpn", "Jpan"), "Latn", None, "jpn_Latn"),
         (Label("hin", "Deva"), "Latn", None, "hin_Latn"),  # GlotLID has hin_Latn, too, and did not say it
         (Label("kor"), "Thai", None, "kor_Thai"),
+        (Label("kor"), "Jpan", None, "kor_Jpan"),
+        (Label("jpn"), "Hang", None, "jpn_Hang"),
+        (Label("cmn"), "Hang", None, "cmn_Hang"),
+        (Label("zho", "Hant"), "Hang", "Hani", "zho_Hang"),
     ],
 )
 def test_a_language_that_is_not_written_so_is_none(label: Label, first: str, second: str | None, mismatch: str) -> None:
