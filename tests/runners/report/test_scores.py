@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from tests.runners.example_store import EXAMPLES, SCORE_OVERVIEW, SUMMARY
 from winnow.pipelines.score.overview import ScoreOverview
 from winnow.runners.report import Examples
-from winnow.runners.report.sections.scores import SHOWN_FITS, scores
+from winnow.runners.report.sections.scores import NOT_CONVERGED, SHOWN_FITS, scores
 from winnow.scoring.selection import Quality
 
 
@@ -82,3 +82,9 @@ def test_many_values_that_are_fitted_by_are_cut_the_largest_first() -> None:
     block = scores(SUMMARY, replace(EXAMPLES, scores=(replace(SCORE_OVERVIEW, by="text.language.code", fits=fits),)))
     assert block is not None
     assert "And 2 more values of text.language.code." in block.body
+
+
+def test_a_label_model_that_did_not_converge_is_remarked_beside_its_group() -> None:
+    first, *others = SCORE_OVERVIEW.fits
+    found = rows(replace(SCORE_OVERVIEW, fits=(replace(first, converged=False), *others)))
+    assert ["all", "majority", "1,000", "76.1%", "75.0%", "72.2%", "77.6%", NOT_CONVERGED] in found
