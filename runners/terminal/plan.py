@@ -136,8 +136,7 @@ def show_plan(
         cost = estimate_json(left, known, workers)
         sys.stdout.write(orjson.dumps(_json(plan, scores, notes, rules, coverage) | {"estimate": cost}).decode() + "\n")
         require_accepted(recipe, rules)
-        if rules is not None and not plan.pending_bytes:
-            refuse_unkept_budgets(recipe.config, rules)
+        _unkept_budgets(recipe, plan, rules)
         return
     if rules is not None:
         console.print()
@@ -146,9 +145,13 @@ def show_plan(
         console.print()
         print_coverage(coverage, console)
     require_accepted(recipe, rules)
-    if rules is not None and not plan.pending_bytes:
-        for note in refuse_unkept_budgets(recipe.config, rules):
-            console.print(f"note    {note}", markup=False, soft_wrap=True)
+    for note in _unkept_budgets(recipe, plan, rules):
+        console.print(f"note    {note}", markup=False, soft_wrap=True)
+
+
+def _unkept_budgets(recipe: BoundRecipe, plan: RecipePlan, rules: RulesSummary | None) -> list[str]:
+    """Compare budgets with what the rules keep, once all is measured; a strict one that is above it is refused."""
+    return [] if rules is None or plan.pending_bytes else refuse_unkept_budgets(recipe.config, rules)
 
 
 def _plan(recipe: BoundRecipe) -> RecipePlan:
