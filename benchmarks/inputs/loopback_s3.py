@@ -9,6 +9,7 @@ are not looked at.
 memory, or read a whole folder for each page of a listing: too slow for half a million objects.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -21,11 +22,15 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape, unescape
 
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.local import LocalStore
+
+if TYPE_CHECKING:
+    from _typeshed import HasFileno
 
 BUCKET = "tiny"
 
@@ -87,6 +92,7 @@ class _Bucket(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     wbufsize = -1  # head and body in one packet
+    disable_nagle_algorithm = True  # of a larger body the rest would wait for the client, some 40 ms
     server: _Bucket
 
     def do_GET(self) -> None:
@@ -198,8 +204,13 @@ def _etag(version: str, size: int) -> str:
     return f'"{version}-{size}"'
 
 
+def _unsynced(fd: "int | HasFileno") -> None:
+    """Leaves it to the system when a file is written to the disk."""
+
+
 def main() -> None:
     """Serve a folder until standard input ends."""
+    os.fsync = _unsynced  # most of the time of a small PUT, for objects that need not outlive the machine
     with _Bucket(Path(sys.argv[1])) as bucket:
         threading.Thread(target=bucket.serve_forever, daemon=True).start()
         print(bucket.server_address[1], flush=True)
