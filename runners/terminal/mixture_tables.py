@@ -52,7 +52,7 @@ def _print_notes(output: PlannedOutput, console: Console, recipe: str, all_notes
 def print_plan_line(plan: MixturePlan, console: Console) -> None:
     """Print a plan on one line."""
     of = "" if plan.sample == "1" else f" ({plan.sample} of it is drawn)"
-    console.print(f"plan    {plan.name}{of}: {_all(plan)}", markup=False, soft_wrap=True)
+    console.print(f"plan    {plan.name}{of}: {_all(plan)}{_without(plan)}", markup=False, soft_wrap=True)
 
 
 def _all(plan: MixturePlan) -> str:
@@ -60,6 +60,11 @@ def _all(plan: MixturePlan) -> str:
         f"{output.name} {count_of(output.given.samples, 'sample')}{_repeats(output)}{_in_units(plan, output.given)}"
         for output in plan.outputs
     )
+
+
+def _without(plan: MixturePlan) -> str:
+    reasons = ", ".join(f"{reason} {grouped(amount.samples)}" for reason, amount in plan.left_out.items())
+    return f"; kept, but not in it: {reasons}" if reasons else ""
 
 
 def _repeats(output: PlannedOutput) -> str:
