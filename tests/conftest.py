@@ -6,11 +6,12 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from apache_beam.transforms import core, userstate
+from apache_beam.transforms import core, ptransform, userstate
+from apache_beam.typehints import decorators
 from apache_beam.typehints.decorators import IOTypeHints
 from hypothesis import settings
 
-from tests.inline_engine import INLINE, launched, mixes_yield_and_return, origin_of_hints, specs_of
+from tests.inline_engine import INLINE, launched, mixes_yield_and_return, origin_of_hints, remembered, specs_of
 from tests.property_sizes import QUICK_EXAMPLES, THOROUGH
 from winnow.pipelines.assets import AssetError, lookup
 from winnow.runners.engines.local import Local
@@ -34,6 +35,10 @@ def pytest_configure() -> None:
     userstate.get_dofn_specs = specs_of
     core._check_fn_use_yield_and_return = mixes_yield_and_return
     IOTypeHints._make_origin = staticmethod(origin_of_hints)  # type: ignore[method-assign]
+    signature = remembered(decorators.get_signature)
+    for module in (core, decorators, ptransform):
+        vars(module)["get_signature"] = signature
+    IOTypeHints.from_callable = staticmethod(remembered(IOTypeHints.from_callable))  # type: ignore[method-assign, assignment]
     os.fsync = unsynced
 
 

@@ -72,7 +72,7 @@ def test_operators_of_a_package_are_found_listed_and_run(tmp_path: Path, shoutin
     assert "capitals" in shown
     assert "least_letters: 1" in shown
     write(tmp_path, "text.twice", "{text.shouting: {where: \"samples.text not like '%7%'\"}}")
-    ended(run(tmp_path, "run", "recipe.yaml"))
+    ended(run_here(tmp_path, "run", "recipe.yaml", *ONE))
     assert_clean(tmp_path)
     ours, samples, twice = (table(tmp_path, name) for name in ("text.shouting", "samples", "text.twice"))
     found = dict(zip(samples["text"].to_pylist(), ours.to_pylist(), strict=True))
