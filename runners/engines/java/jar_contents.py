@@ -4,6 +4,7 @@ import re
 import zipfile
 import zlib
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from winnow.runners.engines.java.server_kinds import JobServer, JobServerError, beam_installed, minor
@@ -24,18 +25,25 @@ class Contents:
 
 
 def read_contents(jar: Path, server: JobServer) -> Contents:
-    """Read the metadata of a jar.
+    """Read the metadata of a jar, once as long as the file is the same: it lists a hundred thousand entries.
 
     Raises:
         JobServerError: It is not a jar.
     """
     try:
+        file = jar.stat()
+    except FileNotFoundError:
+        raise JobServerError(f"{jar}: no such file") from None
+    return _contents_of(jar, server, (file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns))
+
+
+@lru_cache(maxsize=8)
+def _contents_of(jar: Path, server: JobServer, _file: tuple[int, ...]) -> Contents:
+    try:
         with zipfile.ZipFile(jar) as archive:
             manifest = _entry(archive, _MANIFEST).replace("\r\n", "\n").replace("\n ", "")
             beam = _entry(archive, _BEAM)
             engine = _entry(archive, server.engine_word)
-    except FileNotFoundError:
-        raise JobServerError(f"{jar}: no such file") from None
     except IsADirectoryError:
         raise JobServerError(f"{jar}: a folder; expected a jar") from None
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:

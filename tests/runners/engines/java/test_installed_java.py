@@ -184,3 +184,13 @@ def test_the_one_here_is_asked_and_java_home_comes_before_path(monkeypatch: pyte
     assert by_home.found_by == "JAVA_HOME"
     assert by_home.version == by_path.version
     assert by_home.path == by_path.home / "bin" / "java"
+
+
+def test_a_launcher_is_asked_once_until_it_is_another_file(tmp_path: Path) -> None:
+    java, asked = tmp_path / "java", tmp_path / "asked"
+    for version in ("17.0.1", "17.0.2"):
+        java.unlink(missing_ok=True)
+        java.write_text(f"#!/bin/sh\necho asked >> {asked}\necho 'openjdk version \"{version}\"'\n")
+        java.chmod(0o755)
+        assert [find_java(str(java)).version for _ in range(3)] == [version] * 3
+    assert asked.read_text() == "asked\n" * 2

@@ -26,6 +26,14 @@ def test_a_job_server_says_its_versions(jar: Path) -> None:
     )
 
 
+def test_a_jar_is_read_once_until_it_is_another_file(jar: Path) -> None:
+    first = require_compatible_jar(write_jar(jar), SPARK)
+    assert require_compatible_jar(jar, SPARK) is first
+    jar.unlink()
+    other = require_compatible_jar(write_jar(jar, beam=beam_installed()), SPARK)
+    assert other.beam_version == beam_installed() != first.beam_version
+
+
 def test_one_of_the_installed_beam_fits(jar: Path) -> None:
     assert require_compatible_jar(write_jar(jar, beam=beam_installed()), SPARK).beam_version == beam_installed()
 
