@@ -13,16 +13,20 @@ from winnow.schemas.recipe import Unit
 from winnow.schemas.tombstones import FORGOTTEN
 from winnow.scoring.mixture.cells import Absent
 
-_WHY: Final = {
-    STATUSES[NO_TEXT]: "have no text",
-    STATUSES[LEFT_OUT]: "kill the worker that reads them",
-    FORGOTTEN: "are forgotten",
-    STATUSES[EDIT_UNMEASURED]: "have edits that were not measured",
-    STATUSES[UNENCODABLE]: "have a text that the tokenizer cannot encode",
+_WHY: Final = {  # of one sample, and of several
+    STATUSES[NO_TEXT]: ("has no text", "have no text"),
+    STATUSES[LEFT_OUT]: ("kills the worker that reads it", "kill the worker that reads them"),
+    FORGOTTEN: ("is forgotten", "are forgotten"),
+    STATUSES[EDIT_UNMEASURED]: ("has edits that were not measured", "have edits that were not measured"),
+    STATUSES[UNENCODABLE]: (
+        "has a text that the tokenizer cannot encode",
+        "have a text that the tokenizer cannot encode",
+    ),
 }
-_EMPTY: Final[Mapping[Unit, str]] = {
-    "pixels": "have no picture that can be decoded",
-    "seconds": "have no video that can be watched",
+_EMPTY_TEXT: Final = ("has an empty text", "have an empty text")
+_EMPTY: Final[Mapping[Unit, tuple[str, str]]] = {
+    "pixels": ("has no picture that can be decoded", "have no picture that can be decoded"),
+    "seconds": ("has no video that can be watched", "have no video that can be watched"),
 }
 
 
@@ -63,13 +67,28 @@ def _why(what: str, rows: int, kept: int, left_out: Mapping[str, Amount], stage:
     if not rows:
         return f"{what} has no samples; see winnow stats"
     if not kept:
-        return f"the rules keep none of the {rows:,} samples; see winnow plan"
+        found = "do not keep its only sample" if rows == 1 else f"keep none of the {rows:,} samples"
+        return f"the rules {found}; see winnow plan"
     if kept > sum(amount.samples for amount in left_out.values()):
-        if stage.config.where is None:
-            return f"all {kept:,} samples that the rules keep are held out; see mix.split"
-        return f"none of the {kept:,} samples that the rules keep meets {stage.path}.where, or all that do are held out"
-    why = {**_WHY, EMPTY: _EMPTY.get(unit, "have an empty text")}
-    reasons = ", ".join(f"{amount.samples:,} {why[reason]}" for reason, amount in sorted(left_out.items()))
+        return _held_out(kept, stage)
+    why = {**_WHY, EMPTY: _EMPTY.get(unit, _EMPTY_TEXT)}
     media = unit not in OF_MEDIA and STATUSES[NO_TEXT] in left_out
     hint = "; to take media without text, write unit: samples" if media else ""
+    if kept == len(left_out) == 1:
+        (reason,) = left_out
+        return f"the only sample that the rules keep cannot be counted in {unit}: it {why[reason][0]}{hint}"
+    reasons = ", ".join(
+        f"{amount.samples:,} {why[reason][amount.samples != 1]}" for reason, amount in sorted(left_out.items())
+    )
     return f"none of the {kept:,} samples that the rules keep can be counted in {unit}: {reasons}{hint}"
+
+
+def _held_out(kept: int, stage: BoundStage) -> str:
+    """Return why a stage takes none of the samples that can be counted."""
+    only = kept == 1
+    if stage.config.where is None:
+        found = "the only sample that the rules keep is" if only else f"all {kept:,} samples that the rules keep are"
+        return f"{found} held out; see mix.split"
+    if only:
+        return f"the only sample that the rules keep does not meet {stage.path}.where, or is held out"
+    return f"none of the {kept:,} samples that the rules keep meets {stage.path}.where, or all that do are held out"

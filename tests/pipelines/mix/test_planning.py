@@ -190,7 +190,7 @@ DROP_ALL = "keep: [{drop: text.length.characters >= 0, reason: all, when_null: d
             f"{{{TOKENS}}}",
             "",
             "recipe.yaml:6: mix: no sample may be taken: none of the 4 samples that the rules keep can be counted in "
-            "tokens: 3 have no text, 1 have a text that the tokenizer cannot encode; to take media without text, write "
+            "tokens: 3 have no text, 1 has a text that the tokenizer cannot encode; to take media without text, write "
             "unit: samples",
         ),
         (
@@ -211,7 +211,7 @@ DROP_ALL = "keep: [{drop: text.length.characters >= 0, reason: all, when_null: d
             f"{{{TOKENS}, sources: {{web: 0.5, img: 0.5}}}}",
             "",
             "recipe.yaml:6: mix.sources: no sample of source 'img' may be taken: none of the 4 samples that the rules "
-            "keep can be counted in tokens: 3 have no text, 1 have a text that the tokenizer cannot encode; to take "
+            "keep can be counted in tokens: 3 have no text, 1 has a text that the tokenizer cannot encode; to take "
             "media without text, write unit: samples",
         ),
         (
@@ -225,15 +225,15 @@ DROP_ALL = "keep: [{drop: text.length.characters >= 0, reason: all, when_null: d
             [*many(20), Text("img", "deu_Latn", 10, score=-1)],
             "{where: text.length.characters >= 0, sources: {web: 0.5, img: 0.5}}",
             "",
-            "recipe.yaml:6: mix.sources: no sample of source 'img' may be taken: none of the 1 samples that the rules "
-            "keep meets mix.where, or all that do are held out",
+            "recipe.yaml:6: mix.sources: no sample of source 'img' may be taken: the only sample that the rules "
+            "keep does not meet mix.where, or is held out",
         ),
         (
             [*many(20), Text("img", "deu_Latn", 10, score=-1)],
             "{sources: {web: 0.5, img: 0.5}}",
             "keep: [{drop: text.length.characters < 0, reason: all, when_null: drop}]",
-            "recipe.yaml:6: mix.sources: no sample of source 'img' may be taken: the rules keep none of the 1 samples; "
-            "see winnow plan",
+            "recipe.yaml:6: mix.sources: no sample of source 'img' may be taken: the rules do not keep its only "
+            "sample; see winnow plan",
         ),
     ],
 )

@@ -24,8 +24,8 @@ def test_a_video_of_thousands_of_tracks_counts_no_seconds(tmp_path: Path) -> Non
     done = run_here(tmp_path, "run", "recipe.yaml", "--workers", "1", "--quiet")
     assert done.status == 1
     assert done.err.splitlines()[-1] == (
-        "winnow: recipe.yaml:7: mix: no sample may be taken: none of the 1 samples that the rules keep can be counted "
-        "in seconds: 1 have no video that can be watched"
+        "winnow: recipe.yaml:7: mix: no sample may be taken: the only sample that the rules keep cannot be counted "
+        "in seconds: it has no video that can be watched"
     )
     (row,) = table(tmp_path, "video.streams").to_pylist()
     assert row["items"] == ["too_many_streams"]
