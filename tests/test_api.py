@@ -45,3 +45,14 @@ def test_a_clone_in_the_working_directory_does_not_hide_the_package(tmp_path: Pa
     makefile = (root / "Makefile").read_text("utf-8")
     assert "editable_mode=compat" in makefile
     assert not re.findall(r"^\t.*--editable", makefile, re.MULTILINE)  # all by EDITABLE
+
+
+def test_a_script_is_not_told_what_beam_cannot_reach(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import winnow; winnow.run, winnow.operator; import apache_beam"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (done.stdout, done.stderr) == ("", "")

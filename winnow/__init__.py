@@ -9,6 +9,7 @@
 What is named here is loaded when it is first used, so that `import winnow.schemas` brings neither Beam nor torch.
 """
 
+import logging
 import os
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -36,6 +37,7 @@ _HOMES = {
     "operator": ("winnow.runners.notebook.own_operators", "operator"),
     "run": ("winnow.runners.stages.recipe_run", "run"),
 }
+_USE_BEAM = ("operator", "run")
 
 
 def __dir__() -> list[str]:
@@ -48,4 +50,20 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'winnow' has no attribute {name!r}")
     module, attribute = _HOMES[name]
+    if name in _USE_BEAM:
+        _load_beam()
     return getattr(import_module(module), attribute)
+
+
+def _load_beam() -> None:
+    """Loads Beam without its warning that it cannot reach BigQuery, which winnow does not use."""
+    root = logging.getLogger()
+    root.addFilter(_is_of_use)
+    try:
+        import_module("apache_beam")
+    finally:
+        root.removeFilter(_is_of_use)
+
+
+def _is_of_use(record: logging.LogRecord) -> bool:
+    return "bigquery client libraries" not in record.getMessage()
