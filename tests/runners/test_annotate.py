@@ -109,6 +109,17 @@ def test_an_operator_of_a_package_brings_its_asset(tmp_path: Path, shouting: Pat
     assert_clean(tmp_path)
 
 
+def test_the_values_are_the_same_for_any_number_of_workers(tmp_path: Path, shouting: Path) -> None:
+    hashes = set()
+    for workers in ("1", "2"):
+        folder = tmp_path / workers
+        folder.mkdir()
+        write(folder, "text.shouting", "text.twice")
+        ended(run_here(folder, "run", "recipe.yaml", "--workers", workers))
+        hashes.add(tree_hash(folder))
+    assert len(hashes) == 1
+
+
 def test_a_rerun_changes_nothing_and_a_changed_setting_only_what_depends_on_it(tmp_path: Path, shouting: Path) -> None:
     write(tmp_path, "text.shouting", "text.twice", "{text.shouting: {as: text.loud}}")
     ended(run_here(tmp_path, "run", "recipe.yaml", *ONE))

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.faults.winnow import assert_clean, ended, run_here
+from tests.faults.winnow import assert_clean, ended, run_here, tree_hash
 from tests.runners.test_annotate import table
 
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")
@@ -75,8 +75,14 @@ def test_samples_are_measured_judged_and_exported_with_their_own_bytes(folder: P
     assert_clean(folder)
 
 
-def test_a_tar_in_parts_gives_each_sample_once(folder: Path) -> None:
-    ended(run_here(folder, "ingest", "recipe.yaml", "--workers", "1"))
+def test_a_tar_in_parts_gives_the_same_rows_with_one_worker_and_two(folder: Path) -> None:
+    ended(run_here(folder, "ingest", "recipe.yaml", "--workers", "2"))
+    first = tree_hash(folder)
+    other = folder / "other"
+    other.mkdir()
+    (other / "recipe.yaml").write_text(RECIPE.replace("root: pairs", "root: ../pairs"))
+    ended(run_here(other, "ingest", "recipe.yaml", "--workers", "1"))
+    assert tree_hash(other) == first
     rows = table(folder, "samples").to_pylist()
     assert len([*(folder / "store" / "samples").iterdir()]) == 6  # of eight parts; two begin and end in one sample
     assert_clean(folder)
