@@ -147,7 +147,7 @@ def run_kernel(operator: Operator, kernel: Kernel, given: pa.RecordBatch) -> pa.
         return kernel(given)
     except (WinnowError, OSError, MemoryError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # one that exits would end the command as if all were done
         words = one_line(str(error))  # of what a worker prints, the last line is shown
         raise RuntimeError(f"{operator.name} failed: {type(error).__name__}: {words}") from error
 

@@ -244,7 +244,7 @@ def check_operators(operators: Sequence[BoundOperator]) -> None:
             problems.append(Problem(bound.place, bound.path, str(error)))
         except (OSError, MemoryError):
             raise
-        except Exception as error:  # noqa: BLE001  # of an operator of somebody else's, at worst
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # of an operator of somebody else's, at worst
             words = one_line(str(error))
             said = f"{bound.operator.name} fails on an empty batch: {type(error).__name__}: {words}"
             problems.append(Problem(bound.place, bound.path, f"{said}; correct the operator"))

@@ -145,6 +145,13 @@ def test_a_function_that_raises_is_named_before_a_run_and_in_it(
         RecipeError, match=r"text\.shouting fails on an empty batch: ValueError: no feet\\n  nor hands;"
     ):
         winnow.run("recipe.yaml", workers=1)
+
+    def exits(_: pa.RecordBatch) -> dict[str, pa.Array]:
+        raise SystemExit(0)
+
+    winnow.operator("text.shouting", writes=WRITES)(exits)
+    with pytest.raises(RecipeError, match=r"text\.shouting fails on an empty batch: SystemExit: 0;"):
+        winnow.run("recipe.yaml", workers=1)
     winnow.operator("text.shouting", writes=WRITES)(with_rows)
     with pytest.raises(StageError, match=r"text\.shouting failed: ValueError: no feet\\n  nor hands"):
         winnow.run("recipe.yaml", workers=1)
