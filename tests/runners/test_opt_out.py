@@ -63,10 +63,16 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_pages_whose_site_says_no_are_dropped_and_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(tmp_path)
-    assert main(["run", "recipe.yaml", "--workers", "1"]) == 0
-    assert main(["audit", "recipe.yaml"]) == 0
-    store = open_store(open_location("store"))
+    hashes = set()
+    for workers in ("1", "2"):
+        folder = tmp_path / workers
+        folder.mkdir()
+        write(folder)
+        assert main(["run", str(folder / "recipe.yaml"), "--workers", workers]) == 0
+        store = open_store(open_location(str(folder / "store")))
+        hashes.add(store.require_latest().tree_hash)
+    assert len(hashes) == 1
+    assert main(["audit", str(folder / "recipe.yaml")]) == 0
     generation = store.require_latest()
     rows = {
         url or "notes": (said["status"], said["opted_out"])
@@ -80,7 +86,7 @@ def test_pages_whose_site_says_no_are_dropped_and_why(tmp_path: Path, capsys: py
     assert rows.pop("notes") == ("no_response", None)
     assert rows == {f"https://e.org/{name}": ("ok", name in refused) for name, _, _ in PAGES}
     capsys.readouterr()
-    assert main(["plan", "recipe.yaml", "--json"]) == 0
+    assert main(["plan", str(folder / "recipe.yaml"), "--json"]) == 0
     plan = json.loads(capsys.readouterr().out)["rules"]
     assert {rule["reason"]: rule["dropped"]["rows"] for rule in plan["rules"]} == {
         "opt_out_ai": 2,
