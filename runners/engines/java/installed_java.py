@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from winnow.filters.models.file_state import FileState, file_state
 from winnow.runners.engines.java.server_kinds import JAVA_VERSIONS, JobServer, JobServerError
 
 PACKAGE = "openjdk-17-jre-headless"
@@ -70,8 +71,7 @@ def find_java(launcher: str | None = None) -> Java:
         absent = "Java was not found: JAVA_HOME is not set and java is not on PATH"
     if named is None:
         raise JobServerError(f"{absent}; Spark and Flink need Java {_NEEDED}: {_remedy(found_by)}")
-    file = os.stat(named)
-    return _read_java(Path(named).absolute(), found_by, (file.st_dev, file.st_ino, file.st_mtime_ns))
+    return _read_java(Path(named).absolute(), found_by, file_state(named))
 
 
 def require_java(server: JobServer, launcher: str | None = None) -> Java:
@@ -93,7 +93,7 @@ def require_supported(java: Java, server: JobServer) -> Java:
 
 
 @lru_cache(maxsize=8)
-def _read_java(path: Path, found_by: str, _file: tuple[int, ...]) -> Java:
+def _read_java(path: Path, found_by: str, _: FileState) -> Java:
     """What a launcher says of itself, asked once as long as the file is the same: a command looks for Java twice."""
     command = [str(path), "-XshowSettings:properties", "-version"]
     try:

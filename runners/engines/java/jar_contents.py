@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from winnow.filters.models.file_state import FileState, file_state
 from winnow.runners.engines.java.server_kinds import JobServer, JobServerError, beam_installed, minor
 
 _MANIFEST = "META-INF/MANIFEST.MF"
@@ -31,14 +32,13 @@ def read_contents(jar: Path, server: JobServer) -> Contents:
         JobServerError: It is not a jar.
     """
     try:
-        file = jar.stat()
+        return _contents_of(jar, server, file_state(str(jar)))
     except FileNotFoundError:
         raise JobServerError(f"{jar}: no such file") from None
-    return _contents_of(jar, server, (file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns))
 
 
 @lru_cache(maxsize=8)
-def _contents_of(jar: Path, server: JobServer, _file: tuple[int, ...]) -> Contents:
+def _contents_of(jar: Path, server: JobServer, _: FileState) -> Contents:
     try:
         with zipfile.ZipFile(jar) as archive:
             manifest = _entry(archive, _MANIFEST).replace("\r\n", "\n").replace("\n ", "")
