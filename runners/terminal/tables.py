@@ -1,8 +1,8 @@
 """Terminal tables: a `Grid` is the content of a table, and `print_grid` prints it with rich.
 
-On a terminal, names are shortened until a line fits; numbers never are. In a pipe, or with NO_COLOR or TERM=dumb,
-nothing is shortened or wrapped, so that lines can be searched, and rules are ASCII without styles. Characters that the
-stream's encoding lacks are written as escapes.
+On a terminal, names are shortened until a line fits; numbers never are, and no column is left out. In a pipe, or with
+NO_COLOR or TERM=dumb, nothing is shortened or wrapped, so that lines can be searched, and rules are ASCII without
+styles. Characters that the stream's encoding lacks are written as escapes.
 """
 
 import os
@@ -41,8 +41,10 @@ def print_grid(console: Console, grid: Grid) -> None:
         return
     plain = is_plain(console)
     print_line(console, grid.title, "bold")
-    options = console.options.update(width=ENDLESS_CELLS) if plain else console.options
-    for line in Segment.split_lines(console.render(_table(console, grid, plain), options)):
+    table = _table(console, grid, plain)
+    # In less than its least width rich would leave out columns of names; longer lines are wrapped by the terminal.
+    width = ENDLESS_CELLS if plain else max(console.width, _least_width(table))
+    for line in Segment.split_lines(console.render(table, console.options.update(width=width))):
         text = Text.assemble(*((segment.text, segment.style or "") for segment in line))
         text.rstrip()  # rich fills the last column of names with spaces
         console.print(text, soft_wrap=True)
@@ -67,6 +69,10 @@ def encodable(text: str, console: Console) -> str:
     except (UnicodeEncodeError, LookupError):
         return text.encode("ascii", "backslashreplace").decode()
     return text
+
+
+def _least_width(table: Table) -> int:
+    return sum(column.min_width or 0 for column in table.columns) + 2 * (len(table.columns) - 1)
 
 
 def _table(console: Console, grid: Grid, plain: bool) -> Table:

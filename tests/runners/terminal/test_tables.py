@@ -138,3 +138,12 @@ def test_an_empty_store_prints_its_name() -> None:
     console = piped()
     print_stats(StoreSummary("./demo", 0, None), console)
     assert printed(console) == "./demo: generation 0\n"
+
+
+def test_no_column_is_left_out_where_a_terminal_is_too_narrow_for_all_of_them() -> None:
+    console = terminal(20)
+    print_grid(
+        console, Grid("Kept", ("source", "language", "kept", "dropped"), [("crawl", "swe_Latn", "12", "1,000,000")])
+    )
+    shown = printed(console)
+    assert all(cell in shown for cell in ("source", "crawl", "swe_Latn", "1,000,000"))
