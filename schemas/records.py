@@ -124,6 +124,7 @@ class TaskCommit:
     quarantined_by_reason: Mapping[str, int]
     input_bytes: int
     fingerprint: str
+    unread: int = 0  # samples with a sidecar or medium that could not be used; older commits do not say
 
     @property
     def objects(self) -> tuple[ObjectRecord, ...]:

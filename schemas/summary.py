@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from winnow.schemas.counts import count_of
 from winnow.schemas.records import to_json
 from winnow.schemas.rows.duplicates import UNMATCHED
 from winnow.schemas.statistics import ColumnStatistics, FloatStatistics, IntegerStatistics, ShardStatistics, bin_range
@@ -114,6 +115,7 @@ class SourceSummary:
     dropped: Mapping[str, int] = field(default_factory=dict)
     quarantined: Mapping[str, int] = field(default_factory=dict)
     by_modality: Mapping[str, int] = field(default_factory=dict)
+    unread: int = 0  # samples with a sidecar or medium that could not be used
 
     @property
     def described(self) -> int:
@@ -176,7 +178,17 @@ class StoreSummary:
             dropped=add_counts(source.dropped for source in self.sources),
             quarantined=add_counts(source.quarantined for source in self.sources),
             by_modality=add_counts(source.by_modality for source in self.sources),
+            unread=sum(source.unread for source in self.sources),
         )
+
+    def unread_notes(self) -> list[str]:
+        """A line for each source with samples whose sidecars or media could not all be used."""
+        return [
+            f"{one.name}: in {one.unread:,} of {count_of(one.samples, 'sample')} a sidecar or a medium could not be "
+            "used; metadata.unread says which and why (winnow show; docs/reference/ingest.md lists them)"
+            for one in self.sources
+            if one.unread
+        ]
 
     def to_json(self) -> bytes:
         """Canonical bytes."""

@@ -21,7 +21,7 @@ from winnow.pipelines.ingest.files import FILE
 from winnow.pipelines.ingest.records import Caption, Dropped, Record, Span, Unreadable
 from winnow.pipelines.ingest.tables.media_values import CELLS
 from winnow.pipelines.ingest.tables.named_media import NamedFile
-from winnow.pipelines.ingest.unusable_media import with_unread, without_media
+from winnow.pipelines.ingest.unusable_media import unread_of, with_unread, without_media
 from winnow.pipelines.media.probe import Probe
 from winnow.schemas.identity import Json, canonical_json, sample_id
 from winnow.schemas.rows.extraction import PAGES
@@ -64,6 +64,7 @@ class Row:
     metadata: str
     html: str | None
     captions: tuple[Caption, ...] = ()  # of its media
+    unread: bool = False  # something besides its media, or one of them, could not be used
     forgotten: bool = False  # a tombstone covers it: it is written as the empty row that a purge leaves
 
     @property
@@ -176,6 +177,7 @@ def row_of(
         metadata=canonical_json(metadata) if metadata else "{}",
         html=html,
         captions=record.captions,
+        unread=bool(unread_of(metadata, len(media))),
     )
 
 

@@ -121,6 +121,7 @@ class TaskRun:
         self._seen = SeenIds()
         self._records = 0
         self._kept = 0
+        self._unread = 0
         self._done_bytes = 0
 
     def run(self) -> TaskCommit:
@@ -151,6 +152,7 @@ class TaskRun:
             quarantined_by_reason=dict(sorted(self._quarantine.reasons.items())),
             input_bytes=self._task.bytes,
             fingerprint=current_fingerprint().name,
+            unread=self._unread,
         )
 
     def _read(self, file: TaskFile) -> InputRecord:
@@ -235,6 +237,7 @@ class TaskRun:
                 admitted.append(row)
         self._shards.add(admitted)
         self._kept += len(admitted)
+        self._unread += sum(row.unread for row in admitted)
         self._waiting.clear()
         self._waiting_held = 0
 

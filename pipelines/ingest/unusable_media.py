@@ -32,3 +32,14 @@ def with_unread(metadata: dict[str, Json], named: Mapping[str, str]) -> None:
     if named:
         before = metadata.get(UNREAD)
         metadata[UNREAD] = {**(before if isinstance(before, dict) else {}), **named}
+
+
+def unread_of(metadata: Json, items: int) -> list[tuple[str, str]]:
+    """What a row has besides that says nothing usable, and why.
+
+    Args:
+        metadata: The row's.
+        items: How many media it has: without any, the key is a column of the source's own.
+    """
+    named = metadata.get(UNREAD) if items and isinstance(metadata, dict) else None
+    return [(name, why) for name, why in named.items() if isinstance(why, str)] if isinstance(named, dict) else []

@@ -199,6 +199,7 @@ class _Ingested:
     bytes: int = 0
     records: int = 0
     kept: int = 0
+    unread: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     quarantined: Counter[str] = field(default_factory=Counter)
     _paths: "array[int]" = field(default_factory=lambda: array("q"))  # a hash of the path of each file that was read
@@ -216,6 +217,7 @@ class _Ingested:
         self.bytes += task.input_bytes
         self.records += task.records
         self.kept += task.kept
+        self.unread += task.unread
         self.dropped.update(task.dropped_by_reason)
         self.quarantined.update(task.quarantined_by_reason)
         self._paths.extend(hash(part.path) for part in task.inputs)
@@ -236,6 +238,7 @@ def _source(
         dropped=add_counts([found.dropped]),
         quarantined=add_counts([found.quarantined]),
         by_modality=modalities,
+        unread=found.unread,
     )
 
 

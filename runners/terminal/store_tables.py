@@ -18,6 +18,7 @@ def print_summary(summary: StoreSummary, console: Console) -> None:
     """Print the sources, the reasons for lost records, and the store's path."""
     print_grid(console, _sources(summary))
     print_grid(console, _losses(summary))
+    _print_unread(summary, console)
     _print_verdict(summary, console)
     print_line(console, _place(summary))
 
@@ -39,6 +40,7 @@ def print_stats(summary: StoreSummary, console: Console) -> None:
     for layer in summary.layers:
         print_grid(console, _measures(layer))
         print_grid(console, _values(layer))
+    _print_unread(summary, console)
     _print_verdict(summary, console)
 
 
@@ -181,6 +183,11 @@ def _values(layer: LayerSummary) -> Grid:
         if column.nulls and column.top:
             rows.append(("", "(null)", grouped(column.nulls), ""))
     return Grid(f"{layer.name}: values", ("column", "value", "rows", "share"), rows, frozenset({0, 1}))
+
+
+def _print_unread(summary: StoreSummary, console: Console) -> None:
+    for note in summary.unread_notes():
+        print_line(console, f"note  {note}")
 
 
 def _print_verdict(summary: StoreSummary, console: Console) -> None:

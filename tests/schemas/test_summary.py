@@ -97,3 +97,11 @@ def test_a_summary_survives_its_json() -> None:
 def test_a_store_without_anything_survives_its_json() -> None:
     summary = StoreSummary("./s", 0, None)
     assert read_json(StoreSummary, summary.to_json()) == summary
+
+
+def test_samples_with_something_unread_are_noted_by_source() -> None:
+    pictures = SourceSummary("pictures", "web", "unknown", 3, 900, 3, 3, unread=1)
+    summary = StoreSummary("s", 1, None, (CRAWL, pictures))
+    (note,) = summary.unread_notes()
+    assert note.startswith("pictures: in 1 of 3 samples a sidecar or a medium could not be used;")
+    assert summary.total().unread == 1

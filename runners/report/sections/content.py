@@ -62,10 +62,11 @@ def funnel(summary: StoreSummary, _: Examples) -> Block | None:
     why = (
         [folded("Why records became no samples", table("Why records became no samples", reasons, lost))] if lost else []
     )
+    unread = [element("p", plain(f"{note}."), class_="note") for note in summary.unread_notes()]
     total = summary.total()
     samples, records = count_of(total.samples, "sample"), count_of(total.records, "record")
     brief = f"{samples} of {records} in {count_of(len(summary.sources), 'source')}"
-    return Block("sources", "Sources", join([shares("What became of records", rows), counted, *why]), brief)
+    return Block("sources", "Sources", join([shares("What became of records", rows), counted, *why, *unread]), brief)
 
 
 def _fates(source: SourceSummary) -> tuple[Part, ...]:
@@ -265,7 +266,7 @@ def _values(title: str, name: str, column: ColumnSummary) -> Html:
     if column.distinct is not None:
         notes.append(f"About {grouped(column.distinct)} different values (one standard deviation: 1.6 %).")
     if column.nulls:
-        notes.append(f"{grouped(column.nulls)} rows have no value.")
+        notes.append(f"{count_of(column.nulls, 'row has', 'rows have')} no value.")
     if column.uncounted:
         notes.append(f"Counts may be up to {grouped(column.uncounted)} too low.")
     return _ranking(title, name, shown, rest, column.values, " ".join(notes))

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from winnow.pipelines.ingest.unusable_media import UNREAD
+from winnow.pipelines.ingest.unusable_media import unread_of
 from winnow.runners.terminal.quantities import grouped
 
 SHOTS = "video.shots"
@@ -73,9 +73,7 @@ def unread_lines(metadata: str, items: int) -> Iterator[tuple[str, str]]:
         metadata: The sample's, as JSON.
         items: How many media it has: without any, the key is a column of the source's own.
     """
-    said = json.loads(metadata) if items else {}
-    named = said.get(UNREAD) if isinstance(said, dict) else None
-    found = [(name, why) for name, why in named.items() if isinstance(why, str)] if isinstance(named, dict) else []
+    found = unread_of(json.loads(metadata), items) if items else []
     for name, why in found[:MOST_VALUES]:
         yield "unread", f"{name}: {why}"[:CAPTION_CHARACTERS]
     yield from _rest(len(found), "unread")

@@ -151,7 +151,8 @@ def test_pictures_of_a_folder_have_the_captions_beside_them(tmp_path: Path) -> N
     (tmp_path / "pairs" / "a.b" / "3.json").write_text('{"caption": "Three"}')
     wanted = RECIPE.replace('files: ["*.tar"]', 'files: ["**/*"], format: image_folder')
     (tmp_path / "recipe.yaml").write_text(wanted)
-    ended(run_here(tmp_path, "ingest", "recipe.yaml", "--workers", "1"))
+    ingested = ended(run_here(tmp_path, "ingest", "recipe.yaml", "--workers", "1"))
+    assert "in 1 of 4 samples a sidecar or a medium could not be used" in str(ingested)
     rows = {row["source"]["path"]: row for row in table(tmp_path, "samples").to_pylist()}
     said = {path: [(one["text"], one["origin"]) for one in row["captions"]] for path, row in rows.items()}
     assert said == {
