@@ -31,6 +31,7 @@ from winnow.pipelines.running.exchange import MAX_BLOCK_BYTES
 from winnow.pipelines.running.ledger.crashes import CrashedPictures
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.hiding.scans import load_hiding
+from winnow.schemas.counts import count_of
 from winnow.schemas.errors import ExportError
 from winnow.schemas.identity import canonical_json
 from winnow.schemas.mixture import Stratum
@@ -241,7 +242,7 @@ def _refuse_forgotten(shipment: Shipment, shard: DrawnShard, rows: Rows) -> None
     gone = int(np.isin(rows, hidden).sum())
     if gone:
         raise ExportError(
-            f"{objects.root}: {gone:,} samples of shard {shard.shard} in plan {shipment.plan} were forgotten "
+            f"{objects.root}: shard {shard.shard} in plan {shipment.plan} has {count_of(gone, 'sample')} forgotten "
             "since; plan again: winnow mix"
         )
 

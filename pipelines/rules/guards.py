@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 
 from winnow.pipelines.rules.representatives.choice import LargeCluster
 from winnow.pipelines.rules.representatives.replaced import NONE_COMPARED, UnequalTexts
+from winnow.schemas.counts import count_of
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import Problem, recipe_error
 from winnow.schemas.recipe import DedupeConfig, GuardConfig
@@ -78,7 +79,7 @@ def find_alarms(
     limited = {kind: (most, DISTINCT[kind]) for kind, most in config.max_clusters.items()}
     if more := large_count - len(large):
         bounds = " or ".join(f"{most:,} different {of}" for most, of in limited.values())
-        message = f"{more:,} more clusters have more than {bounds} each"
+        message = f"{count_of(more, 'more cluster has', 'more clusters have')} more than {bounds} each"
         alarms += [
             Alarm("clusters", kind, message, large[-1].texts if large else most) for kind, (most, _) in limited.items()
         ]

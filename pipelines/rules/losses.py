@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 from winnow.filters.presets import find_preset
 from winnow.pipelines.binding.rule_presets import ProgramRule, made_for
 from winnow.pipelines.rules.decisions import DecisionCounts, bits_of
+from winnow.schemas.counts import count_of
 from winnow.schemas.languages import NO_LANGUAGE, UNKNOWN, language_name
 from winnow.schemas.recipe import LossAlarms
 
@@ -152,10 +153,10 @@ def undetermined_message(counts: Mapping[str, int]) -> str:
     """One line on samples in no known language."""
     named = ", ".join(f"{code} {rows:,}" for code, rows in counts.items())
     rows = sum(counts.values())
-    of = "1 sample is" if rows == 1 else f"{rows:,} samples are"
+    of = count_of(rows, "sample is", "samples are")
     return (
-        f"{of} in no known language: {named}; where the script of their letters ruled "
-        "out what the model took them for, text.language.mismatch holds its guess"
+        f"{of} in no known language: {named}; where the script of the letters ruled "
+        "out what the model said, text.language.mismatch holds its guess"
     )
 
 

@@ -25,6 +25,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.blocks import hidden_in
 from winnow.pipelines.store.hiding.scans import load_hiding
+from winnow.schemas.counts import count_of
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.uint128 import words_of
 from winnow.scoring.mixture.orders import draw_order, key_of
@@ -115,7 +116,8 @@ def collect_examples(
     if not buffer.count:
         where = f"the condition {condition.text}" if condition.text is not None else "the score's rows"
         if matching:
-            message = f"{matching:,} rows of {store.root} meet {where}, but none gives an example: {_reasons(excluded)}"
+            meet = count_of(matching, "row of the store meets", "rows of the store meet")
+            message = f"{meet} {where}, but none gives an example: {_reasons(excluded)}"
         else:
             message = f"no row of {store.root} meets {where}; winnow stats shows which values its columns have"
         raise ScoreError(f"score.{bound.entry.name}: nothing to train the {purpose} on: {message}")

@@ -84,7 +84,10 @@ def print_losses(summary: RulesSummary, console: Console) -> None:
     for loss in summary.losses[:SHOWN_LOSSES]:
         print_line(console, f"LOSS  {loss.message}", "bold yellow")
     if (more := len(summary.losses) - SHOWN_LOSSES) > 0:
-        print_line(console, f"LOSS  {more:,} more losses of a language or a source to one rule: winnow report")
+        print_line(
+            console,
+            f"LOSS  {count_of(more, 'more loss', 'more losses')} of a language or a source to one rule: winnow report",
+        )
     for line in summary.language_notes:
         print_line(console, f"note  {line}")
 

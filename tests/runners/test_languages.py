@@ -46,8 +46,8 @@ OUTSIDE = (
     "its rules fire for 46 of them; the preset multilingual has thresholds for every language"
 )
 UNDETERMINED = (
-    "2 samples are in no known language: und_Ethi 2; where the script of their letters ruled out what the model took "
-    "them for, text.language.mismatch holds its guess"
+    "2 samples are in no known language: und_Ethi 2; where the script of the letters ruled out what the model "
+    "said, text.language.mismatch holds its guess"
 )
 
 

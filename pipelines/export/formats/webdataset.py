@@ -113,7 +113,7 @@ class WebDataset:
             if without:
                 of = sum(one.samples for one in mine)
                 found.append(
-                    f"{output}: {without:,} of {of:,} samples have neither a text nor a caption; their .txt is empty"
+                    f"{output}: neither a text nor a caption, and so an empty .txt, in {without:,} of {of:,} samples"
                 )
         return found
 

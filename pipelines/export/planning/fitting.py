@@ -16,6 +16,7 @@ from winnow.pipelines.mix.dropped_media import DroppedMedia, read_draw
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.tables import read_batches
+from winnow.schemas.counts import count_of
 from winnow.schemas.problems import Problem, recipe_error
 
 _TYPES = "media.list.element.mime"
@@ -45,8 +46,8 @@ class _Asked:
         if not self.samples:
             return None
         said = (
-            f"{self.samples:,} samples of the plan cannot be exported, such as {self.first}; {self.wanted.expected}: "
-            f"{self.wanted.remedy}"
+            f"{count_of(self.samples, 'sample')} of the plan cannot be exported, such as {self.first}; "
+            f"{self.wanted.expected}: {self.wanted.remedy}"
         )
         return Problem(self.export.place, self.export.where, said)
 

@@ -10,6 +10,7 @@ from winnow.runners.report.examples import Examples
 from winnow.runners.report.markup import Header, Html, breakable, crawled, element, folded, join, marked, plain, table
 from winnow.runners.report.plots.histograms import Mark, small_counted_histogram
 from winnow.runners.terminal.quantities import grouped, share
+from winnow.schemas.counts import count_of
 from winnow.schemas.summary import StoreSummary
 from winnow.scoring.selection import KEEP_AT, Quality
 from winnow.scoring.selection.binarise import Step
@@ -84,7 +85,7 @@ def _score(one: ScoreOverview) -> list[Html]:
     fits = sorted(one.fits, key=lambda fit: (-fit.quality.rows, fit.name))
     parts.append(_quality(one, fits[:SHOWN_FITS]))
     if (more := len(fits) - SHOWN_FITS) > 0:
-        parts.append(element("p", plain(f"And {grouped(more)} more values of {one.by}."), class_="note"))
+        parts.append(element("p", plain(f"And {count_of(more, 'more value')} of {one.by}."), class_="note"))
     parts.append(_steps(one, fits[:SHOWN_FITS]))
     parts += _distributions(one)
     parts.append(_samples("Highest scores", one.highest))

@@ -227,7 +227,7 @@ def summed(one: Overview) -> str:
     parts = [
         f"{grouped(one.compared)} of {grouped(one.rows)} {what} compared",
         f"{count_of(one.clusters, 'cluster')} of {grouped(one.clustered)} {what}",
-        f"{grouped(one.surplus)} surplus {what} ({share(one.surplus, one.compared)})",
+        f"{count_of(one.surplus, 'surplus ' + what.removesuffix('s'))} ({share(one.surplus, one.compared)})",
     ]
     if one.most_rows:
         parts.append(f"largest {grouped(one.most_rows)}")

@@ -174,6 +174,7 @@ def _print(found: RowDuplicates, excerpts: Excerpts, console: Console, *, most: 
             continue
         distinct, what = DISTINCT.get(membership.kind, "texts"), what_is_compared(membership.kind)
         texts = "" if membership.texts is None else f", {grouped(membership.texts)} different {distinct}"
+        texts = ", all equal" if membership.texts == 1 else texts
         item = "" if membership.item is None else f"item {membership.item}: "
         title = (
             f"{membership.kind}: {item}cluster {membership.cluster} of {grouped(membership.rows or 0)} {what}{texts}"

@@ -156,7 +156,7 @@ def test_forgotten_samples_end_the_export_with_one_line(tmp_path: Path, by: str)
     digest = hashlib.sha256(str(rows.texts[3]).encode()).hexdigest()
     texts = (selector_hash("sha256", digest).hex(),) if by == "text" else ()
     put_tombstone(store.objects, Tombstone(1, (), (), ids, texts, (), "asked"))
-    with pytest.raises(ExportError, match=r"1 samples of shard a in plan .* were forgotten since; plan again"):
+    with pytest.raises(ExportError, match=r"shard a in plan .* has 1 sample forgotten since; plan again"):
         export(store, draw, exports_of(tmp_path, "parquet: {path: out}"))
     assert not (tmp_path / "out").exists()
 

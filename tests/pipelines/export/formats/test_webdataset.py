@@ -180,7 +180,7 @@ def test_samples_with_neither_text_nor_caption_are_counted_and_noted(tmp_path: P
     assert made.facts == {"without_text": 2}
     shards = [WrittenShard(ShardName("train", 0, 1), made.samples, (), made.facts)]
     assert FORMAT.notes(config, shards) == [
-        "train: 2 of 4 samples have neither a text nor a caption; their .txt is empty"
+        "train: neither a text nor a caption, and so an empty .txt, in 2 of 4 samples"
     ]
     assert FORMAT.notes(config, [WrittenShard(ShardName("train", 0, 1), 4, (), {})]) == []
 
