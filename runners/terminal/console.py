@@ -15,8 +15,9 @@ class TerminalConsole(Console):
     """A console whose lines are also logged; a quiet one prints nothing, and logs all the same."""
 
     def __init__(self, *, stderr: bool = False, quiet: bool = False) -> None:
-        """Without rich's highlighting of numbers and names."""
+        """Without rich's highlighting of numbers and names; in a pipe a line is never wrapped, however long."""
         super().__init__(highlight=False, stderr=stderr, quiet=quiet or is_quiet())
+        self.soft_wrap = not self.is_terminal
         lines = cast(IO[str], _LoggedLines())
         self._logged = Console(file=lines, width=_ENDLESS_CELLS, color_system=None, highlight=False)
 

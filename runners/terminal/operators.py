@@ -29,18 +29,13 @@ def print_operators(names: Sequence[str], console: Console, *, as_json: bool) ->
             _print_preset(preset, console)
         return 0
     width = max(len(operator.name) for operator in found)
-    piped = not console.is_terminal  # there each operator is one line, however long
     for operator in found:
-        console.print(
-            f"{operator.name:<{width}}  {operator.resource:<5}  {operator.summary}", markup=False, soft_wrap=piped
-        )
+        console.print(f"{operator.name:<{width}}  {operator.resource:<5}  {operator.summary}", markup=False)
     english = [name for name in preset_names() if find_preset(name).languages is not None]
     rest = [name for name in preset_names() if name not in english]
-    console.print(f"\npresets  {', '.join(rest)}", markup=False, soft_wrap=piped)
-    console.print(f"made for English  {', '.join(english)}", markup=False, soft_wrap=piped)
-    console.print(
-        "winnow operators NAME shows columns and settings, or the rules of a preset", markup=False, soft_wrap=piped
-    )
+    console.print(f"\npresets  {', '.join(rest)}", markup=False)
+    console.print(f"made for English  {', '.join(english)}", markup=False)
+    console.print("winnow operators NAME shows columns and settings, or the rules of a preset", markup=False)
     return 0
 
 

@@ -112,9 +112,10 @@ def test_quiet_shows_nothing_and_logs_all_the_same(tmp_path: Path) -> None:
     assert (tmp_path / "log").read_text().splitlines()[-1].endswith("  done  [x]é")
 
 
-def test_a_pipe_gets_plain_lines() -> None:
+def test_a_pipe_gets_plain_lines_however_wide_the_terminal_is() -> None:
     command = [sys.executable, "-c", WORK, "loud"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | {"PYTHONUTF8": "1"})
+    narrow = os.environ | {"PYTHONUTF8": "1", "COLUMNS": "6"}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=narrow)
     first, *_, last = done.stdout.splitlines()
     assert first.startswith("ingest            50 %  3/6 tasks  598 rows  0:00")
     assert last == "done  [x]é"
