@@ -27,6 +27,7 @@ from winnow.schemas.values import ValueHasher
 
 ROW_GROUP_ROWS = 16_384
 ROW_GROUP_BYTES = 64 << 20
+_SHORT_LIST = 64  # rows; the memory that reading so few takes is not worth giving back at once
 LISTED_ROWS = 512  # of a row group of a list such as a manifest: its reader holds little of it at a time
 
 
@@ -169,7 +170,8 @@ def read_list(store: ObjectStore, path: str) -> Iterator[pa.RecordBatch]:
     with _small(store, path) as parquet:
         for batch in parquet.iter_batches(batch_size=LISTED_ROWS, use_threads=False):
             yield batch
-            pa.default_memory_pool().release_unused()  # reading takes several times what is kept of the rows
+            if len(batch) > _SHORT_LIST:  # reading takes several times what is kept of the rows
+                pa.default_memory_pool().release_unused()
 
 
 @contextmanager

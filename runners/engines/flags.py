@@ -37,6 +37,13 @@ class Options(PipelineOptions):
 
 def beam_options(flags: Sequence[str], **settings: object) -> PipelineOptions:
     """Beam's options from the user's flags and the runner's own settings; the user's flags win."""
+    if flags:
+        _refuse_unknown(flags)
+    given = {flag.lstrip("-").partition("=")[0] for flag in flags if flag.startswith("--")}
+    return Options(list(flags), **{name: value for name, value in settings.items() if name not in given})
+
+
+def _refuse_unknown(flags: Sequence[str]) -> None:
     parser = _parser()
     try:
         _, unknown = parser.parse_known_args(list(flags))
@@ -49,8 +56,6 @@ def beam_options(flags: Sequence[str], **settings: object) -> PipelineOptions:
         near = get_close_matches(name, known, n=1)
         hint = f" (did you mean {near[0]}?)" if near else ""
         raise WinnowError(f"Beam has no flag {name}{hint}; flags after '--' go to Beam")
-    given = {flag.lstrip("-").partition("=")[0] for flag in flags if flag.startswith("--")}
-    return Options(list(flags), **{name: value for name, value in settings.items() if name not in given})
 
 
 def _parser() -> _BeamArgumentParser:

@@ -121,13 +121,18 @@ def type_complaint(condition: str, types: Mapping[str, pa.DataType]) -> str | No
         condition: One whose columns `columns_read` gives.
         types: The type of each of these columns, by dotted name.
     """
+    return _type_complaint(condition, tuple(types.items()))
+
+
+@functools.lru_cache(maxsize=1024)
+def _type_complaint(condition: str, types: tuple[tuple[str, pa.DataType], ...]) -> str | None:
     import duckdb
 
-    mixed = _mixed_comparison(condition, types)
+    mixed = _mixed_comparison(condition, dict(types))
     if mixed is not None:
         return mixed
     tree: dict[str, _Types] = {}
-    for column, of_column in types.items():
+    for column, of_column in types:
         *parents, leaf = column.split(".")
         level = tree
         for parent in parents:
