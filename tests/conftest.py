@@ -7,13 +7,24 @@ from collections.abc import Iterator
 
 import pytest
 from apache_beam.transforms import core, ptransform, userstate
+from apache_beam.transforms.util import Reshuffle
 from apache_beam.typehints import decorators
 from apache_beam.typehints.decorators import IOTypeHints
 from hypothesis import settings
 
-from tests.inline_engine import INLINE, launched, mixes_yield_and_return, origin_of_hints, remembered, specs_of
+from tests.inline_engine import (
+    INLINE,
+    grouped,
+    launched,
+    mixes_yield_and_return,
+    origin_of_hints,
+    remembered,
+    shuffled,
+    specs_of,
+)
 from tests.property_sizes import QUICK_EXAMPLES, THOROUGH
 from winnow.pipelines.assets import AssetError, lookup
+from winnow.pipelines.running.exchange.engine import GroupInOneWindow
 from winnow.runners.engines.local import Local
 
 settings.register_profile("quick", max_examples=QUICK_EXAMPLES, deadline=None)
@@ -35,6 +46,8 @@ def pytest_configure() -> None:
     userstate.get_dofn_specs = specs_of
     core._check_fn_use_yield_and_return = mixes_yield_and_return
     IOTypeHints._make_origin = staticmethod(origin_of_hints)  # type: ignore[method-assign]
+    Reshuffle.expand = shuffled  # type: ignore[method-assign, assignment]
+    GroupInOneWindow.expand = grouped  # type: ignore[method-assign, assignment]
     signature = remembered(decorators.get_signature)
     for module in (core, decorators, ptransform):
         vars(module)["get_signature"] = signature
@@ -52,6 +65,7 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.collect()
         gc.freeze()
+        gc.set_threshold(20_000, 20, 20)
         gc.enable()
 
 

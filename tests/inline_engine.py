@@ -25,6 +25,7 @@ from apache_beam.transforms.window import TimestampedValue
 from apache_beam.typehints.decorators import IOTypeHints
 from apache_beam.utils.windowed_value import WindowedValue
 
+from winnow.pipelines.running.exchange.engine import GroupInOneWindow
 from winnow.runners.engines.backend import Launch, Request
 from winnow.runners.engines.flags import beam_options
 from winnow.runners.engines.local import Local
@@ -123,6 +124,8 @@ _launch = Local.launch
 _specs_of = userstate.get_dofn_specs
 _mixes_yield_and_return = core._check_fn_use_yield_and_return
 _origin_of_hints = IOTypeHints._make_origin
+_shuffled = Reshuffle.expand
+_grouped_in_one_window = GroupInOneWindow.expand
 
 
 def specs_of(dofn: beam.DoFn) -> tuple[set[Any], set[Any]]:
@@ -139,6 +142,20 @@ def mixes_yield_and_return(function: Any) -> bool:
 def origin_of_hints(*arguments: Any, **named: Any) -> list[str]:
     """In place of Beam's, which formats a stack for each type hint, to be shown if it does not fit."""
     return [] if INLINE.on else _origin_of_hints(*arguments, **named)
+
+
+def shuffled(self: Reshuffle, given: PCollection[Any]) -> PCollection[Any]:
+    """In place of `Reshuffle.expand`: its eight steps change no value, and no inline step goes to another worker."""
+    return PCollection.from_(given) if _is_inline(given.pipeline) else _shuffled(self, given)
+
+
+def grouped(self: GroupInOneWindow, given: PCollection[Any]) -> PCollection[Any]:
+    """In place of `GroupInOneWindow.expand`: its windows are for engines that hold groups in memory."""
+    return given | beam.GroupByKey() if _is_inline(given.pipeline) else _grouped_in_one_window(self, given)
+
+
+def _is_inline(pipeline: beam.Pipeline) -> bool:
+    return isinstance(pipeline.runner, InlineRunner)
 
 
 def remembered(say: Callable[[Any], Said]) -> Callable[[Any], Said]:

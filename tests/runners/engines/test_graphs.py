@@ -36,7 +36,9 @@ class Noting(Engine):
 
     def run(self, build: Build, marks: Path | None = None, *, stage: str = "pipeline") -> None:
         def noting(pipeline: beam.Pipeline) -> None:
+            here, pipeline.runner = pipeline.runner, PortableRunner()  # graphs that run inline lack steps
             build(pipeline)
+            pipeline.runner = here
             options = PipelineOptions(["--environment_type=LOOPBACK"])
             self.graphs.append(PortableRunner.get_proto_pipeline(pipeline, options))
 
