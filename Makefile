@@ -1,7 +1,7 @@
 # `make help` lists the targets. Those that need .venv set it up first.
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help setup demo kernels test test-torch test-readers test-peers test-wheel test-conformance test-engines test-all engines lint types trainers clean
+.PHONY: help setup demo kernels test test-processes test-torch test-readers test-peers test-wheel test-conformance test-engines test-all engines lint types trainers clean
 
 PYTHON ?= python3
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, each of which would compile all modules again
@@ -70,6 +70,10 @@ kernels: setup  ## compile the kernels ahead
 
 test: setup kernels  ## run the tests that protect a change
 	$(PYTEST) -n $(TEST_WORKERS) --dist worksteal
+
+# Each starts whole processes, and takes seconds for it: `make test` skips these.
+test-processes: setup kernels  ## run the tests that kill, fork or measure processes
+	$(PYTEST) -n 2 --dist worksteal -m "processes and not large"
 
 test-wheel: setup kernels  ## run the demo out of a wheel, in a fresh environment
 	$(BIN)/python -m pytest -q -m wheel tests/packaging

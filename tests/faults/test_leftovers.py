@@ -61,6 +61,7 @@ def purge_leaves_nothing(folder: Path, temporary: Path) -> None:
 
 
 @pytest.mark.beam
+@pytest.mark.processes
 def test_what_a_killed_run_left_goes_with_the_next_command(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, temporary: Path
 ) -> None:

@@ -64,6 +64,7 @@ def child(name: str, size: int) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=False).stderr
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("name", ["text.gopher", "text.pii"])
 def test_a_kernel_takes_no_more_memory_than_its_operator_says(name: str) -> None:
     assert child(name, 3 << 20) == ""

@@ -135,6 +135,7 @@ def test_a_purge_that_ends_after_any_change(forgotten: Path, tmp_path: Path, mon
         assert "purge.json" not in contents(folder / "store")
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "seen",
     [

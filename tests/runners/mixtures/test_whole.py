@@ -7,6 +7,8 @@ import shutil
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.faults.winnow import await_gone, kill_group, run, start
 from tests.runners.mixtures.tiny import RECIPE, Tiny, tree, winnow, write_sources
 from winnow.schemas.mixture import plan_name
@@ -82,6 +84,7 @@ def test_an_export_does_not_tell_where_it_was_made(tiny: Tiny, tmp_path: Path) -
     assert tree(other / "out") == tree(tiny.folder / "out")
 
 
+@pytest.mark.processes
 def test_other_places_orders_and_numbers_of_workers_give_the_same_samples(tiny: Tiny, tmp_path: Path) -> None:
     """By two workers, of files whose rows lie the other way round: other files, so the plan has another name."""
     tiny.write(MIX, EXPORT)
@@ -98,6 +101,7 @@ def test_other_places_orders_and_numbers_of_workers_give_the_same_samples(tiny: 
     assert {path for path in here if here[path] != there[path]} == named
 
 
+@pytest.mark.processes
 def test_an_export_that_was_killed_goes_on(tiny: Tiny) -> None:
     tiny.write(MIX, "{jsonl: {path: out/jsonl, shard_bytes: 2 KiB}}")
     tiny.run("export")

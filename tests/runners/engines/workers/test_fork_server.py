@@ -21,6 +21,8 @@ from winnow.runners.engines.engine import Engine
 from winnow.runners.engines.workers.fork_server import FORK_SERVER
 from winnow.schemas.errors import WinnowError
 
+pytestmark = pytest.mark.processes
+
 
 def noted(folder: Path, number: int) -> None:
     print("a worker's word", flush=True)

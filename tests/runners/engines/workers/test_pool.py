@@ -103,6 +103,7 @@ def test_boot_is_a_worker_with_one_thread_a_library_in_the_drivers_folder(
     assert not living(noted_by)
 
 
+@pytest.mark.processes
 def test_a_pool_on_a_node_serves_until_it_is_told_to_end(tmp_path: Path) -> None:
     with boot_pool(tmp_path) as (port, _):
         noted_by = run_at(f"127.0.0.1:{port}", tmp_path / "notes")

@@ -176,6 +176,7 @@ def _first_step_apart(folder: Path) -> list[str]:
     return [line.removeprefix("step: ") for line in done.stdout.splitlines() if line.startswith("step: ")]
 
 
+@pytest.mark.processes
 def test_a_step_is_marked_when_it_has_ended_and_runs_again_only_where_kernels_that_it_called_have_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
