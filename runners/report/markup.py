@@ -25,6 +25,8 @@ def plain(text: str) -> Html:
 
 def crawled(text: str) -> Html:
     """A crawled name inside our own text: isolated, so that it cannot change the text direction, and shortened."""
+    if not text:
+        return Html("")  # a cell without content, which a narrow page leaves out with its title
     shown = text if len(text) <= NAME_CHARACTERS else text[:NAME_CHARACTERS] + "…"
     return element("bdi", marked(shown), dir="auto")
 
@@ -32,6 +34,11 @@ def crawled(text: str) -> Html:
 def breakable(text: str) -> Html:
     """Like `crawled`, of a condition, a reason or a path: on a narrow page, lines end behind its dots and the like."""
     return Html(re.sub(r"(?<=\w)([._/])(?=[^\W\d])", r"\1<wbr>", crawled(text)))
+
+
+def unbroken(content: Html) -> Html:
+    """The same, with each number on the line of what it counts, and each percent sign on that of its number."""
+    return Html(re.sub(r" (?=[\d%])", "\N{NO-BREAK SPACE}", content))
 
 
 def marked(text: str, keep: str = "") -> Html:
@@ -93,7 +100,10 @@ MOST_NARROW_COLUMNS = 3
 
 
 def table(caption: str, headers: Sequence[Header], rows: Iterable[Sequence[Html]], footer: Sequence[Html] = ()) -> Html:
-    """A table whose first column names the row."""
+    """A table whose first column names the row; without rows, a line that says so."""
+    rows = list(rows)
+    if not rows:
+        return element("p", plain(f"{caption}: none"), class_="note")
     wide = len(headers) > MOST_NARROW_COLUMNS
 
     def cell(index: int, content: Html) -> Html:

@@ -161,7 +161,7 @@ def _parse_leniently(content: bytes) -> dict[str, Json] | Fault:
             text, parse_constant=cleaning.constant, parse_float=cleaning.number, parse_int=cleaning.integer
         )
     except json.JSONDecodeError as error:
-        return Fault("bad_json", f"{error.msg} at character {error.pos} of the line"[:200])
+        return Fault("bad_json", f"{error.msg.removesuffix(' at')} at character {error.pos} of the line"[:200])
     except RecursionError:
         return Fault("bad_json", f"nests deeper than {MAX_DEPTH}")
     if _too_deep(row):

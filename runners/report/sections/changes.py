@@ -7,6 +7,7 @@ from winnow.runners.report.examples import Examples
 from winnow.runners.report.figures import Figures
 from winnow.runners.report.markup import Header, Html, crawled, element, join, plain, table
 from winnow.runners.terminal.quantities import grouped
+from winnow.schemas.counts import count_of
 from winnow.schemas.summary import StoreSummary
 
 SHOWN = 15
@@ -33,7 +34,7 @@ def changes(_: StoreSummary, examples: Examples) -> Block | None:
         plans = f"The plan was {before.plan or 'not made'} and is {now.plan or 'not made'}."
         parts.append(element("p", crawled(plans), class_="note"))
     kept = [step.samples for figures in (before, now) for step in figures.steps if step.name == "kept"]
-    brief = f"kept: {_signed(kept[1] - kept[0])} samples" if len(kept) == 2 else ""
+    brief = _more_or_fewer(*kept) if len(kept) == 2 else ""
     return Block("changes", "Changes since the last run", join(parts), brief)
 
 
@@ -78,6 +79,12 @@ def _compared(title: str, name: str, found: list[tuple[str, int | None, int | No
     if rest := found[SHOWN:]:
         rows.append([plain(f"{len(rest):,} others"), plain(""), plain(""), plain("")])
     return table(title, headers, rows)
+
+
+def _more_or_fewer(before: int, now: int) -> str:
+    if before == now:
+        return f"as many samples are kept: {grouped(now)}"
+    return f"{count_of(abs(now - before), 'more sample' if now > before else 'fewer sample')} kept"
 
 
 def _signed(number: int) -> str:

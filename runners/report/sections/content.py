@@ -120,7 +120,7 @@ def domains(summary: StoreSummary, _: Examples) -> Block | None:
     column = _column(summary, "samples", "domain")
     if column is None:
         return None
-    different = "" if column.distinct is None else f"about {grouped(column.distinct)} different"
+    different = "" if column.distinct is None else f"about {count_of(column.distinct, 'domain')}"
     return Block("domains", "Domains", _values("Most frequent domains", "domain", column), different)
 
 
@@ -264,7 +264,7 @@ def _values(title: str, name: str, column: ColumnSummary) -> Html:
     rest = column.other + sum(value.count for value in column.top[SHOWN_BARS:])
     notes: list[str] = []
     if column.distinct is not None:
-        notes.append(f"About {grouped(column.distinct)} different values (one standard deviation: 1.6 %).")
+        notes.append(f"About {count_of(column.distinct, 'different value')} (one standard deviation: 1.6 %).")
     if column.nulls:
         notes.append(f"{count_of(column.nulls, 'row has', 'rows have')} no value.")
     if column.uncounted:

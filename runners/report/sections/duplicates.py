@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from winnow.pipelines.query.cluster_counts import BIN_NAMES, Cluster, Overview
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import DuplicatesFound, ExamplePicture, Examples
-from winnow.runners.report.markup import Header, Html, crawled, element, folded, join, plain, table
+from winnow.runners.report.markup import Header, Html, crawled, element, folded, join, plain, table, unbroken
 from winnow.runners.report.pictures import captioned, gallery, measured
 from winnow.runners.report.plots.histograms import small_columns
 from winnow.runners.terminal.escaping import shortened, visible
@@ -101,8 +101,8 @@ def _cluster(one: Cluster, found: DuplicatesFound) -> list[Html]:
         plain(grouped(one.rows)),
         plain("" if one.texts is None else grouped(one.texts)),
         plain(similar(one.similarity, exact=one.exact)),
-        crawled(counted(one.sources)),
-        crawled(counted(one.languages)),
+        unbroken(crawled(counted(one.sources))),
+        unbroken(crawled(counted(one.languages))),
         gallery(shown) if shown else join(element("p", text) for text in texts),
     ]
 

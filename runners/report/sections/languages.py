@@ -6,7 +6,19 @@ from winnow.pipelines.rules.summary import RulesSummary
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import Examples
 from winnow.runners.report.figures import given_by_language
-from winnow.runners.report.markup import Header, Html, breakable, crawled, element, folded, join, meter, plain, table
+from winnow.runners.report.markup import (
+    Header,
+    Html,
+    breakable,
+    crawled,
+    element,
+    folded,
+    join,
+    meter,
+    plain,
+    table,
+    unbroken,
+)
 from winnow.runners.terminal.quantities import byte_size, grouped, share
 from winnow.schemas.counts import count_of
 from winnow.schemas.languages import language
@@ -61,7 +73,7 @@ def _rows(rules: RulesSummary, plan: MixturePlan | None) -> list[list[Html]]:
         row = [
             _named(code),
             plain(grouped(count)),
-            plain(byte_size(size)),
+            plain(byte_size(size) if size else "-"),
             plain(grouped(kept)),
             plain(share(kept, count)),
         ]
@@ -143,7 +155,7 @@ def _worst(
             if count:
                 said = plain(f" {share(count, counts[code])}")
                 listed += [plain(", ")] * bool(listed) + [breakable(name.partition(".")[2] or name), said]
-        named = element("span", *listed)
+        named = unbroken(element("span", *listed))
         rows.append([_named(code), plain(grouped(counts[code])), plain(share(kept[code], counts[code])), named])
     headers = [Header("language"), Header("samples", True), Header("kept", True), Header("rules that drop most")]
     return table(title, headers, rows)

@@ -149,7 +149,7 @@ def thresholds(summary: StoreSummary, examples: Examples) -> Block | None:
     parts = [element("div", *drawn, class_="multiples")] if drawn else []
     parts.append(element("h3", plain("The samples closest to each threshold")))
     parts += [part for found in by_column.values() for part in _closest(found)]
-    brief = f"{len(by_column)} measures, {len(examples.thresholds)} thresholds"
+    brief = f"{count_of(len(by_column), 'measure')}, {count_of(len(examples.thresholds), 'threshold')}"
     return Block("thresholds", "Measures and thresholds", join(parts), brief)
 
 
@@ -172,7 +172,7 @@ def _closest(thresholds: list[NearThreshold]) -> list[Html]:
         met = f"{grouped(threshold.met)} of {grouped(whole)} ({share(threshold.met, whole)})"
         heading = f"{threshold.phase}.{threshold.reason}: {met} are {condition}"
         if threshold.null:
-            heading += f"; {grouped(threshold.null)} were not measured"
+            heading += f"; {count_of(threshold.null, 'was', 'were')} not measured"
         nearest = [
             _nearest(f"Closest samples that are {condition}", threshold.met_samples),
             _nearest("Closest samples that are not", threshold.unmet_samples),

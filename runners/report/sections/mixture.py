@@ -70,6 +70,8 @@ def _state(one: ExportState, plan: MixturePlan | None) -> str:
 
 
 def _output(output: PlannedOutput, plan: MixturePlan) -> list[Html]:
+    if not output.strata:
+        return [element("p", plain(f"{output.name}: no strata"), class_="note"), *_notes(output.notes)]
     sources = _by(output.strata, lambda one: one.stratum.source)
     whole = output.given.units
     headers = [Header("source"), *_amount_headers(), Header("share of given", True), Header("")]

@@ -108,6 +108,7 @@ PLAN = MixturePlan(
             ("law: one", "law: two", "three", "four"),
         ),
         PlannedOutput("validation", 25, (stratum("deu_Latn", Amount(5, 25), 25, Amount(5, 25), Amount(5, 25)),)),
+        PlannedOutput("cooldown", 0, ()),
     ),
 )
 EXPORTS = (
@@ -157,6 +158,8 @@ def test_the_mixture_says_what_was_asked_and_given(rendered: str) -> None:
     assert "|train|515|800|760|1.48|152|49|" in mixture  # available, asked, given, epochs, samples, repeated
     assert "|web / crawl / Germanic / swe_Latn|40|200|160|4.00|32|" in mixture
     assert "4 notes on this" in mixture
+    assert "|cooldown: no strata|" in mixture
+    assert "cooldown, by source" not in mixture
     assert "|no_text|2|1.8 %|" in mixture
 
 
@@ -233,7 +236,7 @@ def test_of_many_rules_and_languages_the_largest_are_shown_and_the_others_folded
     drawn, _, folded = by_language.partition("25 more rules that drop less")
     assert drawn.count("|rule_") == 15
     worst = folded.partition("52 smaller languages, and the rules that drop most of each")[2]
-    assert "|l59_Latn|1,000|10.0 %|rule_39|3.9 %,|rule_38|3.8 %,|rule_37|3.7 %|" in worst
+    assert "|l59_Latn|1,000|10.0 %|rule_39|3.9\xa0%,|rule_38|3.8\xa0%,|rule_37|3.7\xa0%|" in worst
 
 
 def test_the_next_report_says_what_changed(rendered: str) -> None:
@@ -243,9 +246,9 @@ def test_the_next_report_says_what_changed(rendered: str) -> None:
         RULES, kept=Tally(10, 100), rules=(*RULES.rules[:2], rule("keep", "too_short", 370), RULES.rules[3])
     )
     now = figures_of(SUMMARY, fewer, None)
-    changed = section(
-        render_report(SUMMARY, replace(EXAMPLES, rules=fewer, plan=None, before=then.then(now).before)), "changes"
-    )
+    page = render_report(SUMMARY, replace(EXAMPLES, rules=fewer, plan=None, before=then.then(now).before))
+    assert "100 fewer samples kept" in page
+    changed = section(page, "changes")
     assert "|kept|110|10|−100|550|-|" in changed
     assert "|drawn|157|-|785|-|" in changed
     assert "|too_short|" not in changed

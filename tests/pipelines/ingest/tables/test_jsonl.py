@@ -104,6 +104,7 @@ def test_any_division_into_parts_gives_the_events_of_the_whole(
     ("line", "reason"),
     [
         (b"{", "bad_json"),
+        (b'{"text": "a', "bad_json"),
         (b"[1]", "bad_json"),
         (b"null", "bad_json"),
         (b'"text"', "bad_json"),
@@ -122,6 +123,7 @@ def test_a_line_that_is_no_row_is_quarantined_alone(line: bytes, reason: str) ->
     good = b'{"text": "good"}\n'
     events = read(READER, good + line + b"\n" + good)
     assert reasons(events) == [reason]
+    assert "at at" not in str(events[1])
     assert texts(events) == ["good", "good"]
     bad = events[1]
     assert isinstance(bad, Unreadable)
