@@ -44,7 +44,7 @@ class OpenedStore(Store):
         Raises:
             StoreError: A column does not exist; the message names the nearest.
         """
-        if isinstance(columns, str) or not columns:
+        if isinstance(columns, str) or not columns or not all(isinstance(name, str) for name in columns):
             raise StoreError(f'{self.root}: name columns in a list, such as table(["id", "url"])')
         types = [self.tables.type_of(name) for name in columns]
         schema = pa.schema(list(zip(columns, types, strict=True)))

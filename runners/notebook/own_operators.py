@@ -18,8 +18,10 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator, Resource, register_operator
+from winnow.schemas.counts import count_of
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.identity import digest
+from winnow.schemas.problems import shown
 
 Measure: TypeAlias = Callable[[pa.RecordBatch], "pa.RecordBatch | Mapping[str, Any]"]
 
@@ -88,8 +90,10 @@ def operator(
     Raises:
         RecipeError: The name is taken or is none, there is nothing to write, or the function cannot be sent to workers.
     """
-    schema = writes if isinstance(writes, pa.Schema) else pa.schema(list(writes.items()))
     where = f"operator {name!r}"
+    if isinstance(reads, str) or isinstance(needs, str):
+        raise RecipeError(f"{where}: 'reads' and 'needs' must be lists of columns, such as ['text']")
+    schema = _schema(where, writes)
     if not schema.names or len(set(schema.names)) < len(schema.names) or STATUS.name in schema.names:
         raise RecipeError(
             f"{where}: 'writes' must name columns, each once, and not {STATUS.name!r}, which winnow writes"
@@ -114,6 +118,17 @@ def operator(
         return function
 
     return register
+
+
+def _schema(where: str, writes: Mapping[str, pa.DataType] | pa.Schema) -> pa.Schema:
+    try:
+        schema = writes if isinstance(writes, pa.Schema) else pa.schema(list(writes.items()))
+    except (AttributeError, TypeError, ValueError):
+        line = f"{where}: 'writes' must map columns to Arrow types, such as {{'capitals': pa.int64()}}"
+        raise RecipeError(line) from None
+    if wrong := [one for one in schema.names if not one or "." in one]:
+        raise RecipeError(f"{where}: 'writes': {shown(wrong[0])} is no name of a column; it may have no dot")
+    return schema
 
 
 def _carried(where: str, function: Measure) -> bytes:
@@ -156,6 +171,7 @@ def _checked(name: str, made: "pa.RecordBatch | Mapping[str, Any]", rows: int, s
             line = str(error).splitlines()[0]
             raise WinnowError(f"operator {name!r}: the column {field.name!r} is not {field.type}: {line}") from None
         if len(array) != rows:
-            raise WinnowError(f"operator {name!r}: {len(array):,} values of {field.name!r} for {rows:,} rows")
+            given = count_of(len(array), "value")
+            raise WinnowError(f"operator {name!r}: {given} of {field.name!r} for {count_of(rows, 'row')}")
         columns.append(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array)
     return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -112,7 +112,11 @@ class StoreTables:
             found = column_of(full, self.layers)
             if found is not None and (full in self.columns or any(one.startswith(f"{full}.") for one in self.columns)):
                 return found
-        raise StoreError(f"{self.store.root}: no column {name!r}{suggestion(name, self.columns)}")
+        if name in self.layers:
+            first = next(one for one in self.columns if one.startswith(f"{name}."))
+            raise StoreError(f"{self.store.root}: {name!r} is a table; name columns of it, such as {first!r}")
+        bare = (one.removeprefix(f"{layout.SAMPLES}.") for one in self.columns)
+        raise StoreError(f"{self.store.root}: no column {name!r}{suggestion(name, {*self.columns, *bare})}")
 
     def type_of(self, name: str) -> pa.DataType:
         """The type under which a column is given."""

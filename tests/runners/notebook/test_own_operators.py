@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -89,13 +90,18 @@ def test_other_code_has_another_key() -> None:
         ("sound.loud", WRITES, "that begins with one of text, url, page"),
         ("text.shouting", {}, "'writes' must name columns"),
         ("text.shouting", {"status": pa.string()}, "not 'status', which winnow writes"),
+        ("text.shouting", {"capitals": "int"}, "'writes' must map columns to Arrow types"),
+        ("text.shouting", ["capitals"], "'writes' must map columns to Arrow types"),
+        ("text.shouting", {"a.b": pa.int64()}, "'a.b' is no name of a column; it may have no dot"),
     ],
 )
-def test_a_wrong_registration_is_a_line(name: str, writes: dict[str, pa.DataType], line: str) -> None:
+def test_a_wrong_registration_is_a_line(name: str, writes: Any, line: str) -> None:
     with pytest.raises(RecipeError) as raised:
         winnow.operator(name, writes=writes)(shouting)
     assert line in str(raised.value)
     assert "\n" not in str(raised.value)
+    with pytest.raises(RecipeError, match="'reads' and 'needs' must be lists of columns"):
+        winnow.operator("text.shouting", writes=WRITES, reads="text")(shouting)
 
 
 def test_what_cannot_be_sent_to_workers_is_refused(tmp_path: Path) -> None:
@@ -113,7 +119,7 @@ def test_what_cannot_be_sent_to_workers_is_refused(tmp_path: Path) -> None:
     ("made", "line"),
     [
         ({"small": [1]}, "returned the columns small, not capitals"),
-        ({"capitals": [1, 2]}, "2 values of 'capitals' for 1 rows"),
+        ({"capitals": [1, 2]}, "2 values of 'capitals' for 1 row"),
         ({"capitals": ["many"]}, "the column 'capitals' is not int64"),
     ],
 )

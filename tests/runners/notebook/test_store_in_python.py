@@ -2,8 +2,8 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import polars as pl
@@ -201,7 +201,11 @@ def test_a_misspelt_column_is_an_error(store: OpenedStore) -> None:
         StoreError, match=r"no column 'text.length.character' \(did you mean 'text.length.characters'\?\)"
     ):
         store.table(["text.length.character"])
-    wrong: tuple[Sequence[str], ...] = ("id", [])
+    with pytest.raises(StoreError, match=r"no column 'urll' \(did you mean 'url'\?\)"):
+        store.table(["urll"])
+    with pytest.raises(StoreError, match="'text.length' is a table; name columns of it, such as 'text.length.status'"):
+        store.table(["text.length"])
+    wrong: tuple[Any, ...] = ("id", [], [1])
     for columns in wrong:
         with pytest.raises(StoreError, match="name columns in a list"):
             store.table(columns)
