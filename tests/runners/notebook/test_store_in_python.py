@@ -203,7 +203,7 @@ def test_a_misspelt_column_is_an_error(store: OpenedStore) -> None:
         store.table(["text.length.character"])
     with pytest.raises(StoreError, match=r"no column 'urll' \(did you mean 'url'\?\)"):
         store.table(["urll"])
-    with pytest.raises(StoreError, match="'text.length' is a table; name columns of it"):
+    with pytest.raises(StoreError, match=r"'text.length' is a table; name columns of it"):
         store.table(["text.length"])
     wrong: tuple[Any, ...] = ("id", [], [1])
     for columns in wrong:
