@@ -5,6 +5,7 @@ Rows of layers lie beside those of samples, so each table has the ids of its row
 
 import binascii
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -22,12 +23,13 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.blocks import hidden_in
 from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
+from winnow.pipelines.store.integrity.damage import MissingError
 from winnow.pipelines.store.tables import read_batches, read_schema
 from winnow.runners.terminal.rules import pinned_rules
 from winnow.schemas.errors import RecipeError, StoreError
 from winnow.schemas.problems import suggestion
 from winnow.schemas.records import Generation
-from winnow.schemas.rows.samples import DROPPED, QUARANTINE
+from winnow.schemas.rows.samples import DROPPED, QUARANTINE, SAMPLES
 
 ROWS, DECISIONS = "rows", "decisions"
 BLOCK_ROWS: Final = 4_096
@@ -59,8 +61,8 @@ class StoreTables:
 
     @cached_property
     def layers(self) -> dict[str, pa.Schema]:
-        """The columns of samples and of each layer."""
-        found = {}
+        """The columns of samples and of each layer; without a sample no layer has any."""
+        found = {layout.SAMPLES: SAMPLES}
         for layer in sorted(self.generation.layers, key=lambda name: (name != layout.SAMPLES, name)):
             row = next(iter(self.store.manifest(self.generation, layer)), None)
             if row is not None:
@@ -84,6 +86,10 @@ class StoreTables:
 
     def read(self, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows of a table in the order of shards, with these of its columns, some at a time."""
+        with self._not_deleted():
+            yield from self._read(table, columns)
+
+    def _read(self, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         if table in _LEFT_OUT:
             yield from self._left_out(table, columns)
         elif table == DECISIONS:
@@ -103,8 +109,21 @@ class StoreTables:
             StoreError: The store has no such column; the message names the nearest one.
         """
         wanted = [self.column(name) for name in names]
-        for block in self._blocks(wanted or [_ID]):
-            yield pa.RecordBatch.from_arrays([_plain(block[column.name]) for column in wanted], names=list(names))
+        with self._not_deleted():
+            for block in self._blocks(wanted or [_ID]):
+                yield pa.RecordBatch.from_arrays([_plain(block[column.name]) for column in wanted], names=list(names))
+
+    @contextmanager
+    def _not_deleted(self) -> Iterator[None]:
+        """A file that `winnow gc` deleted with its generation is no damage."""
+        try:
+            yield
+        except MissingError:
+            number = self.generation.number
+            if number in self.store.generation_numbers():
+                raise
+            line = f"{self.store.root}: generation {number}, which is read here, has been deleted; open the store again"
+            raise StoreError(line) from None
 
     def column(self, name: str) -> Column:
         """The column of a dotted name, which may also be a struct; of samples also without `samples.`."""
@@ -115,8 +134,8 @@ class StoreTables:
         if name in self.layers:
             first = next(one for one in self.columns if one.startswith(f"{name}."))
             raise StoreError(f"{self.store.root}: {name!r} is a table; name columns of it, such as {first!r}")
-        bare = (one.removeprefix(f"{layout.SAMPLES}.") for one in self.columns)
-        raise StoreError(f"{self.store.root}: no column {name!r}{suggestion(name, {*self.columns, *bare})}")
+        known = {*self.columns, *(() if "." in name else self.layers[layout.SAMPLES].names)}
+        raise StoreError(f"{self.store.root}: no column {name!r}{suggestion(name, known)}")
 
     def type_of(self, name: str) -> pa.DataType:
         """The type under which a column is given."""

@@ -1,6 +1,7 @@
 """A store in Python: tables and SQL give what is in its objects, whatever is asked, and read nothing else."""
 
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -212,6 +213,31 @@ def test_a_misspelt_column_is_an_error(store: OpenedStore) -> None:
     row = store.manifest(store.require_latest(), "text.length")[0]
     with pytest.raises(StoreError, match=r"no column 'characterz' in .* \(did you mean 'characters'\?\)"):
         store.batches(row, ["characterz"])
+
+
+def test_a_generation_that_is_deleted_meanwhile_is_a_line(folder: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(folder / "store", tmp_path / "store")
+    store = winnow.open_store(copy)
+    rows, counted = store.table(["id"]), store.sql("SELECT count(*) FROM samples")
+    number = store.tables.generation.number
+    for record in (copy / "generations").glob(f"*{number}*"):
+        record.unlink()
+    shutil.rmtree(copy / "manifests")  # as gc does it: those of a generation after its record
+    for asked in (rows, counted):
+        with pytest.raises(StoreError, match=f"generation {number}, which is read here, has been deleted; open the"):
+            asked.to_arrow()
+
+
+def test_a_store_without_samples_has_their_table(tmp_path: Path) -> None:
+    (tmp_path / "none.jsonl").touch()
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text("version: 1\nstore: {path: store}\nsources: {s: {root: ., files: [none.jsonl], class: web}}\n")
+    assert main(["ingest", str(recipe), "--workers", "1", "--quiet"]) == 0
+    store = winnow.open_store(tmp_path / "store", recipe=recipe)
+    assert store.sql("SELECT count(*) AS n FROM samples").to_arrow().to_pylist() == [{"n": 0}]
+    assert "samples" in store.sql("SHOW TABLES").to_arrow()["name"].to_pylist()
+    assert store.table(["id", "url"]).to_arrow().num_rows == 0
+    assert repr(store)
 
 
 def test_forgotten_rows_are_in_no_table(folder: Path) -> None:
