@@ -35,7 +35,7 @@ class ProposedSource:
     group: Group
     format: str  # as in a recipe
     columns: ColumnMapping | None = None  # of tables, and of tables of captions beside media
-    shows_videos: bool = False  # a tar of videos, or a table that names them
+    shows: Medium | None = None  # what the members of a tar, or the files that a table names, are
 
     @property
     def name(self) -> str:
@@ -56,9 +56,11 @@ class ProposedSource:
     def medium(self) -> Medium:
         """What its rows are, as far as names and columns tell: samples of different media need recipes of their own."""
         names_pictures = self.columns is not None and self.columns.media is not None
-        if self.group.content == "video" or self.shows_videos:
+        if self.shows is not None:
+            return self.shows
+        if self.group.content == "video":
             return "videos"
-        return "pictures" if self.group.content in ("picture", "tar") or names_pictures else "texts"
+        return "pictures" if self.group.content == "picture" or names_pictures else "texts"
 
     @property
     def has_pages(self) -> bool:
@@ -97,7 +99,7 @@ def propose(found: Found) -> Proposal:
         elif group.content == "video":
             sources.append(ProposedSource(group, "video_folder", _of_captions(group)))
         elif group.content == "tar":
-            sources.append(ProposedSource(group, "auto", shows_videos=_holds_videos(group)))
+            sources.append(ProposedSource(group, "auto", shows=_held_by(group)))
         elif group.content == "text" and _has_others(found, group):
             named = tuple(info.path for info in group.files)
             sources.append(ProposedSource(replace(group, patterns=named), "auto"))
@@ -126,8 +128,8 @@ def lacks(proposal: Proposal) -> str | None:
     return f"winnow[{','.join(extras)}]" if extras else None
 
 
-def _holds_videos(group: Group) -> bool:
-    """Whether more of the first members of a tar are videos than other media, by their names."""
+def _held_by(group: Group) -> Medium:
+    """What most of the media among the first members of a tar are, by their names; texts if there are none."""
     objects = open_location(group.root)
     names: list[str] = []
     try:
@@ -135,9 +137,11 @@ def _holds_videos(group: Group) -> bool:
             flow = FileFlow(stream, group.files[0].size)
             names = [one.name for one in islice(units(flow, 0, LIMITS.max_header_bytes), _MEMBERS)]
     except (OSError, SourceError):
-        return False  # what is wrong with it is said when it is read
+        return "pictures"  # what is wrong with it is said when it is read
     media = [name for name in names if may_be_medium(name)]
-    return 2 * sum(map(may_be_video, media)) > len(media)
+    if not media:
+        return "texts"
+    return "videos" if 2 * sum(map(may_be_video, media)) > len(media) else "pictures"
 
 
 def _has_others(found: Found, group: Group) -> bool:
@@ -202,7 +206,7 @@ def _of_tables(group: Group, notes: list[str], found: Found, described: dict[str
         patterns = patterns_of(files) if alone else tuple(info.path for info in files)
         name = group.name if len(by_shape) == 1 else f"{group.name}-{of}"
         of_files = replace(group, name=name, patterns=patterns, files=tuple(files))
-        yield ProposedSource(of_files, "auto", columns, (of, columns) in videos)
+        yield ProposedSource(of_files, "auto", columns, "videos" if (of, columns) in videos else None)
 
 
 def _why_not(guess: TableGuess) -> str:

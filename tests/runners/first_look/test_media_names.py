@@ -58,13 +58,14 @@ def test_what_is_read_is_named_as_a_medium() -> None:
     assert not is_named_as_medium("a.txt")
 
 
-def test_a_tar_of_large_letters_holds_videos(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("member", "medium"), [("0.MP4", "videos"), ("0.JPG", "pictures"), ("0.txt", "texts")])
+def test_a_tar_is_what_its_members_are(
+    member: str, medium: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "0.MP4").write_bytes(FILM)
+    (tmp_path / member).write_bytes(FILM)
     (tmp_path / "data").mkdir()
     with tarfile.open(tmp_path / "data" / "0.tar", "w") as tar:
-        tar.add("0.MP4")
+        tar.add(member)
     assert main(["init", "data"]) == 0
-    assert "(videos)" in capsys.readouterr().out
+    assert f"({medium})" in capsys.readouterr().out
