@@ -100,7 +100,7 @@ class Browser:
         grown = [one for one in KINDS if layer_of_kind(one) in self.generation.partial and kind in (None, one)]
         if grown:
             raise StoreError(
-                f"{self.store.root}: {what}duplicates were searched before samples were added or changed; "
+                f"{self.store.root}: {what}duplicates were searched before samples were added, changed or left out; "
                 "run: winnow dedupe RECIPE"
             )
         raise StoreError(

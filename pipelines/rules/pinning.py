@@ -228,8 +228,11 @@ def _layer_problem(
     """Return why a layer of a generation cannot be read for every shard; if it can, add its objects to `rows`."""
     entry = generation.layers.get(layer)
     if layer in generation.partial:
-        lacking = len(samples) - generation.partial[layer]
-        return f"the layer {layer} of generation {generation.number} lacks {lacking:,} of {len(samples):,} shards"
+        there, lacking = generation.partial[layer], len(samples) - generation.partial[layer]
+        which = f"the layer {layer} of generation {generation.number}"
+        if lacking < 0:  # it compares shards of a source that the recipe does not read
+            return f"{which} covers {there:,} shards, of which the recipe reads {len(samples):,}"
+        return f"{which} lacks {lacking:,} of {len(samples):,} shards"
     if entry is None:
         return f"generation {generation.number} has no layer {layer}"
     if keys is not None:

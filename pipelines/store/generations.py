@@ -171,7 +171,10 @@ def _as_read(record: GenerationRecord, layer: str, keys: Mapping[str, str]) -> L
 def _why_missing(generation: Generation, layer: str) -> str:
     if layer in generation.partial:
         there, all_shards = generation.partial[layer], generation.layers[layout.SAMPLES].shards
-        return f"layer {layer!r} of generation {generation.number} covers {there:,} of {all_shards:,} shards"
+        of = f"{there:,} of {all_shards:,} shards"
+        if there > all_shards:
+            of = f"{there:,} shards, of which the recipe reads {all_shards:,}"
+        return f"layer {layer!r} of generation {generation.number} covers {of}"
     known = ", ".join(sorted(generation.layers)) or "none"
     return f"generation {generation.number} has no layer {layer!r}; it has: {known}"
 

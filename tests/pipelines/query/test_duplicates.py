@@ -197,7 +197,7 @@ def test_duplicates_of_a_store_that_has_grown_since_are_not_shown() -> None:
     grown = Browser(*make_store(MemoryStore(uuid4().hex), drawn), ())
     for kind in (None, "near"):
         with pytest.raises(
-            StoreError, match="duplicates were searched before samples were added or changed; run: winnow"
+            StoreError, match="duplicates were searched before samples were added, changed or left out; run: winnow"
         ):
             grown.require(kind)
 

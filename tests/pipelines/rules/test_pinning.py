@@ -1,5 +1,6 @@
 """Pinning rules to a generation: a missing or outdated layer gives one line that says what to run."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -86,6 +87,9 @@ def test_a_layer_that_lacks_shards_is_refused(tmp_path: Path) -> None:
     store, generation = make_store(LocalStore(tmp_path), shards)
     with pytest.raises(RecipeError, match="generation 1 lacks 1 of 2 shards; run: winnow"):
         pin(store, generation, rule_program(recipe(tmp_path), COLUMNS))
+    wider = replace(generation, partial={"text.some": 3})  # of a source that the recipe no longer reads, too
+    with pytest.raises(RecipeError, match="generation 1 covers 3 shards, of which the recipe reads 2; run: winnow"):
+        pin(store, wider, rule_program(recipe(tmp_path), COLUMNS))
 
 
 def test_a_missing_language_layer_is_not_an_error(tmp_path: Path) -> None:
