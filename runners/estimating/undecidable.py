@@ -4,7 +4,7 @@ One row stops it for which the condition fails, or is null though `when_null: er
 enough, and it is told before anything is measured.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -19,16 +19,18 @@ from winnow.pipelines.store.facade import ObjectInfo
 from winnow.runners.estimating.takeable import MOST_BYTES, sampled_rows
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import Problem, one_line, recipe_error
+from winnow.schemas.rows.samples import TIMESTAMP
 from winnow.schemas.rules.certain_failures import remedy
 from winnow.schemas.rules.conditions import columns_read
 
-COLUMNS: Final = {
-    "samples.url": lambda row: row.url,
-    "samples.domain": lambda row: row.domain,
-    "samples.mime": lambda row: row.mime,
-    "samples.text": lambda row: row.text,
+COLUMNS: Final[Mapping[str, tuple[Callable[[Row], object], pa.DataType]]] = {
+    "samples.url": (lambda row: row.url, pa.string()),
+    "samples.domain": (lambda row: row.domain, pa.string()),
+    "samples.mime": (lambda row: row.mime, pa.string()),
+    "samples.text": (lambda row: row.text, pa.string()),
+    "samples.source.fetched_at": (lambda row: row.fetched_at, TIMESTAMP),
 }
-"""The columns that a row has before anything is measured, and that may be null."""
+"""The columns that a row has before anything is measured, and that may be null: their values and types."""
 
 MOST_FILES: Final = 4  # of a source
 MOST_ROWS: Final = 256  # of a file
@@ -51,7 +53,7 @@ def refuse_undecidable(recipe: BoundRecipe, context: IngestContext, plans: Seque
         for info in islice((info for info in plan.listing.files if info.size <= MOST_BYTES), MOST_FILES):
             rows = list(islice(_rows(source, info), MOST_ROWS))
             for one, columns in [*of_samples] if rows else []:
-                values = {name: pa.array([COLUMNS[name](row) for row in rows], pa.string()) for name in columns}
+                values = {name: pa.array(map(value, rows), of) for name in columns for value, of in [COLUMNS[name]]}
                 condition = f"(\n{one.rule.drop}\n) IS NULL"  # line breaks, so that a comment ends with it
                 try:
                     null = selected_rows(condition, values, len(rows))

@@ -114,6 +114,7 @@ class Examples:
     ranges: tuple[ExampleRange, ...] = ()
     thresholds: tuple[NearThreshold, ...] = ()
     rules: RulesSummary | None = None  # the recipe's rules and their effect
+    undecided: str | None = None  # why there is none of them, if a rule cannot be decided for a row
     coverage: SafetyCoverage | None = None  # detector coverage of the kept samples
     duplicates: tuple[DuplicatesFound, ...] = ()  # a kind each
     scores: tuple[ScoreOverview, ...] = ()

@@ -70,6 +70,7 @@ def write_report(
     examples = replace(
         examples,
         unfinished=unfinished,
+        undecided=None if decisions is None else decisions.undecided,
         unrecorded=unrecorded,
         plan=plan,
         exports=tuple(_exports(recipe)),

@@ -16,6 +16,7 @@ from winnow.runners.stages.finished_run import RecipeRun
 from winnow.runners.stages.mixing import mix
 from winnow.runners.stages.publishing import Outcome
 from winnow.runners.stages.reached import Reached
+from winnow.runners.stages.rule_decisions import decisions_if_any
 from winnow.runners.stages.scoring import score
 from winnow.runners.stages.store_stages import run_all
 from winnow.runners.terminal.console import TerminalConsole
@@ -88,6 +89,7 @@ def _run_stages(
         scored = score(recipe, engine, console)
         outcome = Outcome(scored.store, scored.generation, outcome.new or scored.new)
     if config.mix is None:
+        _require_decided(recipe, engine, console, outcome, reached)
         return RecipeRun(outcome)
     if not config.export:
         reached.begin("mix")
@@ -96,6 +98,14 @@ def _run_stages(
     done = export(recipe, engine, console, replace=replace, reached=reached, all_notes=all_notes)
     new = outcome.new or done.mixed.new or any(one.new for one in done.finished)
     return RecipeRun(Outcome(done.mixed.store, done.mixed.generation, new), done.mixed, done.finished)
+
+
+def _require_decided(recipe: BoundRecipe, engine: Engine, console: Console, outcome: Outcome, reached: Reached) -> None:
+    """Raise UndecidedError if a rule cannot be decided for a row, as `mix` does where there is a mixture."""
+    reached.begin("rules")
+    decisions = decisions_if_any(recipe, outcome.store, outcome.generation, engine, console)
+    if decisions is not None and decisions.rules:
+        _ = decisions.summary
 
 
 def run(

@@ -52,6 +52,13 @@ class RuleDecisions:
         return self.summary if self.rules and self.kept.undecided is None else None
 
     @property
+    def undecided(self) -> str | None:
+        """Why a rule cannot be decided for a row, in a line; None if all are."""
+        if not self.rules or self.kept.undecided is None:
+            return None
+        return str(self.kept.undecided.error(self.asked.pinned.program)).splitlines()[0]
+
+    @property
     def summary(self) -> RulesSummary:
         """What each rule drops.
 

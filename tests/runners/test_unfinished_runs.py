@@ -62,6 +62,15 @@ def test_a_run_reports_whatever_stage_fails(
     assert "drawn|15|" in head(tmp_path / "store" / "report.html")
     assert "did not finish" not in words(tmp_path)
 
+    rules_only = RECIPE.replace("text.length.characters < 20", "samples.domain = 'a.org'").partition("mix:")[0]
+    (tmp_path / "recipe.yaml").write_text(rules_only.replace("when_null: drop", "when_null: error"))
+    capsys.readouterr()
+    assert main(["run", "recipe.yaml", "--workers", "1"]) == 1
+    error = capsys.readouterr().err.splitlines()[-1].removeprefix("winnow: ")
+    assert error.startswith("recipe.yaml:6: keep[0]: the condition of 'short' is null for the sample ")
+    assert f"The run stopped in rules: {error}" in words(tmp_path)
+    assert f"What the rules keep is not known: {error}" in words(tmp_path)
+
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_run_that_is_stopped_by_a_signal_reports(

@@ -83,7 +83,9 @@ def _said(summary: StoreSummary, examples: Examples, figures: Figures) -> list[s
     if total.described:
         rows = count_of(total.described, "row of a table describes a sample", "rows of tables describe samples")
         said.append(f"{rows}, and {'is' if total.described == 1 else 'are'} not counted here.")
-    if rules is None:
+    if examples.undecided is not None:
+        said.append(f"What the rules keep is not known: {examples.undecided}")
+    elif rules is None:
         said.append("What the rules keep is not known: there are none, or what they read is not measured yet.")
     else:
         left = f"{grouped(rules.kept.rows)} of {count_of(rules.rows.rows, 'sample')}"

@@ -15,16 +15,22 @@ keep: [{drop: "CONDITION", reason: told, when_null: error}]
 """
 
 
-@pytest.mark.parametrize("command", ["plan", "run"])
+@pytest.mark.parametrize(
+    ("command", "condition", "lacking"),
+    [
+        ("plan", "samples.domain = 'a.org' OR samples.text = ''", "(b.jsonl), which has no samples.domain"),
+        ("run", "samples.source.fetched_at < '2024-12-01'", "(a.jsonl), which has no samples.source.fetched_at"),
+    ],
+)
 def test_a_rule_that_is_null_for_a_first_row_is_refused_before_anything_is_measured(
-    tmp_path: Path, command: str
+    tmp_path: Path, command: str, condition: str, lacking: str
 ) -> None:
-    write(tmp_path, "samples.domain = 'a.org' OR samples.text = ''")
+    write(tmp_path, condition)
     done = run_here(tmp_path, command, "recipe.yaml")
     assert (done.status, done.err.splitlines()[-1]) == (
         1,
-        "winnow: recipe.yaml:6: keep[0]: the condition of 'told' is null for a sample of the source 'a' (b.jsonl), "
-        "which has no samples.domain, and 'when_null' is error; write when_null: keep or drop, or fill the column",
+        "winnow: recipe.yaml:6: keep[0]: the condition of 'told' is null for a sample of the source 'a' "
+        f"{lacking}, and 'when_null' is error; write when_null: keep or drop, or fill the column",
     )
     assert not list((tmp_path / "store").rglob("*.parquet"))
 
