@@ -71,8 +71,8 @@ kernels: setup  ## compile the kernels ahead
 test: setup kernels  ## run the tests that protect a change
 	$(PYTEST) -n $(TEST_WORKERS) --dist worksteal
 
-# Each starts whole processes, and takes seconds for it: `make test` skips these.
-test-processes: setup kernels  ## run the tests that kill, fork or measure processes
+# Each takes many seconds: `make test` skips these.
+test-processes: setup kernels  ## run whole recipes, and the tests that kill, fork or measure processes
 	$(PYTEST) -n 2 --dist worksteal -m "processes and not large"
 
 test-wheel: setup kernels  ## run the demo out of a wheel, in a fresh environment

@@ -33,7 +33,7 @@ def test_the_first_recipe_has_twelve_settings() -> None:
     assert len([line for line in readme_recipe().splitlines() if line.strip()]) <= 13
 
 
-@pytest.mark.large
+@pytest.mark.processes
 def test_the_commands_of_the_readme_run_in_the_order_of_the_readme(tmp_path: Path) -> None:
     assert [shlex.split(one)[1] for one in COMMANDS] == ["look", "init", "run", "report", "plan"]
     folder = tmp_path / "demo"
@@ -74,7 +74,7 @@ def write_crawl(file: Path) -> None:
                 writer.write_record(record)
 
 
-@pytest.mark.large
+@pytest.mark.processes
 def test_a_crawl_of_ten_languages_keeps_at_least_half_of_each(tmp_path: Path) -> None:
     (tmp_path / "crawl").mkdir()
     write_crawl(tmp_path / "crawl" / "pages.warc.gz")
