@@ -403,4 +403,4 @@ def test_the_report_shows_them_as_they_would_be_exported(folder: Path) -> None:
     assert 'id="duplicates"' in page
     assert "Clusters by size (near)" in page
     assert "The same text again and again and again." in page
-    assert "pages 5,000" in page
+    assert "pages\N{NO-BREAK SPACE}5,000" in page
