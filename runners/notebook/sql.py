@@ -197,6 +197,10 @@ def _query_error(tables: StoreTables, error: Exception) -> QueryError:
         table = unknown[1].replace('"', "")
         if table.casefold() == DECISIONS:
             return QueryError("sql: decisions are a recipe's: open the store with one, winnow.open_store(…, recipe=…)")
+        if table in tables.schemas:  # the query reads it, but by a function
+            return QueryError(
+                f"sql: name the table {table!r} after FROM or JOIN, as it is, and not in quotes of a text"
+            )
         return QueryError(f"sql: no table {table!r}{suggestion(table, tables.schemas)}")
     owners = [table for table, schema in tables.schemas.items() if unknown[2] in schema.names]
     if owners:

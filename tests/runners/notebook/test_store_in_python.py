@@ -178,6 +178,7 @@ def test_what_notebooks_show_is_escaped_and_short(store: OpenedStore) -> None:
     ("query", "said"),
     [
         ("SELECT cod FROM samples", "no column 'cod'"),
+        ("FROM query_table('samples')", "name the table 'samples' after FROM or JOIN"),
         ("SELECT characterz FROM text.length", r"no column 'characterz' \(did you mean 'characters'\?\)"),
         ("SELECT detail FROM samples", "no table of the query has column 'detail'; it is in quarantine"),
         ("SELECT * FROM text.lenght", r"no table 'text.lenght' \(did you mean 'text.length'\?\)"),
