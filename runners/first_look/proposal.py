@@ -1,6 +1,6 @@
 """Proposes sources for found files: one for each folder and kind of content, and for each shape of its tables."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -18,9 +18,12 @@ from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.location import open_location
 from winnow.runners.first_look.found_files import Found, Group, patterns_of
 from winnow.runners.first_look.guesses import LIMITS, TableGuess, guess_columns
-from winnow.schemas.errors import SourceError
+from winnow.schemas.errors import RecipeError, SourceError
 
 Medium: TypeAlias = Literal["texts", "pictures", "videos"]
+
+_NEEDED: Final[Mapping[Medium, tuple[str, str]]] = {"pictures": ("image", "simplejpeg"), "videos": ("video", "av")}
+"""The extra of each medium, and a package of it."""
 
 _MEMBERS: Final = 64  # of a tar, whose names are looked at
 
@@ -117,15 +120,27 @@ def propose(found: Found) -> Proposal:
     return Proposal(_with_own_names(sources), tuple(notes))
 
 
-def lacks(proposal: Proposal) -> str | None:
-    """The packages that the proposal needs and this environment lacks, as what `pip install` takes."""
-    media = proposal.by_medium
-    needed = {
-        "image": "pictures" in media and not find_spec("simplejpeg"),
-        "video": "videos" in media and not find_spec("av"),
-    }
-    extras = [extra for extra, missing in needed.items() if missing]
-    return f"winnow[{','.join(extras)}]" if extras else None
+def lacking(proposal: Proposal) -> tuple[Medium, ...]:
+    """The media of the proposal that this environment has no package for."""
+    return tuple(one for one in proposal.by_medium if one in _NEEDED and not find_spec(_NEEDED[one][1]))
+
+
+def installing(media: Sequence[Medium]) -> str:
+    """The command that gets what these media need."""
+    return f"pip install 'winnow[{','.join(_NEEDED[one][0] for one in media)}]'"
+
+
+def without(proposal: Proposal, media: Sequence[Medium]) -> Proposal:
+    """The sources of other media, with a note on those left out.
+
+    Raises:
+        RecipeError: There are none.
+    """
+    sources = tuple(one for one in proposal.sources if one.medium not in media)
+    if not sources:
+        raise RecipeError(f"there are {' and '.join(media)}, which need another package; run: {installing(media)}")
+    left_out = [f"{' and '.join(media)} are not looked at; run: {installing(media)}"] if media else []
+    return Proposal(sources, (*proposal.notes, *left_out))
 
 
 def _held_by(group: Group) -> Medium:

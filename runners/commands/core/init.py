@@ -25,7 +25,7 @@ def add(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Look at the files, and write a recipe for each medium."""
     from winnow.runners.first_look.found_files import find_files
-    from winnow.runners.first_look.proposal import lacks, propose
+    from winnow.runners.first_look.proposal import installing, lacking, propose
     from winnow.runners.first_look.recipe_text import recipe_text
     from winnow.runners.first_look.unread import unread_notes
     from winnow.runners.terminal.quantities import byte_size
@@ -54,9 +54,8 @@ def run(options: argparse.Namespace) -> int:
         print_line(console, f"source  {source.name}: {source.kind}, {count:,} file{'s'[: count != 1]}, {size}")
     for note in notes:
         print_line(console, f"note    {note}")
-    missing = lacks(proposal)
-    if missing is not None:
-        print_line(console, f"needs   pip install '{missing}'")
+    if missing := lacking(proposal):
+        print_line(console, f"needs   {installing(missing)}")
     for medium, file in files.items():
         print_line(console, f"recipe  {file}  ({medium})")
     print_line(console, "next    " + "; ".join(f"winnow run {shlex.quote(str(file))}" for file in files.values()))

@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     import orjson
 
     from winnow.runners.first_look.found_files import find_files
-    from winnow.runners.first_look.proposal import lacks, propose
+    from winnow.runners.first_look.proposal import lacking, propose, without
     from winnow.runners.terminal.first_look import look_json, print_look
     from winnow.runners.terminal.tables import print_line
 
@@ -38,9 +38,7 @@ def run(options: argparse.Namespace) -> int:
         raise RecipeError(f"--rows: expected a number from 1 to {MOST_ROWS:,}, got {options.rows!r}")
     found = find_files(options.places)
     proposal = propose(found)
-    missing = lacks(proposal)
-    if missing is not None:
-        raise RecipeError(f"there are pictures, which need another package; run: pip install '{missing}'")
+    proposal = without(proposal, lacking(proposal))
     console = open_console()
     if not options.json:
         files = sum(len(source.group.files) for source in proposal.sources)

@@ -9,6 +9,7 @@ import pytest
 from winnow.pipelines.ingest.media_names import PICTURES, TRANSPORT, VIDEOS, is_named_as_medium
 from winnow.pipelines.store.location import open_location
 from winnow.runners.commands.main import main
+from winnow.runners.first_look import proposal
 from winnow.runners.first_look.found_files import find_files
 from winnow.runners.first_look.guesses import guess_columns
 
@@ -69,3 +70,24 @@ def test_a_tar_is_what_its_members_are(
         tar.add(member)
     assert main(["init", "data"]) == 0
     assert f"({medium})" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("texts", [True, False])
+def test_without_the_package_of_pictures_a_look_reads_the_texts(
+    texts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(proposal, "find_spec", {"av": object()}.get)  # no simplejpeg
+    (tmp_path / "0.jpg").write_bytes(b"\xff\xd8\xff" + bytes(600))
+    if texts:
+        (tmp_path / "0.txt").write_text("A dog sleeps in the shade of an old tree by the river.")
+        (tmp_path / "1.jsonl").write_text('{"text": "A dog sleeps in the shade of an old tree by the river."}\n')
+    status = main(["look", str(tmp_path)])
+    said = capsys.readouterr()
+    if texts:
+        assert status == 0, said.err
+        assert "note  pictures are not looked at; run: pip install 'winnow[image]'" in said.out
+        assert "jsonl" in said.out
+        assert "picture " not in said.out
+    else:
+        assert status == 1
+        assert said.err.endswith("there are pictures, which need another package; run: pip install 'winnow[image]'\n")
