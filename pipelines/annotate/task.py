@@ -86,6 +86,8 @@ def annotate_shard(context: AnnotationContext, loaded: LoadedOperators, task: Ro
             for bound in pending:
                 if bound.layer in found:
                     continue
+                if part.marker is not None:
+                    part.marker.doing(bound.layer)
                 if bound.reads_videos:
                     assert context.videos is not None
                     videos = Videos(context.videos, task.source, part.columns[MEDIA.name], crashed_videos)

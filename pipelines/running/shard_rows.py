@@ -42,6 +42,7 @@ class Part:
     columns: Mapping[str, pa.Array]  # by dotted name
     left_out: NDArray[np.bool_] | None  # rows that have killed workers; None if none
     forgotten: NDArray[np.bool_] | None  # rows hidden by a tombstone; None if none
+    marker: Marker | None = None  # says which operator measures them, in case it kills its worker
 
     @property
     def count(self) -> int:
@@ -80,7 +81,7 @@ def read_parts(
                 out = np.array([place in poison for place in _positions(found)], np.bool_) if poison else None
                 gone = hidden_in(hidden, done, rows)
                 _mark(marker, found)
-                yield Part(found, out, gone if gone.any() else None)
+                yield Part(found, out, gone if gone.any() else None, marker)
                 done += rows
     finally:
         marker.clear()

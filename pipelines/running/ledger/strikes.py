@@ -39,6 +39,7 @@ class Mark:
     source: str
     task: str
     position: Position
+    doing: str = ""  # the operator that measured it, if one did
 
 
 class Marker:
@@ -48,6 +49,7 @@ class Marker:
         self._source = source
         self._task = task
         self._memory: mmap.mmap | None = None
+        self._place: tuple[str, ...] = ()
         folder = os.environ.get(MARKS_VARIABLE)
         if folder:
             self._file = Path(folder) / digest(os.getpid(), source, task, size=8).hex()
@@ -57,8 +59,13 @@ class Marker:
 
     def at(self, path: str, offset: int, member: int) -> None:
         """Marks this record as the one being processed."""
+        self._place = (self._source, self._task, path, str(offset), str(member))
+        self.doing("")
+
+    def doing(self, what: str) -> None:
+        """Marks what is being done with the record."""
         if self._memory is not None:
-            raw = b"\0".join(part.encode() for part in (self._source, self._task, path, str(offset), str(member)))
+            raw = b"\0".join(part.encode() for part in (*self._place, what))
             if len(raw) < _MARK_BYTES:
                 self._memory[: len(raw) + 1] = raw + b"\n"
 
@@ -74,17 +81,16 @@ def read_marks(folder: Path) -> list[Mark]:
     """The marks of workers that died, and of those stopped with them."""
     found = []
     for file in sorted(folder.iterdir()):
-        line = file.read_bytes().partition(b"\n")[0].strip(b"\0")
-        parts = line.decode().split("\0")
-        if len(parts) == 5:
-            source, task, path, offset, member = parts
-            found.append(Mark(source, task, Position(path, int(offset), int(member))))
+        parts = file.read_bytes().partition(b"\n")[0].decode().split("\0")
+        if len(parts) == 6:
+            source, task, path, offset, member, doing = parts
+            found.append(Mark(source, task, Position(path, int(offset), int(member)), doing))
         file.unlink()
     return found
 
 
-def put_strikes(objects: ObjectStore, marks: Iterable[Mark]) -> list[Position]:
-    """Records each mark; returns the records that are now excluded."""
+def put_strikes(objects: ObjectStore, marks: Iterable[Mark]) -> list[Mark]:
+    """Records each mark; returns those of records that are now excluded."""
     condemned = []
     for mark in marks:
         prefix = f"{layout.STRIKES}{mark.source}/{mark.task}/"
@@ -94,7 +100,7 @@ def put_strikes(objects: ObjectStore, marks: Iterable[Mark]) -> list[Position]:
         if struck[mark.position] == STRIKES:
             name = digest(mark.position.path, mark.position.offset, mark.position.member, size=8).hex()
             put_record_if_absent(objects, f"{layout.POISON}{mark.source}/{name}.json", mark.position)
-            condemned.append(mark.position)
+            condemned.append(mark)
     return condemned
 
 

@@ -1,7 +1,7 @@
 """Runs one stage on the engine until all its tasks are committed."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,7 @@ import apache_beam as beam
 from rich.console import Console
 
 from winnow.pipelines.processes.run_folder import temporary_folder
-from winnow.pipelines.running.ledger.strikes import put_strikes, read_marks
+from winnow.pipelines.running.ledger.strikes import Mark, put_strikes, read_marks
 from winnow.pipelines.running.run_tasks import RunTasks
 from winnow.pipelines.running.tasks import put_task_list
 from winnow.pipelines.store.generations import Store
@@ -109,16 +109,22 @@ class StageRun:
                     objects.delete(path)
                     return clock.ran(awaited)
                 except WorkerLostError as error:
-                    condemned = put_strikes(objects, read_marks(marks))
-                    for place in condemned:
+                    found = read_marks(marks)
+                    condemned = put_strikes(objects, found)
+                    for mark in condemned:
+                        place = mark.position
                         self.console.print(
-                            f"{stage}: {place.path} at {place.offset}: skipped, as it repeatedly killed its worker",
+                            f"{stage}: {place.path} at {place.offset}: skipped, as it repeatedly killed its worker"
+                            + _during([mark]),
                             soft_wrap=True,
+                            markup=False,
                         )
                     losses = 0 if condemned or self._committed(awaited) > done else losses + 1
                     if losses > LOSSES:
                         raise WorkerLostError(f"{stage}: {error}") from error
-                    self.console.print(f"{stage}: a worker process died; running the remaining tasks again")
+                    self.console.print(
+                        f"{stage}: a worker process died{_during(found)}; running the remaining tasks again"
+                    )
 
     def job(self, stage: str, build: Callable[[beam.Pipeline], object]) -> None:
         """Run a pipeline that stores its results only at its end; if a worker dies, it is run again from the start."""
@@ -135,6 +141,12 @@ class StageRun:
         prefixes = sorted({prefix_of(path) for path in awaited.values()})
         there = HashSet(info.path for prefix in prefixes for info in self.store.objects.list(prefix))
         return {name for name, path in awaited.items() if path in there}
+
+
+def _during(marks: Sequence[Mark]) -> str:
+    """The operators that were at work where marks were left: one of them killed its worker."""
+    names = dict.fromkeys(mark.doing for mark in marks if mark.doing)
+    return f" in {' or '.join(names)}" if names else ""
 
 
 def _build(stage: str, tasks: RunTasks, pipeline: beam.Pipeline) -> None:

@@ -131,9 +131,10 @@ def test_wrong_values_are_a_line(made: dict[str, list[object]], line: str) -> No
 
 
 def test_a_function_that_raises_is_named_before_a_run_and_in_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    died = tmp_path / "died"
     (tmp_path / "rows").mkdir()
     (tmp_path / "rows" / "a.jsonl").write_text('{"id": "1", "text": "A text"}\n')
     (tmp_path / "recipe.yaml").write_text(RECIPE)
@@ -142,6 +143,9 @@ def test_a_function_that_raises_is_named_before_a_run_and_in_it(
         raise ValueError("no feet\n  nor hands")
 
     def with_rows(batch: pa.RecordBatch) -> dict[str, pa.Array]:
+        if batch.num_rows and not died.exists():
+            died.touch()
+            os._exit(3)
         if batch.num_rows:
             raise ValueError("no feet\n  nor hands")
         return {"capitals": pa.nulls(0, pa.int64())}
@@ -160,7 +164,8 @@ def test_a_function_that_raises_is_named_before_a_run_and_in_it(
         winnow.run("recipe.yaml", workers=1)
     winnow.operator("text.shouting", writes=WRITES)(with_rows)
     with pytest.raises(StageError, match=r"text\.shouting failed: ValueError: no feet\\n  nor hands"):
-        winnow.run("recipe.yaml", workers=1)
+        winnow.run("recipe.yaml", workers=1, quiet=False)
+    assert "annotate.cpu: a worker process died in text.shouting; running the remaining" in capsys.readouterr().out
     (report,) = tmp_path.glob("*/report.html")
     assert "The run stopped in annotate" in report.read_text()
 
