@@ -73,7 +73,7 @@ test: setup kernels  ## run the tests that protect a change
 
 # Each takes many seconds: `make test` skips these.
 test-processes: setup kernels  ## run whole recipes, and the tests that kill, fork or measure processes
-	$(PYTEST) -n 2 --dist worksteal -m "processes and not large"
+	$(PYTEST) -n 2 --dist worksteal -m "processes and not engines and not large"
 
 test-wheel: setup kernels  ## run the demo out of a wheel, in a fresh environment
 	$(BIN)/python -m pytest -q -m wheel tests/packaging

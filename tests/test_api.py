@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import winnow
 from tests.faults.crawl import write_crawl, write_recipe
 
@@ -28,6 +30,7 @@ def test_every_public_name_is_there() -> None:
     assert all(getattr(winnow, name) is not None for name in winnow.__all__)
 
 
+@pytest.mark.processes
 def test_a_clone_in_the_working_directory_does_not_hide_the_package(tmp_path: Path) -> None:
     """A clone is a folder `winnow` with another one inside, but no package itself."""
     root = Path(__file__).resolve().parents[1]
@@ -47,6 +50,7 @@ def test_a_clone_in_the_working_directory_does_not_hide_the_package(tmp_path: Pa
     assert not re.findall(r"^\t.*--editable", makefile, re.MULTILINE)  # all by EDITABLE
 
 
+@pytest.mark.processes
 def test_a_script_is_not_told_what_beam_cannot_reach(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", "import winnow; winnow.run, winnow.operator; import apache_beam"],

@@ -47,6 +47,7 @@ def elsewhere(crawl: Path, tmp_path: Path, name: str) -> Path:
     return folder
 
 
+@pytest.mark.processes
 @pytest.mark.beam
 def test_one_worker_two_workers_replays_and_a_moved_checkout_give_one_tree(crawl: Path, tmp_path: Path) -> None:
     expected = ingest(crawl)

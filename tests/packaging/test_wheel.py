@@ -55,6 +55,7 @@ def run(python: Path, *arguments: str, cwd: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.processes
 def test_the_wheel_holds_only_winnow(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
@@ -75,6 +76,7 @@ def test_it_imports_beside_packages_of_the_same_names(installed: Path, tmp_path:
     assert "winnow/schemas/__init__.py" in run(installed, "-c", code, cwd=tmp_path)
 
 
+@pytest.mark.processes
 def test_schemas_and_filters_load_neither_beam_nor_torch(installed: Path, tmp_path: Path) -> None:
     code = (
         "import sys, pkgutil, importlib, winnow.schemas, winnow.filters\n"

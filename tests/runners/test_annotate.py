@@ -109,6 +109,7 @@ def test_an_operator_of_a_package_brings_its_asset(tmp_path: Path, shouting: Pat
     assert_clean(tmp_path)
 
 
+@pytest.mark.processes
 def test_the_values_are_the_same_for_any_number_of_workers(tmp_path: Path, shouting: Path) -> None:
     hashes = set()
     for workers in ("1", "2"):

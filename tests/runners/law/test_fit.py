@@ -154,6 +154,7 @@ def _with_loss(line: str, loss: str) -> str:
     return ",".join([*cells[:4], loss, *cells[5:]])
 
 
+@pytest.mark.processes
 def test_processes_give_what_one_gives() -> None:
     truths = {name: TRUTHS[name] for name in ("germanic", "slavic")}
     table = runs(truths, 0.005)

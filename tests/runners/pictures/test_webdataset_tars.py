@@ -75,6 +75,7 @@ def test_samples_are_measured_judged_and_exported_with_their_own_bytes(folder: P
     assert_clean(folder)
 
 
+@pytest.mark.processes
 def test_a_tar_in_parts_gives_the_same_rows_with_one_worker_and_two(folder: Path) -> None:
     ended(run_here(folder, "ingest", "recipe.yaml", "--workers", "2"))
     first = tree_hash(folder)

@@ -71,6 +71,7 @@ def written_by(command: list[str], status: int, columns: int, environment: dict[
     return written.decode()
 
 
+@pytest.mark.processes
 def test_a_command_that_prints_results_says_at_once_that_it_works_on_a_terminal_alone(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "winnow", "look", str(tmp_path)]
     first, error, *rest = written_by(command, 1, 200, {}).splitlines()

@@ -51,6 +51,7 @@ def test_a_kept_list_that_is_damaged_is_made_again(listed: Path, folder: Path) -
     assert made.read_bytes() == whole
 
 
+@pytest.mark.processes
 def test_several_processes_load_it_at_once(listed: Path, folder: Path) -> None:
     with multiprocessing.get_context("spawn").Pool(2) as pool:  # a test worker with its threads must not fork
         assert pool.map(_domains, [str(listed)] * 8) == [1] * 8

@@ -140,6 +140,7 @@ def test_a_task_that_is_given_twice_counts_once(tmp_path: Path, name: str) -> No
     assert _run([*TASKS, *TASKS[::-1]], transport, tmp_path) == _run(TASKS, Engine(), tmp_path)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("name", ["engine", pytest.param("files", marks=pytest.mark.large)])
 def test_two_worker_processes_change_nothing(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

@@ -172,6 +172,7 @@ with ThreadPoolExecutor(4) as threads:
 """
 
 
+@pytest.mark.processes
 def test_a_forked_process_has_connections_of_its_own(server: Server) -> None:
     """Threads are busy when the process is forked. It is one of its own: what other tests load does not bear forks."""
     content = noise(3 << 20)
@@ -191,6 +192,7 @@ for number in range(10):
 """
 
 
+@pytest.mark.processes
 def test_four_processes_race_and_one_wins(server: Server) -> None:
     address = f"{server.scheme}://{BUCKET}/processes"
     racers = [

@@ -202,6 +202,7 @@ def test_every_call_says_that_a_bucket_is_missing(server: Server, call: str) -> 
     )
 
 
+@pytest.mark.processes
 def test_a_run_into_a_bucket_that_is_missing(server: Server, tmp_path: Path) -> None:
     recipe(tmp_path, f"{server.scheme}://no-such-bucket-here/x")
     done = run(tmp_path, "ingest", "recipe.yaml")

@@ -48,6 +48,7 @@ def imports_from(python: Path, folder: Path) -> bool:
     return done.stdout.startswith(str(folder))
 
 
+@pytest.mark.processes
 def test_a_packed_winnow_installs_and_is_all_of_it(tmp_path: Path) -> None:
     python, packages = installed(tmp_path / "environment", pack(tmp_path))
     assert modules(packages) == here()

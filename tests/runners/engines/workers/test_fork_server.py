@@ -98,6 +98,7 @@ def test_what_a_worker_prints_stays_in_the_log(tmp_path: Path, capfd: pytest.Cap
 def test_a_worker_that_is_born_when_its_run_is_over_makes_no_log_anew(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    notes(tmp_path / "first")  # the fork server runs, and its own log is another
     log = tmp_path / "gone.log"
     process = FORK_SERVER.worker(WorkerRequest(dict(os.environ), str(tmp_path), str(log)))
     end = time.monotonic() + 30
