@@ -1,11 +1,13 @@
 """Governs a worker process of any stage: one thread per library, ends with its driver, sends progress beats."""
 
+import io
 import logging
 import os
 import sys
 import threading
 import time
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -16,6 +18,9 @@ from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.schemas.identity import canonical_json
 
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
 DRIVER_VARIABLE = "WINNOW_DRIVER"
 WATCH_SECONDS = 1.0
 BEAT_SECONDS = 1.0
@@ -24,6 +29,7 @@ BUCKET_BEAT_SECONDS = 10.0  # on an object store, where every request costs
 
 def main() -> None:
     """Runs a local worker process: Beam's own harness, ended with its driver however that ends."""
+    sys.stdout, sys.stderr = log_to(1), log_to(2)
     process, _, since = os.environ.get(DRIVER_VARIABLE, "").partition(":")
     if process:
         threading.Thread(target=_end_with, args=(int(process), since), name="driver-watch", daemon=True).start()
@@ -37,6 +43,25 @@ def main() -> None:
         # Skips the interpreter's shutdown, in which threads of native libraries can deadlock
         # after the watch above has stopped.
         os._exit(status)
+
+
+class _Log(io.FileIO):
+    """Drops what a full disk does not take."""
+
+    def write(self, data: "ReadableBuffer") -> int:
+        try:
+            return super().write(data)
+        except OSError:
+            return memoryview(data).nbytes
+
+
+def log_to(descriptor: int) -> io.TextIOWrapper:
+    """A stream to an open file that never fails.
+
+    Beam prints a task's error before it answers its driver, which would wait for the answer for ever.
+    """
+    log = io.BufferedWriter(_Log(descriptor, "w", closefd=False))
+    return io.TextIOWrapper(log, encoding="utf-8", errors="backslashreplace", line_buffering=True)
 
 
 def settle() -> None:
