@@ -131,21 +131,14 @@ def test_wrong_values_are_a_line(made: dict[str, list[object]], line: str) -> No
 
 
 def test_a_function_that_raises_is_named_before_a_run_and_in_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    died = tmp_path / "died"
-    (tmp_path / "rows").mkdir()
-    (tmp_path / "rows" / "a.jsonl").write_text('{"id": "1", "text": "A text"}\n')
-    (tmp_path / "recipe.yaml").write_text(RECIPE)
+    one_row(tmp_path, monkeypatch)
 
     def always(_: pa.RecordBatch) -> dict[str, pa.Array]:
         raise ValueError("no feet\n  nor hands")
 
     def with_rows(batch: pa.RecordBatch) -> dict[str, pa.Array]:
-        if batch.num_rows and not died.exists():
-            died.touch()
-            os._exit(3)
         if batch.num_rows:
             raise ValueError("no feet\n  nor hands")
         return {"capitals": pa.nulls(0, pa.int64())}
@@ -164,10 +157,34 @@ def test_a_function_that_raises_is_named_before_a_run_and_in_it(
         winnow.run("recipe.yaml", workers=1)
     winnow.operator("text.shouting", writes=WRITES)(with_rows)
     with pytest.raises(StageError, match=r"text\.shouting failed: ValueError: no feet\\n  nor hands"):
-        winnow.run("recipe.yaml", workers=1, quiet=False)
-    assert "annotate.cpu: a worker process died in text.shouting; running the remaining" in capsys.readouterr().out
+        winnow.run("recipe.yaml", workers=1)
     (report,) = tmp_path.glob("*/report.html")
     assert "The run stopped in annotate" in report.read_text()
+
+
+@pytest.mark.processes
+def test_a_function_that_ends_its_worker_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one_row(tmp_path, monkeypatch)
+    died = tmp_path / "died"
+
+    def once(batch: pa.RecordBatch) -> dict[str, pa.Array]:
+        if batch.num_rows and not died.exists():
+            died.touch()
+            os._exit(3)
+        return {"capitals": pa.nulls(batch.num_rows, pa.int64())}
+
+    winnow.operator("text.shouting", writes=WRITES)(once)
+    assert winnow.run("recipe.yaml", workers=2, quiet=False).new
+    assert "annotate.cpu: a worker process died in text.shouting; running the remaining" in capsys.readouterr().out
+
+
+def one_row(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "rows").mkdir()
+    (folder / "rows" / "a.jsonl").write_text('{"id": "1", "text": "A text"}\n')
+    (folder / "recipe.yaml").write_text(RECIPE)
 
 
 def script(folder: Path, text: str, **environment: str) -> str:
