@@ -9,15 +9,18 @@ to Beam, so a new version of Beam can require a change here.
 import os
 import platform
 import shlex
+import signal
 import sys
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from apache_beam.portability.api.org.apache.beam.model.pipeline.v1 import beam_runner_api_pb2, endpoints_pb2
 from apache_beam.runners.pipeline_context import PipelineContext
 from apache_beam.runners.portability.fn_api_runner.fn_runner import ExtendedProvisionInfo
 from apache_beam.runners.portability.fn_api_runner.worker_handlers import (
+    BeamFnControlServicer,
     GrpcServer,
     GrpcWorkerHandler,
     StateServicer,
@@ -102,10 +105,21 @@ class ForkedWorker(GrpcWorkerHandler):
         self._process = FORK_SERVER.worker(WorkerRequest({**os.environ, **variables}, os.getcwd(), self._log))
         self._since = started(self._process)
 
+    def close(self) -> None:
+        """End the worker. One that has not connected yet cannot be asked to end, and would wait for work for ever."""
+        if self._is_running and self.control_conn._state == BeamFnControlServicer.UNSTARTED_STATE:
+            with suppress(ProcessLookupError):
+                os.kill(self._process, signal.SIGTERM)
+        super().close()
+
     def stop_worker(self) -> None:
         """Wait until the worker has ended; called after it was asked to end."""
-        while self._since is not None and started(self._process) == self._since:
+        while self._is_running:
             time.sleep(ENDED_SECONDS)
+
+    @property
+    def _is_running(self) -> bool:
+        return self._since is not None and started(self._process) == self._since
 
 
 def _descriptor(address: str) -> str:

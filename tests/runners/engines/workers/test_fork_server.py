@@ -6,6 +6,7 @@ It takes seconds to start, so the tests share one, and those that end it come la
 import os
 import re
 import signal
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -13,12 +14,16 @@ from pathlib import Path
 import apache_beam as beam
 import psutil
 import pytest
+from apache_beam.runners.pipeline_context import PipelineContext
+from apache_beam.runners.portability.fn_api_runner.fn_runner import ExtendedProvisionInfo
+from apache_beam.runners.portability.fn_api_runner.worker_handlers import WorkerHandlerManager
 
 from winnow.filters.duplicates.normal_form import forms
 from winnow.pipelines.processes.identity import started
 from winnow.pipelines.running.fork_server import WorkerRequest
 from winnow.runners.engines.engine import Engine
 from winnow.runners.engines.workers.fork_server import FORK_SERVER
+from winnow.runners.engines.workers.forked import worker_environment
 from winnow.schemas.errors import WinnowError
 
 pytestmark = pytest.mark.processes
@@ -93,6 +98,17 @@ def test_while_nobody_asks_it_makes_the_tables_that_each_worker_would(tmp_path: 
 def test_what_a_worker_prints_stays_in_the_log(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     notes(tmp_path / "first")
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_pipeline_that_is_interrupted_before_its_worker_has_connected_ends_it(tmp_path: Path) -> None:
+    (tmp_path / "log").touch()
+    environment = worker_environment(tmp_path / "log").to_runner_api(PipelineContext())
+    workers = WorkerHandlerManager({"forked": environment}, ExtendedProvisionInfo())
+    workers.get_worker_handlers("forked", 1)
+    closing = threading.Thread(target=workers.close_all, daemon=True)
+    closing.start()
+    closing.join(10)
+    assert not closing.is_alive()
 
 
 def test_a_worker_that_is_born_when_its_run_is_over_makes_no_log_anew(
