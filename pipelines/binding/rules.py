@@ -16,7 +16,7 @@ from winnow.pipelines.binding.threshold_tables import ThresholdTables
 from winnow.pipelines.reading.columns import MEDIA, Column
 from winnow.pipelines.reading.item_lists import DROPPED, KEPT
 from winnow.pipelines.rules.representatives.choice import Choice
-from winnow.schemas.problems import Place, Problem, Problems, recipe_error, shown, suggestion
+from winnow.schemas.problems import Problem, Problems, recipe_error, shown, suggestion
 from winnow.schemas.recipe import LossAlarms, Recipe
 from winnow.schemas.rows.duplicates import CHOSEN_IN, OF_MEDIA, VIRTUAL
 from winnow.schemas.rows.extraction import EXTRACTED
@@ -255,6 +255,8 @@ def _unmeasured(
         elif name in operator_names() and name not in layers:
             entry = f"{name}: {{preset: {one.preset}}}" if one.preset else name
             complaints.append(f"{name} is not measured; add `{entry}` to 'annotate'")
+        elif one.preset and name not in layers and not any(column.startswith(f"{name}.") for column in known):
+            complaints.append(f"no layer is called {shown(name)}{suggestion(name, layers)}; it is the preset's 'layer'")
     where = one.path.partition(".rules.")[0] if one.preset else one.path
     return [Problem(one.rule.place, where, complaint) for complaint in complaints]
 
@@ -264,7 +266,7 @@ def _unknown_expected(recipe: Recipe, rules: Sequence[ProgramRule]) -> list[Prob
     reasons = sorted({one.rule.reason for one in rules if one.phase in PHASES})
     return [
         Problem(
-            Place(recipe.file, 0),
+            recipe.loss_alarms.place,
             "loss_alarms.expected",
             f"no rule has the reason {shown(name)}{suggestion(name, reasons)}",
         )

@@ -400,6 +400,9 @@ def _hint(base: object, node: Node) -> str:
             return f"; a share is a number from 0 to 1, such as {float(node.value[:-1]) / 100:g}"
         if re.fullmatch(r"\d+,\d+", node.value):
             return f"; a number has a point, as in {node.value.replace(',', '.')}"
+    size = node.value if isinstance(node, Scalar) and isinstance(node.value, str) and base is int else ""
+    if re.fullmatch(r"\d+,\d+ ?[kKMGT]i?B", size):
+        return f"; a number has a point, as in {size.replace(',', '.')}"
     if base is str and isinstance(node, Scalar) and node.value is not None:
         return "; put it in quotes"
     if get_origin(base) is tuple and isinstance(node, Scalar) and isinstance(node.value, str):

@@ -55,7 +55,9 @@ class Shares:
         for entry in self.shares.entries:
             value = entry.node.value if isinstance(entry.node, Scalar) else None
             if isinstance(value, bool) or not isinstance(value, int | float):
-                raise ValueError(f"{shown(entry.key)}: expected a share from 0 to 1")
+                comma = value is None and entry.key.isdecimal()  # of {web: 0,5} YAML makes {web: 0, "5": null}
+                hint = "; a number has a point, as in 0.5" if comma else ", such as 0.5"
+                raise ValueError(f"{shown(entry.key)}: expected a share from 0 to 1{hint}")
             if not 0 <= value <= 1:
                 raise ValueError(f"{shown(entry.key)}: {value:g} is not a share; expected a number from 0 to 1")
         total = math.fsum(self.by_name.values())

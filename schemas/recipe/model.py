@@ -343,6 +343,7 @@ class LossAlarms:
     max_loss: Annotated[float, Between(0, 1)] = 0.9
     min_rows: Annotated[int, Between(1, 1 << 40)] = 20
     expected: tuple[Annotated[str, REASON], ...] = ()
+    place: Place = field(default=Place("", 0), metadata=NOT_WRITTEN, compare=False)
 
 
 @dataclass(frozen=True)

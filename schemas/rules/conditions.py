@@ -148,6 +148,8 @@ def _type_complaint(condition: str, types: tuple[tuple[str, pa.DataType], ...]) 
             ((_, kind, *_),) = cursor.execute(f"DESCRIBE SELECT ({condition}) FROM checked").fetchall()
         except duckdb.Error as error:
             first = str(error).splitlines()[0].partition(": ")[2]
+            if isinstance(error, duckdb.InvalidInputException) and "regexp_" in condition.lower():
+                return f"has a regular expression that cannot be read: {first[:160]}"
             of_list = (
                 "; a list has a value for each medium: compare list_min(…) or list_max(…)" if "[]" in first else ""
             )

@@ -71,6 +71,18 @@ def test_a_program_lists_all_that_it_reads() -> None:
             "r.yaml:8: keep[0].rules.no_lines: unknown column 'text.fineweb.lins' (did you mean 'text.fineweb.lines'?)",
         ),
         (
+            "keep: [{preset: fineweb, layer: text.finweb}]",
+            "r.yaml:7: keep[0]: no layer is called 'text.finweb' (did you mean 'text.fineweb'?); it is the preset's ",
+        ),
+        (
+            "keep: [{drop: \"regexp_matches(samples.text, '(')\", reason: x, when_null: keep}]",
+            "r.yaml:7: keep[0]: has a regular expression that cannot be read: missing ): (",
+        ),
+        (
+            "loss_alarms: {expected: [shrt]}\nkeep: [{drop: text.fineweb.lines > 1, reason: short, when_null: keep}]",
+            "r.yaml:7: loss_alarms.expected: no rule has the reason 'shrt' (did you mean 'short'?)",
+        ),
+        (
             "keep: [{drop: text.c4.lines > 1, reason: x, when_null: keep}]",
             "r.yaml:7: keep[0]: text.c4 is not measured; add `text.c4` to 'annotate'",
         ),

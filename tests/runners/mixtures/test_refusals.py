@@ -77,6 +77,8 @@ def refused(tiny: Tiny, mix: str, *, base: str = RECIPE, command: str = "mix", e
             "mix.budget: expected a whole number, such as 2_000_000 or 2e6, or all; found the text '50%'",
         ),
         ("{budget: 1,5M}", "mix: unknown key '5M'; a number has a point, as in 0.5"),
+        ("{classes: {web: 0,5}}", "mix.classes: '5': expected a share from 0 to 1; a number has a point, as in 0.5"),
+        ("{classes: {web: 50 %}}", "mix.classes: 'web': expected a share from 0 to 1, such as 0.5"),
         ("{max_epochs: 1,5}", "mix: unknown key '5'; a number has a point, as in 0.5"),
         (
             "{budget: ten}",

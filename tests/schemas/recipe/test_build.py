@@ -88,6 +88,11 @@ def test_null_is_a_value_only_where_the_type_says_so() -> None:
         ("preset: Strict", "extract.fast.preset: expected one of plain, strict, found the text 'Strict'"),
         ("min_score: 1.5", "extract.fast.min_score: 1.5 is out of range; expected from 0 to 1"),
         ("language: nob", "extract.fast.language: 'nob' is not a language of two letters"),
+        (
+            "max_html_bytes: '1,5 MiB'",
+            "extract.fast.max_html_bytes: expected a size in bytes, found the text '1,5 MiB'; a number has a point, as "
+            "in 1.5 MiB",
+        ),
         ("max_html_bytes: 2 XiB", "extract.fast.max_html_bytes: expected a size in bytes, found the text '2 XiB'"),
         ("inner: {tip: 1}", "extract.fast.inner: unknown key 'tip' (did you mean 'top'?)"),
         ("inner:", "extract.fast.inner: expected a mapping, found nothing; write {} for the defaults"),
