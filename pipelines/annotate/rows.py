@@ -142,11 +142,16 @@ def run_kernel(operator: Operator, kernel: Kernel, given: pa.RecordBatch) -> pa.
 
     Raises:
         RuntimeError: The operator has a defect; the message names it and what it raised.
+        OSError: The system refused it something, such as a file; the message names the operator.
     """
     try:
         return kernel(given)
-    except (WinnowError, OSError, MemoryError):
+    except (WinnowError, MemoryError):
         raise
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, f"{operator.name}: {error.strerror}", error.filename) from error
     except (Exception, SystemExit) as error:  # one that exits would end the command as if all were done
         words = one_line(str(error))  # of what a worker prints, the last line is shown
         raise RuntimeError(f"{operator.name} failed: {type(error).__name__}: {words}") from error

@@ -129,6 +129,15 @@ def test_a_kernel_that_loses_a_row_is_refused() -> None:
         run(texts("a", "b"), lambda batch: lengths(batch.slice(1)))
 
 
+def test_a_kernel_that_is_refused_a_file_is_named() -> None:
+    def reads(batch: pa.RecordBatch) -> pa.RecordBatch:
+        open("/no/such/list")  # noqa: SIM115
+        return batch
+
+    with pytest.raises(FileNotFoundError, match=r"text\.length: No such file or directory: '/no/such/list'"):
+        run(texts("one"), reads)
+
+
 def test_a_kernel_that_returns_another_type_is_refused() -> None:
     with pytest.raises(StageError, match="column 'bytes': expected int64, it returned double"):
         run(texts("a"), lambda batch: pa.RecordBatch.from_arrays([pa.array([1.0])], names=["bytes"]))
