@@ -1,11 +1,12 @@
 """Binds a recipe's mixture: the columns that each stage reads, and the families of languages."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from winnow.pipelines.binding.language_codes import why_no_code
+from winnow.pipelines.binding.rules import language_columns
 from winnow.pipelines.binding.tokens import TOKENS, TOKENS_LAYER
 from winnow.pipelines.reading.columns import Column, leaves
 from winnow.schemas.errors import RecipeError
@@ -82,6 +83,8 @@ def bind_mix(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> BoundMix:
         )
     stages = tuple(_bind_stage(stage, known, problems) for stage in config.outputs)
     problems += _unknown_names(recipe, stages)
+    if not language_columns(recipe, {column.name: column for column in columns}):
+        problems += _shares_of_languages(stages)
     if problems:
         raise recipe_error(dict.fromkeys(problems))
     return BoundMix(config, stages, recipe.limits.max_image_pixels)
@@ -114,6 +117,22 @@ def _bind_stage(stage: StageConfig, known: Mapping[Column, ColumnInfo], problems
             what = f"{stage.bands.by} is {info.type}; expected a column of numbers"
             problems.append(Problem(stage.place, f"{bound.path}.bands.by", what))
     return BoundStage(stage, where, band)
+
+
+def _shares_of_languages(stages: Sequence[BoundStage]) -> Iterator[Problem]:
+    """A problem for each share of a language or family, in a recipe that measures no language."""
+    for stage in stages:
+        one = stage.config
+        assert one.families is not None
+        assert one.languages is not None
+        asked = {
+            "families.weights": one.families.weights is not None and {*one.families.weights.by_name} - {UNCLASSIFIED},
+            "families.law": one.families.law is not None,
+            "languages.weights": one.languages.weights is not None,
+        }
+        for level in (level for level, is_asked in asked.items() if is_asked):
+            what = "no language is measured, so there are no shares of any; add text.language to 'annotate'"
+            yield Problem(one.place, f"{stage.path}.{level}", what)
 
 
 def _unknown_names(recipe: Recipe, stages: Sequence[BoundStage]) -> list[Problem]:

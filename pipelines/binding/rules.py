@@ -149,7 +149,7 @@ def rule_program(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> RulePr
         choice = replace(choice, by_item=by_item)
     return replace(
         program,
-        languages=_languages(recipe, by_name),
+        languages=language_columns(recipe, by_name),
         size=_size(by_name, known),
         choice=choice,
         loss_alarms=recipe.loss_alarms,
@@ -198,7 +198,7 @@ def _program(
     return RuleProgram(rules, tuple(columns[name] for name in names if name in columns), tuple(read))
 
 
-def _languages(recipe: Recipe, columns: Mapping[str, Column]) -> tuple[Column, ...]:
+def language_columns(recipe: Recipe, columns: Mapping[str, Column]) -> tuple[Column, ...]:
     """Return the columns of measured languages, then those that pages declare, in the order of `text`."""
     layers = dict.fromkeys(".".join(name.split(".")[:2]) for name in recipe.text if name.startswith(EXTRACTED))
     names = (*MEASURED_LANGUAGES, *(f"{layer}.language" for layer in layers))

@@ -31,6 +31,20 @@ def refused(tiny: Tiny, mix: str, *, base: str = RECIPE, command: str = "mix", e
 
 
 @pytest.mark.parametrize(
+    "mix",
+    [
+        "{families: {by: group, weights: {Germanic: 1}}}",
+        "{languages: {weights: {deu_Latn: 1}}}",
+        "{families: {law: law.json}}",
+    ],
+)
+@pytest.mark.parametrize("command", ["plan", "mix"])
+def test_shares_of_languages_need_languages(tiny: Tiny, command: str, mix: str) -> None:
+    base = RECIPE.replace("text.language, ", "")
+    assert "no language is measured, so there are no shares of any" in refused(tiny, mix, base=base, command=command)
+
+
+@pytest.mark.parametrize(
     ("mix", "said"),
     [
         ("{sources: {web: 0.5, books: 0.4}}", "mix.sources: the shares sum to 0.9; they must sum to 1"),
