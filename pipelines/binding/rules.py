@@ -255,7 +255,7 @@ def _unmeasured(
         elif name in operator_names() and name not in layers:
             entry = f"{name}: {{preset: {one.preset}}}" if one.preset else name
             complaints.append(f"{name} is not measured; add `{entry}` to 'annotate'")
-        elif one.preset and name not in layers and not any(column.startswith(f"{name}.") for column in known):
+        elif one.preset and name not in layers and not any(f"{column}.".startswith(f"{name}.") for column in known):
             complaints.append(f"no layer is called {shown(name)}{suggestion(name, layers)}; it is the preset's 'layer'")
     where = one.path.partition(".rules.")[0] if one.preset else one.path
     return [Problem(one.rule.place, where, complaint) for complaint in complaints]
