@@ -14,12 +14,12 @@ from hypothesis import settings
 
 from tests.inline_engine import (
     INLINE,
-    grouped,
+    expand_groups,
+    expand_reshuffle,
     launched,
     mixes_yield_and_return,
     origin_of_hints,
     remembered,
-    shuffled,
     specs_of,
 )
 from tests.property_sizes import QUICK_EXAMPLES, THOROUGH
@@ -46,8 +46,8 @@ def pytest_configure() -> None:
     userstate.get_dofn_specs = specs_of
     core._check_fn_use_yield_and_return = mixes_yield_and_return
     IOTypeHints._make_origin = staticmethod(origin_of_hints)  # type: ignore[method-assign]
-    Reshuffle.expand = shuffled  # type: ignore[method-assign, assignment]
-    GroupInOneWindow.expand = grouped  # type: ignore[method-assign, assignment]
+    Reshuffle.expand = expand_reshuffle  # type: ignore[method-assign, assignment]
+    GroupInOneWindow.expand = expand_groups  # type: ignore[method-assign, assignment]
     signature = remembered(decorators.get_signature)
     for module in (core, decorators, ptransform):
         vars(module)["get_signature"] = signature

@@ -124,8 +124,8 @@ _launch = Local.launch
 _specs_of = userstate.get_dofn_specs
 _mixes_yield_and_return = core._check_fn_use_yield_and_return
 _origin_of_hints = IOTypeHints._make_origin
-_shuffled = Reshuffle.expand
-_grouped_in_one_window = GroupInOneWindow.expand
+_expand_reshuffle = Reshuffle.expand
+_expand_groups = GroupInOneWindow.expand
 
 
 def specs_of(dofn: beam.DoFn) -> tuple[set[Any], set[Any]]:
@@ -144,14 +144,14 @@ def origin_of_hints(*arguments: Any, **named: Any) -> list[str]:
     return [] if INLINE.on else _origin_of_hints(*arguments, **named)
 
 
-def shuffled(self: Reshuffle, given: PCollection[Any]) -> PCollection[Any]:
+def expand_reshuffle(self: Reshuffle, given: PCollection[Any]) -> PCollection[Any]:
     """In place of `Reshuffle.expand`: its eight steps change no value, and no inline step goes to another worker."""
-    return PCollection.from_(given) if _is_inline(given.pipeline) else _shuffled(self, given)
+    return PCollection.from_(given) if _is_inline(given.pipeline) else _expand_reshuffle(self, given)
 
 
-def grouped(self: GroupInOneWindow, given: PCollection[Any]) -> PCollection[Any]:
+def expand_groups(self: GroupInOneWindow, given: PCollection[Any]) -> PCollection[Any]:
     """In place of `GroupInOneWindow.expand`: its windows are for engines that hold groups in memory."""
-    return given | beam.GroupByKey() if _is_inline(given.pipeline) else _grouped_in_one_window(self, given)
+    return given | beam.GroupByKey() if _is_inline(given.pipeline) else _expand_groups(self, given)
 
 
 def _is_inline(pipeline: beam.Pipeline) -> bool:

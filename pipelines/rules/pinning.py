@@ -13,7 +13,7 @@ from winnow.pipelines.binding.rules import MEASURED_LANGUAGES, RuleProgram
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.generations import Store, covers_more
 from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.pipelines.store.hiding.scans import NOTHING, load_hiding
 from winnow.pipelines.store.manifests.rows import ManifestRow, ManifestRows
@@ -230,8 +230,8 @@ def _layer_problem(
     if layer in generation.partial:
         there, lacking = generation.partial[layer], len(samples) - generation.partial[layer]
         which = f"the layer {layer} of generation {generation.number}"
-        if lacking < 0:  # it compares shards of a source that the recipe does not read
-            return f"{which} covers {there:,} shards, of which the recipe reads {len(samples):,}"
+        if lacking < 0:
+            return f"{which} {covers_more(there, len(samples))}"
         return f"{which} lacks {lacking:,} of {len(samples):,} shards"
     if entry is None:
         return f"generation {generation.number} has no layer {layer}"

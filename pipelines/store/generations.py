@@ -168,13 +168,16 @@ def _as_read(record: GenerationRecord, layer: str, keys: Mapping[str, str]) -> L
     )
 
 
+def covers_more(there: int, read: int) -> str:
+    """What a layer does that has rows of a source, too, which the recipe does not read."""
+    return f"covers {there:,} shards, of which the recipe reads {read:,}"
+
+
 def _why_missing(generation: Generation, layer: str) -> str:
     if layer in generation.partial:
         there, all_shards = generation.partial[layer], generation.layers[layout.SAMPLES].shards
-        of = f"{there:,} of {all_shards:,} shards"
-        if there > all_shards:
-            of = f"{there:,} shards, of which the recipe reads {all_shards:,}"
-        return f"layer {layer!r} of generation {generation.number} covers {of}"
+        of = covers_more(there, all_shards) if there > all_shards else f"covers {there:,} of {all_shards:,} shards"
+        return f"layer {layer!r} of generation {generation.number} {of}"
     known = ", ".join(sorted(generation.layers)) or "none"
     return f"generation {generation.number} has no layer {layer!r}; it has: {known}"
 

@@ -391,18 +391,19 @@ def _in_words(base: object, key: str) -> str:
     return {bool: "true or false", float: "a number", str: "text"}.get(cast(type, base), "a mapping")
 
 
+_WITH_COMMA = {float: r"\d+,\d+", int: r"\d+,\d+ ?[kKMGT]i?B"}
+"""Numbers and sizes whose point is written as a comma."""
+
+
 def _hint(base: object, node: Node) -> str:
     if isinstance(node, Scalar) and node.value is None and (base is dict or dataclasses.is_dataclass(base)):
         needed = [] if base is dict else [setting.key for setting in settings(cast(type, base)) if setting.required]
         return f"; it needs {', '.join(needed)}" if needed else "; write {} for the defaults"
-    if isinstance(node, Scalar) and isinstance(node.value, str) and base is float:
-        if re.fullmatch(r"\d+(\.\d+)?\s*%", node.value):
-            return f"; a share is a number from 0 to 1, such as {float(node.value[:-1]) / 100:g}"
-        if re.fullmatch(r"\d+,\d+", node.value):
-            return f"; a number has a point, as in {node.value.replace(',', '.')}"
-    size = node.value if isinstance(node, Scalar) and isinstance(node.value, str) and base is int else ""
-    if re.fullmatch(r"\d+,\d+ ?[kKMGT]i?B", size):
-        return f"; a number has a point, as in {size.replace(',', '.')}"
+    text = node.value if isinstance(node, Scalar) and isinstance(node.value, str) else ""
+    if base is float and re.fullmatch(r"\d+(\.\d+)?\s*%", text):
+        return f"; a share is a number from 0 to 1, such as {float(text[:-1]) / 100:g}"
+    if (comma := _WITH_COMMA.get(cast(type, base))) and re.fullmatch(comma, text):
+        return f"; a number has a point, as in {text.replace(',', '.')}"
     if base is str and isinstance(node, Scalar) and node.value is not None:
         return "; put it in quotes"
     if get_origin(base) is tuple and isinstance(node, Scalar) and isinstance(node.value, str):
