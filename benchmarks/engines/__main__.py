@@ -170,7 +170,7 @@ def main() -> int:
     status = show(_report(found, engines, quick=options.quick), options.json)
     for line in differing:
         print(f"benchmarks.engines: {line}", file=sys.stderr)
-    return 1 if differing else status
+    return 2 if differing else status
 
 
 def measured(engines: Sequence[str], stages: Sequence[str], large: Place, small: Place) -> Found:

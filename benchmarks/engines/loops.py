@@ -19,6 +19,7 @@ import apache_beam as beam
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from winnow.filters.language.folding.composed import ComposedTexts, composed_texts, has_spans, spans_as_written
 from winnow.filters.operators import TEXT, Kernel
 from winnow.pipelines.annotate.task import AnnotationContext, RunAnnotation
 from winnow.pipelines.binding.bound_recipe import bind
@@ -79,9 +80,13 @@ class Kernels:
         made: dict[str, list[pa.RecordBatch]] = {one.layer: [] for one in self._operators}
         for batch in pq.ParquetFile(shard).iter_batches(BATCH_ROWS, columns=read, use_threads=False):
             columns: dict[str, pa.Array] = {f"{SAMPLES}{name}": batch[name] for name in read}
-            columns[TEXT] = batch["text"].cast(pa.large_string())
+            written = batch["text"].cast(pa.large_string())
+            composed = composed_texts(written)
             for one in self._operators:
+                columns[TEXT] = written if one.operator.as_written else composed.texts
                 layer = self._kernels[one.layer](_given(one, columns))
+                if not one.operator.as_written:
+                    layer = _spans_as_written(layer, written, composed)
                 columns |= {f"{one.layer}.{name}": layer[name] for name in layer.schema.names}
                 made[one.layer].append(layer)
         for layer_name, batches in made.items():
@@ -125,6 +130,13 @@ def difference(recipe: Recipe, folder: Path) -> str | None:
 def _given(one: BoundOperator, columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
     names = one.operator.reads(one.config)
     return pa.RecordBatch.from_arrays([columns[name] for name in names], names=list(names))
+
+
+def _spans_as_written(layer: pa.RecordBatch, texts: pa.LargeStringArray, composed: ComposedTexts) -> pa.RecordBatch:
+    for at, field in enumerate(layer.schema):
+        if has_spans(field.type):
+            layer = layer.set_column(at, field, spans_as_written(layer.column(at), texts, composed.changed))
+    return layer
 
 
 def _in_processes(workers: int, work: Work, elements: Sequence[object]) -> None:

@@ -1,5 +1,6 @@
 """The benchmark of engines: its loops without Beam do what stages do, and its figures follow from its runs."""
 
+import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -23,16 +24,17 @@ version: 1
 store: {path: store}
 sources:
   pages: {root: pages, files: ["*.parquet"], class: web, key: id}
-annotate: [text.length, text.gopher]
+annotate: [text.language, text.length, text.gopher, text.pii]
 """
 ONE = Engine("local", 1)
 QUIET = Console(quiet=True)
 
 
 @pytest.fixture
-def recipe(tmp_path: Path) -> Recipe:
+def recipe(lid_model: None, tmp_path: Path) -> Recipe:
     (tmp_path / "pages").mkdir()
-    rows = {"id": ["a", "b", "c"], "text": ["one", "one and two", "one, two and three"]}
+    decomposed = unicodedata.normalize("NFD", "Änderungen über Größe an jürgen.möller@example.com")
+    rows = {"id": ["a", "b", "c", "d"], "text": ["one", "one and two", decomposed, "one, two and three"]}
     pq.write_table(pa.table(rows), tmp_path / "pages" / "0.parquet")
     (tmp_path / "recipe.yaml").write_text(RECIPE)
     return load_recipe(tmp_path / "recipe.yaml")
@@ -49,7 +51,7 @@ def bare(recipe: Recipe, tmp_path: Path) -> Path:
 
 
 def test_bare_kernels_find_what_the_store_holds(recipe: Recipe, bare: Path) -> None:
-    assert {folder.name for folder in bare.iterdir()} == {"text.length", "text.gopher"}
+    assert {folder.name for folder in bare.iterdir()} == {"text.language", "text.length", "text.gopher", "text.pii"}
     assert difference(recipe, bare) is None
 
 
