@@ -22,10 +22,13 @@ from tests.inline_engine import (
     remembered,
     specs_of,
 )
+from tests.outcomes import pytest_collectreport, pytest_runtest_logreport
 from tests.property_sizes import QUICK_EXAMPLES, THOROUGH
 from winnow.pipelines.assets import AssetError, lookup
 from winnow.pipelines.running.exchange.engine import GroupInOneWindow
 from winnow.runners.engines.local import Local
+
+__all__ = ["pytest_collectreport", "pytest_runtest_logreport"]  # hooks that pytest finds here
 
 settings.register_profile("quick", max_examples=QUICK_EXAMPLES, deadline=None)
 settings.register_profile("thorough", max_examples=100, deadline=None)

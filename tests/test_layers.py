@@ -19,7 +19,7 @@ ROOMS = {
     "pipelines": {"schemas", "filters", "scoring", "pipelines"},
     "runners": {"schemas", "filters", "scoring", "pipelines", "runners"},
 }
-OUTSIDE = {"benchmarks", "tests"}
+OUTSIDE = {"benchmarks", "tests", "tools"}
 
 
 def imported(source: Path) -> Iterator[str]:
