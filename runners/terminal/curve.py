@@ -243,9 +243,9 @@ def short(share: float) -> str:
 
 def exact(share: float) -> str:
     """`0.0531`; never rounds to 0 or 1."""
-    return f"{share:.1e}" if share < 0.00005 else "> 0.9999" if share > 0.99995 else f"{share:.4f}"
+    return f"{share:.1e}" if share < 0.00005 else "> 0.9999" if share >= 0.99995 else f"{share:.4f}"
 
 
 def percent(share: float) -> str:
     """`93.5 %`; never rounds to 0 or 100 %."""
-    return "< 0.1 %" if share < 0.0005 else "> 99.9 %" if share > 0.9995 else f"{100 * share:.1f} %"
+    return "< 0.1 %" if share < 0.0005 else "> 99.9 %" if share >= 0.9995 else f"{100 * share:.1f} %"

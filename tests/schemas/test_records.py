@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from winnow.schemas.errors import StoreError
 from winnow.schemas.mixture import Amount, PlannedOutput
-from winnow.schemas.records import ObjectRecord, ShardRecord, from_json, to_json
+from winnow.schemas.records import ObjectRecord, ShardRecord, from_json, to_json, tree_hash
 from winnow.schemas.typed_json import read_json
 
 
@@ -69,3 +69,10 @@ def test_a_field_with_a_default_may_be_missing_unless_all_are_asked_for() -> Non
     assert read_json(PlannedOutput, raw) == PlannedOutput("train", 7, ())
     with pytest.raises(ValueError, match=r"^missing required field notes$"):
         read_json(PlannedOutput, raw, complete=True)
+
+
+def test_a_tree_hash_does_not_depend_on_the_order_of_layers() -> None:
+    layers = {("text.length", ("web",)): "1", ("samples", ("web", "books")): "2", ("samples", ("books",)): "3"}
+    turned = dict(reversed(layers.items()))
+    assert tree_hash(layers) == tree_hash(turned)
+    assert tree_hash(layers) != tree_hash(dict(zip(layers, turned.values(), strict=True)))

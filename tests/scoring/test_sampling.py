@@ -158,3 +158,12 @@ def test_requests_that_make_no_sense_are_refused() -> None:
         by_law(inventory, law(), unfitted="unimx")  # type: ignore[arg-type]
     with pytest.raises(WinnowError, match="the mixture's families differ"):
         compare([proportional(Inventory({"a": 1.0, "indic": 1.0}, 1.0))], inventory, law())
+
+
+def test_families_are_in_the_order_of_their_names_whatever_the_order_of_the_mapping() -> None:
+    shuffled = {"slavic": 3e9, "germanic": 6e9, "indic": 1e9}
+    inventory = Inventory(shuffled, 5e9, max_epochs=4)
+    assert inventory.families == ("germanic", "indic", "slavic")
+    assert inventory.sizes.tolist() == [6e9, 1e9, 3e9]
+    for method in (proportional, temperature, unimax):
+        assert method(inventory) == method(Inventory(TOKENS, 5e9, max_epochs=4))

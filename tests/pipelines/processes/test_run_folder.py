@@ -129,3 +129,18 @@ def test_a_file_tells_its_process() -> None:
     ended.wait()
     assert not Process(mine.where, mine.boot, ended.pid, "1").lives
     assert not Process(mine.where, "0" * 8, mine.number, mine.start).lives, "before the machine was started again"
+
+
+def test_only_folders_of_processes_are_swept(temporary: Path) -> None:
+    """A link, a file or another folder is nobody's left folder, whatever its name."""
+    root = temporary / f"winnow-{os.getuid()}"
+    root.mkdir(mode=0o700)
+    (temporary / "elsewhere").mkdir()
+    (temporary / "elsewhere" / "kept").touch()
+    (root / "999999998-1").symlink_to(temporary / "elsewhere")
+    (root / "999999997-1").write_text("a file")
+    (root / "notes").mkdir()
+    (root / "999999996-1").mkdir()
+    run("run_folder()")
+    assert files(root) == ["999999997-1", "999999998-1", "notes"]
+    assert (temporary / "elsewhere" / "kept").exists()

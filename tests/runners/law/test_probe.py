@@ -215,3 +215,29 @@ def test_without_torch_one_line_says_what_to_install(run: Law, texts: Path) -> N
     said = "winnow: winnow law probe needs the package torch; run: pip install 'winnow[torch]'\n"
     assert run(*ARGUMENTS, status=1) == said
     assert not Path("runs.work").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "refused"),
+    [
+        *(("--threads", value, True) for value in (0, -1, 1025)),
+        *(("--checkpoint-steps", value, True) for value in (0, 10**9 + 1)),
+        *(("--threads", value, False) for value in (1, 1024)),
+        *(("--checkpoint-steps", value, False) for value in (1, 10**9)),
+    ],
+)
+def test_numbers_out_of_their_range_are_refused_before_anything_else(
+    option: str, value: int, refused: bool, run: Law, tmp_path: Path
+) -> None:
+    said = run(
+        "probe",
+        "nowhere",
+        "--grid",
+        str(tmp_path / "absent.yaml"),
+        "--output",
+        "runs.csv",
+        option,
+        str(value),
+        status=1,
+    )
+    assert (f"{option} {value}: expected 1 to" in said) == refused

@@ -64,3 +64,16 @@ def test_a_row_that_is_in_two_tables_is_named() -> None:
     row = "a,1e8,1e9,0.5,2,0"
     with pytest.raises(SourceError, match=r"^b.csv: a at N 1e\+08 D 1e\+09 p 0.5 seed 0 with loss 2 is also in a.csv"):
         join_tables([table("a.csv", row), table("b.csv", row)])
+
+
+def test_all_rows_that_are_in_two_tables_are_named_in_order() -> None:
+    rows = ("b,1e8,1e9,1,2.5,0", "a,1e8,1e9,1,2,1", "a,1e8,1e9,1,2,0", "c,2e8,1e9,1,3,0")
+    with pytest.raises(SourceError) as caught:
+        join_tables([table("a.csv", *rows), table("b.csv", "d,1e8,1e9,1,2,0"), table("c.csv", *rows[::-1])])
+    assert [line.removeprefix("c.csv: ").partition(" D")[0] for line in str(caught.value).splitlines()] == [
+        "a at N 1e+08",
+        "a at N 1e+08",
+        "b at N 1e+08",
+        "c at N 2e+08",
+    ]
+    assert [line.partition("seed ")[2][0] for line in str(caught.value).splitlines()] == ["0", "1", "0", "0"]

@@ -7,6 +7,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from rich.console import Console
 
 from winnow.runners.commands.main import main
@@ -195,3 +197,14 @@ def test_rounded_numbers_never_read_as_nothing_or_all() -> None:
     assert [exact(p) for p in (1e-7, 0.05, 1 - 1e-7)] == ["1.0e-07", "0.0500", "> 0.9999"]
     assert [percent(p) for p in (1e-7, 0.05, 1 - 1e-7)] == ["< 0.1 %", "5.0 %", "> 99.9 %"]
     assert Curve(14, 8, 0.75).name == "14 bands of 8 rows"
+
+
+@given(st.floats(0, 1, exclude_min=True, exclude_max=True))
+@example(0.99995)
+@example(0.9995)
+@example(0.99949999999)
+@example(0.00005)
+def test_what_is_neither_0_nor_1_is_never_written_as_such(share: float) -> None:
+    assert exact(share) not in ("0.0000", "1.0000")
+    assert percent(share) not in ("0.0 %", "100.0 %")
+    assert short(share) not in (".000", ".1000")

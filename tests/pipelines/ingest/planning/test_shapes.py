@@ -14,6 +14,8 @@ from rich.console import Console
 
 from tests.pipelines.ingest.made_archives import Capture, pieces
 from winnow.pipelines.binding.bound_recipe import bind
+from winnow.pipelines.ingest.planning.shapes import MOST_REASONS, Shape, _quarantined
+from winnow.pipelines.ingest.tables.columns import Columns
 from winnow.runners.commands.main import main
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.slices import Slice, ingest_slice
@@ -272,3 +274,16 @@ def test_a_text_that_is_larger_than_what_a_sample_reads_is_refused_by_nothing(fo
         pq.write_table(pa.table({"text": [text]}), path)
     assert len(text) > 4 << 20
     assert ingested(folder, 'files: ["rows*"]') == (1, {})
+
+
+def test_at_most_ten_reasons_are_named_and_the_files_with_others_are_counted() -> None:
+    shapes = [
+        Shape(f"{reason}-{copy}", Columns((), {}), f"reason {reason}") for copy in range(2) for reason in range(12)
+    ]
+    notes = _quarantined("books", shapes)
+    assert notes[:MOST_REASONS] == [
+        f"source books: {number}-0 and 1 more: quarantined: reason {number}" for number in range(MOST_REASONS)
+    ]
+    assert notes[MOST_REASONS:] == ["source books: and 4 more, quarantined for other reasons"]
+    assert MOST_REASONS == 10
+    assert len(_quarantined("books", shapes[:10])) == 10

@@ -122,3 +122,17 @@ def test_no_line_is_wider_than_its_column_and_no_word_is_lost(one: str, other: s
                 line = "".join(piece.text for piece in side)
                 assert cells(line) <= width
                 assert "\n" not in line
+
+
+@given(
+    st.lists(st.text("abc", min_size=1, max_size=9), max_size=30),
+    st.lists(st.text("xyz", min_size=1, max_size=9), max_size=30),
+    st.integers(16, 40),
+)
+@example(["a"], ["x"] * 30, 16)
+@example(["a"] * 30, ["x"], 16)
+def test_every_word_that_differs_is_in_a_row_of_its_side(one: list[str], other: list[str], width: int) -> None:
+    rows = list(side_by_side(difference(" ".join(one), " ".join(other)), width, visible, marks=False))
+    for words, side in ((one, "left"), (other, "right")):
+        lines = ["".join(piece.text for piece in getattr(row, side)) for row in rows]
+        assert " ".join(lines).split() == words

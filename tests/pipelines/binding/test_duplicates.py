@@ -1,0 +1,44 @@
+"""The measurements that a search for duplicates needs: those of its kinds, and none that the recipe has."""
+
+import itertools
+
+import pytest
+
+from winnow.pipelines.binding.duplicates import duplicate_kinds, signature_entries
+from winnow.schemas.recipe import recipe_from_text
+from winnow.schemas.rows.duplicates import KINDS
+
+RECIPE = """\
+version: 1
+store: {path: s}
+sources: {crawl: {root: crawl, files: ["*.parquet"], class: web}}
+"""
+NEEDED = {
+    "exact": "text.digest",
+    "url": "url.canonical",
+    "near": "text.minhash",
+    "pdq": "image.pdq",
+    "embedding": "image.embedding",
+    "vpdq": "video.vpdq",
+    "captions": "caption.digest",
+}
+
+
+def layers(kinds: tuple[str, ...], annotate: str = "[]") -> list[str]:
+    dedupe = ", ".join(f"{kind}: {{}}" for kind in kinds)
+    recipe = recipe_from_text(f"{RECIPE}annotate: {annotate}\ndedupe: {{{dedupe}}}\n", "r.yaml")
+    assert set(duplicate_kinds(recipe)) == set(kinds)
+    return [entry.layer for entry, _ in signature_entries(recipe)]
+
+
+@pytest.mark.parametrize("kinds", [*itertools.combinations(NEEDED, 1), *itertools.combinations(NEEDED, 2)])
+def test_each_kind_needs_its_own_layer_and_no_other(kinds: tuple[str, ...]) -> None:
+    # where images are compared by what they show, exact texts tell rows apart
+    assert set(layers(kinds)) - {"text.digest"} == {NEEDED[kind] for kind in kinds} - {"text.digest"}
+    assert set(NEEDED) | {"image_bytes"} == set(KINDS)
+
+
+def test_a_layer_that_the_recipe_has_is_not_made_twice() -> None:
+    assert layers(("embedding",)) == ["image.embedding"]
+    assert layers(("embedding",), "[{image.embedding: {encoder: sscd}}]") == []
+    assert layers(("pdq",), "[image.embedding]") == ["image.pdq"]
