@@ -13,12 +13,16 @@ import orjson
 from winnow.filters.web.file_signatures import binary_type
 from winnow.schemas.rows.samples import Modality
 
+PAGE = "text/html"
+"""What every page is, however its header or its prologue names it: HTML and XHTML are read by the same parsers."""
+
 SNIFFED_BYTES = 2048
+PROLOGUE_BYTES = 1 << 16  # searched for the root behind licences in comments and declarations
 SOUP_BYTES = 1024
 SOUP_CONTROLS = 0.02  # share of control bytes that a broken HTML page may hold
 
-_TEXT_TYPES = frozenset({"text/html", "application/xhtml+xml", "text/plain", "text/markdown"})
-_HTML_DECLARED = frozenset({"text/html", "application/xhtml+xml"})
+_TEXT_TYPES = frozenset({PAGE, "text/plain", "text/markdown"})
+_HTML_DECLARED = frozenset({PAGE, "application/xhtml+xml"})
 _UNTOLD = frozenset({None, "", "application/octet-stream", "text/plain", "application/unknown", "unknown/unknown"})
 
 # Kinds of text that only a declaration distinguishes, with one name for each.
@@ -56,8 +60,9 @@ _HTML = re.compile(
 _SOUP = re.compile(rb"<(?:!doctype\s+html|html|head|body|title)[\s>]", re.IGNORECASE)
 _ANY_TAG = re.compile(rb"</?[a-z][a-z0-9]{0,15}(?:\s[^<>]{0,500})?/?>", re.IGNORECASE)
 _PROLOGUE = re.compile(rb"\s*(?:<\?[^>]*>|<!--.*?-->)", re.DOTALL)
-_DOCTYPE = re.compile(rb"\s*<!doctype\s+([a-z:]+)[^>\[]*(?:\[[^\]]*\]\s*)?>", re.IGNORECASE)
+_DOCTYPE = re.compile(rb"\s*<!doctype\s+([a-z:]++)[^>\[]*+(?:\[[^\]]*\]\s*)?>", re.IGNORECASE)
 _ROOT = re.compile(rb"\s*<([A-Za-z_][\w.-]*:)?([A-Za-z_][\w.-]*)[\s>/]")
+_STRUCK = re.compile(rb"[^\x00-\x1f]\x08")  # a letter of a manual page, to be struck again by the next
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 # Possessive where runs could otherwise be split in many ways.
 _JSON = re.compile(
@@ -76,21 +81,27 @@ class Sniffed:
     modality: Modality
 
 
-def sniff(head: bytes, declared: str | None, url: str | None) -> Sniffed:
-    """The media type of a body from its first bytes; bytes after SNIFFED_BYTES are ignored."""
-    head = head[:SNIFFED_BYTES]
+def is_page(mime: str | None) -> bool:
+    """Whether a sample of this type is an HTML page."""
+    return mime == PAGE
+
+
+def sniff(body: bytes, declared: str | None, url: str | None) -> Sniffed:
+    """The media type of a body from its first SNIFFED_BYTES, and where these are a prologue from PROLOGUE_BYTES."""
+    head = body[:SNIFFED_BYTES]
     start = head.lstrip(_SPACE)
     if _HTML.match(start):  # nearly every response of a crawl
         return _HTML_PAGE
     found = binary_type(head)
     if found is not None:
         return _sniffed(_specific(found, _essence(declared)))
-    wide = _narrowed(head)
-    if wide is not None:
-        head = wide
+    narrow = _narrowed(head)
+    if narrow is not None:
+        head = body = narrow
     elif head.startswith(b"\xef\xbb\xbf"):
-        head = head[3:]
-    return _sniffed(_text_type(head, _essence(declared), url))
+        head, body = head[3:], body[3 : PROLOGUE_BYTES + 3]
+    markup = _markup_type(body[:PROLOGUE_BYTES], _essence(declared)) if head.lstrip(_SPACE).startswith(b"<") else None
+    return _sniffed(markup or _text_type(head, _essence(declared), url))
 
 
 @lru_cache(maxsize=256)
@@ -105,7 +116,7 @@ def _sniffed(mime: str) -> Sniffed:
     return Sniffed(mime, "audio" if kind == "audio" else "other")
 
 
-_HTML_PAGE = _sniffed("text/html")
+_HTML_PAGE = _sniffed(PAGE)
 
 
 def _essence(declared: str | None) -> str | None:
@@ -122,21 +133,18 @@ def _specific(found: str, declared: str | None) -> str:
 
 
 def _text_type(head: bytes, declared: str | None, url: str | None) -> str:
-    markup = _markup_type(head, declared)
-    if markup is not None:
-        return markup
-    controls = len(_CONTROL.findall(head))
+    controls = len(_CONTROL.findall(_STRUCK.sub(b"", head)))
     in_soup = _SOUP.search(head, 0, SOUP_BYTES) is not None
     if controls:
         broken = controls <= SOUP_CONTROLS * len(head) and (in_soup or declared in _HTML_DECLARED)
-        return "text/html" if broken and (in_soup or _ANY_TAG.search(head)) else "application/octet-stream"
+        return PAGE if broken and (in_soup or _ANY_TAG.search(head)) else "application/octet-stream"
     for sign, mime in _TEXT_SIGNS:
         if head.startswith(sign):
             return mime
     if _is_json(head, declared):
         return "application/json"
     if declared in _HTML_DECLARED:
-        return "text/html" if _ANY_TAG.search(head) else "text/plain"
+        return PAGE if _ANY_TAG.search(head) else "text/plain"
     if declared in _DECLARED_TEXT:
         return _DECLARED_TEXT[declared]
     if declared in _UNTOLD and url is not None:
@@ -144,7 +152,7 @@ def _text_type(head: bytes, declared: str | None, url: str | None) -> str:
         _, dot, suffix = path[path.rfind("/") + 1 :].rpartition(".")
         if dot and suffix.lower() in _SUFFIXES:
             return _SUFFIXES[suffix.lower()]
-    return "text/html" if in_soup and declared != "text/plain" else "text/plain"
+    return PAGE if in_soup and declared != "text/plain" else "text/plain"
 
 
 _TEXT_SIGNS = (
@@ -158,9 +166,7 @@ _TEXT_SIGNS = (
 
 
 def _markup_type(head: bytes, declared: str | None) -> str | None:
-    """The type of a document that starts with markup; else None."""
-    if not head.lstrip(_SPACE).startswith(b"<"):
-        return None
+    """The type of a document that starts with `<`; None if that is not markup."""
     at = 0
     is_xml = head.lstrip(_SPACE).startswith(b"<?xml")
     while (piece := _PROLOGUE.match(head, at)) is not None:
@@ -174,16 +180,16 @@ def _markup_type(head: bytes, declared: str | None) -> str | None:
     root = _ROOT.match(head, at)
     name = root[2].lower() if root else named
     if b"html" in (name, named):
-        return "application/xhtml+xml" if is_xml else "text/html"
+        return PAGE
     if name in _ROOTS and (is_xml or doctype is not None or b"xmlns" in head or name in _TELLING):
         rss1 = name == b"rdf" and b"purl.org/rss/1.0/" in head
         return "application/rss+xml" if rss1 else _ROOTS[name]
     if _HTML.match(head[at:].lstrip(_SPACE)):
-        return "text/html"
+        return PAGE
     if is_xml or (declared is not None and root is not None and _is_xml_type(declared)):
         return "application/xml"
     if head.lstrip(_SPACE).startswith(b"<!--"):  # by the standard, a comment starts an HTML page
-        return "text/html"
+        return PAGE
     return None
 
 

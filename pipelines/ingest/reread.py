@@ -10,11 +10,12 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
+from winnow.filters.web.sniff import is_page
 from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
 from winnow.pipelines.ingest.planning.etag import content_etag
 from winnow.pipelines.ingest.planning.formats import container_reader
 from winnow.pipelines.ingest.records import FilePart, Reader, Record
-from winnow.pipelines.ingest.rows import HTML_TYPES, Row, page_batch, row_of
+from winnow.pipelines.ingest.rows import Row, page_batch, row_of
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, extract
 from winnow.pipelines.running.ledger.strikes import Marker, Position, is_struck, poisoned
 from winnow.pipelines.running.tasks import TaskLine
@@ -138,7 +139,7 @@ def _pages(samples: pa.RecordBatch, finder: RecordFinder) -> Iterator[tuple[int,
     urls = samples["url"].to_pylist()
     for index, (origin, identity) in enumerate(zip(samples["source"], samples["id"], strict=True)):
         html = None
-        if texts[index] and mimes[index] in HTML_TYPES:
+        if texts[index] and is_page(mimes[index]):
             place = origin.as_py()
             row = finder.find(place["path"], place["offset"], place["member"], identity.as_py())
             html = row.html if row else None

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 
 from winnow.filters.extraction.charset import decode_page
 from winnow.filters.extraction.visible_text import visible_bytes
-from winnow.filters.web.sniff import Sniffed, sniff
+from winnow.filters.extraction.xhtml import as_html
+from winnow.filters.web.sniff import Sniffed, is_page, sniff
 from winnow.filters.web.urls import registered_domain
 from winnow.pipelines.ingest.archives.opt_out import with_metas
 from winnow.pipelines.ingest.archives.tar import TAR
@@ -31,7 +32,6 @@ from winnow.schemas.rows.samples import EMPTY_MEDIUM, MISSING_MEDIUM, SAMPLES, S
 
 SNIFFED_BYTES = 2048
 VISIBLE_OR_AUDIBLE = frozenset({"image", "video", "audio"})
-HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def row_of(
     elif text is not None:
         mime = mime or "text/plain"
     else:
-        head = record.head if record.body is None else record.body[:SNIFFED_BYTES]
+        head = record.head if record.body is None else record.body
         if not head:
             if record.body is None and record.body_bytes:
                 detail = f"{record.body_bytes} bytes, whose beginning cannot be read"
@@ -153,8 +153,8 @@ def row_of(
             metadata["charset_from"] = decoded.how
             if decoded.replaced:
                 metadata["replaced_characters"] = decoded.replaced
-            if mime in HTML_TYPES:
-                html = decoded.text
+            if is_page(mime):
+                html = as_html(decoded.text, record.declared_mime)
                 said = with_metas(metadata.get(KEY), html)
                 if said is not None:
                     metadata[KEY] = said

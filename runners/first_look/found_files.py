@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Final, Literal, TypeAlias
 
-from winnow.filters.web.sniff import sniff
+from winnow.filters.web.sniff import is_page, sniff
 from winnow.pipelines.ingest.caption_tables import is_caption_table
 from winnow.pipelines.ingest.files import read_range
 from winnow.pipelines.ingest.media_names import PICTURES, TRANSPORT, VIDEOS
@@ -248,5 +248,5 @@ def _by_bytes(objects: ObjectStore, info: ObjectInfo) -> Content | None:
         return None
     found = sniff(head, None, None)
     if found.modality == "text":
-        return "page" if "html" in found.mime else "text"
+        return "page" if is_page(found.mime) else "text"
     return _FROM_MIME.get(found.modality)

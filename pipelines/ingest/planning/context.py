@@ -19,7 +19,7 @@ from winnow.pipelines.store.generations import Store
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.rows.extraction import EXTRACTED
 
-INGEST_VERSION = 12
+INGEST_VERSION = 13
 """Increased when the same bytes would give different rows, or the same rows of a task different shards."""
 
 

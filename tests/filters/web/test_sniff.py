@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.filters.web.sniff import Sniffed, sniff
+from winnow.filters.web.sniff import PAGE, Sniffed, is_page, sniff
 
 MP3_FRAME = b"\xff\xfb\x90\x00" + bytes(413)  # MPEG 1, layer III, 128 kbit/s, 44.1 kHz: 417 bytes
 TS_PACKET = b"G" + bytes(187)
@@ -101,9 +101,56 @@ def test_formats_written_in_text_are_not_text_to_read(head: bytes, mime: str) ->
     assert sniff(head, "text/html", None) == Sniffed(mime, "other")
 
 
-def test_xhtml_is_html_with_an_xml_declaration() -> None:
-    head = b"<?xml version='1.0'?><!DOCTYPE html><html xmlns='http://www.w3.org/1999/xhtml'>"
-    assert sniff(head, None, None) == Sniffed("application/xhtml+xml", "text")
+ROOT = '<html xmlns="http://www.w3.org/1999/xhtml">'
+STRICT = '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "http://www.w3.org/TR/xhtml1/DTD/xhtml1-strict.dtd">'
+XML = '<?xml version="1.0" encoding="UTF-8" standalone="no"?>'
+LICENCE = f"<!-- {'A licence that fills what is sniffed > than anything. ' * 90}-->"
+SUBSET = '<!DOCTYPE html [ <!ENTITY nbsp "&#160;"> <!ENTITY % more SYSTEM "x"> ]>'
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"{XML}\n{STRICT}\n{ROOT}",
+        f"{XML}{ROOT}",
+        f"\n {XML}\n<?xml-stylesheet href='a.css'?>\n<!-- a comment -->\n{STRICT}<!-- another -->{ROOT}",
+        f"{XML}{SUBSET}{ROOT}",
+        f"{XML}{LICENCE}{ROOT}",
+        f"{LICENCE}{STRICT}{ROOT}",
+        f"{XML}<h:html xmlns:h='http://www.w3.org/1999/xhtml'>",
+        f"{XML}<HTML>",
+        f"{XML}<body><p>a page without a root</p></body>",
+    ],
+    ids=["strict", "bare", "comments", "subset", "long", "long HTML", "prefix", "capitals", "no root"],
+)
+@pytest.mark.parametrize(
+    "declared", [None, "text/html", "text/plain", "application/octet-stream", "text/xml", "image/png"]
+)
+def test_what_parses_as_html_is_a_page_whatever_its_header_and_its_prologue_say(
+    page: str, declared: str | None
+) -> None:
+    for body in (page.encode(), b"\xef\xbb\xbf" + page.encode()):
+        assert sniff(body, declared, "http://site.example/a.txt") == Sniffed(PAGE, "text")
+    if LICENCE not in page:  # of UTF-16, the first bytes are read
+        for body in (page.encode("utf-16-be"), b"\xff\xfe" + page.encode("utf-16-le")):
+            assert sniff(body, declared, None) == Sniffed(PAGE, "text")
+
+
+@pytest.mark.parametrize(
+    ("root", "mime"),
+    [
+        ("<rss version='2.0'>", "application/rss+xml"),
+        ("<feed xmlns='http://www.w3.org/2005/Atom'>", "application/atom+xml"),
+        ("<svg xmlns='http://www.w3.org/2000/svg'>", "image/svg+xml"),
+        ("<urlset><url><loc>http://a.example</loc></url></urlset>", "application/xml"),
+        ("<book xmlns='http://docbook.org/ns/docbook'><para>html</para></book>", "application/xml"),
+    ],
+)
+def test_other_xml_is_no_page_however_it_is_declared(root: str, mime: str) -> None:
+    for body in (f"{XML}{root}", f"{XML}{LICENCE}{root}"):
+        for declared in (None, "text/html", "application/xhtml+xml"):
+            found = sniff(body.encode(), declared, "http://site.example/a.html")
+            assert (found.mime, is_page(found.mime)) == (mime, False)
 
 
 def test_only_a_declaration_or_an_address_tells_kinds_of_text_apart() -> None:
@@ -121,6 +168,12 @@ def test_text_that_speaks_of_tags_stays_the_text_it_is_declared_to_be() -> None:
     assert sniff(b"how to write <html> and <body>", "text/plain", None) == Sniffed("text/plain", "text")
     assert sniff(b"s = '<html>'", "text/javascript", None) == Sniffed("text/javascript", "other")
     assert sniff(b"[a link](http://a.example)", None, None) == Sniffed("text/plain", "text")
+
+
+def test_a_formatted_manual_page_is_text_and_other_backspaces_are_not() -> None:
+    struck = "".join(f"{letter}\b{letter}" for letter in "NAME é 日本")
+    assert sniff(f"{struck}\n  ls - _\bl_\bi\x1b[1mst\x1b[0m".encode(), None, None) == Sniffed("text/plain", "text")
+    assert sniff(b"abc\n\b\b\b", None, None).modality == "other"
 
 
 def test_plain_text_in_any_script_is_text() -> None:
@@ -146,6 +199,8 @@ def test_any_bytes_have_a_type(head: bytes, declared: str | None, url: str | Non
     assert sniff(head, declared, url) == found
 
 
-@pytest.mark.parametrize("piece", [b"[", b"[ ", b'{"', b"<!--", b"<a ", b"<?", b"<!doctype ", b"[" + b" " * 2046])
+@pytest.mark.parametrize(
+    "piece", [b"[", b"[ ", b'{"', b"<!--", b"<a ", b"<?", b"<!doctype ", b"[" + b" " * 2046, b"<?xml ?><!doctype a"]
+)
 def test_repetition_takes_no_time(piece: bytes) -> None:
-    assert sniff(piece * 2048, "text/html", None).mime.startswith(("text/", "application/"))
+    assert sniff(piece * 40_000, "text/html", None).mime.startswith(("text/", "application/"))
