@@ -14,7 +14,8 @@ from winnow.schemas.errors import StageError, WinnowError
 from winnow.schemas.problems import one_line
 from winnow.schemas.tombstones import FORGOTTEN
 
-STATUSES = ("ok", "not_selected", "no_text", "no_input", "too_large", "left_out", FORGOTTEN)
+NO_TEXT = "no_text"
+STATUSES = ("ok", "not_selected", NO_TEXT, "no_input", "too_large", "left_out", FORGOTTEN)
 """The stage's own statuses; an operator may add others."""
 
 _COMPOSED = "text (composed)"  # no column of a store has this name
@@ -183,7 +184,7 @@ def excluded_codes(needs: Sequence[str], batch: BatchRows, excluded: Excluded) -
         exclude(~excluded.selected, "not_selected")
     for name in needs:
         absent = batch[name].is_null().to_numpy(zero_copy_only=False)
-        exclude(absent, "no_text" if name == TEXT else "no_input")
+        exclude(absent, NO_TEXT if name == TEXT else "no_input")
     return codes
 
 

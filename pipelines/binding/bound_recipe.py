@@ -12,10 +12,11 @@ content of them from beginning to end.
 A bound recipe is not sent to workers. They get parts of it (`BoundOperator`, `BoundScore`, `IngestContext`, …).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from winnow.filters.operators import STATUS, TEXT
 from winnow.pipelines.binding.captions import bind_captions
 from winnow.pipelines.binding.duplicates import NearSettings, duplicate_kinds, near_settings
 from winnow.pipelines.binding.edits import BoundEdit, bind_edits
@@ -79,7 +80,11 @@ class BoundRecipe:
     @cached_property
     def rules(self) -> RuleProgram:
         """Its rules, checked against every column."""
-        return rule_program(self.config, self.columns)
+        program = rule_program(self.config, self.columns)
+        measured = [one for one in self.measurements if one.entry.where is None and TEXT in one.operator.needs]
+        of_texts = [one.entry.layer for one in measured]
+        read = [layer for layer in of_texts if layer in program.layers] or of_texts
+        return replace(program, text_status=Column(read[0], STATUS.name) if read else None)
 
     @cached_property
     def captions(self) -> tuple[Column, ...]:

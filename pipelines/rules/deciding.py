@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from winnow.pipelines.annotate.rows import NO_TEXT
 from winnow.pipelines.binding.rules import CAPTION_LANGUAGE, MEASURED_LANGUAGES
 from winnow.pipelines.reading.columns import MEDIA, Column, read_aligned
 from winnow.pipelines.reading.item_lists import ItemLists, represented_lists
@@ -38,6 +39,7 @@ from winnow.pipelines.rules.representatives.candidates import Candidates, ItemMa
 from winnow.pipelines.rules.representatives.choice import Choice
 from winnow.pipelines.rules.representatives.choosing import RepresentativeChooser
 from winnow.pipelines.rules.representatives.replaced import NO_DUPLICATES, Duplicates
+from winnow.pipelines.rules.sites import SiteCounts
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.hiding.blocks import hidden_in
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS, read_batches
@@ -47,6 +49,7 @@ NARROW_BLOCK_ROWS = 65_536  # for columns of numbers and short strings: a few Mi
 UNKNOWN = "unknown"
 
 _LENGTH, _UNIT = Column(layout.SAMPLES, "source.length"), Column(layout.SAMPLES, "source.unit")
+_MODALITY, _DOMAIN = Column(layout.SAMPLES, "modality"), Column(layout.SAMPLES, "domain")
 _DECLARED = r"^(?P<code>[a-z]{2,3})(?:[-_].*)?$"
 
 
@@ -115,6 +118,7 @@ def decide_shard(
     fired: list[Masks] = []
     null: list[Masks | None] = []
     counts: list[DecisionCounts] = []
+    domains = [pa.array([], pa.string())]
     at = 0
     words = max(1, -(-(len(pinned.program.rules) + 1) // WORD))
     for block in read_aligned(pinned.store.objects, shard.objects, _columns(pinned), _block_rows(pinned), shard.hidden):
@@ -130,7 +134,9 @@ def decide_shard(
         block_null = None if decided.null is None else _pad_words(decided.null, words)
         _set_bit(block_fired, ~seen, len(pinned.program.rules))
         languages = languages_of(block, pinned.languages, rows)
-        counts.append(count_block(shard.source, languages, sizes_of(block, pinned.size), block_fired, block_null))
+        sizes, textless = sizes_of(block, pinned.size), _textless(block, pinned.text_status, pinned.size)
+        counts.append(count_block(shard.source, languages, sizes, block_fired, block_null, textless))
+        domains.append(block[_DOMAIN.name])
         if decided.items is not None:
             items.add(shard.source, decided.items, block, languages, block_fired, len(pinned.program.rules))
         fired.append(block_fired)
@@ -155,6 +161,7 @@ def decide_shard(
         fired=all_fired,
         null=_join_nulls(fired, null),
         counts=merged,
+        sites=SiteCounts.of(shard.source, pa.chunked_array(domains), all_fired, len(program.rules)),
         items=items.joined(words) if program.judges_items else None,
     )
 
@@ -234,7 +241,8 @@ def _join_nulls(fired: list[Masks], null: list[Masks | None]) -> Masks | None:
 
 
 def _columns(pinned: PinnedProgram) -> list[Column]:
-    return list(dict.fromkeys((*pinned.program.columns, *pinned.languages, *size_columns(pinned.size))))
+    described = (*pinned.described, *size_columns(pinned.size), _MODALITY, _DOMAIN)
+    return list(dict.fromkeys((*pinned.program.columns, *described)))
 
 
 def _block_rows(pinned: PinnedProgram) -> int:
@@ -266,6 +274,18 @@ def _declared_codes(values: pa.Array) -> pa.Array:
     coded = pc.dictionary_encode(values)
     named = pc.struct_field(pc.extract_regex(pc.utf8_lower(coded.dictionary), _DECLARED), "code")
     return named.take(coded.indices)
+
+
+def _textless(block: Mapping[str, pa.Array], status: Column | None, size: Column | None) -> NDArray[np.bool_] | None:
+    """Return which samples that are no media have no text, or an empty one, by what operators say that read it."""
+    if status is None:
+        return None
+    empty = pc.equal(block[status.name], NO_TEXT)
+    if size is not None:
+        empty = pc.or_(empty, pc.fill_null(pc.equal(block[size.name], 0), False))
+    found = pc.and_(empty, pc.is_in(block[_MODALITY.name], pa.array(["text", "other"])))
+    textless: NDArray[np.bool_] = found.to_numpy(zero_copy_only=False)
+    return textless
 
 
 def size_columns(size: Column | None) -> list[Column]:

@@ -30,6 +30,7 @@ from winnow.pipelines.rules.score_overlaps import (
     overlaps_with_rules,
     votes_of_scores,
 )
+from winnow.pipelines.rules.sites import SiteCounts
 from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.running.scratch_parts import existing_parts, put_arrays, put_part, read_arrays, read_part
 from winnow.pipelines.running.shard_groups import group_shards, over_groups
@@ -68,6 +69,7 @@ class _Decided:
 
     undecided: Undecidable | None
     outcomes: OutcomeCounts
+    sites: SiteCounts
     items: OutcomeCounts
     coverage: tuple[LanguageCoverage, ...]
     overlaps: tuple[ScoreOverlap, ...]
@@ -170,6 +172,7 @@ class DecisionTasks:
         return _Decided(
             next((one.undecided for one in parts if one.undecided is not None), None),
             OutcomeCounts.of(DecisionCounts.merged(one.counts for one in parts)),
+            SiteCounts.merged(one.sites for one in parts),
             OutcomeCounts.of(DecisionCounts.merged(one.items for one in parts)),
             merged_languages(one.coverage for one in parts),
             merged_overlaps(one.overlaps for one in parts),
@@ -188,6 +191,7 @@ class DecisionTasks:
             basis=asked.basis,
             undecided=why,
             outcomes=OutcomeCounts.of(DecisionCounts.merged(one.outcomes.counts for one in decided)),
+            sites=SiteCounts.merged(one.sites for one in decided),
             items=OutcomeCounts.of(DecisionCounts.merged(one.items.counts for one in decided)),
             large=chosen.large if decided else (),
             large_count=chosen.large_count if decided else 0,
@@ -256,6 +260,7 @@ class DecisionTasks:
         return replace(
             measured,
             counts=decisions.counts,
+            sites=decisions.sites,
             items=DecisionCounts.empty() if decisions.items is None else decisions.items.counts,
             coverage=coverage,
             overlaps=(*measured.overlaps, *overlaps),
@@ -293,6 +298,7 @@ class _OfShard:
     thresholds: tuple[Sides, ...]
     overlaps: tuple[ScoreOverlap, ...]
     counts: DecisionCounts = field(default_factory=DecisionCounts.empty)
+    sites: SiteCounts = field(default_factory=SiteCounts)
     items: DecisionCounts = field(default_factory=DecisionCounts.empty)
     coverage: tuple[LanguageCoverage, ...] = ()
     undecided: Undecidable | None = None

@@ -7,12 +7,15 @@ may be any number of rules.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Self, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from winnow.pipelines.rules.sites import SiteCounts
 
 WORD = 64
 
@@ -28,6 +31,7 @@ class Outcome:
     language: str
     fired: int  # bit mask of all rules that fired; 0: kept
     null: int  # those of them that fired because their condition was null
+    textless: bool = False  # a sample of text that has no text
 
     @property
     def kept(self) -> bool:
@@ -51,13 +55,14 @@ class Tally:
         return Tally(self.rows + other.rows, self.bytes + other.bytes)
 
 
-_KEYS = ["source", "language", "fired", "null"]
+_KEYS = ["source", "language", "fired", "null", "textless"]
 _COUNTS = pa.schema(
     [
         pa.field("source", pa.string(), nullable=False),
         pa.field("language", pa.string(), nullable=False),
         pa.field("fired", pa.binary(), nullable=False),  # masks in big-endian order, which sort like numbers
         pa.field("null", pa.binary(), nullable=False),
+        pa.field("textless", pa.bool_(), nullable=False),
         pa.field("rows", pa.int64(), nullable=False),
         pa.field("bytes", pa.int64(), nullable=False),
     ]
@@ -91,7 +96,10 @@ class DecisionCounts:
     def __iter__(self) -> Iterator[tuple[Outcome, Tally]]:
         for row in self.table.to_pylist():  # once per outcome, not once per sample
             fired, null = int.from_bytes(row["fired"], "big"), int.from_bytes(row["null"], "big")
-            yield Outcome(row["source"], row["language"], fired, null), Tally(row["rows"], row["bytes"])
+            yield (
+                Outcome(row["source"], row["language"], fired, null, row["textless"]),
+                Tally(row["rows"], row["bytes"]),
+            )
 
     @property
     def tallies(self) -> dict[Outcome, Tally]:
@@ -143,6 +151,7 @@ class ShardDecisions:
     fired: Masks
     null: Masks | None  # None if no row was dropped because a condition was null
     counts: DecisionCounts
+    sites: "SiteCounts"
     items: ItemDecisions | None = None  # None if the program has no rules of items
 
     @property
@@ -192,7 +201,12 @@ def bits_of(mask: int) -> tuple[int, ...]:
 
 
 def count_block(
-    source: str, languages: pa.Array, sizes: NDArray[np.int64], fired: Masks, null: Masks | None
+    source: str,
+    languages: pa.Array,
+    sizes: NDArray[np.int64],
+    fired: Masks,
+    null: Masks | None,
+    textless: NDArray[np.bool_] | None = None,
 ) -> DecisionCounts:
     """Count the outcomes of a block of rows.
 
@@ -202,11 +216,13 @@ def count_block(
         sizes: The bytes of each row.
         fired: The rules that fired for each row.
         null: The rules that fired because their condition was null; None for none.
+        textless: Which rows are samples of text without any; None for none.
     """
     columns = {
         "language": languages.indices,
         "fired": _as_bytes(fired),
         "null": _as_bytes(np.zeros_like(fired) if null is None else null),
+        "textless": pa.array(np.zeros(len(fired), np.bool_) if textless is None else textless),
         "bytes": pa.array(sizes),
     }
     grouped = pa.table(columns).group_by(_KEYS[1:], use_threads=False).aggregate([("bytes", "count"), ("bytes", "sum")])
@@ -214,7 +230,7 @@ def count_block(
         [
             pa.array([source]).take(pa.array(np.zeros(grouped.num_rows, np.int64))),
             languages.dictionary.take(grouped["language"].combine_chunks()).cast(pa.string()),
-            *(grouped[name] for name in ("fired", "null", "bytes_count", "bytes_sum")),
+            *(grouped[name] for name in ("fired", "null", "textless", "bytes_count", "bytes_sum")),
         ],
         schema=_COUNTS,
     )

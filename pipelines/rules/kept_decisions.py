@@ -19,12 +19,13 @@ from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.rules.representatives.choice import Choice, LargeCluster
 from winnow.pipelines.rules.representatives.replaced import UnequalTexts
 from winnow.pipelines.rules.score_overlaps import ScoreOverlap
+from winnow.pipelines.rules.sites import SiteCounts
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.basis import basis_of, find_kept, keep
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.records import Basis, Generation
 
-VERSION = 3
+VERSION = 4
 """The version of everything that turns rows into a record; raise it when the same rows give another one."""
 
 
@@ -36,6 +37,7 @@ class OutcomeCounts:
     language: tuple[str, ...] = ()
     fired: tuple[str, ...] = ()  # bit masks of rules, in hexadecimal
     null: tuple[str, ...] = ()
+    textless: tuple[bool, ...] = ()
     rows: tuple[int, ...] = ()
     bytes: tuple[int, ...] = ()
 
@@ -62,6 +64,7 @@ class KeptDecisions:
     basis: Basis
     undecided: Undecided | None  # why rules cannot be decided; then there are no outcomes
     outcomes: OutcomeCounts
+    sites: SiteCounts
     items: OutcomeCounts  # of media, where the recipe has rules of `items`
     large: tuple[LargeCluster, ...]  # clusters above the cap that are not accepted, the largest first
     large_count: int  # how many there are in all
@@ -84,9 +87,8 @@ class Asked:
     def layers(self) -> tuple[str, ...]:
         """The layers that are read."""
         program = self.pinned.program
-        columns = (*self.pinned.languages, *(one.column for one in self.detectors or ()))
-        size = () if self.pinned.size is None else (self.pinned.size.layer,)
-        read = (layout.SAMPLES, *program.layers, *(one.layer for one in columns), *size, *self.scores)
+        columns = [*self.pinned.described, *(one.column for one in self.detectors or ())]
+        read = (layout.SAMPLES, *program.layers, *(one.layer for one in columns), *self.scores)
         return tuple(sorted(set(read)))
 
     @property
@@ -107,6 +109,7 @@ class Asked:
             "choice": None if program.choice is None else _choice(program.choice),
             "languages": [column.name for column in pinned.languages],
             "size": None if pinned.size is None else pinned.size.name,
+            "text_status": None if pinned.text_status is None else pinned.text_status.name,
             "detectors": None if self.detectors is None else [_detector(one) for one in self.detectors],
             "scores": list(self.scores),
             "basis": self.basis.to_json(),

@@ -1,22 +1,32 @@
-"""Losses that look like mistakes: a language or a source that one rule drops almost whole, and rules made for another
-language.
+"""Losses that look like mistakes: a language or a source that one rule drops almost whole, a source or a site that it
+drops ten times as often as the others, rules made for another language, and samples kept without a text.
 
 A rule that fits one language may empty another, and the totals do not show it: Gopher's English stop words drop every
 Japanese page. Nothing stops for such a loss, as it may be meant; it is printed with the rules' effects, loudest first.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import sqrt
 from typing import Literal, TypeAlias
 
 from winnow.filters.presets import find_preset
+from winnow.pipelines.annotate.rows import NO_TEXT
 from winnow.pipelines.binding.rule_presets import ProgramRule, made_for
 from winnow.pipelines.rules.decisions import DecisionCounts, bits_of
+from winnow.pipelines.rules.sites import SiteCounts
 from winnow.schemas.counts import count_of
 from winnow.schemas.languages import NO_LANGUAGE, UNKNOWN, language_name
 from winnow.schemas.recipe import LossAlarms
 
-LossOf: TypeAlias = Literal["language", "source"]
+LossOf: TypeAlias = Literal["language", "source", "site"]
+
+UNEVEN = 10  # times the share that a rule drops of all others
+UNEVEN_SHARE = 0.05  # a rule that drops less of a source or a site is no loss
+MOST_UNEVEN = 20  # losses, the largest
+_ALL = -1  # in the place of a rule: all samples
+_DEVIATIONS = 3  # by which both shares must differ, as counts that vary by chance
 
 _NO_LANGUAGES = (UNKNOWN, NO_LANGUAGE, "unknown")
 _SHOWN_LANGUAGES = 5
@@ -35,14 +45,19 @@ class RuleLoss:
     name: str  # as in plans: deu_Latn, or the source
     rows: int  # all but forgotten ones
     lost: int
+    others: int | None = None  # samples of all other sources or sites; None where they are not compared
+    others_lost: int = 0
 
     @property
     def message(self) -> str:
         """One line, such as `gopher_enough_stop_words drops 100 % of Japanese (49)`."""
-        whom = language_name(self.name) if self.of == "language" else f"the source {self.name}"
+        whom = language_name(self.name) if self.of == "language" else f"the {self.of} {self.name}"
         whom = f"the media of {whom}" if self.list == "items" else whom
         counts = f"{self.rows:,}" if self.lost == self.rows else f"{self.lost:,} of {self.rows:,}"
-        return f"{self.reason} drops {100 * self.lost // self.rows} % of {whom} ({counts})"
+        said = f"{self.reason} drops {100 * self.lost // self.rows} % of {whom} ({counts})"
+        if self.others is None:
+            return said
+        return f"{said}, but {self.others_lost:,} of {self.others:,} elsewhere"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +127,49 @@ def _losses(
     ]
 
 
+def find_uneven(
+    rules: Sequence[ProgramRule], counts: DecisionCounts, sites: SiteCounts, bounds: LossAlarms
+) -> tuple[RuleLoss, ...]:
+    """Find the sources and the sites of which a rule drops ten times as large a share as of all others.
+
+    Differences that chance can make are none, and a site is not named beside its source. Duplicates and forgotten
+    samples do not count.
+    """
+    of_sources: dict[str, Counter[int]] = {}  # samples by rule that fires; -1: all
+    for outcome, tally in counts:
+        if not outcome.fired >> len(rules):
+            for rule in (_ALL, *bits_of(outcome.fired)):
+                of_sources.setdefault(outcome.source, Counter())[rule] += tally.rows
+    of_sites: dict[tuple[str, str], Counter[int]] = {}
+    for source, site, rule, rows in zip(sites.source, sites.site, sites.rule, sites.rows, strict=True):
+        of_sites.setdefault((source, site), Counter())[rule] = rows
+    whole = sum(of_sources.values(), Counter[int]())
+    found: list[RuleLoss] = []
+    named: set[tuple[str, int]] = set()
+    groups: list[tuple[LossOf, str, str, Counter[int]]] = [
+        *(("source", source, source, own) for source, own in of_sources.items()),
+        *(("site", source, site, own) for (source, site), own in of_sites.items()),
+    ]
+    for of, source, name, own in groups:
+        for rule, one in enumerate(rules):
+            if one.phase in ("dedupe", "items") or one.rule.reason in bounds.expected or (source, rule) in named:
+                continue
+            others = whole[_ALL] - own[_ALL], whole[rule] - own[rule]
+            if _is_uneven(own[_ALL], own[rule], *others, bounds.min_rows):
+                found.append(RuleLoss(one.phase, one.rule.reason, of, name, own[_ALL], own[rule], *others))
+                if of == "source":
+                    named.add((source, rule))
+    return tuple(sorted(found, key=_loudest_first)[:MOST_UNEVEN])
+
+
+def _is_uneven(rows: int, lost: int, others: int, others_lost: int, min_rows: int) -> bool:
+    if lost < max(min_rows, UNEVEN_SHARE * rows) or others < min_rows:
+        return False
+    least = (lost - _DEVIATIONS * sqrt(lost)) / rows
+    most = (others_lost + _DEVIATIONS * sqrt(others_lost + 1)) / others
+    return lost * others >= UNEVEN * others_lost * rows and least > most
+
+
 def _loudest_first(loss: RuleLoss) -> tuple[int, int, str, str, str, str]:
     return -loss.lost, loss.rows, loss.of, loss.name, loss.list, loss.reason
 
@@ -147,6 +205,22 @@ def count_undetermined(counts: DecisionCounts) -> dict[str, int]:
         if outcome.language.partition("_")[0] == UNKNOWN:
             found[outcome.language] = found.get(outcome.language, 0) + tally.rows
     return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+
+def count_textless(counts: DecisionCounts) -> dict[str, int]:
+    """Count the kept samples of text that have no text, by source; the largest first."""
+    found: Counter[str] = Counter()
+    for outcome, tally in counts:
+        if outcome.kept and outcome.textless:
+            found[outcome.source] += tally.rows
+    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+
+def textless_message(counts: Mapping[str, int], status: str) -> str:
+    """One line on kept samples without a text, with what a rule that drops them can ask."""
+    named = ", ".join(f"{source} {rows:,}" for source, rows in counts.items())
+    of = count_of(sum(counts.values()), "kept sample has", "kept samples have")
+    return f"{of} no text ({named}); for a rule: {status} = '{NO_TEXT}', or a length of 0"
 
 
 def undetermined_message(counts: Mapping[str, int]) -> str:

@@ -91,6 +91,12 @@ class PinnedProgram:
     shards: Sequence[ShardObjects]
     languages: tuple[Column, ...]
     size: Column | None
+    text_status: Column | None = None
+
+    @property
+    def described(self) -> tuple[Column, ...]:
+        """The columns that describe rows: they are counted by them, and decided without them."""
+        return (*self.languages, *(one for one in (self.size, self.text_status) if one is not None))
 
     @property
     def wide(self) -> bool:
@@ -200,10 +206,14 @@ def pin(
         raise recipe_error(problems)
     languages = _readable(store, generation, program.languages, samples, keys, rows)
     languages = tuple(column for column in languages if column.name in MEASURED_LANGUAGES) or languages
-    size = _readable(store, generation, () if program.size is None else (program.size,), samples, keys, rows)
-    read = {layout.SAMPLES, *program.layers, *more, *(column.layer for column in (*languages, *size))}
+    size, text_status = (
+        next(iter(_readable(store, generation, () if one is None else (one,), samples, keys, rows)), None)
+        for one in (program.size, program.text_status)
+    )
+    pinned = PinnedProgram(store, program, (), languages, size, text_status)
+    read = {layout.SAMPLES, *program.layers, *more, *(column.layer for column in pinned.described)}
     shards = PinnedShards({layer: rows[layer] for layer in sorted(read)}, _hidden(store, generation))
-    return PinnedProgram(store, program, shards, languages, size[0] if size else None)
+    return replace(pinned, shards=shards)
 
 
 def _stage(layer: str) -> str:

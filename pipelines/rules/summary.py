@@ -10,13 +10,17 @@ from winnow.pipelines.rules.guards import Alarm, Loss, find_alarms
 from winnow.pipelines.rules.losses import (
     OutsideLanguages,
     RuleLoss,
+    count_textless,
     count_undetermined,
     find_losses,
     find_outside_languages,
+    find_uneven,
+    textless_message,
     undetermined_message,
 )
 from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.rules.representatives.replaced import NO_DUPLICATES, Duplicates
+from winnow.pipelines.rules.sites import NO_SITES, SiteCounts
 from winnow.schemas.identity import Json
 from winnow.schemas.tombstones import FORGOTTEN
 
@@ -86,10 +90,18 @@ class RulesSummary:
     alarms: tuple[Alarm, ...] = ()  # for duplicates; a plan with alarms is refused
     losses: tuple[
         RuleLoss, ...
-    ] = ()  # of languages and sources to one rule each, the largest first; nothing is refused
+    ] = ()  # of languages, sources and sites to one rule each, the largest first; nothing is refused
+    textless: Mapping[str, int] = field(default_factory=dict)  # kept samples of text that have none, by source
+    text_status: str = ""  # the column that says so
     outside: tuple[OutsideLanguages, ...] = ()  # presets, and the samples in languages that they were not made for
     undetermined: Mapping[str, int] = field(default_factory=dict)  # samples in no known language, such as und_Latn
     items: ItemsSummary | None = None  # None if the recipe has no rules of `items`
+
+    @property
+    def loss_lines(self) -> tuple[str, ...]:
+        """Lines on what is lost, or kept though there is nothing in it."""
+        textless = [textless_message(self.textless, self.text_status)] if self.textless else []
+        return (*textless, *(loss.message for loss in self.losses))
 
     @property
     def language_notes(self) -> tuple[str, ...]:
@@ -108,9 +120,13 @@ def summarise_rules(
     generation: int,
     duplicates: Duplicates = NO_DUPLICATES,
     items: DecisionCounts | None = None,
+    sites: SiteCounts = NO_SITES,
 ) -> RulesSummary:
     """Summarise one generation's counts: of samples, and of their media where there are rules of `items`."""
-    rules = pinned.program.rules
+    rules, bounds = pinned.program.rules, pinned.program.loss_alarms
+    losses = find_losses(rules, counts, bounds, items)
+    said = {(one.of, one.name, one.reason) for one in losses}
+    uneven = (one for one in find_uneven(rules, counts, sites, bounds) if (one.of, one.name, one.reason) not in said)
     dropped, fires, null = _effects(rules, counts)  # the last: forgotten
     names = [*(f"{one.phase}.{one.rule.reason}" for one in rules), FORGOTTEN]
     groups: dict[tuple[str, str], dict[str | None, Tally]] = {}
@@ -149,7 +165,9 @@ def summarise_rules(
         ),
         forgotten=dropped[-1],
         alarms=_alarms(pinned, counts, duplicates),
-        losses=find_losses(rules, counts, pinned.program.loss_alarms, items),
+        losses=(*losses, *uneven),
+        textless=count_textless(counts),
+        text_status="" if pinned.text_status is None else pinned.text_status.name,
         outside=find_outside_languages(rules, counts),
         undetermined=count_undetermined(counts),
         items=None if items is None or not pinned.program.judges_items else _of_items(rules, items),

@@ -69,7 +69,8 @@ class RuleDecisions:
             raise self.kept.undecided.error(self.asked.pinned.program)
         large = Duplicates(large=self.kept.large, large_count=self.kept.large_count, addresses=self.kept.addresses)
         counts, items = self.kept.outcomes.counts, self.kept.items.counts
-        return summarise_rules(self.asked.pinned, counts, self.asked.generation.number, large, items)
+        number = self.asked.generation.number
+        return summarise_rules(self.asked.pinned, counts, number, large, items, self.kept.sites)
 
     @property
     def coverage(self) -> SafetyCoverage | None:

@@ -80,14 +80,12 @@ def print_rules(summary: RulesSummary, console: Console) -> None:
 
 
 def print_losses(summary: RulesSummary, console: Console) -> None:
-    """Print a line per language or source that one rule drops almost whole, the largest first, and possible reasons."""
-    for loss in summary.losses[:SHOWN_LOSSES]:
-        print_line(console, f"LOSS  {loss.message}", "bold yellow")
-    if (more := len(summary.losses) - SHOWN_LOSSES) > 0:
-        print_line(
-            console,
-            f"LOSS  {count_of(more, 'more loss', 'more losses')} of a language or a source to one rule: winnow report",
-        )
+    """Print a line on samples without a text, and one per language, source or site that one rule drops too much of."""
+    for line in summary.loss_lines[:SHOWN_LOSSES]:
+        print_line(console, f"LOSS  {line}", "bold yellow")
+    if (more := len(summary.loss_lines) - SHOWN_LOSSES) > 0:
+        what = f"{count_of(more, 'more loss', 'more losses')} of a language, a source or a site to one rule"
+        print_line(console, f"LOSS  {what}: winnow report")
     for line in summary.language_notes:
         print_line(console, f"note  {line}")
 
@@ -122,8 +120,17 @@ def _rules(summary: RulesSummary) -> Grid:
     if left_out:
         rows.append(("", f"({left_out} others)", "0", "", "", "0", "0"))
     lost = whole - summary.kept.rows
+    textless = sum(summary.textless.values())
     footer = (
-        ("", "kept", grouped(summary.kept.rows), share(summary.kept.rows, whole), _bytes(summary.kept), "", "")
+        (
+            "",
+            f"kept ({grouped(textless)} without text)" if textless else "kept",
+            grouped(summary.kept.rows),
+            share(summary.kept.rows, whole),
+            _bytes(summary.kept),
+            "",
+            "",
+        )
         if whole
         else None
     )

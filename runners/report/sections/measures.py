@@ -69,9 +69,9 @@ def decisions(_: StoreSummary, examples: Examples) -> Block | None:
     firing = [rule for rule in found.rules if rule.dropped.rows]
     idle = [rule for rule in found.rules if not rule.dropped.rows]
     parts = [element("p", plain(_kept(found)))]
-    for word, messages in (("Alarm", found.alarms), ("Loss", found.losses)):
+    for word, messages in (("Alarm", [one.message for one in found.alarms]), ("Loss", found.loss_lines)):
         strong = element("strong", plain(f"{word}: "))
-        parts += [element("p", strong, crawled(one.message), class_="alarm") for one in messages]
+        parts += [element("p", strong, crawled(one), class_="alarm") for one in messages]
     parts += [element("p", crawled(line), class_="note") for line in found.language_notes]
     if firing:
         least = sorted((rule.dropped.rows for rule in firing), reverse=True)[:SHOWN_RULES][-1]
@@ -94,6 +94,8 @@ def decisions(_: StoreSummary, examples: Examples) -> Block | None:
 def _kept(found: RulesSummary) -> str:
     left = share(found.kept.rows, found.rows.rows)
     kept = f"{grouped(found.kept.rows)} of {count_of(found.rows.rows, 'sample')} ({left}) are kept by the rules."
+    if found.textless:
+        kept += f" {grouped(sum(found.textless.values()))} of them have no text."
     if found.forgotten.rows:
         forgotten = count_of(found.forgotten.rows, "sample was", "samples were")
         kept += f" {forgotten} forgotten on request, before any rule."

@@ -9,7 +9,15 @@ import pytest
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.rule_presets import ProgramRule, expand_rules
 from winnow.pipelines.rules.decisions import DecisionCounts, count_block
-from winnow.pipelines.rules.losses import count_undetermined, find_losses, find_outside_languages
+from winnow.pipelines.rules.losses import (
+    count_textless,
+    count_undetermined,
+    find_losses,
+    find_outside_languages,
+    find_uneven,
+    textless_message,
+)
+from winnow.pipelines.rules.sites import MIN_ROWS, MOST_SITES, NO_SITES, SiteCounts
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.languages import language_name
 from winnow.schemas.recipe import LossAlarms, recipe_from_text
@@ -163,3 +171,104 @@ def test_an_expected_loss_names_a_rule() -> None:
 )
 def test_languages_are_named_in_english(code: str, name: str) -> None:
     assert language_name(code) == name
+
+
+def sites_of(source: str, cells: Mapping[tuple[str | None, int], int]) -> SiteCounts:
+    """The sites of one shard, by domain and the rules that fired."""
+    rows = [(domain, fired) for (domain, fired), count in cells.items() for _ in range(count)]
+    domains = pa.chunked_array([pa.array([domain for domain, _ in rows], pa.string())])
+    return SiteCounts.of(source, domains, np.array([fired for _, fired in rows], np.uint64).reshape(-1, 1), 4)
+
+
+def uneven(cells: Cells, sites: SiteCounts = NO_SITES, **bounds: object) -> list[str]:
+    return [one.message for one in find_uneven(rules_of(), counted(cells), sites, LossAlarms(**bounds))]  # type: ignore[arg-type]
+
+
+def test_a_source_that_a_rule_drops_ten_times_as_often_as_the_others_is_named() -> None:
+    cells = {("docs", "eng_Latn", SECOND): 989, ("docs", "eng_Latn", 0): 1391, ("b", "eng_Latn", SECOND): 3}
+    cells |= {("b", "eng_Latn", 0): 400, ("c", "fra_Latn", 0): 467}
+    assert uneven(cells) == ["second drops 41 % of the source docs (989 of 2,380), but 3 of 870 elsewhere"]
+    assert uneven(cells, expected=("second",)) == []
+    assert uneven(cells, min_rows=1000) == []
+    assert uneven({one: rows for one, rows in cells.items() if one[0] == "docs"}) == []
+
+
+@pytest.mark.parametrize(
+    ("here", "elsewhere", "named"),
+    [
+        ((100, 1000), (10, 1000), True),  # ten times
+        ((100, 1000), (11, 1000), False),
+        ((49, 1000), (0, 1000), False),  # of a rule that drops less than a twentieth nothing is said
+        ((19, 50), (0, 1000), False),  # too few to say
+        ((20, 300), (0, 1000), True),
+        ((20, 300), (0, 60), False),  # none of 60 is no sign that few are dropped
+        ((5, 1000), (0, 10), False),
+    ],
+)
+def test_chance_gives_no_line(here: tuple[int, int], elsewhere: tuple[int, int], named: bool) -> None:
+    cells = {}
+    for source, (lost, rows) in (("b", elsewhere), ("a", here)):
+        cells |= {(source, "eng_Latn", THIRD): lost, (source, "eng_Latn", 0): rows - lost}
+    assert bool(uneven(cells)) == named
+
+
+def test_equal_sources_of_any_size_give_no_line_by_chance() -> None:
+    random = np.random.default_rng(4)
+    for share in (0.001, 0.01, 0.1, 0.5):
+        for _ in range(50):
+            sizes = {source: int(random.integers(20, 2000)) for source in "edcba"}
+            cells = {}
+            for source, rows in sizes.items():
+                lost = int(random.binomial(rows, share))
+                cells |= {(source, "eng_Latn", SECOND): lost, (source, "eng_Latn", 0): rows - lost}
+            assert uneven(cells) == []
+
+
+def test_a_site_is_compared_with_all_others_and_not_named_beside_its_source() -> None:
+    cells = {("a", "eng_Latn", SECOND): 60, ("a", "eng_Latn", 0): 2000, ("b", "eng_Latn", THIRD | FIRST): 100}
+    cells |= {("b", "eng_Latn", 0): 100}
+    of_a = sites_of(
+        "a", {("z.example", SECOND): 50, ("z.example", 0): 10, ("y.example", SECOND): 10, ("y.example", 0): 900}
+    )
+    of_b = sites_of("b", {("x.example", THIRD | FIRST): 100, ("x.example", 0): 10})
+    assert uneven(cells, SiteCounts.merged([of_b, of_a])) == [
+        "first drops 50 % of the source b (100 of 200), but 0 of 2,060 elsewhere",
+        "third drops 50 % of the source b (100 of 200), but 0 of 2,060 elsewhere",
+        "second drops 83 % of the site z.example (50 of 60), but 10 of 2,200 elsewhere",
+    ]
+
+
+def test_duplicates_and_forgotten_samples_make_no_source_uneven() -> None:
+    cells = {("a", "eng_Latn", DUPLICATE): 500, ("a", "eng_Latn", FORGOTTEN | SECOND): 500, ("a", "eng_Latn", 0): 9}
+    assert uneven(cells | {("b", "eng_Latn", 0): 900}) == []
+
+
+def test_sites_are_the_largest_of_a_shard_in_any_order_of_shards() -> None:
+    many = {(f"{number:03}.example", SECOND * (number % 2)): MIN_ROWS + number for number in range(MOST_SITES + 9)}
+    many |= {(None, SECOND): 500, ("few.example", SECOND): MIN_ROWS - 1, ("gone.example", FORGOTTEN): 900}
+    one, other = sites_of("a", dict(reversed(many.items()))), sites_of("a", {("072.example", SECOND | THIRD): 20})
+    assert set(one.site) == {f"{number:03}.example" for number in range(9, MOST_SITES + 9)}
+    merged = SiteCounts.merged([one, other])
+    assert merged == SiteCounts.merged([other, one])
+    counts = dict(zip(zip(merged.site, merged.rule, strict=True), merged.rows, strict=True))
+    assert [counts.get(("072.example", rule)) for rule in (-1, 0, 1, 2, 3)] == [112, None, None, 20, 20]
+    assert counts["071.example", 2] == counts["071.example", -1] == 91
+    assert SiteCounts.merged([]) == sites_of("a", {}) == SiteCounts()
+
+
+def test_kept_samples_without_a_text_are_counted_by_source() -> None:
+    parts = []
+    for source, fired, textless, rows in (
+        ("b", 0, True, 3),
+        ("a", 0, False, 90),
+        ("a", 0, True, 45),
+        ("a", 1, True, 7),
+    ):
+        codes = pa.array(["unknown"] * rows).dictionary_encode()
+        masks = np.full((rows, 1), fired, np.uint64)
+        parts.append(count_block(source, codes, np.ones(rows, np.int64), masks, None, np.full(rows, textless)))
+    found = count_textless(DecisionCounts.merged(parts))
+    assert list(found.items()) == [("a", 45), ("b", 3)]
+    assert textless_message(found, "text.length.status") == (
+        "48 kept samples have no text (a 45, b 3); for a rule: text.length.status = 'no_text', or a length of 0"
+    )

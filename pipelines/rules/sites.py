@@ -1,0 +1,75 @@
+"""How often each rule fires for each large site (registered domain), so that one that a rule empties is seen.
+
+A site is counted in the shards of which it is a large part: what a store's driver merges grows with shards, not with
+rows or sites. The counts of shards are sums, so their order does not matter.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from winnow.pipelines.rules.decisions import Masks, has_rule
+
+MIN_ROWS: Final = 20  # of a site in a shard
+MOST_SITES: Final = 64  # of a shard, the largest
+
+_NAMES = ("source", "site", "rule")
+_COUNTS = pa.schema(
+    [
+        pa.field("source", pa.string()),
+        pa.field("site", pa.string()),
+        pa.field("rule", pa.int32()),  # -1: all samples of the site, whatever fires for them
+        pa.field("rows", pa.int64()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SiteCounts:
+    """The number of samples of each site for which each rule fires, as columns; without those for which none does."""
+
+    source: tuple[str, ...] = ()
+    site: tuple[str, ...] = ()
+    rule: tuple[int, ...] = ()
+    rows: tuple[int, ...] = ()
+
+    @classmethod
+    def merged(cls, parts: Iterable["SiteCounts"]) -> Self:
+        """The sum of the parts, sorted."""
+        tables = [pa.table([one.source, one.site, one.rule, one.rows], schema=_COUNTS) for one in parts]
+        if not tables:
+            return cls()
+        summed = pa.concat_tables(tables).group_by(_NAMES, use_threads=False).aggregate([("rows", "sum")])
+        ordered = summed.sort_by([(name, "ascending") for name in _NAMES])
+        return cls(*(tuple(ordered[name].to_pylist()) for name in (*_NAMES, "rows_sum")))
+
+    @classmethod
+    def of(cls, source: str, domains: pa.ChunkedArray, fired: Masks, rules: int) -> Self:
+        """The counts of one shard.
+
+        Args:
+            source: The source of all rows.
+            domains: The registered domain of each row.
+            fired: The rules that fired for each row; the bit after the last marks forgotten ones, which are left out.
+            rules: The number of rules.
+        """
+        seen = pa.array(~has_rule(fired, rules))
+        coded = pc.if_else(seen, domains.combine_chunks(), pa.scalar(None, pa.string())).dictionary_encode()
+        codes = pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False)
+        rows = np.bincount(codes[codes >= 0], minlength=len(coded.dictionary))
+        names = coded.dictionary.to_pylist()
+        large = sorted(np.flatnonzero(rows >= MIN_ROWS).tolist(), key=lambda code: (-rows[code], names[code]))
+        large = large[:MOST_SITES]
+        found = [(names[code], -1, int(rows[code])) for code in large]
+        for rule in range(rules if large else 0):
+            chosen = codes[has_rule(fired, rule)]
+            lost = np.bincount(chosen[chosen >= 0], minlength=len(names))
+            found += [(names[code], rule, int(lost[code])) for code in large if lost[code]]
+        return cls((source,) * len(found), *zip(*found, strict=True)) if found else cls()
+
+
+NO_SITES: Final = SiteCounts()
