@@ -1,4 +1,4 @@
-"""Locate images and headings in an extracted text by the marks that the extractor printed.
+"""Locate images and headings in an extracted text by the marks that the extractor printed; even out its lines.
 
 The marks are removed, with the white space that only they caused: the rest is the text of the same page with empty
 alt texts. (Printed text does not show whether a separate line was made by blocks or by line breaks. Around an image
@@ -6,6 +6,7 @@ on such a line the larger number of line feeds is kept.)
 """
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from winnow.filters.extraction.markup import HEADING_MARK
@@ -79,6 +80,39 @@ def place(printed: str) -> PlacedText:
         at += size + 2
     text = marked.replace(_HEADING, b"")
     return PlacedText(_IMAGE.sub(b"", text) if has_images else text, parts.complete())
+
+
+def even_lines(placed: PlacedText) -> PlacedText:
+    """The text without white space at the ends of lines, and with at most one blank line between two others.
+
+    Markup that is indented would otherwise leave lines of tabs, which rules on repeated lines count as lines.
+    """
+    printed = placed.text.decode()
+    solid = [line.rstrip() for line in printed.split("\n")]
+    if "\n\n\n" not in printed and "\n".join(solid) == printed:
+        return placed
+    begins, moved, lengths = [], [], []  # of each line: where it was, where it is, what is left of it
+    kept: list[bytes] = []
+    at = now = 0
+    blank = True  # so that none stands at the beginning
+    for line, shown in zip(placed.text.split(b"\n"), solid, strict=True):
+        left = shown.encode()
+        begins.append(at)
+        moved.append(now)
+        lengths.append(len(left))
+        at += len(line) + 1
+        if left or not blank:
+            kept.append(left)
+            now += len(left) + 1
+        blank = not left
+    text = b"\n".join(kept).rstrip(b"\n")
+
+    def place(position: int) -> int:
+        line = bisect_right(begins, position) - 1
+        return min(moved[line] + min(position - begins[line], lengths[line]), len(text))
+
+    parts = placed.parts
+    return PlacedText(text, Parts(parts.kinds, [*map(place, parts.starts)], [*map(place, parts.ends)], parts.images))
 
 
 def context(text: bytes, at: int) -> tuple[str | None, str | None]:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from winnow.filters.extraction.budgets import Budgets, is_too_deep, refusal, without_copies
 from winnow.filters.extraction.page import Facts, Page, PageLimits, page_facts, read_page
-from winnow.filters.extraction.placed_text import PlacedText, context
+from winnow.filters.extraction.placed_text import PlacedText, context, even_lines
 from winnow.schemas.rows.extraction import EXTRACTION, IMAGE, LINK, PART, Status
 
 _NOWHERE = (None, None)
@@ -155,5 +155,5 @@ def read_pages(
         if placed is None:
             rows.refuse("failed")
         else:
-            rows.add(placed, page_facts(page, url, limits))
+            rows.add(even_lines(placed), page_facts(page, url, limits))
     return rows.batch()

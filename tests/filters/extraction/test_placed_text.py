@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.filters.extraction.placed_text import context, place
+from winnow.filters.extraction.placed_text import Parts, PlacedText, context, even_lines, place
 
 
 def placed(printed: str) -> tuple[str, list[tuple[str, str]]]:
@@ -78,3 +78,46 @@ def test_no_mark_is_left_and_parts_cover_the_text_in_order(printed: str) -> None
     assert all(start >= end for start, end in zip(found.parts.starts, ends, strict=False))
     numbers = [number for number in found.parts.images if number is not None]
     assert len(numbers) == printed.count("\x02")
+
+
+def evened(printed: str) -> tuple[str, list[str]]:
+    found = place(printed)
+    even = even_lines(found)
+    spans = zip(even.parts.starts, even.parts.ends, strict=True)
+    assert (even.parts.kinds, even.parts.images) == (found.parts.kinds, found.parts.images)
+    return even.text.decode(), [even.text[start:end].decode() for start, end in spans]
+
+
+@pytest.mark.parametrize(
+    ("printed", "text", "parts"),
+    [
+        ("a\n\t\n\t\t\nb", "a\n\nb", ["a\n\nb"]),
+        ("a \u00a0\u3000\r\n\r\n\u2028\nb", "a\n\nb", ["a\n\nb"]),
+        ("a\n\n\n\n\nb\n\n  c  \n", "a\n\nb\n\n  c", ["a", "b", "c"]),
+        (" \n\t\nné \n\n日本\u3000\n\t\n\n\n語\t\n ", "né\n\n日本\n\n語", ["né", "日本", "語"]),
+        ("a\n\t\n\x027\x03\n \nb", "a\n\nb", ["a", "", "b"]),
+        (" \n\t\n ", "", []),
+        ("def f():\n    return 1\n\nf()", "def f():\n    return 1\n\nf()", ["def f():\n    return 1", "f()"]),
+    ],
+)
+def test_lines_are_even_and_parts_stay_on_their_words(printed: str, text: str, parts: list[str]) -> None:
+    assert evened(printed) == (text, parts)
+
+
+@given(st.text(alphabet="aé日 \t\n\r\u00a0\u3000\u2028", max_size=40), st.data())
+def test_even_lines_keep_all_but_white_space(written: str, data: st.DataObject) -> None:
+    raw = written.encode()
+    edges = [place for place in range(len(raw) + 1) if place == len(raw) or raw[place] & 0xC0 != 0x80]
+    start = data.draw(st.sampled_from(edges))
+    end = data.draw(st.sampled_from([place for place in edges if place >= start]))
+    even = even_lines(PlacedText(raw, Parts(["text"], [start], [end], [None])))
+    text = even.text.decode()
+    assert "".join(text.split()) == "".join(written.split())
+    assert [line.strip() for line in text.split("\n") if line.strip()] == [
+        line.strip() for line in written.split("\n") if line.strip()
+    ]
+    if text != written:
+        assert text == "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
+        assert "\n\n\n" not in text
+    kept = even.text[even.parts.starts[0] : even.parts.ends[0]].decode()
+    assert "".join(kept.split()) == "".join(raw[start:end].decode().split())
