@@ -80,7 +80,7 @@ def _measures(sources: Sequence[ProposedSource], *, rows_only: bool = False) -> 
     archives = any(one.group.content == "archive" for one in sources)
     if any(one.has_pages for one in sources):
         yield "# Main text of web pages; the first extractor that finds any counts."
-        yield "extract: {precise: {where: \"mime = 'text/html'\"}, fast: {}}"
+        yield "extract: {precise: {}, fast: {}}"
         yield "text: coalesce(extract.precise.text, extract.fast.text, samples.text)"
         yield ""
     yield "# What is measured. `winnow operators` lists all that there is."
@@ -104,7 +104,7 @@ def _measures(sources: Sequence[ProposedSource], *, rows_only: bool = False) -> 
 
 
 _ROWS: Final[Mapping[Medium, Sequence[str]]] = {
-    "texts": ("text.language", "text.length", "text.fineweb", "text.fineweb2"),
+    "texts": ("text.language", "text.length", "text.fineweb", "text.fineweb2", "text.controls"),
     "pictures": ("image.geometry", "image.quality", "caption.length", "caption.language", "caption.overlap"),
     "videos": ("caption.length", "caption.language"),
 }
@@ -127,7 +127,10 @@ _ALIKE: Final[Mapping[Medium, str]] = {
     "videos": "vpdq: {}",
 }
 _RULES: Final[Mapping[Medium, Sequence[str]]] = {
-    "texts": ("preset: multilingual  # FineWeb's thresholds for English, FineWeb-2's for every other language",),
+    "texts": (
+        "preset: multilingual  # FineWeb's thresholds for English, FineWeb-2's for every other language",
+        "{drop: text.controls.stray_ratio > 0.01, reason: control_characters, when_null: keep}  # badly read",
+    ),
     "pictures": (
         "{drop: samples.modality = 'image' AND list_min(image.quality.contrast) IS NULL, reason: undecodable, "
         "when_null: keep}",
@@ -147,6 +150,10 @@ _MIX: Final[Mapping[Medium, str]] = {
 
 
 def _outputs(sources: Sequence[ProposedSource], here: str) -> Iterator[str]:
+    if sources[0].medium == "texts":
+        yield "# What is removed from texts when they are exported: terminal escapes and other control characters."
+        yield "edits: [text.controls]"
+        yield ""
     yield "# The mixture: all that is kept, once. `budget`, `sources` and `languages` set how much of what is given."
     yield f"mix: {_MIX[sources[0].medium]}"
     yield ""
