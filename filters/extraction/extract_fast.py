@@ -16,7 +16,7 @@ from winnow.filters.extraction.placed_text import context, place
 from winnow.filters.extraction.reading import read_pages
 from winnow.filters.extractors import Extractor
 
-VERSION = 3  # 2: a title of Open Graph goes before <title>; 3: all addresses of an image; 4: even lines
+VERSION = 4  # 2: a title of Open Graph goes before <title>; 3: all addresses of an image; 4: even lines
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from winnow.filters.extractors import Extractor
 from winnow.schemas.recipe.checks import Between
 from winnow.schemas.rows.extraction import PartKind
 
-VERSION = 3  # 2: a title of Open Graph goes before <title>; 3: all addresses of an image; 4: even lines
+VERSION = 4  # 2: a title of Open Graph goes before <title>; 3: all addresses of an image; 4: even lines
 
 # Its logs are about single pages, which nobody reads; rows carry a status instead.
 for _name in ("trafilatura", "htmldate", "courlan", "justext"):

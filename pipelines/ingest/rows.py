@@ -159,7 +159,8 @@ def row_of(
                 if said is not None:
                     metadata[KEY] = said
             else:
-                text = decoded.text
+                # as HTML parsers end lines: else a carriage return alone would be a line that is repeated
+                text = decoded.text.replace("\r\n", "\n").replace("\r", "\n")
     return Row(
         id=sample_id(source.name, path, key),
         path=path,

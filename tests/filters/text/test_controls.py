@@ -1,6 +1,8 @@
 """The operator `text.controls`: what terminals obey is found as whole sequences, and what is left reads well."""
 
+import json
 import random
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +14,7 @@ from tests.property_sizes import scaled
 from winnow.filters.edits import edited
 from winnow.filters.text.controls import OPERATOR
 
+GOLDEN = Path(__file__).parent / "golden" / "controls.json"
 KEPT = "\t\n\v\f\r\x85"
 CONTROLS = "".join(map(chr, [*range(32), *range(127, 160)]))
 SEQUENCES = (
@@ -101,3 +104,10 @@ def test_no_text_is_too_odd(name: str) -> None:
 )
 def test_bait_is_read_in_linear_time(piece: str) -> None:
     left(piece * (300_000 // len(piece)), max_spans=1_000_000)
+
+
+def test_what_version_1_gives_never_changes() -> None:
+    golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    assert golden["version"] == OPERATOR.version
+    texts, rows = zip(*golden["rows"], strict=True)
+    assert measured(OPERATOR, texts) == list(rows)

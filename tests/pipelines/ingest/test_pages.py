@@ -65,6 +65,10 @@ def test_what_a_page_was_declared_to_be_is_kept() -> None:
     assert '"declared_mime":"application/xhtml+xml"' in row(PLAIN, "a.xhtml").metadata
 
 
+def test_lines_of_plain_text_end_with_line_feeds_wherever_it_was_written() -> None:
+    assert row("one\r\n\r\ntwo\rthree\n\nfour \n", "a.txt").text == "one\n\ntwo\nthree\n\nfour \n"
+
+
 def test_repeated_beginnings_of_tags_are_read_once() -> None:
     for piece in ('<a "', "<a '\"", '<a x="', "<a/", '<a x="b"/', "<a :html xmlns:a", "<a:html "):
         assert row('<?xml version="1.0"?><html>' + piece * 200_000, "a.html").mime == "text/html"
