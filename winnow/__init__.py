@@ -9,6 +9,16 @@
 What is named here is loaded when it is first used, so that `import winnow.schemas` brings neither Beam nor torch.
 """
 
+import sys
+
+# `python -m winnow` has the working directory first, and this package imports what may lie there under the same name.
+if (
+    sys.argv[:1] == ["-m"]
+    and not sys.flags.safe_path
+    and sys.orig_argv[-len(sys.argv)].removeprefix("-m").partition(".")[0] == "winnow"
+):
+    del sys.path[0]
+
 import logging
 import os
 from importlib import import_module

@@ -3,8 +3,9 @@
 import hashlib
 from functools import lru_cache
 from importlib.metadata import packages_distributions, version
-from importlib.util import find_spec
 from pathlib import Path
+
+from winnow.schemas.environment.modules import find_users_module
 
 __all__ = ["code_identity"]
 
@@ -18,7 +19,7 @@ def code_identity(module: str) -> tuple[str, ...]:
     names = sorted(packages_distributions().get(module.partition(".")[0], []))
     packages = tuple(f"{name} {version(name)}" for name in names)
     try:
-        spec = find_spec(module)
+        spec = find_users_module(module)
     except (ImportError, ValueError):
         spec = None
     origin = Path(spec.origin) if spec is not None and spec.origin else None

@@ -22,6 +22,7 @@ from typing import Any, Protocol, TypeAlias, cast
 
 from winnow.filters.entry_points import entry_points
 from winnow.filters.models.code import code_identity
+from winnow.schemas.environment.modules import import_users_module
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.languages import read_label, same_language
 from winnow.schemas.problems import nearest
@@ -110,7 +111,7 @@ def _registered(name: str) -> tuple[object, str]:
         made, package = points[name].load(), _package(points[name])
     elif ":" in name:
         module, _, attribute = name.partition(":")
-        made, package = getattr(importlib.import_module(module), attribute), _distribution(module)
+        made, package = getattr(import_users_module(module), attribute), _distribution(module)
     else:
         near = nearest(name, points)
         hint = f"did you mean {near!r}?" if near else f"installed: {', '.join(sorted(points)) or 'none'}"

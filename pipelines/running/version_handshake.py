@@ -65,4 +65,3 @@ def enter_folder(options: str) -> None:
     folder = json.loads(options).get(f"beam:option:{FOLDER_OPTION}:v1")
     if isinstance(folder, str) and os.path.isdir(folder):
         os.chdir(folder)
-        sys.path.insert(0, folder)  # where a worker on the driver's machine would find modules first

@@ -21,6 +21,7 @@ from winnow.pipelines.processes.run_folder import temporary_files_of_a_command
 from winnow.runners.commands.interruption import INTERRUPTED, TERMINATED, ended_by, terminable
 from winnow.runners.commands.parser import PIPELINES, CommandParser, describe_commands, group_commands
 from winnow.runners.terminal.log_file import command_output, say_error
+from winnow.schemas.environment.modules import SAFE_PATH
 from winnow.schemas.errors import WinnowError
 
 ROOMS = {
@@ -51,6 +52,7 @@ def entry() -> NoReturn:
     "terminate called without an active exception".
     """
     escape_unencodable(sys.stdout, sys.stderr)
+    os.environ.update(SAFE_PATH)
     with temporary_files_of_a_command():
         status = main()
         for module, name in _PROCESSES:

@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Final
 
 from winnow.pipelines.processes.identity import usable_cores
+from winnow.schemas.environment.modules import SAFE_PATH
 from winnow.schemas.errors import WinnowError
 from winnow.scoring.scaling_law.fitting import FamilyFit, FitConfig, LawFit, fit_family
 from winnow.scoring.scaling_law.required_runs import require_determined
@@ -105,8 +106,8 @@ def _fit_part(end: Connection, part: Part, config: FitConfig) -> None:
 @contextmanager
 def _single_threaded_children() -> Iterator[None]:
     """Let processes started within use one thread and ignore keyboard interrupts."""
-    before = {name: os.environ.get(name) for name in _ONE_THREAD}
-    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))  # read when a process loads its libraries
+    before = {name: os.environ.get(name) for name in (*_ONE_THREAD, *SAFE_PATH)}
+    os.environ.update(dict.fromkeys(_ONE_THREAD, "1") | SAFE_PATH)  # read when a process loads its libraries
     main = threading.current_thread() is threading.main_thread()
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if main else None
     try:

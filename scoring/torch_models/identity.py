@@ -5,9 +5,9 @@ import os
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from importlib.metadata import packages_distributions
-from importlib.util import find_spec
 from pathlib import Path
 
+from winnow.schemas.environment.modules import find_users_module
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.torch_models.packages import one_line, versions
 
@@ -25,7 +25,7 @@ def function_identity(architecture: str) -> tuple[str, ...]:
     if ":" not in architecture or not package:
         return ()
     try:
-        spec = find_spec(package)  # of the top-level package only; others would run its code
+        spec = find_users_module(package)  # of the top-level package only; others would run its code
         hashed = None if spec is None else _hash(spec)
     except Exception as error:  # noqa: BLE001, what finds modules may be the user's own
         raise ScoreError(

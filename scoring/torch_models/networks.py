@@ -4,12 +4,12 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.schemas.environment.modules import import_users_module
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.mimic.exact import TOLERANCE
 from winnow.scoring.torch_models.packages import one_line
@@ -168,7 +168,7 @@ def _built(architecture: str, seed: int) -> Any:
     module, _, name = architecture.partition(":")
     try:
         with _seeded(seed):
-            made = getattr(import_module(module), name)()
+            made = getattr(import_users_module(module), name)()
     except Exception as error:  # noqa: BLE001, the user's code may raise anything
         raise ScoreError(f"`architecture`: {architecture} cannot be called: {one_line(error)}; {_EXPECTED}") from None
     if not isinstance(made, torch.nn.Module):

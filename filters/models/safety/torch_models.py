@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy.typing as npt
 
 from winnow.filters.extras import one_line, required_package
 from winnow.filters.models.safety.tokens import INPUTS, OPERATOR, Window
+from winnow.schemas.environment.modules import import_users_module
 from winnow.schemas.errors import RecipeError
 
 _NAMED = 6  # most parameters named in one message
@@ -52,7 +52,7 @@ def _built(torch: Any, architecture: str) -> Any:
     """The module built by the user's function."""
     module, _, name = architecture.partition(":")
     try:
-        made = getattr(import_module(module), name)()
+        made = getattr(import_users_module(module), name)()
     except Exception as error:  # noqa: BLE001, the user's code may raise anything
         raise RecipeError(f"`architecture`: {architecture} cannot be called: {one_line(error)}") from None
     if not isinstance(made, torch.nn.Module):

@@ -13,11 +13,13 @@ from typing import NoReturn
 
 from winnow.pipelines.processes.address_space import under_a_limit
 from winnow.pipelines.processes.identity import limit_threads
+from winnow.schemas.environment.modules import SAFE_PATH
 from winnow.schemas.errors import WinnowError
 
 
 def entry() -> NoReturn:
     """The `winnow-boot` command."""
+    os.environ.update(SAFE_PATH)
     main(sys.argv[1:])
 
 

@@ -8,6 +8,7 @@ import threading
 
 from winnow.pipelines.running import fork_server
 from winnow.pipelines.running.fork_server import WorkerRequest
+from winnow.schemas.environment.modules import module_path, python_module
 
 IMPORTED_FROM = ("PYTHONPATH", "PYTHONHOME", "PATH", "LD_LIBRARY_PATH")
 """Environment variables that affect imports: if one changes, the fork server is restarted."""
@@ -50,11 +51,11 @@ def _start(request: WorkerRequest) -> subprocess.Popen[bytes]:
     modules = sorted(name for name in sys.modules if name.startswith("winnow.pipelines."))
     with open(request.log, "ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", fork_server.__name__, *modules],
+            python_module(fork_server.__name__, *modules),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
-            env=request.environment,
+            env={**request.environment, **module_path()},
         )
 
 

@@ -10,7 +10,6 @@ import os
 import platform
 import shlex
 import signal
-import sys
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -33,6 +32,7 @@ from winnow.pipelines.processes.identity import started
 from winnow.pipelines.running import worker
 from winnow.pipelines.running.fork_server import WorkerRequest
 from winnow.runners.engines.workers.fork_server import FORK_SERVER
+from winnow.schemas.environment.modules import module_path, python_module
 
 URN = "winnow:environment:forked:v1"
 ENDED_SECONDS = 0.01  # between checks whether a worker has ended
@@ -78,7 +78,8 @@ def worker_environment(log: Path) -> Environment:
     """The environment of workers on this machine, which print to `log`."""
     if platform.system() == "Linux":
         return ForkedEnvironment(str(log))
-    command = f"exec {shlex.quote(sys.executable)} -m {worker.__name__}"  # its output goes where the driver's does
+    found = [f"{name}={value}" for name, value in module_path().items()]
+    command = shlex.join(["exec", "env", *found, *python_module(worker.__name__)])  # it prints where the driver does
     return SubprocessSDKEnvironment.from_command_string(command)
 
 

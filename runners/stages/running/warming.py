@@ -32,6 +32,7 @@ from winnow.runners.stages.running.warming_steps import (
 from winnow.runners.terminal.console import TerminalConsole, is_drawn_on
 from winnow.runners.terminal.progress.status import Status
 from winnow.runners.terminal.progress.status_line import StatusLine
+from winnow.schemas.environment.modules import module_path, python_module
 from winnow.schemas.kernels import all_kernels_key, kernel_folder
 from winnow.schemas.problems import one_line
 
@@ -139,9 +140,9 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 def _process(part: str, folder: Path) -> "subprocess.Popen[bytes]":
     with (folder / _ERRORS).open("ab") as errors:
         return subprocess.Popen(
-            [sys.executable, "-m", _THIS, part],
+            python_module(_THIS, part),
             cwd=folder,
-            env={**os.environ, WARMING_VARIABLE: "1"},
+            env={**os.environ, **module_path(), WARMING_VARIABLE: "1"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors,

@@ -6,6 +6,7 @@ It takes seconds to start, so the tests share one, and those that end it come la
 import os
 import re
 import signal
+import sys
 import threading
 import time
 from functools import partial
@@ -145,7 +146,10 @@ def test_one_that_was_killed_and_one_for_other_packages_are_replaced_and_none_is
 def test_no_fork_server_at_all_is_an_error_of_one_line_and_its_words_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PYTHONHOME", str(tmp_path))  # a Python that finds nothing
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\necho this Python finds nothing >&2\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(broken))
     with pytest.raises(WinnowError) as caught:
         notes(tmp_path / "first")
     said = re.fullmatch(r"no worker process could be started \(workers' log: (.*\.log)\)", str(caught.value))
