@@ -35,6 +35,7 @@ from winnow.pipelines.assets import asset_digest, asset_path, known_asset, requi
 from winnow.pipelines.binding.captions import bind_captions
 from winnow.pipelines.binding.duplicates import duplicate_kinds, signature_entries
 from winnow.pipelines.binding.sources import decode_limits, video_limits
+from winnow.pipelines.processes.last_words import last_words
 from winnow.pipelines.reading.chosen_text import text_setting
 from winnow.pipelines.reading.columns import MEDIA, Column, column_of, leaves
 from winnow.pipelines.store import layout
@@ -230,26 +231,32 @@ def check_operators(operators: Sequence[BoundOperator]) -> None:
     Raises:
         RecipeError: Operators fail, with one line each.
     """
-    problems = []
-    for bound in operators:
-        try:
-            if bound.reads_pictures:
-                require_decoders()
-            if bound.reads_videos:
-                required_package(bound.layer, "av", "video")
-                bound.load_watchers()()
-                continue
-            bound.operator.load(bound.config, bound.assets)(pa.RecordBatch.from_pylist([], schema=bound.input_schema))
-        except WinnowError as error:
-            problems.append(Problem(bound.place, bound.path, str(error)))
-        except (OSError, MemoryError):
-            raise
-        except (Exception, SystemExit) as error:  # noqa: BLE001  # of an operator of somebody else's, at worst
-            words = one_line(str(error))
-            said = f"{bound.operator.name} fails on an empty batch: {type(error).__name__}: {words}"
-            problems.append(Problem(bound.place, bound.path, f"{said}; correct the operator"))
+    with last_words() as say:
+        problems = [problem for bound in operators if (problem := _tried(bound, say))]
     if problems:
         raise recipe_error(problems)
+
+
+def _tried(bound: BoundOperator, say: Callable[[str], None]) -> Problem | None:
+    """What is wrong with an operator."""
+    name = bound.operator.name
+    say(f"winnow: {Problem(bound.place, bound.path, f'the process ended in {name}, on an empty batch')}")
+    try:
+        if bound.reads_pictures:
+            require_decoders()
+        if bound.reads_videos:
+            required_package(bound.layer, "av", "video")
+            bound.load_watchers()()
+        else:
+            bound.operator.load(bound.config, bound.assets)(pa.RecordBatch.from_pylist([], schema=bound.input_schema))
+    except WinnowError as error:
+        return Problem(bound.place, bound.path, str(error))
+    except (OSError, MemoryError):
+        raise
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # of an operator of somebody else's, at worst
+        said = f"{name} fails on an empty batch: {type(error).__name__}: {one_line(str(error))}; correct the operator"
+        return Problem(bound.place, bound.path, said)
+    return None
 
 
 def operator_remarks(operators: Sequence[BoundOperator]) -> list[str]:

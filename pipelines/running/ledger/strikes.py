@@ -97,7 +97,7 @@ def put_strikes(objects: ObjectStore, marks: Iterable[Mark]) -> list[Mark]:
         number = sum(1 for _ in objects.list(prefix))
         put_record_if_absent(objects, f"{prefix}{number:04d}.json", mark.position)
         struck = Counter(read_record(objects, Position, info.path) for info in objects.list(prefix))
-        if struck[mark.position] == STRIKES:
+        if struck[mark.position] >= STRIKES:
             name = digest(mark.position.path, mark.position.offset, mark.position.member, size=8).hex()
             put_record_if_absent(objects, f"{layout.POISON}{mark.source}/{name}.json", mark.position)
             condemned.append(mark)

@@ -1,6 +1,7 @@
 """Runs one stage on the engine until all its tasks are committed."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,9 +11,10 @@ import apache_beam as beam
 from rich.console import Console
 
 from winnow.pipelines.processes.run_folder import temporary_folder
-from winnow.pipelines.running.ledger.strikes import Mark, put_strikes, read_marks
+from winnow.pipelines.running.ledger.strikes import STRIKES, Mark, put_strikes, read_marks
 from winnow.pipelines.running.run_tasks import RunTasks
 from winnow.pipelines.running.tasks import put_task_list
+from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hash_set import HashSet
 from winnow.pipelines.store.held import Held
@@ -20,9 +22,12 @@ from winnow.runners.engines.engine import Engine
 from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.stages.running.warming import warm_kernels
 from winnow.runners.terminal.progress.stage import StageProgress, TaskInput, prefix_of
+from winnow.schemas.errors import StageError
 
 TRIES = 3  # of a job whose worker died
 LOSSES = 4  # consecutive deaths without a new commit or a skipped row; a row is skipped after three
+SKIPPED = 8  # rows that one operator may kill its worker on: each costs three workers, some four seconds
+TASKS_A_SKIPPED_ROW = 4  # committed tasks that allow it one more: a rare bad row stops no long stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +103,8 @@ class StageRun:
         with temporary_folder("marks") as folder:
             marks = Path(folder)
             losses = 0
+            skipped: Counter[str] = Counter()
+            before = len(self._committed(awaited))
             while True:
                 done = self._committed(awaited)
                 path = put_task_list(objects, where, (task for name, task in elements() if name not in done))
@@ -119,6 +126,8 @@ class StageRun:
                             soft_wrap=True,
                             markup=False,
                         )
+                        skipped[mark.doing] += 1
+                    _require_rare(stage, skipped, found, (len(done) - before) // TASKS_A_SKIPPED_ROW)
                     losses = 0 if condemned or self._committed(awaited) > done else losses + 1
                     if losses > LOSSES:
                         raise WorkerLostError(f"{stage}: {error}") from error
@@ -141,6 +150,19 @@ class StageRun:
         prefixes = sorted({prefix_of(path) for path in awaited.values()})
         there = HashSet(info.path for prefix in prefixes for info in self.store.objects.list(prefix))
         return {name for name, path in awaited.items() if path in there}
+
+
+def _require_rare(stage: str, skipped: Mapping[str, int], marks: Sequence[Mark], more: int) -> None:
+    """Raise if an operator kills its worker on every row, which would take seconds a row without end."""
+    for name, rows in skipped.items():
+        if rows >= SKIPPED + more:
+            lists = " and ".join(sorted({f"{layout.POISON}{mark.source}" for mark in marks if mark.doing == name}))
+            raise StageError(
+                f"{stage}: {name or 'reading'} killed its worker on {rows} different rows, {STRIKES} times each; they "
+                f"are recorded in the store's {lists or layout.POISON} and left out from now on. If {name or 'winnow'} "
+                "is at fault, correct it or remove it from the recipe, and delete that folder to have the rows tried "
+                "again; if the rows are, run the same command again to go on behind them"
+            )
 
 
 def _during(marks: Sequence[Mark]) -> str:

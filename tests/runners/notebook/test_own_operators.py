@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from winnow.filters import operators
 from winnow.filters.operators import find_operator, operator_names
 from winnow.pipelines.assets import AssetFiles
 from winnow.pipelines.binding.bound_recipe import bind
+from winnow.runners.stages.running import stage_run
 from winnow.schemas.errors import RecipeError, StageError, WinnowError
 from winnow.schemas.recipe import recipe_from_text
 
@@ -180,6 +182,70 @@ def test_a_function_that_ends_its_worker_is_named(
     assert "annotate.cpu: a worker process died in text.shouting; running the remaining" in capsys.readouterr().out
 
 
+@pytest.mark.processes
+def test_a_function_that_kills_its_worker_on_every_row_ends_the_stage_and_the_rows_can_be_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stage_run, "SKIPPED", 2)
+    one_row(tmp_path, monkeypatch)
+    rows = "".join(f'{{"id": "{number}", "text": "A text"}}\n' for number in range(6))
+    (tmp_path / "rows" / "a.jsonl").write_text(rows)
+    good = tmp_path / "good"
+
+    def deadly(batch: pa.RecordBatch) -> dict[str, pa.Array]:
+        if batch.num_rows and not good.exists():
+            os._exit(3)
+        return {"capitals": pa.repeat(1, batch.num_rows)}
+
+    winnow.operator("text.shouting", writes=WRITES)(deadly)
+    line = (
+        r"annotate\.cpu: text\.shouting killed its worker on 2 different rows, 3 times each; they are recorded in the "
+        r"store's poison/annotate/s and left out from now on\. If text\.shouting is at fault, correct it or remove it"
+    )
+    with pytest.raises(StageError, match=line):
+        winnow.run("recipe.yaml", workers=2)
+    assert len(list((tmp_path / "store" / "poison" / "annotate" / "s").iterdir())) == 2
+    good.touch()
+    shutil.rmtree(tmp_path / "store" / "poison" / "annotate" / "s")
+    winnow.run("recipe.yaml", workers=2)
+    found = winnow.open_store("store", recipe="recipe.yaml").sql("SELECT count(capitals) AS n FROM text.shouting")
+    assert found.to_arrow().to_pylist() == [{"n": 6}]
+
+
+def test_a_rare_bad_row_ends_no_long_stage() -> None:
+    many = {"text.shouting": stage_run.SKIPPED + 2, "text.other": 1}
+    stage_run._require_rare("annotate.cpu", many, [], 3)
+    with pytest.raises(StageError, match=r"text\.shouting killed its worker on 10 different rows"):
+        stage_run._require_rare("annotate.cpu", many, [], 2)
+
+
+def test_a_function_that_ends_the_process_that_tries_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    one_row(tmp_path, monkeypatch)
+    exits = os._exit
+
+    def ends(_: pa.RecordBatch) -> dict[str, pa.Array]:
+        os._exit(0)
+
+    winnow.operator("text.shouting", writes=WRITES)(ends)
+    line = r"recipe\.yaml:4: annotate\[0\]\.text\.shouting: text\.shouting fails on an empty batch: .*os\._exit\(0\);"
+    with pytest.raises(RecipeError, match=line):
+        winnow.run("recipe.yaml", workers=1)
+    assert os._exit is exits
+    assert "the process ended" not in capfd.readouterr().err
+
+
+@pytest.mark.processes
+def test_a_fault_in_a_native_library_that_ends_the_process_is_said(tmp_path: Path) -> None:
+    fault = SCRIPT.replace("    return {", "    import ctypes\n    ctypes.string_at(0)\n    return {")
+    done = script_ends(tmp_path, fault)
+    assert done.returncode == -11
+    assert (
+        "recipe.yaml:4: annotate[0].text.shouting: the process ended in text.shouting, on an empty batch" in done.stderr
+    )
+
+
 def one_row(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     (folder / "rows").mkdir()
@@ -188,12 +254,18 @@ def one_row(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def script(folder: Path, text: str, **environment: str) -> str:
+    done = script_ends(folder, text, **environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def script_ends(folder: Path, text: str, **environment: str) -> "subprocess.CompletedProcess[str]":
     (folder / "rows").mkdir()
     rows = [{"id": str(number), "text": "A b " * number + "x"} for number in range(12)]
     (folder / "rows" / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "recipe.yaml").write_text(RECIPE)
     (folder / "notebook.py").write_text(text)
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "notebook.py"],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
@@ -201,8 +273,6 @@ def script(folder: Path, text: str, **environment: str) -> str:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
 
 
 @pytest.mark.large
