@@ -85,8 +85,8 @@ def remove_dead_runs(*, logs: bool = False) -> None:
     root = temporary_root()
     with _guarded(root):
         _sweep(root)
-    for log in root.glob(f"{FAILED}*.log") if logs else ():
-        log.unlink(missing_ok=True)
+    for kept in (*root.glob(f"{FAILED}*.log"), *root.glob("report-*.html")) if logs else ():
+        kept.unlink(missing_ok=True)  # pages of full disks are of earlier versions, which put them here
 
 
 def _parent() -> Path:

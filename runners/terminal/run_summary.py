@@ -2,13 +2,12 @@
 
 import shlex
 from dataclasses import replace
-from pathlib import Path
 
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.store import layout
-from winnow.pipelines.store.generations import NoStoreError, Store
+from winnow.pipelines.store.generations import NoStoreError
 from winnow.pipelines.store.location import open_store_at
 from winnow.runners.engines.engine import Engine
 from winnow.runners.engines.failures import system_error
@@ -21,7 +20,6 @@ from winnow.runners.terminal.mixture_tables import print_plan_line
 from winnow.runners.terminal.rules import print_effects
 from winnow.runners.terminal.store_tables import print_summary
 from winnow.runners.terminal.tables import print_line
-from winnow.schemas.environment.temporary_root import temporary_root
 from winnow.schemas.errors import WinnowError, is_interrupted_query
 
 
@@ -51,7 +49,9 @@ def print_unfinished_run(
         try:
             write_report_of_records(store, recipe, replace(run, unread=_first_line(problem)))
         except (WinnowError, OSError) as refused:
-            _report_elsewhere(store, recipe, run, refused, console)
+            # Nowhere else: what a crawl says lies in the store alone, where `forget` and `gc --purge` reach it.
+            again = f"to write it: winnow report {shlex.quote(recipe.file)}"
+            print_line(console, f"report  none, as the store takes no page: {_first_line(refused)}; {again}")
             return
     if rules is not None:
         print_effects(rules, console)
@@ -68,22 +68,6 @@ def _why(error: BaseException) -> str:
 
 def _first_line(problem: Exception) -> str:
     return str(problem).splitlines()[0]
-
-
-def _report_elsewhere(
-    store: Store, recipe: BoundRecipe, run: UnfinishedRun, refused: Exception, console: Console
-) -> None:
-    """Where the store takes no page, as on a full disk, one goes to the temporary folder."""
-    place = temporary_root() / f"report-{Path(recipe.file).stem}.html"
-    try:
-        write_report(store, place, None, unfinished=run)
-    except (WinnowError, OSError) as problem:
-        try:
-            write_report_of_records(store, recipe, replace(run, unread=_first_line(problem)), place)
-        except (WinnowError, OSError):
-            print_line(console, f"report  none: {_first_line(refused)}")
-            return
-    print_line(console, f"report  {place}, as the store takes none: {_first_line(refused)}")
 
 
 def print_run_summary(recipe: BoundRecipe, whole: RecipeRun, engine: Engine, console: Console) -> None:
