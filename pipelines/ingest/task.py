@@ -38,6 +38,7 @@ from winnow.schemas.rows.samples import DROPPED, QUARANTINE
 
 COPY_BYTES = 1 << 20
 RANGES_PER_BATCH = 8192
+RECORDS_PER_BEAT = 16  # videos may take seconds each
 
 Beat = Callable[[int, int, int], None]
 """Called now and then with the number of records read, rows made and bytes done."""
@@ -185,6 +186,10 @@ class TaskRun:
                     first = span.offset if first < 0 else first
                     last = max(last, span.offset + span.length)
                 self._take(event, path, etag)
+                if self._records % RECORDS_PER_BEAT == 0:
+                    at = span.offset if span.unit == "bytes" else stream.tell()  # of one member all lines have one
+                    read = min(max(0, at - part.start), part.end - part.start)
+                    self._beat(self._records, self._kept, self._done_bytes + read)
             self._settle()
             digest = part_digest(stream, part.start, part.end)
         self._done_bytes += part.end - part.start
@@ -207,9 +212,6 @@ class TaskRun:
                 self._settle()
         else:
             self._refuse(path, outcome)
-        if self._records % BATCH_ROWS == 0:
-            position = span.offset if span.unit in ("bytes", "member") else 0
-            self._beat(self._records, self._kept, self._done_bytes + max(0, position - self._task.files[0].part.start))
 
     def _row(self, record: Record, path: str, etag: str) -> Row | Dropped | Unreadable:
         """Converts a record to a row, unless it holds what is known to be harmful."""

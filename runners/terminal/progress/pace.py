@@ -1,47 +1,73 @@
-"""How fast work goes, smoothed, and when it will end; its times are given, so that it can be tested without waiting."""
+"""When work will end, by how fast it goes; its times are given, so that it can be tested without waiting.
+
+Work comes in lumps: a task that is committed, a file that is read. So the pace is that of half the time since the
+start, nothing is said before a few lumps have come, and what is said moves slowly towards what the pace says, so that
+the time left counts down as a clock does.
+"""
 
 import math
 
 LEAST_SECONDS = 10.0  # that are looked back over
-SHARE_LOOKED_BACK = 0.2  # of the time since the start: an hour is not judged by its last seconds
-FIRST_SECONDS = 2.0  # before which nothing is said
+SHARE_LOOKED_BACK = 0.35  # of the time since the start
+FIRST_SECONDS = 5.0  # before which nothing is said
+FEWEST_STEPS = 4  # of the share, before which nothing is said: the first tasks to end are the small ones
 EARLY_SECONDS = 60.0  # before which nothing is said of work of which less than EARLY_SHARE is done
-EARLY_SHARE = 0.02
-STALLED = 0.1  # of the mean pace: work that goes slower than this waits for something, and nobody knows how long
+EARLY_SHARE = 0.1
+STALLED = 0.2  # of the mean pace: work that goes slower than this waits for something, and nobody knows how long
 FARTHEST = 1_000  # times what has passed: the first bytes of a file say nothing of days
+LEAST_TURN_SECONDS = 8.0  # in which what is said moves most of the way to what the pace says
+SHARE_OF_TURN = 0.1  # the same, of what is left
 
 
 class Pace:
-    """The share of the work that is done a second, weighing what was done lately more."""
+    """The share of the work that is done a second, weighing what was done lately more, and the end that it tells."""
 
     def __init__(self, began: float) -> None:
-        """`began`: the time of the start, in seconds."""
+        """`began`: the time of the start, in seconds. The pace counts from the first of the work that is done."""
         self._began = self._at = began
         self._share = 0.0
+        self._steps = 0
         self._done = self._seconds = 0.0  # both fade with time
+        self._end: float | None = None
+        self._told_since = began
 
     def update(self, now: float, share: float) -> None:
         """Take in the share of the work that is done now."""
+        if not self._steps:  # workers start for as long as they like, and say nothing of the pace
+            if share > 0:
+                self._began, self._at, self._share, self._steps = now, now, share, 1
+            return
         passed = now - self._at
         if passed <= 0:
             return
-        back = max(LEAST_SECONDS, SHARE_LOOKED_BACK * (now - self._began))
-        fading = math.exp(-passed / back)
-        self._done = self._done * fading + max(0.0, share - self._share)
+        fading = math.exp(-passed / max(LEAST_SECONDS, SHARE_LOOKED_BACK * (now - self._began)))
+        step = max(0.0, share - self._share)
+        self._steps += step > 0
+        self._done = self._done * fading + step
         self._seconds = self._seconds * fading + passed
         self._at, self._share = now, max(share, self._share)
+        left = self._left_at_this_pace()
+        if left is None or self._end is None:
+            self._end, self._told_since = None if left is None else now + left, now
+            return
+        turn = max(LEAST_TURN_SECONDS, min(now - self._told_since, SHARE_OF_TURN * max(left, self._end - now)))
+        self._end += (now + left - self._end) * (1 - math.exp(-passed / turn))
 
     @property
     def seconds_left(self) -> float | None:
         """The time until all is done; None if that cannot be said yet."""
-        if self._done <= 0 or self._at - self._began < FIRST_SECONDS or self._share >= 1:
+        return None if self._end is None else max(0.0, self._end - self._at)
+
+    def _left_at_this_pace(self) -> float | None:
+        passed = self._at - self._began
+        if self._steps < FEWEST_STEPS or passed < FIRST_SECONDS or self._share >= 1:
             return None
-        if self._at - self._began < EARLY_SECONDS and self._share < EARLY_SHARE:
+        if passed < EARLY_SECONDS and self._share < EARLY_SHARE:
             return None
-        if self._done / self._seconds < STALLED * self._share / (self._at - self._began):
+        if self._done / self._seconds < STALLED * self._share / passed:
             return None
         left = (1 - self._share) * self._seconds / self._done
-        return left if left <= FARTHEST * (self._at - self._began) else None
+        return left if left <= FARTHEST * passed else None
 
 
 def clock(seconds: float) -> str:
