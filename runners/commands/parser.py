@@ -149,7 +149,7 @@ def runner_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="local (default), portable, spark, flink, dataflow or prism; see docs/howto/engines.md",
     )
-    parser.add_argument("--workers", default="0", metavar="N", help="worker processes (default: one per core)")
+    parser.add_argument("--workers", metavar="N", help="worker processes (default: one per core)")
     output_arguments(parser)
 
 

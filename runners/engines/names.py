@@ -15,8 +15,10 @@ BACKENDS = {
 RUNNERS = tuple(BACKENDS)
 
 
-def parse_workers(text: str) -> int:
-    """Parse the number of workers from the command line."""
-    if not text.isdigit() or int(text) > 1024:
-        raise WinnowError(f"--workers {text}: expected a number from 1 to 1024, or 0 for one per core")
+def parse_workers(text: str | None) -> int:
+    """Parse the number of workers from the command line; 0, which is one per core, if it is not given."""
+    if text is None:
+        return 0
+    if not text.isdigit() or not 0 < int(text) <= 1024:
+        raise WinnowError(f"--workers {text}: expected a number from 1 to 1024; leave it out for one per core")
     return int(text)

@@ -71,6 +71,7 @@ _BARE_LINES: Final = "its lines end with LF alone, WARC's end with CRLF; get the
 _MAX_LENGTH_DIGITS: Final = 18
 _MOST_LINKS: Final = 8  # to records that stand beside one
 _CAPTURES: Final = frozenset((b"response", b"resource", b"conversion"))
+_OF_CRAWLER: Final = "metadata:"  # wget stores its arguments, its log and the list of its records under such names
 _NOTED: Final = (
     (b"warc-truncated", "warc_truncated"),
     (b"warc-identified-payload-type", "warc_identified_payload_type"),
@@ -165,7 +166,7 @@ class WarcGrammar:
         stores_http = mime == "application/http" or is_of_web(record.url)
         if kind == b"response" and (stores_http or block.content.startswith(b"HTTP/", block.start)):
             return http_event(record, block, limits, b"warc-truncated" in head.fields)
-        if mime == "text/dns":
+        if mime == "text/dns" or (kind == b"resource" and (record.url or "").startswith(_OF_CRAWLER)):
             return Dropped(span, "not_content")
         record.declared_mime, record.declared_charset = mime, charset
         if kind == b"resource" and record.url is not None and record.url.startswith(PAGE_INFO):

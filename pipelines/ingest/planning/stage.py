@@ -68,14 +68,21 @@ def plan_sources(context: IngestContext, patterns: Patterns) -> list[SourcePlan]
 def check_columns(context: IngestContext, plans: Sequence[SourcePlan]) -> list[str]:
     """Compares the columns of new files with the recipe, and returns what a user should know of them.
 
+    All files of a source are new to a recipe that reads them in another way than the latest generation, such as with
+    another key.
+
     Raises:
         SourceError: Files do not fit: all of them, one line each.
     """
+    latest = context.store.latest_record()
+    samples = None if latest is None else latest.layers.get(layout.SAMPLES)
     new, notes = [], []
     for plan in plans:
         notes += [f"{context.sources[plan.name].named}.files: no file matches {one}" for one in plan.listing.unmatched]
-        files = plan.listing.files.inside(plan.intake.added.parts["path"])
-        new.append(NewFiles(context.sources[plan.name], files, len(plan.intake.added) == len(plan.intake.tasks)))
+        is_read = samples is not None and plan.key in samples.keys
+        added = plan.intake.added if is_read else plan.intake.tasks
+        files = plan.listing.files.inside(added.parts["path"])
+        new.append(NewFiles(context.sources[plan.name], files, len(added) == len(plan.intake.tasks)))
     return [*notes, *check_shapes(new)]
 
 

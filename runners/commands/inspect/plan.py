@@ -24,9 +24,7 @@ def add(commands: "Commands") -> None:
     length.add_argument("--resolved", action="store_true", help="show first the recipe with every default and preset")
     length.add_argument("--brief", action="store_true", help="do not show the resolved recipe (the default)")
     parser.add_argument("--rates", metavar="FILE", help="use the rates in this file instead of the built-in ones")
-    parser.add_argument(
-        "--workers", default="0", metavar="N", help="estimate the time for N workers (default: one per core)"
-    )
+    parser.add_argument("--workers", metavar="N", help="estimate the time for N workers (default: one per core)")
     parser.add_argument("--decisions", metavar="FILE", help="write one row per dropped sample to this Parquet file")
 
 

@@ -2,11 +2,25 @@
 
 import argparse
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from winnow.runners.commands.main import command_parser as parser_for
 from winnow.runners.commands.main import main
+
+
+@pytest.mark.parametrize("typed", ["run r.yaml --workers 0", "plan r.yaml --workers 00", "mix r.yaml --workers 2000"])
+def test_a_number_of_workers_is_at_least_one(
+    typed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    recipe = "version: 1\nstore: {path: store}\nsources: {s: {root: ., files: ['*.jsonl'], class: web}}\nmix: {}\n"
+    (tmp_path / "r.yaml").write_text(recipe)
+    assert main(typed.split()) == 1
+    said = capsys.readouterr().err.splitlines()[-1]
+    number = typed.split()[-1]
+    assert said == f"winnow: --workers {number}: expected a number from 1 to 1024; leave it out for one per core"
 
 
 @pytest.mark.parametrize(

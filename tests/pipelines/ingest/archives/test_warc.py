@@ -121,6 +121,16 @@ def test_wet_that_is_not_utf8_is_quarantined() -> None:
     assert event == Unreadable(event.span, "bad_utf8", "byte 1 of the text is not UTF-8", "k")
 
 
+@pytest.mark.parametrize("name", ["MANIFEST.txt", "wget_arguments.txt", "wget.log"])
+def test_what_wget_notes_of_itself_is_not_content(name: str) -> None:
+    address = f"metadata://gnu.org/software/wget/warc/{name}"
+    noted = warc_record(Capture(address, b"'-r' 'https://e.org'", "text/plain", kind="resource", key="k"))
+    page = warc_record(Capture("https://e.org/t", b"A text", "text/plain", kind="resource", key="p"))
+    left, kept = read(gzip_member(noted) + gzip_member(page))
+    assert left == Dropped(left.span, "not_content")
+    assert isinstance(kept, Record)
+
+
 def test_a_lookup_stored_as_response_is_not_content() -> None:
     dns = Capture(
         "dns:e.org", b"e.org. 1.2.3.4", kind="response", fields={"Content-Type": "text/dns", "Content-Length": "14"}

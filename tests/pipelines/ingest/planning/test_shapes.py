@@ -108,6 +108,14 @@ def test_a_column_that_no_file_has_is_named_with_those_that_they_have(folder: Pa
     assert line == f"{BOOKS}.key: 'uid' is in no row (did you mean 'id'?); the files have: text, id, x"
 
 
+def test_a_key_that_no_file_has_is_named_before_files_that_were_read_with_another_are_read_again(folder: Path) -> None:
+    assert ingested(folder, 'files: ["good*"]')[0] == 2
+    assert main(["gc", "store"]) == 0  # which drops the commits: the generation says what was read
+    assert ingested(folder, 'files: ["good*"]')[0] == 2
+    (line,) = refusal(folder, 'files: ["good*"], key: uid')
+    assert line == f"{BOOKS}.key: 'uid' is in no row (did you mean 'id'?); the files have: text, id, x"
+
+
 def test_other_columns_that_no_file_has_are_noted_and_read_as_null(folder: Path) -> None:
     write(folder, 'files: ["good*"], columns: {url: link, fetched_at: when}')
     console = Console(record=True, width=200, file=(folder / "printed").open("w"))
