@@ -95,7 +95,7 @@ def _run_stages(
         reached.begin("mix")
         mixed = mix(recipe, engine, console, all_notes=all_notes)
         return RecipeRun(Outcome(mixed.store, mixed.generation, outcome.new or mixed.new), mixed)
-    done = export(recipe, engine, console, replace=replace, reached=reached, all_notes=all_notes)
+    done = export(recipe, engine, console, replace=replace, keep=True, reached=reached, all_notes=all_notes)
     new = outcome.new or done.mixed.new or any(one.new for one in done.finished)
     return RecipeRun(Outcome(done.mixed.store, done.mixed.generation, new), done.mixed, done.finished)
 

@@ -8,11 +8,14 @@ import os
 import re
 import signal
 import time
+from contextlib import suppress
 from html import unescape
 from pathlib import Path
 
 import pytest
 
+from tests.faults.winnow import ended, run
+from tests.small_disks import small_disk_at
 from winnow.runners.commands.main import main
 from winnow.schemas.environment.temporary_root import RUN_FOLDER_VARIABLE
 
@@ -99,11 +102,47 @@ def test_a_run_that_is_stopped_by_a_signal_reports(
     assert "samples|1|" in head(tmp_path / "store" / "report.html")
 
 
-def test_a_run_whose_store_takes_no_page_puts_it_elsewhere(
+def test_a_run_leaves_an_export_of_another_mixture_unchanged_and_finishes_and_the_page_shows_the_one_that_replaces_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    texts = [f"{'A text that is long' if number % 2 else 'A text as long'} enough, {number}." for number in range(20)]
+    (tmp_path / "lines.jsonl").write_text("".join(f"{json.dumps({'text': text})}\n" for text in texts))
+    (tmp_path / "recipe.yaml").write_text(RECIPE)
+    assert main(["run", "recipe.yaml", "--workers", "1"]) == 0
+    written = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    old = json.loads(written["winnow.json"])["plan"]
+    two = RECIPE.replace("< 20", "< 26").replace("path: out}", "path: out}}, {parquet: {path: new}")
+    (tmp_path / "recipe.yaml").write_text(two)
+    capsys.readouterr()
+    assert main(["run", "recipe.yaml", "--workers", "1"]) == 0
+    shown = capsys.readouterr().out
+    new = json.loads((tmp_path / "new" / "winnow.json").read_bytes())["plan"]
+    line = (
+        f"note    out: contains an export of plan {old}, but the recipe's plan is {new}; write to another folder, or "
+    )
+    assert f"{line}replace it with --replace; it is left unchanged\n" in shown
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == written
+    page = words(tmp_path)
+    assert "did not finish" not in page
+    assert old in page
+    assert main(["export", "recipe.yaml", "--workers", "1"]) == 1
+    assert main(["export", "recipe.yaml", "--workers", "1", "--replace"]) == 0
+    assert words(tmp_path).count(old) < page.count(old)
+    assert json.loads((tmp_path / "out" / "winnow.json").read_bytes())["plan"] == new
+    (tmp_path / "store" / "report.html").unlink()  # where there is none, none is written
+    (tmp_path / "recipe.yaml").write_text(two.replace("path: new", "path: newer"))
+    assert main(["export", "recipe.yaml", "--workers", "1"]) == 0
+    assert not (tmp_path / "store" / "report.html").exists()
+
+
+def test_a_run_whose_store_takes_no_page_writes_none_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
     monkeypatch.delenv(RUN_FOLDER_VARIABLE, raising=False)
     (tmp_path / "lines.jsonl").write_text('{"text": "A text that is long enough."}\n')
     (tmp_path / "recipe.yaml").write_text(RECIPE)
@@ -113,9 +152,32 @@ def test_a_run_whose_store_takes_no_page_puts_it_elsewhere(
     capsys.readouterr()
     assert main(["run", "recipe.yaml", "--workers", "1"]) == 1
     last = capsys.readouterr().out.splitlines()[-1]
-    place = Path(last.removeprefix("report  ").partition(", as the store takes none: ")[0])
-    assert place.is_relative_to(tmp_path), last
-    assert "The run stopped in annotate: " in place.read_text()
+    assert last.startswith("report  none, as the store takes no page: ")
+    assert last.endswith("; to write it: winnow report recipe.yaml")
+    assert not [path for path in temporary.rglob("*") if path.is_file() and b"long enough" in path.read_bytes()]
+
+
+@pytest.mark.processes
+def test_a_full_disk_leaves_nothing_in_the_temporary_folder(tmp_path: Path) -> None:
+    """A real run on a disk that fills when the store is there: nothing outlives the command but the store."""
+    (tmp_path / "lines").mkdir()
+    texts = [f"The text of line {number} is long enough." for number in range(300)]
+    (tmp_path / "lines" / "a.jsonl").write_text("".join(f"{json.dumps({'text': text})}\n" for text in texts))
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    with small_disk_at(tmp_path / "disk", megabytes=8) as disk:
+        recipe = RECIPE.replace("path: store", f"path: {disk}/store").replace("root: .", "root: lines")
+        (tmp_path / "recipe.yaml").write_text(recipe)
+        environment = {"TMPDIR": str(temporary)}
+        ended(run(tmp_path, "ingest", "recipe.yaml", "--workers", "1", env=environment))
+        with suppress(OSError), open(disk / "filler", "wb", buffering=0) as filler:
+            while filler.write(bytes(4096)):
+                pass
+        done = run(tmp_path, "run", "recipe.yaml", "--workers", "1", env=environment)
+        assert "No space left on device" in ended(done, 1)
+        assert "report  none, as the store takes no page: " in done.out
+        assert not (disk / "store" / "report.html").exists()
+    assert [path.name for path in temporary.glob("winnow-*/*") if path.name != "guard"] == []
 
 
 @pytest.mark.parametrize(

@@ -36,10 +36,10 @@ from winnow.pipelines.export.places.overlaps import MARKER
 from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.leases.lease import HeldError, Lease
+from winnow.pipelines.store.leases.lease import HeldError, Lease, Tenure
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.together import delete_all
-from winnow.schemas.errors import ExportError
+from winnow.schemas.errors import ExportError, StageError
 from winnow.schemas.identity import canonical_json
 from winnow.schemas.typed_json import read_value
 
@@ -75,6 +75,7 @@ class BucketWork:
     target: ObjectStore
     aside: ObjectStore  # the hidden folder
     identity: str
+    tenure: Tenure
 
     def is_committed(self, shard: ShardName) -> bool:
         """Whether a shard is committed."""
@@ -94,6 +95,7 @@ class BucketWork:
 
     def put(self, made: Path, files: Sequence[FileRecord], intent: str) -> None:
         """Puts files under their names, after recording those names so that files of a stopped run are recognised."""
+        self.tenure.require(self.aside, self.target.root)
         if files:
             self.aside.put(self._own(_INTENTS, intent), canonical_json([one.path for one in files]).encode())
         for one in files:
@@ -125,13 +127,11 @@ class ExportBucket:
         self._target = open_location(self.path)
         self._aside = open_location(unfinished_address(self.path))
         self._held = ExitStack()
-        self._lease_name = ""
+        self._lease = Lease(self._aside)
 
     def __enter__(self) -> "ExportBucket":
-        lease = Lease(self._aside)
         try:
-            self._held.enter_context(lease)
-            self._lease_name = f"{layout.LEASES}{lease.number:08d}."
+            self._held.enter_context(self._lease)
         except HeldError:
             raise in_use_error(self.path) from None
         try:
@@ -147,11 +147,24 @@ class ExportBucket:
 
     def _leave(self) -> None:
         """Releases the place and removes everything beside a finished export, including leases."""
-        done = self._marker() is None
+        done = self._holds and self._marker() is None
         left = [info.path for info in self._aside.list()] if done else []
         self._held.close()
         if done:
-            delete_all(self._aside, {*left, *(info.path for info in self._aside.list(self._lease_name))})
+            own = self._lease.tenure.term.record.removesuffix("json")
+            delete_all(self._aside, {*left, *(info.path for info in self._aside.list(own))})
+
+    @property
+    def _holds(self) -> bool:
+        """Whether nobody has taken over, to whom everything belongs from then on."""
+        try:
+            self._require_lease()
+        except StageError:
+            return False
+        return True
+
+    def _require_lease(self) -> None:
+        self._lease.tenure.require(self._aside, self.path)
 
     @property
     def scratch(self) -> ObjectStore:
@@ -161,7 +174,7 @@ class ExportBucket:
     @property
     def work(self) -> BucketWork:
         """For the workers that write shards."""
-        return BucketWork(self._target, self._aside, self.identity)
+        return BucketWork(self._target, self._aside, self.identity, self._lease.tenure)
 
     def finished_manifest(self, *, replace: bool = False, notes: list[str] | None = None) -> Manifest | None:
         """The finished export there, if it is the wanted one; None if there is work to do."""
@@ -179,6 +192,7 @@ class ExportBucket:
 
         An export that is being replaced is invalid from here on: its manifest goes before its files do.
         """
+        self._require_lease()
         found, manifest = self._marker(), self._manifest()
         makes_room = set() if manifest is None else {file.path for file in manifest.files}
         if found is not None:
@@ -222,6 +236,7 @@ class ExportBucket:
 
     def finish(self, manifest: Manifest, closing_files: Mapping[str, bytes]) -> None:
         """Puts the closing files, removes files that are not of the export, then publishes by putting the manifest."""
+        self._require_lease()
         expected = {one.path for one in manifest.files}
         marker = self._marker()
         replaced = marker.replaced if marker is not None else ()

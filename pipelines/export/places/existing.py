@@ -83,6 +83,10 @@ def sha256_in(target: ObjectStore, path: str) -> str:
     return hashed.hexdigest()
 
 
+class OtherPlanError(ExportError):
+    """A place has an export of another plan, which may not be replaced."""
+
+
 @dataclass(frozen=True)
 class WantedExport:
     """The export that is to be written to a place."""
@@ -107,7 +111,8 @@ class WantedExport:
         if manifest.identity != self.identity:
             if replace:
                 return False
-            raise ExportError(
+            is_of_other_plan = self.outline is not None and manifest.plan != self.outline.plan
+            raise (OtherPlanError if is_of_other_plan else ExportError)(
                 f"{self.path}: {manifest.unlike(self.outline)}; write to another folder, or replace it with --replace"
             )
         damage = next(damages(target, manifest, hashes=replace), None)

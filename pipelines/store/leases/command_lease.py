@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from winnow.pipelines.store.facade import ObjectStore
-from winnow.pipelines.store.leases.lease import HeldError, Lease, Share
+from winnow.pipelines.store.leases.lease import HeldError, Lease, Share, require_lease
 from winnow.schemas.errors import WinnowError
 
 FIRST_PAUSE_SECONDS = 0.5
@@ -87,6 +87,17 @@ def writing(objects: ObjectStore) -> Iterator[None]:
             command.held.add(place)
             objects.clear_unfinished(elsewhere=False)
         yield
+
+
+def require_held(objects: ObjectStore) -> None:
+    """Checks the lease, if this command holds it: it may have been suspended for longer than others wait.
+
+    Raises:
+        StageError: Another process has taken the store's lease.
+    """
+    command = _running.get()
+    if command is not None and _place(objects) in command.held:
+        require_lease(objects)
 
 
 def kept_by_command(objects: ObjectStore, kind: type[T], make: Callable[[], T]) -> T:

@@ -90,6 +90,25 @@ class Term:
             objects.delete(path)
 
 
+@dataclass(frozen=True, slots=True)
+class Tenure:
+    """A process's hold of a lease, as its workers can check it too. Picklable."""
+
+    term: Term
+    holder: Holder
+
+    def require(self, objects: ObjectStore, place: str) -> None:
+        """Checks the lease before anything is put or dropped that another writer may be using.
+
+        Raises:
+            StageError: Another process has taken over, or has done so and ended.
+        """
+        last = _current(objects, self.term.prefix)
+        found = None if last is None else _recorded(objects, last)
+        if last != self.term or found != self.holder:
+            raise _taken_over(place, found)
+
+
 class _Held:
     """Held from `with` to the end of the block."""
 
@@ -152,7 +171,7 @@ class _Held:
 
 
 class Lease(_Held):
-    """A lease on the whole store; `lost` tells a long stage to stop."""
+    """A lease on the whole store; its `tenure` tells a long stage to stop."""
 
     def __init__(self, objects: ObjectStore, holder: Holder | None = None) -> None:
         super().__init__(objects, layout.LEASES, holder)
@@ -170,10 +189,9 @@ class Lease(_Held):
         return self
 
     @property
-    def lost(self) -> bool:
-        """Whether another writer has taken over."""
-        current = _current(self._objects, self._prefix)
-        return current is not None and current.number > self.number
+    def tenure(self) -> Tenure:
+        """What tells whether another writer has taken over."""
+        return Tenure(self._term, self._holder)
 
     def _refuse_slices(self, gone: Set[Term]) -> frozenset[Term]:
         """The shares of dead processes; raises an error if a living process holds one."""
@@ -228,10 +246,14 @@ def require_lease(objects: ObjectStore) -> None:
         return
     holder = from_json(Holder, objects.read(last.record), f"{objects.root}/{last.record}")
     if holder != this_process():
-        raise StageError(
-            f"{objects.root}: process {holder.process} on {holder.host} took over this store while this process was "
-            "suspended; the other one continues, this one has ended"
-        )
+        raise _taken_over(objects.root, holder)
+
+
+def _taken_over(place: str, holder: Holder | None) -> StageError:
+    by = "another process" if holder is None else f"process {holder.process} on {holder.host}"
+    return StageError(
+        f"{place}: {by} took over while this process was suspended; the other one's work stands, this one has ended"
+    )
 
 
 def _current(objects: ObjectStore, prefix: str) -> Term | None:

@@ -43,7 +43,9 @@ def add(commands: "Commands") -> None:
         help="replace exports that belong to another plan, are damaged or lack samples, once the new ones are complete",
     )
     parser.add_argument(
+        "--check",
         "--verify",
+        dest="verify",
         action="store_true",
         help="write nothing; read the recipe's exports and check their files against the recorded hashes",
     )
@@ -74,11 +76,29 @@ def run(options: argparse.Namespace) -> int:
             _print_json(listed)
         return 0
     done = export(recipe, engine, console, sample, replace=options.replace, all_notes=options.notes)
+    _refresh_report(recipe, engine, console, done)
     if options.json:
         _print_json(_exported(done))
     else:
         print_exports(done.finished, console)
     return 0
+
+
+def _refresh_report(recipe: "BoundRecipe", engine: "Engine", console: "Console", done: "Exported") -> None:
+    """Write the store's report again, if it has one, since it shows the recipe's exports."""
+    from winnow.pipelines.store import layout
+    from winnow.runners.report.writing import write_report
+
+    store = done.mixed.store
+    if not any(one.new for one in done.finished) or not store.objects.exists(layout.REPORT):
+        return
+    try:
+        write_report(store, None, recipe, engine, console)
+    except (WinnowError, OSError) as error:  # the exports are there
+        said = f"{str(error).splitlines()[0]}; to write it again: winnow report {recipe.file}"
+        console.print(
+            f"note    {store.root}/{layout.REPORT} shows the exports before: {said}", markup=False, soft_wrap=True
+        )
 
 
 def _verify(recipe: "BoundRecipe", sample: "Fraction", options: argparse.Namespace, console: "Console") -> int:

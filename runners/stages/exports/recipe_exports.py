@@ -56,6 +56,7 @@ def export(
     sample: Fraction = WHOLE,
     *,
     replace: bool = False,
+    keep: bool = False,
     reached: Reached | None = None,
     all_notes: bool = False,
 ) -> Exported:
@@ -67,6 +68,7 @@ def export(
         console: Where progress is printed.
         sample: The share of the plan that is exported.
         replace: Replace exports of other plans, and those that are damaged or lack samples.
+        keep: Leave exports of other plans unchanged, and note it; else they are errors.
         reached: Where is noted when the mixture and the exports begin.
         all_notes: Print the notes on the scaling law in full.
     """
@@ -111,6 +113,7 @@ def export(
         prepare=prepare,
         closing=closing,
         replace=replace,
+        keep=keep,
     )
     made = [one for one in finished if one.new]
     written: dict[str, int] = {}

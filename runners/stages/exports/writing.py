@@ -11,6 +11,7 @@ from winnow.pipelines.binding.captions import SAMPLE_CAPTIONS
 from winnow.pipelines.binding.edits import BoundEdit, with_keys
 from winnow.pipelines.export.graph import make_graph
 from winnow.pipelines.export.places.destination import ExportPlace
+from winnow.pipelines.export.places.existing import OtherPlanError
 from winnow.pipelines.export.places.manifest import Manifest
 from winnow.pipelines.export.places.opening import export_place
 from winnow.pipelines.export.planning.fitting import require_media
@@ -21,6 +22,7 @@ from winnow.pipelines.export.stage import (
     Closing,
     Finished,
     Unfinished,
+    Written,
     finish_export,
     no_closing,
     require_planned,
@@ -29,6 +31,7 @@ from winnow.pipelines.media.pictures import PictureSource
 from winnow.pipelines.mix.draws import Draw
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.running.step_beats import steps_done
+from winnow.pipelines.store.leases.command_lease import require_held
 from winnow.runners.engines.failures import WorkerLostError
 from winnow.runners.stages.exports.full_disk import full_disk
 from winnow.runners.stages.running.stage_run import StageRun
@@ -37,6 +40,7 @@ from winnow.runners.terminal.progress.status_line import StatusLine
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import ExportError, StageError
 
+_CHECK = ", --check compares hashes"
 LOSSES = 3  # consecutive deaths of workers without a new shard
 
 
@@ -68,6 +72,7 @@ def export_draw(
     prepare: Callable[[BoundExport], None] = no_preparation,
     closing: Closing = no_closing,
     replace: bool = False,
+    keep: bool = False,
 ) -> list[Finished]:
     """Write all exports that are not finished yet.
 
@@ -83,6 +88,7 @@ def export_draw(
         closing: Returns additional files of an export; called when its shards are written.
         replace: Replace exports of other plans or options. Finished exports are verified in full, and written again if
             they are damaged or lack samples.
+        keep: Leave exports of other plans unchanged, note it, and write the rest; else they are errors.
 
     Raises:
         ExportError: A folder has foreign files, a format cannot represent a sample, or the store differs from the plan.
@@ -95,6 +101,12 @@ def export_draw(
     if media is None and any(export.way.media for export in exports):
         raise ValueError("exports with media bytes need `media`")
     with_keys(edits)  # reports a missing key before anything starts
+
+    def still_ours(written: Written) -> Mapping[str, bytes]:
+        files = closing(written)
+        require_held(run.store.objects)  # as late as can be: writing takes hours
+        return files
+
     work = _Work(run, draw, text, edits, media, captions)
     finished: dict[int, Finished] = {}
     with ExitStack() as stack:
@@ -104,13 +116,18 @@ def export_draw(
         ]
         notes: list[str] = []
         pending: dict[int, tuple[BoundExport, ExportPlace]] = {}
-        for number, manifest in enumerate(_existing_exports(opened, notes, replace=replace)):
+        for number, manifest in enumerate(_existing_exports(opened, notes, replace=replace, keep=keep)):
+            if isinstance(manifest, OtherPlanError):
+                run.console.print(f"note    {manifest}; it is left unchanged", soft_wrap=True, markup=False)
+                continue
             if manifest is None:
                 pending[number] = exports[number], opened[number]
                 continue
             finished[number] = Finished(exports[number], manifest, False)
-            read = " and verified" if replace else ""
-            run.console.print(f"export  {exports[number].path}: already finished{read}", soft_wrap=True, markup=False)
+            compared = "hashes" if replace else "sizes"
+            how = f"{compared} of {count_of(len(manifest.files), 'file')} compared{'' if replace else _CHECK}"
+            line = f"export  {exports[number].path}: already finished; {how}"
+            run.console.print(line, soft_wrap=True, markup=False)
         if pending:
             cuttings = _cut_outputs(work, [export for export, _ in pending.values()])
             unfinished = []
@@ -124,21 +141,29 @@ def export_draw(
             _write(work, cuttings, unfinished)
             for number, one in zip(pending, unfinished, strict=True):
                 export_notes = notes_of(cuttings[one.export.way])
-                finished[number] = finish_export(one, draw, cuttings[one.export.way], closing, export_notes)
+                finished[number] = finish_export(one, draw, cuttings[one.export.way], still_ours, export_notes)
                 for note in finished[number].notes[len(export_notes) :]:
                     run.console.print(f"note    {_labelled(one.export, note)}", soft_wrap=True, markup=False)
-    return [finished[number] for number in range(len(exports))]
+    return [finished[number] for number in sorted(finished)]
 
 
-def _existing_exports(folders: Sequence[ExportPlace], notes: list[str], *, replace: bool) -> list[Manifest | None]:
-    """The manifest of each finished export. Raises an ExportError with one line per folder that cannot be used."""
-    found: list[Manifest | None] = []
+def _existing_exports(
+    folders: Sequence[ExportPlace], notes: list[str], *, replace: bool, keep: bool
+) -> list[Manifest | OtherPlanError | None]:
+    """The manifest of each finished export, or what stands in its place and is kept.
+
+    Raises an ExportError with one line per folder that cannot be used.
+    """
+    found: list[Manifest | OtherPlanError | None] = []
     wrong: list[str] = []
     for folder in folders:
         try:
             found.append(folder.finished_manifest(replace=replace, notes=notes))
         except ExportError as error:
-            wrong.append(str(error))
+            if keep and isinstance(error, OtherPlanError):
+                found.append(error)
+            else:
+                wrong.append(str(error))
     if wrong:
         raise ExportError("\n".join(wrong))
     return found
