@@ -55,6 +55,7 @@ def run(options: argparse.Namespace) -> int:
                 from winnow.pipelines.forgetting.purging import finish_purge  # loads Beam
 
                 finish_purge(store, open_jobs(options, store, "gc"))
+                _write_report_again(recipe, store)
             collected = collect_garbage(store, options.keep, dry_run=options.dry_run)
     if not options.dry_run:
         for path in restore_records(store.objects):
@@ -71,13 +72,28 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _purge(options: argparse.Namespace, recipe: "BoundRecipe | None", store: "Store") -> "Collected":
-    """Remove the content of forgotten rows, and write a report that showed some again."""
-    from winnow.pipelines.store import layout
-    from winnow.runners.report.writing import write_report
+    """Remove the content of forgotten rows."""
     from winnow.runners.stages.forgetting import run_purge
+    from winnow.schemas.rows.duplicates import KINDS, layer_of_kind
 
     done = run_purge(store, options.keep, open_jobs(options, store, "gc"), open_console(), dry_run=options.dry_run)
-    if layout.REPORT in done.removed and not options.dry_run:
-        write_report(store, None, recipe)
-        open_console().print("report        rewritten")
+    if not options.dry_run:
+        _write_report_again(recipe, store)
+    latest = store.latest_record()
+    if done.rows and latest is not None and any(layer_of_kind(kind) in latest.layers for kind in KINDS):
+        again = f"winnow dedupe {'RECIPE' if recipe is None else recipe.file}"
+        why = "duplicates must be searched again before plan, mix and export"
+        open_console().print(f"{'next':<14}{again}: {why}", soft_wrap=True, markup=False)
     return done.collected
+
+
+def _write_report_again(recipe: "BoundRecipe | None", store: "Store") -> None:
+    """Write the report that this purge has removed, or one before it that was killed."""
+    from winnow.pipelines.store import layout
+    from winnow.pipelines.store.hiding.scans import load_tombstones
+    from winnow.runners.report.writing import write_report
+
+    if store.latest_record() is None or store.objects.exists(layout.REPORT) or not load_tombstones(store.objects):
+        return
+    write_report(store, None, recipe)
+    open_console().print("report        rewritten")
