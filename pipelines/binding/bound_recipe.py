@@ -83,7 +83,9 @@ class BoundRecipe:
         program = rule_program(self.config, self.columns)
         measured = [one for one in self.measurements if one.entry.where is None and TEXT in one.operator.needs]
         of_texts = [one.entry.layer for one in measured]
-        read = [layer for layer in of_texts if layer in program.layers] or of_texts
+        described = (*program.languages, *(() if program.size is None else (program.size,)))
+        there = {*program.layers, *(column.layer for column in described)}
+        read = [layer for layer in of_texts if layer in there] or of_texts  # else another object a shard is opened
         return replace(program, text_status=Column(read[0], STATUS.name) if read else None)
 
     @cached_property

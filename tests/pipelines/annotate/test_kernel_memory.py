@@ -49,6 +49,7 @@ WORST = {
     "text.fineweb": "a bNEWLINENEWLINE",
     "text.spam": "ass casino ",
     "text.secrets": "key=ab12cd34ef56 ",
+    "text.controls": "a\x1b[1m",
     "text.toxicity": "ass casino ",
     "text.language": "a bNEWLINENEWLINE",
     "text.digest": "\uff21 ",

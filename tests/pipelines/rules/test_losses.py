@@ -206,7 +206,7 @@ def test_a_source_that_a_rule_drops_ten_times_as_often_as_the_others_is_named() 
     ],
 )
 def test_chance_gives_no_line(here: tuple[int, int], elsewhere: tuple[int, int], named: bool) -> None:
-    cells = {}
+    cells: dict[tuple[str, str, int], int] = {}
     for source, (lost, rows) in (("b", elsewhere), ("a", here)):
         cells |= {(source, "eng_Latn", THIRD): lost, (source, "eng_Latn", 0): rows - lost}
     assert bool(uneven(cells)) == named
@@ -217,7 +217,7 @@ def test_equal_sources_of_any_size_give_no_line_by_chance() -> None:
     for share in (0.001, 0.01, 0.1, 0.5):
         for _ in range(50):
             sizes = {source: int(random.integers(20, 2000)) for source in "edcba"}
-            cells = {}
+            cells: dict[tuple[str, str, int], int] = {}
             for source, rows in sizes.items():
                 lost = int(random.binomial(rows, share))
                 cells |= {(source, "eng_Latn", SECOND): lost, (source, "eng_Latn", 0): rows - lost}
@@ -244,7 +244,9 @@ def test_duplicates_and_forgotten_samples_make_no_source_uneven() -> None:
 
 
 def test_sites_are_the_largest_of_a_shard_in_any_order_of_shards() -> None:
-    many = {(f"{number:03}.example", SECOND * (number % 2)): MIN_ROWS + number for number in range(MOST_SITES + 9)}
+    many: dict[tuple[str | None, int], int] = {
+        (f"{number:03}.example", SECOND * (number % 2)): MIN_ROWS + number for number in range(MOST_SITES + 9)
+    }
     many |= {(None, SECOND): 500, ("few.example", SECOND): MIN_ROWS - 1, ("gone.example", FORGOTTEN): 900}
     one, other = sites_of("a", dict(reversed(many.items()))), sites_of("a", {("072.example", SECOND | THIRD): 20})
     assert set(one.site) == {f"{number:03}.example" for number in range(9, MOST_SITES + 9)}
