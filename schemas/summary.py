@@ -182,8 +182,14 @@ class StoreSummary:
         )
 
     def unread_notes(self) -> list[str]:
-        """A line for each source with samples whose sidecars or media could not all be used."""
-        return [
+        """A line for each source whose readers failed, or whose sidecars or media could not all be used."""
+        failed = [
+            f"{one.name}: winnow failed on {count_of(count, 'range')} (reader_failed), which is its own fault: please "
+            "report the file and the detail, which the report and the store's quarantine name"
+            for one in self.sources
+            if (count := one.quarantined.get("reader_failed"))
+        ]
+        return failed + [
             f"{one.name}: in {one.unread:,} of {count_of(one.samples, 'sample')} a sidecar or a medium could not be "
             "used; metadata.unread says which and why (winnow show; docs/reference/ingest.md lists them)"
             for one in self.sources

@@ -7,6 +7,7 @@ the file as it is: archives and tars member by member, JSON lines by their newli
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +16,7 @@ from winnow.pipelines.audit.csv_tiling import check_csv
 from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.audit.tar_tiling import check_tar
 from winnow.pipelines.audit.tiling import Claim, check_tiling
+from winnow.pipelines.ingest.boundary import READER_FAILED, failure, is_of_content
 from winnow.pipelines.ingest.counting import (
     StreamCount,
     check_lines,
@@ -24,7 +26,7 @@ from winnow.pipelines.ingest.counting import (
     count_parquet,
 )
 from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
-from winnow.pipelines.ingest.planning.formats import kind_of
+from winnow.pipelines.ingest.planning.formats import Kind, kind_of
 from winnow.pipelines.ingest.records import ReadLimits, Span
 from winnow.pipelines.ingest.tables.jsonl import foreign_format
 from winnow.pipelines.running.job_tasks import OPENING_BYTES, Silent, TaskFolder, TaskKind, TasksAt, slices
@@ -44,6 +46,7 @@ CLAIMS = pa.schema(
         pa.field("unit", pa.string()),
         pa.field("member", pa.int32()),
         pa.field("readable", pa.bool_()),
+        pa.field("failed", pa.bool_()),
     ]
 )
 
@@ -153,17 +156,21 @@ def _claims(objects: ObjectStore, tasks: Iterable[TaskCommit]) -> pa.Table:
             for batch in read_batches(objects, shard.object.path, ["source"]):
                 origin = batch["source"]
                 columns = [pc.struct_field(origin, name) for name in CLAIMS.names[:5]]
-                batches.append(_claimed(columns, readable=True))
+                batches.append(_claimed(columns, pa.scalar(None, pa.string())))
         for ranges in (task.dropped, task.quarantine):
             if ranges is not None:
-                refused = read_batches(objects, ranges.path, CLAIMS.names[:5])
-                batches.extend(_claimed(batch.columns, readable=ranges is task.dropped) for batch in refused)
+                for batch in read_batches(objects, ranges.path, [*CLAIMS.names[:5], "reason"]):
+                    reasons = batch["reason"] if ranges is task.quarantine else pa.scalar(None, pa.string())
+                    batches.append(_claimed([batch[name] for name in CLAIMS.names[:5]], reasons))
     return pa.Table.from_batches(batches, schema=CLAIMS)
 
 
-def _claimed(columns: list[pa.Array], *, readable: bool) -> pa.RecordBatch:
-    flags = pa.repeat(pa.scalar(readable), len(columns[0]))
-    return pa.RecordBatch.from_arrays([*columns, flags], schema=CLAIMS)
+def _claimed(columns: list[pa.Array], quarantined_for: pa.Array | pa.Scalar) -> pa.RecordBatch:
+    reasons = quarantined_for
+    if isinstance(reasons, pa.Scalar):
+        reasons = pa.repeat(reasons, len(columns[0]))
+    failed = pc.fill_null(pc.equal(reasons, READER_FAILED), False)
+    return pa.RecordBatch.from_arrays([*columns, pc.is_null(reasons), failed], schema=CLAIMS)
 
 
 def _check_file(
@@ -180,32 +187,52 @@ def _check_file(
         if size != expected:
             findings.problems.append(f"{place}: has {size} bytes, but had {expected} when it was ingested")
             return False
-        kind = kind_of(source.format, path)
-        spans = list(_spans(claims))
-        if kind in {"warc", "arc"}:
-            wrong = check_tiling(stream, spans, limits)
-        elif kind == "jsonl" and foreign_format(stream) is not None:  # it was quarantined as one range
-            wrong = check_ranges(size, [claim.span for claim in spans])
-        elif kind == "jsonl":
-            wrong = _check_lines(spans, count_jsonl(stream, limits), size)
-        elif kind == "csv":
-            wrong = check_csv(stream, path, spans, size)
-        elif kind in ("parquet", "arrow", "clips"):
-            rows = count_arrow(stream) if kind == "arrow" else count_parquet(stream)
-            wrong = _check_rows(spans, rows, size)
-        elif kind == "tar":
-            wrong = check_tar(stream, spans, size)
-        else:
-            wrong = check_ranges(size, [claim.span for claim in spans])
+        try:
+            wrong = wrong_claims(stream, kind_of(source.format, path), path, list(_spans(claims)), limits)
+        except Exception as error:
+            if not is_of_content(error):
+                raise
+            wrong = [f"the audit itself failed on the file, please report it: {failure(error)}"]
     findings.problems += [f"{place}: {line}" for line in wrong]
     return not wrong
+
+
+def wrong_claims(stream: BinaryIO, kind: Kind, path: str, claims: list[Claim], limits: ReadLimits) -> list[str]:
+    """Lists what is wrong with the claims on a file that is read as this kind; empty if they are proved."""
+    size = stream.seek(0, 2)
+    ranges = [claim.span for claim in claims if claim.span.unit == "bytes"]
+    if kind in {"warc", "arc"}:
+        return check_tiling(stream, claims, limits)
+    if kind == "csv":
+        return check_csv(stream, path, claims, size)
+    if kind == "tar":
+        return check_tar(stream, claims, size)
+    if kind == "file" or (kind == "jsonl" and foreign_format(stream) is not None):  # it was quarantined as one range
+        return check_ranges(size, ranges)
+    if any(claim.failed and claim.span.unit == "bytes" for claim in claims):
+        return _check_remains(claims, ranges, size)
+    if kind == "jsonl":
+        return _check_lines(claims, count_jsonl(stream, limits), size)
+    return _check_rows(claims, count_arrow(stream) if kind == "arrow" else count_parquet(stream), size)
 
 
 def _spans(claims: pa.Table) -> Iterator[Claim]:
     for batch in claims.to_batches():
         for row in zip(*(batch[name].to_pylist() for name in CLAIMS.names[1:]), strict=True):
-            offset, length, unit, member, readable = row
-            yield Claim(Span(offset, length, unit, member), readable)
+            offset, length, unit, member, readable, failed = row
+            yield Claim(Span(offset, length, unit, member), readable, failed)
+
+
+def _check_remains(claims: list[Claim], ranges: list[Span], size: int) -> list[str]:
+    """Checks what is claimed beside the ranges of bytes that a failed reader left: nothing twice, nothing outside."""
+    if len(ranges) == len(claims):
+        return check_ranges(size, ranges)
+    outside = [span for span in ranges if not 0 <= span.offset <= span.offset + span.length <= size]
+    wrong = [
+        f"bytes {span.offset} to {span.offset + span.length}: outside this file of {size} bytes" for span in outside
+    ]
+    seen = {claim.span for claim in claims}
+    return wrong + ([] if len(seen) == len(claims) else [f"{len(claims) - len(seen)} ranges are claimed twice"])
 
 
 def _check_rows(claims: list[Claim], rows: int | None, size: int) -> list[str]:
@@ -222,7 +249,7 @@ def _check_lines(claims: list[Claim], counted: StreamCount, size: int) -> list[s
     """Checks that lines tile the decoded stream; the rest of a damaged file is quarantined."""
     lines = [claim.span for claim in claims if claim.span.unit in ("stream", "member")]
     raw = [claim.span for claim in claims if claim.span.unit == "bytes"]
-    if not counted.members and not lines:
+    if counted.codec is None:
         return [*check_ranges(size, raw), *_count(len({span.offset for span in raw if span.length}), counted.lines)]
     answered = len({(span.offset, span.member) for span in lines})
     if counted.complete:

@@ -74,10 +74,11 @@ def _is_zero(stream: BinaryIO, start: int, length: int) -> bool:
 
 
 class _Section(io.RawIOBase):
-    """A range as a file of its own."""
+    """A range as a file of its own, its last block whole: zeros follow where the file ends within the padding."""
 
     def __init__(self, stream: BinaryIO, start: int, length: int) -> None:
-        self._stream, self._start, self._length, self._at = stream, start, length, 0
+        self._stream, self._start, self._at = stream, start, 0
+        self._length, self._held = -(-length // _BLOCK) * _BLOCK, length
 
     def seek(self, offset: int, whence: int = 0) -> int:
         self._at = (0, self._at, self._length)[whence] + offset
@@ -89,6 +90,7 @@ class _Section(io.RawIOBase):
     def read(self, count: int = -1) -> bytes:
         left = max(0, self._length - self._at)
         self._stream.seek(self._start + self._at)
-        piece = self._stream.read(left if count < 0 else min(count, left))
+        wanted = left if count < 0 else min(count, left)
+        piece = self._stream.read(max(0, min(wanted, self._held - self._at))).ljust(wanted, b"\0")
         self._at += len(piece)
         return piece

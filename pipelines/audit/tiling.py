@@ -34,6 +34,7 @@ class Claim:
 
     span: Span
     readable: bool  # kept or dropped; False means quarantined, where only the extent is checked
+    failed: bool = False  # quarantined by a reader that failed, so that nobody knows what is in it
 
 
 class _RangeError(Exception):

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
+from winnow.pipelines.ingest.archives.inflate import Codec, codec_of, refusal, skippable
 from winnow.pipelines.ingest.records import ReadLimits, Span
 from winnow.pipelines.ingest.tables.footer import parse_footer
 from winnow.pipelines.ingest.tables.thrift import BadThriftError
@@ -43,26 +44,27 @@ class StreamCount:
     lines: int
     bytes: int  # decompressed
     complete: bool
+    codec: Codec | None = field(default=None, compare=False)  # of a compressed file
     members: tuple[MemberCount, ...] = field(default=(), compare=False)  # none in a plain file
 
 
 def count_jsonl(stream: BinaryIO, limits: ReadLimits | None = None) -> StreamCount:
-    """Counts the lines and bytes of a plain, gzip or zstd file, including a last line without a newline."""
+    """Counts the lines and bytes of a plain, gzip or zstd file, including a last line without a newline.
+
+    What a file is, and which headers are refused, is said once, for the reader too: that is no count.
+    """
     limits = limits or ReadLimits()
-    stream.seek(0)
-    magic = stream.read(4)
+    codec = codec_of(_at(stream, 0, 8))
     stream.seek(0)
     lines = size = 0
     last = b"\n"
     complete = True
     members: list[MemberCount] = []
     blocks: Iterator[bytes | int]
-    if magic[:2] == b"\x1f\x8b":
-        blocks = _gunzipped(stream, limits.max_member_bytes)
-    elif magic == b"\x28\xb5\x2f\xfd" or (magic[1:] == b"\x2a\x4d\x18" and magic[0] >> 4 == 5):
-        blocks = _unzstd(stream, limits)
-    else:
+    if codec is None:
         blocks = iter(lambda: stream.read(_STEP), b"")
+    else:
+        blocks = _gunzipped(stream, limits) if codec == "gz" else _unzstd(stream, limits)
     try:
         for block in blocks:
             if isinstance(block, int):
@@ -73,7 +75,7 @@ def count_jsonl(stream: BinaryIO, limits: ReadLimits | None = None) -> StreamCou
             last = block[-1:] or last
     except (zlib.error, zstandard.ZstdError, EOFError):
         complete = False
-    return StreamCount(lines + (last != b"\n"), size, complete, tuple(members))
+    return StreamCount(lines + (last != b"\n"), size, complete, codec, tuple(members))
 
 
 def count_parquet(stream: BinaryIO) -> int | None:
@@ -213,13 +215,17 @@ def _untiled(
             yield f"[{start}, {min(so_far, int(ends[index]))}) is claimed by more than one range"
 
 
-def _gunzipped(stream: BinaryIO, max_member_bytes: int) -> Iterator[bytes | int]:
+def _gunzipped(stream: BinaryIO, limits: ReadLimits) -> Iterator[bytes | int]:
     """Yields the blocks of each member after its offset."""
     raw = b""
     while raw := raw or stream.read(_GZIP_STEP):
         if raw[:1] == b"\0":  # padding between members
             raw = raw.lstrip(b"\0")
             continue
+        if len(raw) < 18:
+            raw += stream.read(18 - len(raw))
+        if refusal(raw[:18], "gz", limits) is not None:
+            raise EOFError
         yield stream.tell() - len(raw)
         member = zlib.decompressobj(31)
         size = 0
@@ -228,7 +234,7 @@ def _gunzipped(stream: BinaryIO, max_member_bytes: int) -> Iterator[bytes | int]
                 raise EOFError
             block = member.decompress(raw, _STEP)
             size += len(block)
-            if size > max_member_bytes:
+            if size > limits.max_member_bytes:
                 raise EOFError
             yield block
             raw = member.unconsumed_tail or (b"" if member.eof else stream.read(_GZIP_STEP))
@@ -240,8 +246,10 @@ def _unzstd(stream: BinaryIO, limits: ReadLimits) -> Iterator[bytes | int]:
     decompressor = zstandard.ZstdDecompressor(max_window_size=limits.max_window_bytes)
     start = 0
     while head := _at(stream, start, 18):
-        if head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5:
+        if skippable(head):
             end = start + 8 + int.from_bytes(head[4:8], "little")
+        elif refusal(head, "zst", limits) is not None:
+            raise EOFError
         else:
             end = _frame_end(stream, start, head)
             yield start

@@ -172,6 +172,7 @@ QUARANTINE_REASONS = {
     "duplicate_id": "a second sample with the same source, file and key",
     "known_harm": "a medium is on a list of known harm",
     "killed_worker": "its worker died on it three times",
+    "reader_failed": "winnow, or a library that it reads with, failed on it, which is a fault of theirs",
 }
 
 

@@ -5,6 +5,7 @@ from contextlib import closing
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.pipelines.ingest.archives.large_bodies import UnreadableBodyError, read_body
 from winnow.pipelines.ingest.archives.tar import TAR
+from winnow.pipelines.ingest.boundary import unless_it_fails
 from winnow.pipelines.ingest.caption_tables import CaptionTables, is_caption_table, row_of_table
 from winnow.pipelines.ingest.files import FILE
 from winnow.pipelines.ingest.media_names import is_named_as_medium
@@ -41,7 +42,10 @@ class RowMaker:
         self._named = NamedFiles(source.objects, videos)
 
     def row(self, record: Record, path: str, etag: str) -> Row | Dropped | Unreadable:
-        """Converts a record of the file at a path."""
+        """Converts a record of the file at a path; a failure costs the record."""
+        return unless_it_fails(record, self._row, record, path, etag)
+
+    def _row(self, record: Record, path: str, etag: str) -> Row | Dropped | Unreadable:
         if self._source.format in MEDIA_FOLDERS:
             if is_caption_table(path):
                 return row_of_table(self._source.objects, path, record)

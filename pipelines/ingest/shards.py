@@ -6,6 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from winnow.filters.extraction.reading import ExtractionRows
+from winnow.pipelines.ingest.boundary import is_of_content
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext, IngestSource, selected
 from winnow.pipelines.ingest.rows import Row, page_batch, sample_batch, text_bytes
 from winnow.pipelines.store import layout
@@ -118,10 +120,25 @@ def extract(bound: BoundExtractor, samples: pa.RecordBatch, pages: pa.RecordBatc
     """An extractor's rows for a batch; rows outside its `where` are null and marked so."""
     asked = selected(samples, bound.where)
     if asked is None:
-        return bound.extractor.kernel(pages, bound.config)
+        return _extracted(bound, pages)
     mask = pa.array(asked)
     html = pc.if_else(mask, pages["html"], pa.scalar(None, pa.large_string()))
     given = pa.RecordBatch.from_arrays([html, pages["url"]], schema=PAGES)
-    result = bound.extractor.kernel(given, bound.config)
+    result = _extracted(bound, given)
     status = pc.if_else(mask, result["status"], pa.scalar("not_selected"))
     return result.set_column(0, EXTRACTION.field("status"), status)
+
+
+def _extracted(bound: BoundExtractor, pages: pa.RecordBatch) -> pa.RecordBatch:
+    """What an extractor makes of pages; one on which it raises has failed, as one that it gives up."""
+    try:
+        return bound.extractor.kernel(pages, bound.config)
+    except Exception as error:
+        if not is_of_content(error):
+            raise
+    if pages.num_rows > 1:
+        alone = [_extracted(bound, pages.slice(row, 1)) for row in range(pages.num_rows)]
+        return pa.Table.from_batches(alone).combine_chunks().to_batches()[0]
+    rows = ExtractionRows()
+    rows.refuse("failed")
+    return rows.batch()

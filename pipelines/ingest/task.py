@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
+from winnow.pipelines.ingest.boundary import is_of_content, unless_it_fails
 from winnow.pipelines.ingest.known_harm import known_harm_of
 from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.ingest.planning.etag import content_etag
@@ -19,7 +20,7 @@ from winnow.pipelines.ingest.planning.formats import container_reader, kind_of
 from winnow.pipelines.ingest.planning.identities import SeenIds
 from winnow.pipelines.ingest.records import Covered, Dropped, Event, Reader, Record, Unreadable, repeated_key
 from winnow.pipelines.ingest.row_maker import RowMaker
-from winnow.pipelines.ingest.rows import Row, sample_batch
+from winnow.pipelines.ingest.rows import Row, sample_batch, text_bytes
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, ShardWriter
 from winnow.pipelines.media.known_harm import KNOWN_HARM
 from winnow.pipelines.running.ledger.ingest_tasks import IngestTask, TaskFile
@@ -98,16 +99,16 @@ class RangeWriter:
 
 
 class TaskRun:
-    """The state of one running task."""
+    """The state of one running task; `one_by_one` finds the row on which a batch fails."""
 
-    def __init__(self, context: IngestContext, task: IngestTask, beat: Beat) -> None:
+    def __init__(self, context: IngestContext, task: IngestTask, beat: Beat, *, one_by_one: bool = False) -> None:
         self._context = context
         self._source = context.sources[task.source]
         self._task = task
         self._beat = beat
         self._key = self._source.key(context.limits)
         objects = context.store.objects
-        self._one_by_one = is_struck(objects, task.source, task.name)
+        self._one_by_one = one_by_one or is_struck(objects, task.source, task.name)
         self._poisoned = poisoned(objects, task.source)
         self._marker = Marker(task.source, task.name)
         self._forgotten = Matcher(load_hiding(objects).selectors)
@@ -204,7 +205,7 @@ class TaskRun:
         self._marker.at(path, span.offset, span.member)
         if self._poisoned and Position(path, span.offset, span.member) in self._poisoned:
             event = Unreadable(span, "killed_worker", "left out after its worker died on it three times")
-        outcome = self._row(event, path, etag) if isinstance(event, Record) else event
+        outcome = unless_it_fails(event, self._row, event, path, etag) if isinstance(event, Record) else event
         if isinstance(outcome, Row):
             self._waiting.append(outcome)
             self._waiting_held += outcome.held
@@ -216,6 +217,9 @@ class TaskRun:
     def _row(self, record: Record, path: str, etag: str) -> Row | Dropped | Unreadable:
         """Converts a record to a row, unless it holds what is known to be harmful."""
         row = self._maker.row(record, path, etag)
+        if self._one_by_one and isinstance(row, Row):
+            text_bytes([row])
+            sample_batch([row], self._source.rows)
         if self._context.known_harm is None or not isinstance(row, Row):
             return row
         match = known_harm_of(self._context.known_harm, row, record, self._source.objects, self._context.limits)
@@ -259,7 +263,12 @@ class TaskRun:
 
 def run_task(context: IngestContext, task: IngestTask, beat: Beat) -> TaskCommit:
     """Runs and commits a task; returns the effective commit, which may be another run's."""
-    commit = TaskRun(context, task, beat).run()
+    try:
+        commit = TaskRun(context, task, beat).run()
+    except Exception as error:
+        if not is_of_content(error):
+            raise
+        commit = TaskRun(context, task, beat, one_by_one=True).run()
     path = layout.task_commit(commit.key, commit.task)
     objects = context.store.objects
     return commit if put_record_if_absent(objects, path, commit) else read_record(objects, TaskCommit, path)

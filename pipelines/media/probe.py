@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from winnow.filters.image.decode.containers import Bytes, HeldBytes
-from winnow.filters.image.decode.frames import image_frames
+from winnow.filters.image.decode.frames import MOST_FRAMES, image_frames
 from winnow.filters.image.decode.headers import image_size
 from winnow.filters.image.decode.orientation import orientation_of
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
@@ -13,7 +13,6 @@ from winnow.pipelines.media.file_bytes import FileBytes
 from winnow.pipelines.media.videos.isolation import probe_isolated
 
 _COPY_BYTES = 1 << 20
-_MOST_FRAMES = (1 << 31) - 1  # of the column
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +85,6 @@ def _probe_video(content: Bytes, sha256: str, mime: str, limits: VideoLimits | N
         facts.width,
         facts.height,
         facts.orientation,
-        min(facts.frames, _MOST_FRAMES),
+        min(facts.frames, MOST_FRAMES),
         facts.evident_seconds,
     )

@@ -9,6 +9,7 @@ from contextlib import closing
 from itertools import islice
 from typing import Final
 
+from winnow.pipelines.ingest.boundary import is_for_its_task
 from winnow.pipelines.ingest.media_names import may_be_medium
 from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
 from winnow.pipelines.ingest.planning.formats import MEDIA_FOLDERS, container_reader
@@ -18,7 +19,6 @@ from winnow.pipelines.ingest.records import Covered, Dropped, Event, FilePart, R
 from winnow.pipelines.ingest.rows import Row, row_of
 from winnow.pipelines.mix.candidates import OF_MEDIA
 from winnow.pipelines.store.facade import ObjectInfo
-from winnow.schemas.errors import SourceError
 from winnow.schemas.problems import Problem, recipe_error
 from winnow.schemas.recipe import Recipe
 
@@ -99,7 +99,9 @@ def sampled_rows(source: IngestSource, info: ObjectInfo) -> Iterator[Row | Event
     try:
         for event in first_events(source, info, _LIMITS, MOST_RECORDS):
             yield row_of(event, info.path, "", source.rows) if isinstance(event, Record) else event
-    except (FileNotFoundError, SourceError):
+    except Exception as error:
+        if not is_for_its_task(error):
+            raise
         yield None
 
 

@@ -10,6 +10,7 @@ from typing import BinaryIO, Final
 import pyarrow as pa
 import pyarrow.types as pt
 
+from winnow.pipelines.ingest.boundary import failure, is_of_content
 from winnow.pipelines.ingest.media_names import may_be_medium, may_be_video
 from winnow.pipelines.ingest.planning.formats import container_reader, kind_of
 from winnow.pipelines.ingest.planning.sampling import section, until_enough
@@ -115,6 +116,10 @@ def guess_columns(objects: ObjectStore, info: ObjectInfo) -> TableGuess:
         return TableGuess(None, (), "the file is gone")
     except SourceError as error:
         return TableGuess(None, (), str(error).removeprefix(f"{info.path}: "))
+    except Exception as error:
+        if not is_of_content(error):
+            raise
+        return TableGuess(None, (), f"winnow failed on it, please report it: {failure(error)}")
 
 
 def _looked_for(objects: ObjectStore, info: ObjectInfo) -> Callable[[str], bool]:

@@ -8,6 +8,7 @@ from itertools import groupby, islice
 from typing import BinaryIO, Final
 
 from winnow.pipelines.ingest.archives.inflate import codec_of
+from winnow.pipelines.ingest.boundary import failure, is_of_content
 from winnow.pipelines.ingest.files import read_range
 from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.etag import content_etag
@@ -63,6 +64,10 @@ def sample_rows(source: IngestSource, files: Sequence[ObjectInfo], most: int) ->
             found.unreadable[info.path] = "the file is gone"
         except SourceError as error:
             found.unreadable[info.path] = str(error).removeprefix(f"{info.path}: ")
+        except Exception as error:
+            if not is_of_content(error):
+                raise
+            found.unreadable[info.path] = f"winnow failed on it, please report it: {failure(error)}"
     return found
 
 

@@ -21,20 +21,21 @@ from winnow.filters.image.decode.containers import (
     tiff_start,
 )
 
-__all__ = ["MOST_BLOCKS", "counted_frames", "image_frames"]
+__all__ = ["MOST_BLOCKS", "MOST_FRAMES", "counted_frames", "image_frames"]
 
+MOST_FRAMES: Final = (1 << 31) - 1  # what a format can count, and a column can hold
 MOST_BLOCKS: Final = 1 << 16  # a GIF of 16 MiB has as many
 
 _ANIMATED: Final = 0x02  # flag of a WebP's VP8X chunk
 
 
 def image_frames(image: Bytes, mime: str) -> int | None:
-    """The frames of an image of this sniffed type, 1 for a still; None if they cannot be counted."""
+    """The frames of an image of this sniffed type, 1 for a still; None if they cannot be counted or be so many."""
     try:
         last = deque(counted_frames(image, mime), maxlen=1)
     except UnreadableError:
         return None
-    return last[0] if last else None
+    return last[0] if last and last[0] <= MOST_FRAMES else None
 
 
 def counted_frames(image: Bytes, mime: str, most_blocks: int = MOST_BLOCKS) -> Iterator[int]:

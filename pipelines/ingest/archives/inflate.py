@@ -53,7 +53,7 @@ def codec_of(head: bytes) -> Codec | None:
     """Detects a file's compression from its first bytes."""
     if head[:2] == b"\x1f\x8b":
         return "gz"
-    if head[:4] == b"\x28\xb5\x2f\xfd" or _skippable(head):
+    if head[:4] == b"\x28\xb5\x2f\xfd" or skippable(head):
         return "zst"
     return None
 
@@ -201,14 +201,14 @@ def _pieces(source: _Input, codec: Codec, limits: ReadLimits) -> Iterator[bytes 
         if codec == "gz" and head[:1] == b"\0" and start > 0:
             source.take(len(head) - len(head.lstrip(b"\0")))  # tar and tape pad with zeros between members
             continue
-        if codec == "zst" and _skippable(head) and len(head) >= 8:
+        if codec == "zst" and skippable(head) and len(head) >= 8:
             source.seek(start + 8 + int.from_bytes(head[4:8], "little"))
             if source.offset > source.size:
                 yield Damage(start, source.size - start, "truncated", f"a skippable frame at byte {start} is cut off")
             continue
-        refusal = _refusal(head, codec, limits)
-        if refusal is not None:
-            reason, why = refusal
+        refused = refusal(head, codec, limits)
+        if refused is not None:
+            reason, why = refused
             yield Damage(start, source.size - start, reason, f"member at byte {start}: {why}")
             return
         yield MemberStart(start)
@@ -265,14 +265,22 @@ def _damage(source: _Input, start: int, reason: str, why: str) -> Damage:
     return Damage(start, source.size - start, reason, f"member at byte {start}: {why}")
 
 
-def _skippable(head: bytes) -> bool:
+def has_reserved_flags(head: bytes) -> bool:
+    """Whether a gzip header asks for what RFC 1952 has not defined, which must be refused; isal reads on."""
+    return len(head) > 3 and head[3] & 0xE0 != 0
+
+
+def skippable(head: bytes) -> bool:
+    """Whether a skippable zstd frame begins with these bytes."""
     return len(head) >= 4 and head[0] & 0xF0 == 0x50 and head[1:4] == b"\x2a\x4d\x18"
 
 
-def _refusal(head: bytes, codec: Codec, limits: ReadLimits) -> tuple[str, str] | None:
-    """Why a member is refused by its header alone, or None."""
+def refusal(head: bytes, codec: Codec, limits: ReadLimits) -> tuple[str, str] | None:
+    """Why a member is refused by its first 18 bytes alone, or None: the one statement, for readers and the audit."""
     if codec == "gz":
-        return None if head[:2] == b"\x1f\x8b"[: len(head)] else ("corrupt_member", "no gzip member begins here")
+        if head[:2] != b"\x1f\x8b"[: len(head)]:
+            return "corrupt_member", "no gzip member begins here"
+        return ("corrupt_member", "the gzip header has reserved flags set") if has_reserved_flags(head) else None
     if head[:4] != b"\x28\xb5\x2f\xfd"[: len(head)]:
         return "corrupt_member", "no zstd frame begins here"
     try:

@@ -11,6 +11,7 @@ from typing import Literal, Protocol, TypeAlias, cast
 from isal import igzip_lib, isal_zlib
 
 from winnow.pipelines.ingest.archives.flows import CHUNK_BYTES, FileFlow, Flow, StreamFlow
+from winnow.pipelines.ingest.archives.inflate import has_reserved_flags
 from winnow.pipelines.ingest.records import ReadLimits
 
 Fault: TypeAlias = Literal["corrupt_member", "truncated", "bomb", "bad_header"]
@@ -74,7 +75,7 @@ class GzipMembers:
         offered = flow.buffer[index : index + self._guess]
         if not offered.startswith(GZIP_MAGIC):
             return no_member(at, offered[:3], GZIP_MAGIC)
-        if _has_reserved_flags(offered):
+        if has_reserved_flags(offered):
             return Member(at, 0, fault="corrupt_member", detail="the gzip header has reserved flags set")
         inflater = isal_zlib.decompressobj(GZIP_WINDOW)
         try:
@@ -92,7 +93,7 @@ class GzipMembers:
     def begins(self, at: int) -> bool:
         """Whether a record's first bytes inflate from here."""
         offered = self._flow.peek(at, PROBE_BYTES)
-        if not offered.startswith(GZIP_MAGIC) or _has_reserved_flags(offered):
+        if not offered.startswith(GZIP_MAGIC) or has_reserved_flags(offered):
             return False
         try:
             head: bytes = isal_zlib.decompressobj(GZIP_WINDOW).decompress(offered, PROBE_BYTES)
@@ -155,11 +156,6 @@ class _Progress:
     at: int
     fault: Fault | None = None
     detail: str = ""
-
-
-def _has_reserved_flags(first: bytes) -> bool:
-    """RFC 1952 requires refusing these; isal reads on."""
-    return len(first) > 3 and first[3] & 0xE0 != 0
 
 
 def no_member(at: int, first: bytes, magic: bytes) -> Member:

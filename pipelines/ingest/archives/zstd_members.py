@@ -13,6 +13,7 @@ from typing import Final
 import zstandard
 
 from winnow.pipelines.ingest.archives.flows import CHUNK_BYTES, FileFlow, Flow, StreamFlow
+from winnow.pipelines.ingest.archives.inflate import skippable
 from winnow.pipelines.ingest.archives.members import (
     HELD_BYTES,
     MANY_TRIES,
@@ -36,7 +37,7 @@ PROBE_BLOCKS: Final = 4
 
 def is_zstd(first: bytes) -> bool:
     """Whether these are the first bytes of a zstd file: of a frame or of a skippable one."""
-    return first.startswith(ZSTD_MAGIC) or _is_skippable(first)
+    return first.startswith(ZSTD_MAGIC) or skippable(first)
 
 
 class ZstdMembers:
@@ -57,7 +58,7 @@ class ZstdMembers:
         """Reads the frame at this position."""
         flow = self._flow
         first = flow.peek(at, 8)
-        if _is_skippable(first):
+        if skippable(first):
             length = 8 + int.from_bytes(first[4:8], "little")
             if len(first) < 8 or at + length > flow.size:
                 return Member(at, 0, fault="truncated", detail="the file ends inside a skippable frame")
@@ -245,7 +246,3 @@ def _decompressor(
     dictionary: "zstandard.ZstdCompressionDict | None", max_window_bytes: int
 ) -> "zstandard.ZstdDecompressor":
     return zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=max_window_bytes)
-
-
-def _is_skippable(first: bytes) -> bool:
-    return len(first) >= 4 and first[1:4] == b"\x2a\x4d\x18" and first[0] & 0xF0 == 0x50

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
+from winnow.pipelines.ingest.boundary import is_for_its_task
 from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.formats import TABLES, container_reader, kind_of
 from winnow.pipelines.ingest.planning.sampling import even_places, section, until_enough
 from winnow.pipelines.ingest.records import FilePart, ReadLimits, Record, Unreadable
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.together import each
-from winnow.schemas.errors import SourceError
 from winnow.schemas.problems import one_line, shown
 
 MOST_FILES: Final = 16  # of a source
@@ -128,6 +128,8 @@ def _read(source: IngestSource, info: ObjectInfo) -> FirstRows | None:
                 if is_table and isinstance(event, Record | Unreadable) and event.key is not None:
                     first.keys[event.key] += 1
             first.is_all = taken < MOST_ROWS and info.size <= WHOLE_BYTES
-    except (FileNotFoundError, SourceError):
+    except Exception as error:
+        if not is_for_its_task(error):
+            raise
         return None
     return first

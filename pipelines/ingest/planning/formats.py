@@ -8,6 +8,7 @@ from winnow.pipelines.ingest.archives.arc import read_arc
 from winnow.pipelines.ingest.archives.referrers import TiedReader
 from winnow.pipelines.ingest.archives.tar_samples import TarReader
 from winnow.pipelines.ingest.archives.warc import read_warc
+from winnow.pipelines.ingest.boundary import GuardedReader
 from winnow.pipelines.ingest.caption_tables import caption_table_reader, is_caption_table
 from winnow.pipelines.ingest.files import FilesReader
 from winnow.pipelines.ingest.records import Reader
@@ -106,7 +107,7 @@ def is_compressed_tar(format_name: str, path: str) -> bool:
 def container_reader(
     format_name: str, path: str, columns: ColumnMapping, *, checked: bool = True, tied: bool = False
 ) -> Reader:
-    """Creates the reader of a file.
+    """Creates the reader of a file, which quarantines what it cannot read for whatever reason.
 
     Args:
         format_name: The source's format.
@@ -115,7 +116,10 @@ def container_reader(
         checked: Refuse a table of another schema, instead of quarantining its rows.
         tied: Read with captures of an archive what records beside them say, which single records have no need of.
     """
-    kind = kind_of(format_name, path)
+    return GuardedReader(_reader(kind_of(format_name, path), format_name, path, columns, checked, tied))
+
+
+def _reader(kind: Kind, format_name: str, path: str, columns: ColumnMapping, checked: bool, tied: bool) -> Reader:
     if kind == "warc":
         return TiedReader(read_warc) if tied else read_warc
     if kind == "arc":

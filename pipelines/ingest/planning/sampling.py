@@ -14,6 +14,7 @@ from itertools import accumulate, islice
 from typing import BinaryIO, Final, TypeVar, cast
 
 from winnow.pipelines.ingest.archives.inflate import codec_of
+from winnow.pipelines.ingest.boundary import is_for_its_task
 from winnow.pipelines.ingest.files import read_range
 from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.formats import compression_of, container_reader, kind_of
@@ -24,7 +25,6 @@ from winnow.pipelines.ingest.tables.lines import next_member
 from winnow.pipelines.ingest.tables.parquet import row_groups
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.together import each
-from winnow.schemas.errors import SourceError
 
 T = TypeVar("T")
 
@@ -142,7 +142,11 @@ class _Sampler:
                     start = max(0, min(place, info.size - WINDOW_BYTES))
                     end = min(info.size, start + WINDOW_BYTES)
                     density = self._of_part(stream, FilePart(info.path, info.size, start, end))
-        except (FileNotFoundError, SourceError, _EnoughError):
+        except _EnoughError:
+            return None
+        except Exception as error:
+            if not is_for_its_task(error):
+                raise
             return None
         return _Window(_kind(self._source.format, info.path), density, has_members)
 
@@ -193,7 +197,7 @@ class _Sampler:
         return count + len(rows), text + sum(text_bytes(rows))
 
 
-class _EnoughError(Exception):
+class _EnoughError(BaseException):  # no reader's boundary may take it for an error of theirs
     """More of a file was asked for than a window may read: a record is huge, or nothing is what it seems."""
 
 

@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 
+from winnow.pipelines.ingest.boundary import is_for_its_task
 from winnow.pipelines.ingest.files import read_range
 from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.first_rows import check_first_rows
@@ -167,8 +168,10 @@ def _look(source: IngestSource, info: ObjectInfo) -> Shape | None:
                 first = first_rows if kind == "jsonl" else first_csv_rows
                 rows = first(section(stream, 0, size), part, _LIMITS, FIRST_ROWS)
                 columns = columns_of_rows(list(until_enough(rows)), source.columns)
-    except FileNotFoundError:  # its task will say so
-        return None
     except SourceError as error:
         return Shape(info.path, Columns((), {}), str(error).removeprefix(f"{info.path}: "))
+    except Exception as error:
+        if not is_for_its_task(error):
+            raise
+        return None
     return None if columns is None else Shape(info.path, columns, columns.misfit(source.columns))

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from winnow.pipelines.ingest.boundary import READER_FAILED, failure, is_of_content
 from winnow.pipelines.ingest.files import holds_start, refuse_changed
 from winnow.pipelines.ingest.records import Event, FilePart, OverLimit, ReadLimits, Record, Span, Unreadable
 from winnow.pipelines.ingest.tables.arrow_messages import (
@@ -32,11 +33,12 @@ from winnow.pipelines.ingest.tables.arrow_tables import (
     columns_of_schema,
     fault_line,
     fits,
+    repeated_column,
     textual,
 )
 from winnow.pipelines.ingest.tables.columns import NON_FINITE_NUMBERS, ColumnMapping, row_event
 from winnow.pipelines.ingest.tables.media_values import ARROW
-from winnow.pipelines.ingest.tables.values import MAX_TYPE_DEPTH, depth_of, is_textual, rows_of
+from winnow.pipelines.ingest.tables.values import MAX_TYPE_DEPTH, depth_of, is_textual, rows_of, types_within
 from winnow.schemas.errors import SourceError
 
 _BODIES: Final = 16  # a batch may ask for this many times `max_body_bytes`, as may a page of Parquet
@@ -72,26 +74,35 @@ class ArrowReader:
             first += message.rows
 
     def _batch(self, table: "ArrowTable", index: int, first: int, path: str) -> Iterator[Event]:
-        limits, done, fault = table.limits, 0, ""
+        limits, done, reason, fault = table.limits, 0, "corrupt_table", ""
         count = table.messages.batches[index].rows
-        for some in table.slices(index):
-            if isinstance(some, str):
-                fault = some
-                break
-            for row, nulled in zip(*rows_of(textual(some, self.mapping), self.mapping.media), strict=True):
-                if nulled:
-                    row[NON_FINITE_NUMBERS] = nulled
-                span = Span(first + done, 1, "rows")
-                event = row_event(row, span, ARROW, self.mapping, limits, path)
-                done += 1
-                if table.multiplies and isinstance(event, Record) and not fits(event.metadata, limits.max_body_bytes):
-                    detail = f"the row's other columns are more than {limits.max_body_bytes} bytes"
-                    event = Unreadable(span, "too_large", detail, event.key)
-                yield event
+        try:
+            for some in table.slices(index):
+                if isinstance(some, str):
+                    fault = some
+                    break
+                for row, nulled in zip(*rows_of(textual(some, self.mapping), self.mapping.media), strict=True):
+                    if nulled:
+                        row[NON_FINITE_NUMBERS] = nulled
+                    span = Span(first + done, 1, "rows")
+                    event = row_event(row, span, ARROW, self.mapping, limits, path)
+                    done += 1
+                    if (
+                        table.multiplies
+                        and isinstance(event, Record)
+                        and not fits(event.metadata, limits.max_body_bytes)
+                    ):
+                        detail = f"the row's other columns are more than {limits.max_body_bytes} bytes"
+                        event = Unreadable(span, "too_large", detail, event.key)
+                    yield event
+        except Exception as error:
+            if not is_of_content(error):
+                raise
+            reason, fault = READER_FAILED, failure(error)
         if done < count:
             detail = fault or f"batch {index} holds {done} readable rows of {count}"
             span = Span(first + done, count - done, "rows")
-            yield Unreadable(span, "corrupt_table", detail, is_over_limit=isinstance(fault, OverLimit))
+            yield Unreadable(span, reason, detail, is_over_limit=isinstance(fault, OverLimit))
 
 
 @dataclass(slots=True)
@@ -170,6 +181,9 @@ def open_arrow(stream: BinaryIO, size: int, limits: ReadLimits) -> ArrowTable | 
         assert messages.schema is not None
         with pa.ipc.open_stream(pa.PythonFile(_Spliced(watched, [messages.schema]), mode="r")) as opened:
             schema = opened.schema
+        if any(depth_of(one.type) > MAX_TYPE_DEPTH for one in schema):
+            return f"the schema nests deeper than {MAX_TYPE_DEPTH}"
+        repeated_column(schema)  # a name that is not UTF-8 is an error only when it is read
     except BadMessageError as error:
         return str(error)[:200]
     except MemoryError:
@@ -179,9 +193,7 @@ def open_arrow(stream: BinaryIO, size: int, limits: ReadLimits) -> ArrowTable | 
         return fault_line("the schema", error)
     multiplies = False
     for one in schema:
-        if depth_of(one.type) > MAX_TYPE_DEPTH:
-            return f"the schema nests deeper than {MAX_TYPE_DEPTH}"
-        for kind in _inner(one.type):
+        for kind in types_within(one.type):
             if pt.is_list_view(kind) or pt.is_large_list_view(kind) or pt.is_run_end_encoded(kind):
                 return f"column {one.name!r} has the type {kind}, which is not read: cast it to a list or its values"[
                     :200
@@ -249,17 +261,6 @@ def _as_bytes(batch: pa.RecordBatch) -> pa.RecordBatch:
         for column in batch.columns
     ]
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
-
-
-def _inner(kind: pa.DataType) -> Iterator[pa.DataType]:
-    """A type and the types inside it."""
-    yield kind
-    if isinstance(kind, pa.BaseExtensionType):
-        yield from _inner(kind.storage_type)
-    elif pt.is_dictionary(kind):
-        yield from _inner(kind.value_type)
-    for index in range(kind.num_fields):
-        yield from _inner(kind.field(index).type)
 
 
 def _widest(array: pa.Array) -> int:

@@ -13,6 +13,7 @@ from typing import BinaryIO, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from winnow.pipelines.ingest.boundary import READER_FAILED, failure, is_of_content
 from winnow.pipelines.ingest.files import holds_start, read_range, refuse_changed
 from winnow.pipelines.ingest.records import Event, FilePart, OverLimit, ReadLimits, Record, Span, Unreadable
 from winnow.pipelines.ingest.tables.arrow_tables import (
@@ -25,6 +26,7 @@ from winnow.pipelines.ingest.tables.arrow_tables import (
     columns_of_schema,
     fault_line,
     fits,
+    repeated_column,
     textual,
 )
 from winnow.pipelines.ingest.tables.columns import NON_FINITE_NUMBERS, ColumnMapping, Columns, row_event
@@ -32,7 +34,7 @@ from winnow.pipelines.ingest.tables.footer import BYTE_ARRAY, FIXED_LEN_BYTE_ARR
 from winnow.pipelines.ingest.tables.media_values import PARQUET
 from winnow.pipelines.ingest.tables.pages import walk_pages
 from winnow.pipelines.ingest.tables.thrift import BadThriftError
-from winnow.pipelines.ingest.tables.values import MAX_TYPE_DEPTH, depth_of, rows_of
+from winnow.pipelines.ingest.tables.values import MAX_TYPE_DEPTH, depth_of, names_no_value, rows_of
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import Json
 
@@ -73,24 +75,29 @@ class ParquetReader:
     def _row_group(self, table: "ParquetTable", index: int, first: int, limits: ReadLimits) -> Iterator[Event]:
         rows = table.footer.groups[index].rows
         plan = plan_row_group(table.raw, table.footer, index, limits)
-        done = 0
+        done, reason = 0, "corrupt_table"
         fault = plan if isinstance(plan, str) else ""
-        if not isinstance(plan, str) and plan.rows:
-            for batch in table.batches(index, plan):
-                if isinstance(batch, str):
-                    fault = batch
-                    break
-                found = rows_of(textual(batch, self.mapping), self.mapping.media)
-                for row, nulled in islice(zip(*found, strict=True), plan.rows - done):
-                    span = Span(first + done, 1, "rows")
-                    yield self._event(row, nulled, span, table.path, plan, limits)
-                    done += 1
-                if done == plan.rows:
-                    break
+        try:
+            if not isinstance(plan, str) and plan.rows:
+                for batch in table.batches(index, plan):
+                    if isinstance(batch, str):
+                        fault = batch
+                        break
+                    found = rows_of(textual(batch, self.mapping), self.mapping.media)
+                    for row, nulled in islice(zip(*found, strict=True), plan.rows - done):
+                        span = Span(first + done, 1, "rows")
+                        yield self._event(row, nulled, span, table.path, plan, limits)
+                        done += 1
+                    if done == plan.rows:
+                        break
+        except Exception as error:
+            if not is_of_content(error):
+                raise
+            reason, fault = READER_FAILED, failure(error)
         if done < rows:
             detail = fault or f"row group {index} holds {done} readable rows of {rows}"
             span = Span(first + done, rows - done, "rows")
-            yield Unreadable(span, "corrupt_table", detail, is_over_limit=isinstance(fault, OverLimit))
+            yield Unreadable(span, reason, detail, is_over_limit=isinstance(fault, OverLimit))
 
     def _event(
         self, row: dict[str, Json], nulled: int, span: Span, path: str, plan: "RowGroupPlan", limits: ReadLimits
@@ -206,6 +213,9 @@ class ParquetTable:
             )
             for batch in file.iter_batches(plan.batch_rows, [index], columns, use_threads=False):
                 batch.validate()
+                if any(map(names_no_value, batch.columns)):
+                    yield f"row group {index}: an index lies outside its dictionary"
+                    return
                 yield batch
         except MemoryError:
             raise
@@ -240,6 +250,7 @@ def open_table(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> "Parquet
             return "the footer can be read in two ways"
         if any(depth_of(kind) > MAX_TYPE_DEPTH for kind in schema.types):
             return f"the schema nests deeper than {MAX_TYPE_DEPTH}"
+        repeated_column(schema)  # a name that is not UTF-8 is an error only when it is read
     except BadThriftError as error:
         return f"the footer: {error}"[:200]
     except MemoryError:

@@ -6,6 +6,7 @@ are strings; NaN and infinities are null, and counted per row.
 """
 
 from base64 import b64encode
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final, TypeAlias
 
@@ -65,6 +66,37 @@ def depth_of(kind: pa.DataType) -> int:
         if depth <= MAX_TYPE_DEPTH:
             queue.extend((current.field(index).type, depth + 1) for index in range(current.num_fields))
     return deepest
+
+
+def types_within(kind: pa.DataType) -> Iterator[pa.DataType]:
+    """A type and the types inside it."""
+    yield kind
+    if isinstance(kind, pa.BaseExtensionType):
+        yield from types_within(kind.storage_type)
+    elif pt.is_dictionary(kind):
+        yield from types_within(kind.value_type)
+    for index in range(kind.num_fields):
+        yield from types_within(kind.field(index).type)
+
+
+def names_no_value(array: pa.Array) -> bool:
+    """Whether an index of a dictionary, at any depth, names none of its values, which Arrow's readers do not check."""
+    kind = array.type
+    if not any(map(pt.is_dictionary, types_within(kind))):
+        return False
+    if isinstance(kind, pa.BaseExtensionType):
+        return names_no_value(array.storage)
+    if pt.is_dictionary(kind):
+        places = pc.min_max(array.indices)
+        least, most = places["min"].as_py(), places["max"].as_py()
+        return (least is not None and not 0 <= least <= most < len(array.dictionary)) or names_no_value(
+            array.dictionary
+        )
+    if pt.is_map(kind):
+        return names_no_value(array.keys) or names_no_value(array.items)
+    if pt.is_struct(kind):
+        return any(map(names_no_value, array.flatten()))
+    return names_no_value(array.flatten())
 
 
 def is_textual(kind: pa.DataType) -> bool:
