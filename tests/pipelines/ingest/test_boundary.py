@@ -21,7 +21,7 @@ from winnow.pipelines.ingest.shards import extract
 from winnow.pipelines.ingest.tables import arrow as arrow_reader
 from winnow.pipelines.ingest.tables import jsonl
 from winnow.pipelines.ingest.tables import parquet as parquet_reader
-from winnow.pipelines.media.probe import Probe
+from winnow.pipelines.media.probe import Probe, probe_bytes
 from winnow.pipelines.store.location import open_store_at
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import StoreError
@@ -89,7 +89,7 @@ def test_a_reader_that_fails_costs_what_it_had_not_read(
 
 
 def test_a_prober_that_fails_costs_its_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_maker, "probe_bytes", failing(row_maker.probe_bytes, "PNG"))
+    monkeypatch.setattr(row_maker, "probe_bytes", failing(probe_bytes, "PNG"))
     _, refused, rows = ingested(tmp_path, {"a.png": seeds()["album"][".png"], "good.txt": b"A text."})
     assert refused == [("a.png", "reader_failed")]
     assert rows == ["good.txt file"]
@@ -120,7 +120,7 @@ def test_an_extractor_that_fails_on_a_page_fails_on_that_page_alone() -> None:
 
 
 def reading(error: Exception) -> list[Event]:
-    def read(_stream: BinaryIO, _part: FilePart, _limits: ReadLimits) -> Iterator[Event]:
+    def read(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
         yield Record(Span(0, 4), None, "file", text="one")
         raise error
 
