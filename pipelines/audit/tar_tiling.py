@@ -81,15 +81,22 @@ class _Member(tarfile.TarInfo):
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
         """Parses a header, these fields blank, if its checksum is right."""
         found = bytearray(buf)
-        if len(found) == _BLOCK and _checksum(found) == found[148:156].strip(b"\0 ").lstrip(b"0"):
+        if len(found) == _BLOCK and found[148:156].strip(b"\0 ").lstrip(b"0") in _checksums(found):
             for field in _SAYING_NOTHING:
                 found[field] = b"0" * (field.stop - field.start - 1) + b"\0"
-            found[148:156] = _checksum(found).rjust(6, b"0") + b"\0 "
+            if not found[156]:  # tarfile takes it for a folder where a long name is cut behind a slash
+                found[156] = ord("0")
+            if not found.startswith(b"ustar\0", 257):  # other formats have times where this one has more of a name
+                found[345:500] = bytes(155)
+            found[148:156] = _checksums(found)[0].rjust(6, b"0") + b"\0 "
         return super().frombuf(bytes(found), encoding, errors)
 
 
-def _checksum(header: bytearray) -> bytes:
-    return b"%o" % (sum(header[:148]) + 8 * 32 + sum(header[156:]))
+def _checksums(header: bytearray) -> tuple[bytes, bytes]:
+    """The checksum, and that of those who add signed bytes."""
+    rest = header[:148] + header[156:]
+    plain = sum(rest) + 8 * 32
+    return b"%o" % plain, b"%o" % max(0, plain - 256 * sum(byte > 127 for byte in rest))
 
 
 class _Section(io.RawIOBase):
