@@ -76,11 +76,11 @@ def _purge(options: argparse.Namespace, recipe: "BoundRecipe | None", store: "St
     from winnow.runners.stages.forgetting import run_purge
     from winnow.schemas.rows.duplicates import KINDS, layer_of_kind
 
+    before = store.latest_record()
     done = run_purge(store, options.keep, open_jobs(options, store, "gc"), open_console(), dry_run=options.dry_run)
     if not options.dry_run:
         _write_report_again(recipe, store)
-    latest = store.latest_record()
-    if done.rows and latest is not None and any(layer_of_kind(kind) in latest.layers for kind in KINDS):
+    if done.rows and before is not None and any(layer_of_kind(kind) in before.layers for kind in KINDS):
         again = f"winnow dedupe {'RECIPE' if recipe is None else recipe.file}"
         why = "duplicates must be searched again before plan, mix and export"
         open_console().print(f"{'next':<14}{again}: {why}", soft_wrap=True, markup=False)

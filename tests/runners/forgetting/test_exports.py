@@ -219,3 +219,38 @@ def test_a_changed_export_fails_the_audit(crawl: Path, capsys: pytest.CaptureFix
     assert all(problem.startswith(f"export {crawl / 'out' / 'lines'}: ") for problem in found["problems"])
     assert any(victim.name in problem for problem in found["problems"])
     assert main(["audit", "recipe.yaml", "--store-only"]) == 0
+
+
+def test_a_purge_names_the_search_for_duplicates_that_an_export_needs_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    texts = [f"The text of line {number % 7} is long enough for all." for number in range(9)]
+    (tmp_path / "lines.jsonl").write_text("".join(f"{json.dumps({'text': text})}\n" for text in texts))
+    (tmp_path / "recipe.yaml").write_text(
+        "version: 1\nstore: {path: store}\nsources: {lines: {root: ., files: ['*.jsonl'], class: web}}\n"
+        "dedupe: {exact: {}}\nmix: {unit: tokens, tokenizer: bytes}\nexport: [{jsonl: {path: out}}]\n"
+    )
+
+    def winnow(command: str, *more: str, status: int = 0) -> str:
+        capsys.readouterr()
+        assert main([command, "recipe.yaml", *more]) == status
+        shown = capsys.readouterr()
+        return shown.err if status else shown.out
+
+    winnow("run", "--workers", "1")
+    (identity,) = {row["id"] for row in read_table(store().objects, mixed_samples()).slice(0, 1).to_pylist()}
+    winnow("forget", "--id", identity.hex())
+    purged = winnow("gc", "--purge")
+    assert "next          winnow dedupe recipe.yaml: duplicates must be searched again before plan, mix and" in purged
+    assert "run: winnow dedupe recipe.yaml" in winnow("export", "--workers", "1", status=1)
+    winnow("dedupe", "--workers", "1")
+    winnow("export", "--replace", "--workers", "1")
+    assert "ok        out: " in winnow("export", "--check")
+    assert "next " not in winnow("gc", "--purge")
+
+
+def mixed_samples() -> str:
+    """The first object of samples."""
+    generation = store().require_latest()
+    return next(iter(store().manifest(generation, layout.SAMPLES))).object
