@@ -24,7 +24,7 @@ setup: .venv/ready  ## make .venv with winnow (editable), its tools and its mode
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip
 	PYTHONWARNINGS="ignore:Compat editable installs" $(BIN)/python -m pip install --quiet --constraint constraints.txt $(EDITABLE) ".[dev]"
-	WINNOW_WARMING=1 $(BIN)/winnow assets fetch centerface efficientnet-lite0.features nsfwjs.inception-v3 pp-ocrv6-det  # of operators that look at pictures
+	WINNOW_WARMING=1 $(BIN)/winnow assets fetch centerface efficientnet-lite0.features nsfwjs.inception-v3 pp-ocrv6-det transnet-v2  # of operators that look at pictures and videos
 	$(BIN)/winnow assets fetch  # and compile kernels, also those of the operators above
 	touch $@
 

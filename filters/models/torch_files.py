@@ -1,11 +1,13 @@
 """Read the arrays of a PyTorch checkpoint without unpickling, and without PyTorch.
 
-For the format of PyTorch before 1.6: three pickles of facts about the file, a pickle of the arrays' names and shapes,
-one of the order of their values, and then these. A pickle is a program for a small stack machine; this interpreter
-knows only the instructions that describe arrays. Nothing is imported, nothing is called.
+Since PyTorch 1.6 a checkpoint is a zip archive: a pickle of the arrays' names and shapes, and a member of values for
+each. Before, it was three pickles of facts about the file, the same pickle, one of the order of the values, and then
+these. A pickle is a program for a small stack machine; this interpreter knows only the instructions that describe
+arrays. Nothing is imported, nothing is called.
 """
 
 import pickletools
+import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from io import BytesIO
@@ -24,6 +26,8 @@ _MAGIC: Final = 0x1950A86A20F9469CFC6C
 _PROTOCOL: Final = 1001
 _FACTS: Final = 1_000  # instructions of the pickles that state facts about the file
 _INSTRUCTIONS: Final = 1_000_000
+_ZIP: Final = b"PK\x03\x04"
+_DESCRIPTION: Final = "/data.pkl"
 _KINDS: Final[Mapping[str, str]] = {"torch FloatStorage": "<f4", "torch LongStorage": "<i8"}
 _REBUILD: Final = "torch._utils _rebuild_tensor_v2"
 _DICTIONARY: Final = "collections OrderedDict"
@@ -58,22 +62,47 @@ def read_arrays(path: Path) -> dict[str, NDArray[np.generic]]:
     Raises:
         WinnowError: It is none of this format, is damaged, or describes something else than arrays.
     """
-    stream = BytesIO(path.read_bytes())
+    content = path.read_bytes()
     try:
-        if _run(stream, _FACTS) != _MAGIC or _run(stream, _FACTS) != _PROTOCOL:
-            raise ValueError("it does not begin like one")
-        _run(stream, _FACTS)
-        described = _run(stream, _INSTRUCTIONS)
-        order = _run(stream, _INSTRUCTIONS)
-        if not isinstance(described, dict) or not isinstance(order, list):
-            raise ValueError("it has no arrays")
-        arrays = {name: one for name, one in described.items() if isinstance(name, str) and isinstance(one, _Array)}
-        if len(arrays) != len(described):
-            raise ValueError("it has more than arrays")
-        return _filled(stream, arrays, order)
-    except (ValueError, IndexError, TypeError, KeyError, AttributeError) as error:
+        return _of_archive(content) if content.startswith(_ZIP) else _of_stream(BytesIO(content))
+    except (
+        *(ValueError, IndexError, TypeError, KeyError, AttributeError),
+        *(zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError),
+    ) as error:
         reason = (str(error).splitlines() or ["it is damaged"])[0][:200]
         raise WinnowError(f"{path.name}: not a PyTorch checkpoint of arrays: {reason}; nothing of it was run") from None
+
+
+def _of_archive(content: bytes) -> dict[str, NDArray[np.generic]]:
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
+            raise ValueError("it is compressed, which checkpoints are not")
+        (description,) = (name for name in archive.namelist() if name.endswith(_DESCRIPTION))
+        folder = description.removesuffix(_DESCRIPTION)
+        arrays = _described(_run(BytesIO(archive.read(description)), _INSTRUCTIONS))
+        kinds = {one.storage.key: one.storage.kind for one in arrays.values()}
+        values = {key: np.frombuffer(archive.read(f"{folder}/data/{key}"), kind) for key, kind in kinds.items()}
+    return {name: _placed(values[one.storage.key], one) for name, one in arrays.items()}
+
+
+def _of_stream(stream: BinaryIO) -> dict[str, NDArray[np.generic]]:
+    if _run(stream, _FACTS) != _MAGIC or _run(stream, _FACTS) != _PROTOCOL:
+        raise ValueError("it does not begin like one")
+    _run(stream, _FACTS)
+    described = _run(stream, _INSTRUCTIONS)
+    order = _run(stream, _INSTRUCTIONS)
+    if not isinstance(order, list):
+        raise ValueError("it has no arrays")
+    return _filled(stream, _described(described), order)
+
+
+def _described(found: object) -> dict[str, _Array]:
+    if not isinstance(found, dict):
+        raise ValueError("it has no arrays")
+    arrays = {name: one for name, one in found.items() if isinstance(name, str) and isinstance(one, _Array)}
+    if len(arrays) != len(found):
+        raise ValueError("it has more than arrays")
+    return arrays
 
 
 def _filled(stream: BinaryIO, arrays: Mapping[str, _Array], order: list[object]) -> dict[str, NDArray[np.generic]]:
@@ -97,7 +126,7 @@ def _placed(values: NDArray[np.generic], one: _Array) -> NDArray[np.generic]:
     if one.offset < 0 or 0 in one.shape or last >= len(values):
         raise ValueError("an array beyond its values")
     apart = tuple(stride * values.itemsize for stride in one.strides)
-    return np.ascontiguousarray(as_strided(values[one.offset :], one.shape, apart, writeable=False))
+    return np.ascontiguousarray(as_strided(values[one.offset :], one.shape, apart, writeable=False)).reshape(one.shape)
 
 
 def _run(stream: BinaryIO, most: int) -> object:
@@ -168,7 +197,7 @@ class _Machine:
 
     def _storage(self) -> None:
         match self._stack.pop():
-            case ("storage", _Name(kind), str(key), str(), int(), None) if kind in _KINDS:
+            case ("storage", _Name(kind), str(key), str(), int(), *view) if kind in _KINDS and view in ([], [None]):
                 self._stack.append(_Storage(key, _KINDS[kind]))
             case _:
                 raise ValueError("values of another kind")

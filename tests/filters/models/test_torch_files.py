@@ -1,8 +1,9 @@
-"""Checkpoints of PyTorch before 1.6 are read without it; a pickle that does anything else is refused, none is run."""
+"""Checkpoints of PyTorch are read without it; a pickle that does anything else is refused, none is run."""
 
 import os
 import pickle
 import struct
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,26 @@ def test_arrays_are_read_in_their_shape_and_order(tmp_path: Path) -> None:
     }
 
 
+def archive(path: Path, entries: bytes, compression: int = zipfile.ZIP_STORED, **more: bytes) -> Path:
+    """The same as PyTorch writes it since 1.6: a storage says nothing of views."""
+    described = b"\x80\x02ccollections\nOrderedDict\n)R(" + entries.replace(b"Nt" + b"Q", b"tQ") + b"u."
+    members = {"data.pkl": described, "version": b"3\n", "data/7": np.arange(6, dtype="<f4").tobytes()} | more
+    with zipfile.ZipFile(path, "w", compression) as written:
+        for name, content in members.items():
+            written.writestr(f"any/{name}", content)
+    return path
+
+
+def test_an_archive_gives_the_same_arrays(tmp_path: Path) -> None:
+    entries = array("rows", "7", (2, 3), (3, 1)) + array("end", "7", (2,), (1,), 4) + array("one", "7", (), ())
+    found = read_arrays(archive(tmp_path / "c.pth", entries))
+    assert {name: one.tolist() for name, one in found.items()} == {
+        "rows": [[0, 1, 2], [3, 4, 5]],
+        "end": [4, 5],
+        "one": 0,
+    }
+
+
 REFUSED = r"^c.pth: not a PyTorch checkpoint of arrays: .*; nothing of it was run$"
 
 
@@ -66,16 +87,32 @@ REFUSED = r"^c.pth: not a PyTorch checkpoint of arrays: .*; nothing of it was ru
     ],
 )
 def test_what_is_no_array_is_refused(tmp_path: Path, entries: bytes) -> None:
+    for write in (checkpoint, archive):
+        with pytest.raises(WinnowError, match=REFUSED):
+            read_arrays(write(tmp_path / "c.pth", entries))
+
+
+@pytest.mark.parametrize("size", [0, 22, 23])
+def test_an_archive_with_too_few_values_is_refused(tmp_path: Path, size: int) -> None:
+    rows = array("rows", "7", (2, 3), (3, 1))
     with pytest.raises(WinnowError, match=REFUSED):
-        read_arrays(checkpoint(tmp_path / "c.pth", entries))
+        read_arrays(archive(tmp_path / "c.pth", rows, **{"data/7": bytes(size)}))
+
+
+def test_a_compressed_archive_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
+    rows = array("rows", "7", (2, 3), (3, 1))
+    with pytest.raises(WinnowError, match="it is compressed"):
+        read_arrays(archive(tmp_path / "c.pth", rows, zipfile.ZIP_DEFLATED))
 
 
 def test_a_file_that_is_cut_anywhere_is_refused(tmp_path: Path) -> None:
     whole = checkpoint(tmp_path / "c.pth", array("rows", "7", (2, 3), (3, 1))).read_bytes()
-    for size in range(0, len(whole), 7):
-        (tmp_path / "c.pth").write_bytes(whole[:size])
-        with pytest.raises(WinnowError, match=REFUSED):
-            read_arrays(tmp_path / "c.pth")
+    packed = archive(tmp_path / "c.pth", array("rows", "7", (2, 3), (3, 1))).read_bytes()
+    for content in (whole, packed):
+        for size in range(0, len(content), 7):
+            (tmp_path / "c.pth").write_bytes(content[:size])
+            with pytest.raises(WinnowError, match=REFUSED):
+                read_arrays(tmp_path / "c.pth")
 
 
 class Run:
