@@ -54,7 +54,8 @@ def histograms(frames: NDArray[np.uint8]) -> NDArray[np.float32]:
     colours = (top[:, :, 0] << 6) + (top[:, :, 1] << 3) + top[:, :, 2] + np.arange(len(frames))[:, None] * BINS
     counts = np.bincount(colours.reshape(-1), minlength=len(frames) * BINS).reshape(-1, BINS)
     lengths = np.sqrt(np.square(counts).sum(axis=1, keepdims=True).astype(np.float64))
-    return (counts / np.maximum(lengths, _LEAST)).astype(np.float32)
+    vectors: NDArray[np.float32] = (counts / np.maximum(lengths, _LEAST)).astype(np.float32)
+    return vectors
 
 
 def _make(sources: Mapping[str, Path], target: Path) -> None:

@@ -100,7 +100,8 @@ def frames_of(planes: NDArray[np.uint8]) -> NDArray[np.uint8]:
     levels = _resized(luma.reshape(-1, LUMA_ROWS, LUMA_COLUMNS))
     blue, red = (_resized(one.reshape(-1, CHROMA_ROWS, CHROMA_COLUMNS)) - 128 for one in (cb, cr))
     colours = np.stack([levels + 1.402 * red, levels - 0.344136 * blue - 0.714136 * red, levels + 1.772 * blue], axis=3)
-    return np.clip(np.round(colours), 0, 255).astype(np.uint8)
+    frames: NDArray[np.uint8] = np.clip(np.round(colours), 0, 255).astype(np.uint8)
+    return frames
 
 
 def _resized(planes: NDArray[np.uint8]) -> NDArray[np.float64]:
@@ -115,4 +116,5 @@ def _shares(cells: int, wanted: int) -> NDArray[np.float64]:
     edges = np.arange(wanted + 1) * (cells / wanted)
     at = np.arange(cells)
     covered = np.minimum(edges[1:, None], at + 1) - np.maximum(edges[:-1, None], at)
-    return np.maximum(covered, 0) * (wanted / cells)
+    shares: NDArray[np.float64] = np.maximum(covered, 0) * (wanted / cells)
+    return shares
