@@ -18,6 +18,9 @@ VIDEOS: Final = frozenset(
 TRANSPORT: Final = "ts"  # of videos, or of programs in TypeScript
 
 _OTHER_PICTURES: Final = frozenset({"heic", "heif", "jp2", "j2k", "jxl", "ico", "psd"})
+UNREAD_PICTURES: Final = _OTHER_PICTURES | {"svg", "svgz"}
+"""Of pictures that are not."""
+
 _SOUNDS: Final = frozenset({"mp3", "m4a", "flac", "ogg", "oga", "opus", "wav", "aac", "wma"})
 _MEDIA: Final = PICTURES | VIDEOS | _OTHER_PICTURES | _SOUNDS
 

@@ -3,11 +3,13 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from winnow.filters.language.words.packages import PACKAGES
 from winnow.filters.operators import TEXT, Kernel
 from winnow.pipelines.annotate.one_layer import layer_of_batch
 from winnow.pipelines.annotate.rows import BatchRows, Excluded
@@ -33,6 +35,9 @@ from winnow.runners.first_look.sample_rows import SampledRows, sample_rows
 from winnow.schemas.recipe import recipe_from_text
 
 _EVERY_ROW = Excluded(None, None)
+
+MISSING: Final = {package.reason: package for package in PACKAGES.values()}
+"""The packages that find words, by the status of a text that lacks its own."""
 
 MOST_ROWS = 2_000
 """Rows that are measured, of all sources together."""
@@ -69,6 +74,7 @@ class Look:
     losses: tuple[RuleLoss, ...]
     rows: int
     kept: int
+    unsplit: Mapping[str, Mapping[str, int]]  # rows by language, by why their words could not be found
 
 
 def look_at(proposal: Proposal, most_rows: int = MOST_ROWS) -> Look:
@@ -85,6 +91,7 @@ def look_at(proposal: Proposal, most_rows: int = MOST_ROWS) -> Look:
         tuple(loss for one in looks for loss in one.losses),
         totals.rows.total(),
         totals.kept.total(),
+        {reason: dict(counts.most_common()) for reason, counts in sorted(totals.unsplit.items())},
     )
 
 
@@ -96,6 +103,7 @@ class _MediumLook:
     counts: DecisionCounts
     reasons: tuple[str, ...]  # of its rules
     losses: tuple[RuleLoss, ...]
+    unsplit: Mapping[str, Counter[str]]
 
 
 @dataclass
@@ -107,8 +115,12 @@ class _Totals:
     kept: Counter[str] = field(default_factory=Counter)
     fired: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
+    unsplit: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+
     def add(self, look: _MediumLook) -> None:
         """Adds the outcomes of one recipe."""
+        for reason, languages in look.unsplit.items():
+            self.unsplit[reason] += languages
         for outcome, tally in look.counts:
             self.rows[outcome.language] += tally.rows
             if outcome.kept:
@@ -135,6 +147,7 @@ def _look_at_medium(sources: Sequence[ProposedSource], most_rows: int) -> _Mediu
     kernels = {bound.layer: bound.operator.load(bound.config, bound.assets) for bound in recipe.operators}
     looks: list[SourceLook] = []
     counts: list[DecisionCounts] = []
+    unsplit: defaultdict[str, Counter[str]] = defaultdict(Counter)
     with Evaluator(program) as evaluator:
         for source in sources:
             read = recipe.sources.sources[source.name]
@@ -150,11 +163,13 @@ def _look_at_medium(sources: Sequence[ProposedSource], most_rows: int) -> _Mediu
                 counts.append(
                     count_block(source.name, languages, np.zeros(rows, np.int64), decided.fired, decided.null)
                 )
+                for reason, code in _unsplit(columns, languages):
+                    unsplit[reason][code] += 1
                 characters, pictures = _median(columns), _pictures(columns)
             looks.append(SourceLook(source, about, sampled, characters, pictures))
     merged = DecisionCounts.merged(counts)
     losses = find_losses(program.rules, merged, program.loss_alarms)
-    return _MediumLook(tuple(looks), merged, program.reasons, losses)
+    return _MediumLook(tuple(looks), merged, program.reasons, losses, unsplit)
 
 
 def _said(sampled: SampledRows) -> list[str]:
@@ -197,6 +212,15 @@ def _columns(
 
 def _leaves(layer: str, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
     return ((f"{layer}.{leaf}", leaf_of(batch, leaf)) for leaf, _ in leaves(batch.schema))
+
+
+def _unsplit(columns: Mapping[str, pa.Array], languages: pa.DictionaryArray) -> Iterator[tuple[str, str]]:
+    """For each row whose words need a package that is not installed, that status and the row's language."""
+    codes = languages.to_pylist()
+    for name, column in columns.items():
+        if name.endswith(".status") and pa.types.is_string(column.type):
+            rows = zip(column.to_pylist(), codes, strict=True)
+            yield from ((reason, code) for reason, code in rows if reason in MISSING)
 
 
 def _median(columns: Mapping[str, pa.Array]) -> float | None:

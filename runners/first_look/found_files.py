@@ -2,6 +2,7 @@
 
 import os
 import re
+import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -12,17 +13,22 @@ from typing import Final, Literal, TypeAlias
 from winnow.filters.web.sniff import is_page, sniff
 from winnow.pipelines.ingest.caption_tables import is_caption_table
 from winnow.pipelines.ingest.files import read_range
-from winnow.pipelines.ingest.media_names import PICTURES, TRANSPORT, VIDEOS
+from winnow.pipelines.ingest.media_names import PICTURES, TRANSPORT, UNREAD_PICTURES, VIDEOS
 from winnow.pipelines.ingest.planning.formats import ending_of, is_compressed_tar, kind_of
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
+from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.location import open_location
-from winnow.runners.first_look.unread import EMPTY, HIDDEN, ending_shown, unread_notes
+from winnow.pipelines.store.names import object_name
+from winnow.runners.first_look.unread import DESCRIBING, EMPTY, HIDDEN, ending_shown, irregular_notes, unread_notes
 from winnow.schemas.errors import SourceError
 
 Content: TypeAlias = Literal["archive", "table", "tar", "text", "page", "picture", "video"]
 
 MOST_FILES: Final = 200_000
 """Files of one place that are looked at; more are an error, as names alone would take minutes."""
+
+MOST_FOLDERS: Final = 4
+"""Folders of one content beside one another that are sources of their own; more are one source."""
 
 _SNIFFED: Final = 512  # files without an ending whose first bytes are read
 _HEAD_BYTES: Final = 2048
@@ -34,6 +40,8 @@ _BY_ENDING: Final[Mapping[Content, frozenset[str]]] = {
 }
 _OWN: Final = frozenset({"store.json", "winnow.json"})  # what winnow's stores and exports have
 _BESIDE: Final = frozenset({".txt", ".json", ".srt", ".vtt"})  # describe a picture or a video of the same name
+_STATISTICS: Final = "_stats.json"  # beside a shard of the same name, as img2dataset and video2dataset write them
+_SHARDS: Final = (".tar", ".parquet", ".tfrecord")
 _CONTENT: Final[Mapping[str, Content]] = {
     "warc": "archive",
     "arc": "archive",
@@ -68,7 +76,10 @@ class Found:
 
     groups: tuple[Group, ...]
     unread: Mapping[str, int] = field(default_factory=dict)  # files that no reader takes, by what their names end in
-    beside: int = 0  # files that describe others beside them
+    beside: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """What the names of files that describe others beside them end in, by the root of a group."""
+    irregular: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # pipes, links and the like, by kind
+    notes: tuple[str, ...] = ()
 
 
 def find_files(places: Sequence[str]) -> Found:
@@ -79,48 +90,67 @@ def find_files(places: Sequence[str]) -> Found:
     """
     groups: list[Group] = []
     unread: Counter[str] = Counter()
-    beside = 0
-    for root, infos, hidden in _listed(places):
-        found = _grouped(root, infos)
-        unread.update({HIDDEN: hidden} if hidden else {})
+    beside: dict[str, frozenset[str]] = {}
+    irregular: dict[str, tuple[str, ...]] = {}
+    notes: list[str] = []
+    for place in _listed(places):
+        found = _grouped(place)
+        unread.update({HIDDEN: place.hidden} if place.hidden else {})
         groups += found.groups
         unread.update(found.unread)
-        beside += found.beside
+        beside |= found.beside
+        notes += found.notes
+        for kind, paths in place.irregular.items():
+            irregular[kind] = (*irregular.get(kind, ()), *paths)
     if not groups:
         raise SourceError(
             "; ".join(
                 [
                     f"{', '.join(places)}: no files that winnow reads",
                     *unread_notes(unread),
+                    *irregular_notes(irregular),
                     "it reads WARC, ARC, JSON lines, CSV, Parquet, Arrow, tars, HTML, text, pictures and videos",
                 ]
             )
         )
-    return Found(_named(groups), dict(sorted(unread.items(), key=lambda one: (-one[1], one[0]))), beside)
+    ordered = dict(sorted((+unread).items(), key=lambda one: (-one[1], one[0])))
+    return Found(_named(groups), ordered, beside, irregular, tuple(notes))
 
 
-def _listed(places: Sequence[str]) -> Iterator[tuple[str, list[ObjectInfo], int]]:
-    """Folders with the files in them and a count of hidden ones; single files are joined by the folder they lie in."""
+@dataclass(frozen=True)
+class _Place:
+    """A folder, and what of it is looked at."""
+
+    root: str
+    files: Sequence[ObjectInfo]
+    hidden: int = 0  # files with a hidden name that a reader would take
+    irregular: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    is_named: bool = False  # whether somebody named these files alone
+    is_whole: bool = False  # whether a pattern finds nothing but these files
+
+
+def _listed(places: Sequence[str]) -> Iterator[_Place]:
+    """Folders with the files in them; single files are joined by the folder they lie in."""
     single: dict[str, list[str]] = {}
     for place in places:
-        if "://" not in place and os.path.isfile(place):
+        if "://" in place or os.path.isdir(place):
+            yield _all_files(place, open_location(place))
+        elif os.path.isfile(place):
             folder, name = os.path.split(place)
             single.setdefault(folder or ".", []).append(name)
-        elif "://" not in place and not os.path.isdir(place):
-            raise SourceError(f"{place}: no such file or folder")
+        elif os.path.lexists(place):
+            raise SourceError(f"{place}: {irregular_kind(place) or 'no file or folder'}, expected a file or a folder")
         else:
-            yield place, *_all_files(place, open_location(place))
+            raise SourceError(f"{place}: no such file or folder")
     for folder, names in single.items():
         wanted = set(names)
         objects = open_location(folder)
-        yield folder, [info for name in sorted(wanted) for info in objects.list(name) if info.path == name], 0
+        infos = [info for name in sorted(wanted) for info in objects.list(name) if info.path == name]
+        yield _Place(folder, infos, is_named=True)
 
 
-def _all_files(place: str, objects: ObjectStore) -> tuple[list[ObjectInfo], int]:
-    """Every file of a place that is neither hidden nor part of a store or an export of winnow's.
-
-    With it goes the number of hidden files that a reader would take.
-    """
+def _all_files(place: str, objects: ObjectStore) -> _Place:
+    """Every file of a place that is neither hidden nor part of a store or an export of winnow's."""
     infos: list[ObjectInfo] = []
     hidden = 0
     for info in objects.list(""):
@@ -132,27 +162,71 @@ def _all_files(place: str, objects: ObjectStore) -> tuple[list[ObjectInfo], int]
             raise SourceError(f"{place}: more than {MOST_FILES:,} files; name a folder below it, or some of its files")
     own = {info.path.rpartition("/")[0] for info in infos if PurePosixPath(info.path).name in _OWN}
     made = tuple(f"{folder}/" if folder else "" for folder in own)
-    files = (info for info in infos if not info.path.startswith(made))
-    return sorted(files, key=lambda info: info.path), hidden
+    files = [info for info in infos if not info.path.startswith(made)]
+    irregular = _irregular_files(place) if isinstance(objects, LocalStore) else {}
+    files.sort(key=_path)
+    return _Place(place, files, hidden, irregular, is_whole=not hidden and not made)
 
 
-def _grouped(root: str, infos: Sequence[ObjectInfo]) -> Found:
+def _irregular_files(place: str) -> Mapping[str, tuple[str, ...]]:
+    """What below a folder is neither a file nor a folder, by kind; links to files, too, which are read."""
+    found: dict[str, list[str]] = {}
+    for folder, folders, names in os.walk(place):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted([*folders, *names]):
+            path = os.path.join(folder, name)
+            if not name.startswith(".") and (kind := irregular_kind(path)) is not None:
+                found.setdefault(kind, []).append(object_name(os.fsencode(path)))
+    return {kind: tuple(paths) for kind, paths in sorted(found.items())}
+
+
+def irregular_kind(path: str) -> str | None:
+    """What a file is that is no plain file or folder; None if it is one. Opens nothing."""
+    try:
+        mode = os.lstat(path).st_mode
+        if not stat.S_ISLNK(mode):
+            return next((kind for is_kind, kind in _KINDS if is_kind(mode)), None)
+        mode = os.stat(path).st_mode
+    except OSError:
+        return "a link that leads nowhere"
+    if stat.S_ISDIR(mode):
+        return "a link to a folder"
+    return "a link to a file" if stat.S_ISREG(mode) else "a link to no file"
+
+
+_KINDS: Final = (
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def _grouped(place: _Place) -> Found:
+    root, infos = place.root, place.files
     objects = open_location(root)
     shown = {str(PurePosixPath(info.path).with_suffix("")) for info in infos if _by_ending(info.path) in _SEEN}
+    unseen = {str(PurePosixPath(info.path).with_suffix("")) for info in infos if _is_unread_picture(info.path)} - shown
     described = _described(infos)
     whole = {described[info.path] for info in infos if info.path in described and "/" not in info.path}
+    paths = {info.path for info in infos}
     budget = _SNIFFED
     by_place: dict[tuple[str, Content], list[ObjectInfo]] = {}
     unread: Counter[str] = Counter()
-    beside = 0
+    beside: dict[str, set[str]] = {}
     for info in infos:
         path = PurePosixPath(info.path)
         content = described.get(info.path) or _by_ending(info.path)
         if info.size == 0:
             unread[EMPTY] += content is not None
             continue
-        if path.suffix.lower() in _BESIDE and str(path.with_suffix("")) in shown:
-            beside += 1
+        stem = str(path.with_suffix(""))
+        describes = path.suffix.lower() in _BESIDE and (stem in shown or stem in unseen)
+        shard = info.path.removesuffix(_STATISTICS)
+        if describes or (shard != info.path and any(shard + ending in paths for ending in _SHARDS)):
+            unread[DESCRIBING] += stem in unseen
+            for folder in (root, f"{root.rstrip('/')}/{path.parts[0]}"):
+                beside.setdefault(folder, set()).add(path.suffix)
             continue
         if content is None and path.suffix.lower() in ("", f".{TRANSPORT}") and budget > 0:
             budget -= 1
@@ -164,7 +238,52 @@ def _grouped(root: str, infos: Sequence[ObjectInfo]) -> Found:
             continue
         top = path.parts[0] if len(path.parts) > 1 and content not in whole else ""
         by_place.setdefault((top, content), []).append(info)
-    return Found(tuple(_group(root, *place, files) for place, files in by_place.items()), unread, beside)
+    joined, notes = _joined(place, by_place)
+    if place.is_named:
+        joined = [replace(one, patterns=tuple(readable_pattern(info.path) for info in one.files)) for one in joined]
+    ending = {folder: frozenset(endings) for folder, endings in beside.items()}
+    return Found(tuple(joined), unread, ending, notes=tuple(notes))
+
+
+def _joined(
+    place: _Place, by_place: Mapping[tuple[str, Content], Sequence[ObjectInfo]]
+) -> tuple[list[Group], list[str]]:
+    """A group for each folder and content; many folders of one content, or those that number the parts, are one."""
+    groups: list[Group] = []
+    notes: list[str] = []
+    for content in dict.fromkeys(content for _, content in by_place):
+        tops = [top for top, of in by_place if of == content and top]
+        are_parts = len(tops) > 1 and len({re.sub(r"\d+", "0", top) for top in tops}) == 1
+        if not are_parts and len(tops) <= MOST_FOLDERS:
+            groups += (_group(place.root, top, of, files) for (top, of), files in by_place.items() if of == content)
+            continue
+        files = sorted((info for (_, of), some in by_place.items() if of == content for info in some), key=_path)
+        group = _group(place.root, "", content, files)
+        if not place.is_whole:  # below the root there is what a pattern for all of it would find, too
+            endings = [pattern.rpartition("/")[2] for pattern in group.patterns]
+            plain = [pattern for pattern in group.patterns if "*" not in pattern]
+            wild = [ending for ending in endings if "*" in ending]
+            inner = [f"{readable_pattern(top)}/**/{ending}" for top in tops for ending in wild]
+            group = replace(group, patterns=(*(wild if ("", content) in by_place else ()), *inner, *plain))
+        groups.append(group)
+        if not are_parts:
+            notes.append(
+                f"{place.root}: {content}s in {len(tops)} folders are one source; name the folders to have one of each"
+            )
+    return groups, notes
+
+
+def _path(info: ObjectInfo) -> str:
+    return info.path
+
+
+def readable_pattern(path: str) -> str:
+    """A pattern that finds this path: characters that patterns cannot have stand as `?`."""
+    return re.sub(r"[\x00-\x1f\x7f\\\[\]{}]", "?", path)
+
+
+def _is_unread_picture(path: str) -> bool:
+    return PurePosixPath(path).suffix.lower().removeprefix(".") in UNREAD_PICTURES
 
 
 _SEEN: Final = ("picture", "video")
@@ -196,7 +315,8 @@ def patterns_of(files: Sequence[ObjectInfo]) -> tuple[str, ...]:
     others = [info.path for info in files if not is_caption_table(info.path)]
     endings = sorted({_ending(path) for path in others} - {""})
     plain = [path for path in others if not _ending(path)]
-    return (*(f"{below}*{ending}" for ending in endings), *(f"{below}{name}" for name in tables), *plain)
+    names = (readable_pattern(path) for path in plain)
+    return (*(f"{below}*{ending}" for ending in endings), *(f"{below}{name}" for name in tables), *names)
 
 
 def _ending(path: str) -> str:
@@ -222,9 +342,18 @@ def _named(groups: Iterable[Group]) -> tuple[Group, ...]:
 
 
 def _slug(name: str) -> str:
-    """A name for a source."""
-    cleaned = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:24].rstrip("-")
+    """A name for a source: that of a folder, in Latin letters."""
+    cleaned = re.sub(r"[^a-z0-9]+", "-", _in_latin(name).lower()).strip("-")[:24].rstrip("-")
     return cleaned if re.match(r"[a-z]", cleaned) else f"data-{cleaned}".rstrip("-")
+
+
+def _in_latin(name: str) -> str:
+    if name.isascii():
+        return name
+    from anyascii import anyascii
+
+    # Of `手册` ShouCe: each letter of a script without small ones begins a word of its own.
+    return "".join(f" {latin}" if ord(letter) > 0x2E7F else latin for letter in name for latin in [anyascii(letter)])
 
 
 def _absolute(root: str) -> str:

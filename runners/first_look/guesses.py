@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from winnow.pipelines.ingest.boundary import failure, is_of_content
-from winnow.pipelines.ingest.media_names import may_be_medium, may_be_video
+from winnow.pipelines.ingest.media_names import PICTURES, VIDEOS, may_be_medium
 from winnow.pipelines.ingest.planning.formats import container_reader, kind_of
 from winnow.pipelines.ingest.planning.sampling import section, until_enough
 from winnow.pipelines.ingest.records import FilePart, ReadLimits, Record
@@ -67,10 +67,14 @@ _MEDIA: Final = (
     "path",
     "video",
 )
+_NAMED_AS_MEDIA: Final = frozenset(_MEDIA) | PICTURES | VIDEOS  # columns of bytes
 _CAPTIONS: Final = ("caption", "captions", "alt", "alt_text", "alttext", "description", "title", "text")
+_SAID_OF_MEDIA: Final = _CAPTIONS[:5]  # never the text of a document
 _LANGUAGES: Final = ("language", "lang", "caption_language")
 _MOST_ROWS_HAVE: Final = 0.5
 _TRIED: Final = 4  # files named by a column that are looked for
+_DESCRIBE_MEDIA: Final = frozenset({"width", "height", "similarity", "clip_similarity", "punsafe", "status", "phash"})
+"""Columns that tables of pictures or videos have beside their addresses."""
 _SHORTEST_TEXT: Final = 16  # characters, in the mean, of a column that is taken for the text by its values alone
 
 
@@ -82,7 +86,12 @@ class TableGuess:
     names: tuple[str, ...]  # all columns
     problem: str = ""  # why its rows cannot be read
     media: tuple[str, ...] = ()  # files that its first rows name and that are there, from the folder of the source
-    shows_videos: bool = False  # in the column of media
+    captions_alone: bool = False  # the text is what somebody said of media that are elsewhere
+
+    @property
+    def describes_shard(self) -> bool:
+        """Whether it is a table about what a shard of the same name holds."""
+        return {"key", "status"} <= set(self.names) and (self.columns is None or self.columns.media is None)
 
     def has(self, columns: ColumnMapping) -> bool:
         """Whether the table has all of these columns."""
@@ -111,7 +120,7 @@ def guess_columns(objects: ObjectStore, info: ObjectInfo) -> TableGuess:
             columns = _guess(rows, _pictures_of(schema), exists)
             names = _names([dict.fromkeys(schema.names), *rows])
             media = tuple(_named_media(rows, columns, info, exists))
-            return TableGuess(columns, names, media=media, shows_videos=_shows_videos(rows, columns))
+            return TableGuess(columns, names, media=media, captions_alone=_captions_alone(columns, names))
     except FileNotFoundError:
         return TableGuess(None, (), "the file is gone")
     except SourceError as error:
@@ -142,7 +151,7 @@ def _guess_lines(objects: ObjectStore, stream: BinaryIO, info: ObjectInfo, kind:
         exists = _looked_for(objects, info)
         columns = _guess(rows, frozenset(), exists)
         media = tuple(_named_media(rows, columns, info, exists))
-        return TableGuess(columns, _names(rows), media=media, shows_videos=_shows_videos(rows, columns))
+        return TableGuess(columns, _names(rows), media=media, captions_alone=_captions_alone(columns, _names(rows)))
     first.seek(0)
     if kind != "jsonl":
         return TableGuess(None, (), "no rows can be read: expected a line of column names, then a row a line")
@@ -151,15 +160,12 @@ def _guess_lines(objects: ObjectStore, stream: BinaryIO, info: ObjectInfo, kind:
     return TableGuess(None, (), "no rows can be read: expected a JSON object a line; `jq -c .` shows where it is none")
 
 
-def _shows_videos(rows: Sequence[Mapping[str, Json]], columns: ColumnMapping | None) -> bool:
-    """Whether the column of media names videos; of bytes, its own name is all that tells."""
-    if columns is None or columns.media is None:
+def _captions_alone(columns: ColumnMapping | None, names: Sequence[str]) -> bool:
+    if columns is None or columns.media is not None or columns.url is None:
         return False
-    values = [dict(_leaves(row)).get(columns.media) for row in rows]
-    names = [one for one in values if isinstance(one, str)]
-    if not names:
-        return "video" in columns.media.lower()
-    return 2 * sum(map(may_be_video, names)) > len(names)
+    spelled = {name.lower() for name in names}
+    said = columns.text.rpartition(".")[2].lower()
+    return said in _SAID_OF_MEDIA or (said in _CAPTIONS and len(spelled & _DESCRIBE_MEDIA) > 1)
 
 
 def _named_media(
@@ -231,12 +237,21 @@ def _text(values: Mapping[str, Sequence[Json]], rows: int) -> str | None:
         for name, every in values.items()
         if len(found := [one for one in every if isinstance(one, str)]) > _MOST_ROWS_HAVE * rows
     }
-    named = next(iter(_known(_TEXTS, strings)), None)
+    named = next(iter(_known((*_TEXTS, *_SAID_OF_MEDIA), strings)), None)
     if named is not None:
         return named
-    means = {name: sum(len(str(one)) for one in found) / len(found) for name, found in strings.items()}
+    means = {
+        name: sum(len(str(one)) for one in found) / len(found)
+        for name, found in strings.items()
+        if not name.endswith(".$base64") and 2 * sum(map(_is_prose, found)) > len(found)
+    }
     longest = max(means, key=lambda name: (means[name], name), default=None)
     return longest if longest is not None and means[longest] >= _SHORTEST_TEXT else None
+
+
+def _is_prose(text: str) -> bool:
+    """Whether a value may be a text: words, or a script without spaces between them; no hash, code, date or address."""
+    return "://" not in text.partition(" ")[0] and (len(text.split()) > 1 or max(text, default="") > "\u0e00")
 
 
 def _names(rows: Sequence[Mapping[str, Json]]) -> tuple[str, ...]:
@@ -294,7 +309,7 @@ def _pictures_of(schema: pa.Schema) -> frozenset[str]:
         field.name
         for field in schema
         if (pt.is_struct(field.type) and {one.name for one in field.type} >= {"bytes", "path"})
-        or (_is_binary(field.type) and field.name.lower() in _MEDIA)
+        or (_is_binary(field.type) and field.name.lower() in _NAMED_AS_MEDIA)
     )
 
 

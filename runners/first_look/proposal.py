@@ -1,31 +1,27 @@
 """Proposes sources for found files: one for each folder and kind of content, and for each shape of its tables."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
-from itertools import islice
 from typing import Final, Literal, TypeAlias
 
-from winnow.pipelines.ingest.archives.flows import FileFlow
-from winnow.pipelines.ingest.archives.tar import units
 from winnow.pipelines.ingest.caption_tables import FILE_NAME, is_caption_table
-from winnow.pipelines.ingest.media_names import may_be_medium, may_be_video
 from winnow.pipelines.ingest.planning.formats import kind_of
 from winnow.pipelines.ingest.sidecars import CAPTION
 from winnow.pipelines.ingest.tables.columns import ColumnMapping, listed_columns
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.location import open_location
-from winnow.runners.first_look.found_files import Found, Group, patterns_of
-from winnow.runners.first_look.guesses import LIMITS, TableGuess, guess_columns
+from winnow.runners.first_look.contents import Contents, contents_of
+from winnow.runners.first_look.found_files import Found, Group, readable_pattern
+from winnow.runners.first_look.guesses import TableGuess, guess_columns
 from winnow.schemas.errors import RecipeError, SourceError
 
-Medium: TypeAlias = Literal["texts", "pictures", "videos"]
+Medium: TypeAlias = Literal["texts", "captions", "pictures", "videos"]
 
 _NEEDED: Final[Mapping[Medium, tuple[str, str]]] = {"pictures": ("image", "simplejpeg"), "videos": ("video", "av")}
 """The extra of each medium, and a package of it."""
 
-_MEMBERS: Final = 64  # of a tar, whose names are looked at
+_MOST_ARE: Final = 10  # of so many records all but one are media, where the source is one of media
 
 MOST_TABLES = 64
 """Tables of one group whose columns are looked at; the others are taken to be like them."""
@@ -38,7 +34,8 @@ class ProposedSource:
     group: Group
     format: str  # as in a recipe
     columns: ColumnMapping | None = None  # of tables, and of tables of captions beside media
-    shows: Medium | None = None  # what the members of a tar, or the files that a table names, are
+    contents: Contents = field(default_factory=Contents)  # of some records
+    captions_alone: bool = False  # a table of what was said of media that are elsewhere
 
     @property
     def name(self) -> str:
@@ -58,17 +55,26 @@ class ProposedSource:
     @property
     def medium(self) -> Medium:
         """What its rows are, as far as names and columns tell: samples of different media need recipes of their own."""
-        names_pictures = self.columns is not None and self.columns.media is not None
-        if self.shows is not None:
-            return self.shows
+        held = self.contents
+        if self.captions_alone:
+            return "captions"
         if self.group.content == "video":
             return "videos"
-        return "pictures" if self.group.content == "picture" or names_pictures else "texts"
+        names_media = self.columns is not None and self.columns.media is not None
+        may_show = names_media or self.group.content in ("picture", "tar", "archive")
+        if may_show and held.media * _MOST_ARE > (held.media + held.texts) * (_MOST_ARE - 1):
+            return "videos" if held.videos > held.pictures else "pictures"
+        return "pictures" if self.group.content == "picture" or names_media else "texts"
+
+    @property
+    def is_captioned(self) -> bool:
+        """Whether media of it have captions."""
+        return self.contents.captioned > 0
 
     @property
     def has_pages(self) -> bool:
         """Whether texts are to be extracted from its pages."""
-        return self.group.content in ("archive", "page")
+        return self.group.content in ("archive", "page") and self.medium == "texts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +98,16 @@ def propose(found: Found) -> Proposal:
         SourceError: No file can be a source.
     """
     sources: list[ProposedSource] = []
-    notes: list[str] = []
+    notes: list[str] = [*found.notes]
     described: dict[str, str] = {}  # groups of media that tables name, each with such a table
     for group in found.groups:
         if group.content == "table":
             sources += _of_tables(group, notes, found, described)
-        elif group.content == "picture":
-            sources.append(ProposedSource(group, "image_folder", _of_captions(group)))
-        elif group.content == "video":
-            sources.append(ProposedSource(group, "video_folder", _of_captions(group)))
-        elif group.content == "tar":
-            sources.append(ProposedSource(group, "auto", shows=_held_by(group)))
-        elif group.content == "text" and _has_others(found, group):
-            named = tuple(info.path for info in group.files)
+        elif group.content in _SEEN:
+            format_name = "image_folder" if group.content == "picture" else "video_folder"
+            sources.append(ProposedSource(group, format_name, _of_captions(group)))
+        elif _takes_others(found, group.root, group.patterns):
+            named = tuple(readable_pattern(info.path) for info in group.files)
             sources.append(ProposedSource(replace(group, patterns=named), "auto"))
         else:
             sources.append(ProposedSource(group, "auto"))
@@ -114,10 +117,27 @@ def propose(found: Found) -> Proposal:
         for group in found.groups
         if group.name in described
     ]
-    sources = [one for one in sources if one.group.content not in _SEEN or one.name not in described]
+    sources = [_looked_into(one) for one in sources if one.group.content not in _SEEN or one.name not in described]
     if not sources:
         raise SourceError("\n".join(["no file can be a source", *notes]))
+    for one in sources:
+        if one.group.content == "archive" and one.medium == "texts" and one.contents.media:
+            of = f"{one.contents.media:,} of {one.contents.media + one.contents.texts:,} records looked at"
+            notes.append(
+                f"{one.name}: {of} are pictures or videos, of which the recipe for texts measures nothing; "
+                "a recipe of their own can read the same files"
+            )
     return Proposal(_with_own_names(sources), tuple(notes))
+
+
+def _looked_into(source: ProposedSource) -> ProposedSource:
+    """The source with what some of its records hold, where that decides how its recipe looks."""
+    media = source.columns is not None and source.columns.media is not None
+    if source.group.content not in ("picture", "video", "tar", "archive") and not media:
+        return source
+    files = source.group.files
+    found = contents_of(source.group.root, source.format, source.columns or ColumnMapping(), files)
+    return replace(source, contents=found)
 
 
 def lacking(proposal: Proposal) -> tuple[Medium, ...]:
@@ -143,27 +163,10 @@ def without(proposal: Proposal, media: Sequence[Medium]) -> Proposal:
     return Proposal(sources, (*proposal.notes, *left_out))
 
 
-def _held_by(group: Group) -> Medium:
-    """What most of the media among the first members of a tar are, by their names; texts if there are none."""
-    objects = open_location(group.root)
-    names: list[str] = []
-    try:
-        with closing(objects.open(group.files[0].path)) as stream:
-            flow = FileFlow(stream, group.files[0].size)
-            names = [one.name for one in islice(units(flow, 0, LIMITS.max_header_bytes), _MEMBERS)]
-    except (OSError, SourceError):
-        return "pictures"  # what is wrong with it is said when it is read
-    media = [name for name in names if may_be_medium(name)]
-    if not media:
-        return "texts"
-    return "videos" if 2 * sum(map(may_be_video, media)) > len(media) else "pictures"
-
-
-def _has_others(found: Found, group: Group) -> bool:
-    """Whether files beside pictures end like these texts, so that a pattern would take them for texts, too."""
-    return found.beside > 0 and any(
-        one.root == group.root and one.content in ("picture", "video") for one in found.groups
-    )
+def _takes_others(found: Found, root: str, patterns: Sequence[str]) -> bool:
+    """Whether a pattern would also take files that describe others beside them."""
+    endings = found.beside.get(root, frozenset())
+    return any("*" in pattern and pattern.endswith(ending) for pattern in patterns for ending in endings)
 
 
 def _of_captions(group: Group) -> ColumnMapping | None:
@@ -196,32 +199,66 @@ def _of_tables(group: Group, notes: list[str], found: Found, described: dict[str
     """A source for each kind of table and each choice of columns."""
     objects = open_location(group.root)
     by_shape: dict[tuple[str, ColumnMapping], list[ObjectInfo]] = {}
-    videos: set[tuple[str, ColumnMapping]] = set()
+    alone: set[tuple[str, ColumnMapping]] = set()  # captions of what is elsewhere
+    shards = _shards(found)
+    about_shards: list[str] = []
     for kind in sorted({kind_of("auto", info.path) for info in group.files}):
         files = [info for info in group.files if kind_of("auto", info.path) == kind]
+        step = -(-len(files) // MOST_TABLES)
         last: ColumnMapping | None = None
-        for info in files[:MOST_TABLES]:
-            guess = guess_columns(objects, info)
-            if last is None or not guess.has(last):
-                if guess.columns is None:
-                    notes.append(f"{group.root}/{info.path}: left out: {_why_not(guess)}")
-                    continue
-                last = guess.columns
-                if guess.shows_videos:
-                    videos.add((kind, last))
-            for path in guess.media:
-                if shown := _shown_in(f"{group.root}/{path}", found):
-                    described.setdefault(shown.name, f"{group.root}/{info.path}")
-            by_shape.setdefault((kind, last), []).append(info)
-        if last is not None:
-            by_shape[kind, last] += files[MOST_TABLES:]
+        waiting: list[ObjectInfo] = []
+        for number, info in enumerate(files):
+            if (
+                f"{group.root}/{info.path}".rpartition(".")[0] in shards
+                and guess_columns(objects, info).describes_shard
+            ):
+                about_shards.append(info.path)
+                continue
+            if number % step and last is None:
+                waiting.append(info)
+                continue
+            if number % step == 0:
+                guess = guess_columns(objects, info)
+                if last is None or not guess.has(last):
+                    if guess.columns is None:
+                        notes.append(f"{group.root}/{info.path}: left out: {_why_not(guess)}")
+                        continue
+                    last = guess.columns
+                    alone.update({(kind, last)} if guess.captions_alone else ())
+                for path in guess.media:
+                    if shown := _shown_in(f"{group.root}/{path}", found):
+                        described.setdefault(shown.name, f"{group.root}/{info.path}")
+            assert last is not None
+            by_shape.setdefault((kind, last), []).extend([*waiting, info])
+            waiting = []
+    if about_shards:
+        count = f"{len(about_shards):,} tables say" if len(about_shards) > 1 else f"{about_shards[0]} says"
+        notes.append(f"{group.root}: {count} what the shards of the same names hold, which is read there: left out")
+    if alone:
+        notes.append(
+            f"{group.root}: captions of media at addresses, which are not fetched; with the media, such as in the "
+            "shards that img2dataset or video2dataset writes, they become their captions"
+        )
     kinds = [kind for kind, _ in by_shape]
     for (of, columns), files in by_shape.items():
-        alone = kinds.count(of) == 1 and len(files) == sum(kind_of("auto", one.path) == of for one in group.files)
-        patterns = patterns_of(files) if alone else tuple(info.path for info in files)
+        every = kinds.count(of) == 1 and len(files) == sum(kind_of("auto", one.path) == of for one in group.files)
+        patterns = tuple(one for one in group.patterns if kind_of("auto", one) == of) if every else ()
+        if not patterns or _takes_others(found, group.root, patterns):
+            patterns = tuple(readable_pattern(info.path) for info in files)
         name = group.name if len(by_shape) == 1 else f"{group.name}-{of}"
         of_files = replace(group, name=name, patterns=patterns, files=tuple(files))
-        yield ProposedSource(of_files, "auto", columns, "videos" if (of, columns) in videos else None)
+        yield ProposedSource(of_files, "auto", columns, captions_alone=(of, columns) in alone)
+
+
+def _shards(found: Found) -> frozenset[str]:
+    """The places of tars, and of folders with media, without what they end in."""
+    shards: set[str] = set()
+    for group in found.groups:
+        if group.content == "tar":
+            shards.update(f"{group.root}/{info.path}".rpartition(".")[0] for info in group.files)
+        elif group.content in _SEEN:
+            shards.update(f"{group.root}/{info.path}".rpartition("/")[0] for info in group.files)
+    return frozenset(shards)
 
 
 def _why_not(guess: TableGuess) -> str:

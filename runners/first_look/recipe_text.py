@@ -77,6 +77,7 @@ def _columns(columns: ColumnMapping) -> Iterator[str]:
 
 def _measures(sources: Sequence[ProposedSource], *, rows_only: bool = False) -> Iterator[str]:
     medium = sources[0].medium
+    described = any(one.is_captioned for one in sources)
     archives = any(one.group.content == "archive" for one in sources)
     if any(one.has_pages for one in sources):
         yield "# Main text of web pages; the first extractor that finds any counts."
@@ -84,34 +85,53 @@ def _measures(sources: Sequence[ProposedSource], *, rows_only: bool = False) -> 
         yield "text: coalesce(extract.precise.text, extract.fast.text, samples.text)"
         yield ""
     yield "# What is measured. `winnow operators` lists all that there is."
-    yield "annotate:"
-    yield from (f"  - {one}" for one in _ROWS[medium])
-    yield from ("  - page.opt_out  # what headers and pages say against training and mining",) if archives else ()
-    yield from () if rows_only else (f"  - {one}" for one in _SLOWER[medium])
+    opt_out = ["page.opt_out  # what headers and pages say against training and mining"] if archives else []
+    slower = [] if rows_only else _SLOWER[medium]
+    measures = [*_ROWS[medium], *(_CAPTIONS[medium] if described else ()), *opt_out, *slower]
+    yield "annotate:" if measures else "annotate: []"
+    yield from (f"  - {one}" for one in measures)
     yield ""
     if not rows_only:
         yield "# Of samples that are alike, one stays. Nothing is deleted: `winnow plan` shows what would be dropped."
         yield f"dedupe: {{{_ALIKE[medium]}}}"
+        yield ""
+    if archives and medium in _OTHERS:
+        yield "# What else the archives hold."
+        yield f"eligible: [{_OTHERS[medium]}]"
         yield ""
     yield "# What is dropped, each with its reason. After a change, `winnow plan` shows its effect at once."
     if medium == "videos" and rows_only:  # its rules read what takes every frame
         yield "keep: []"
     else:
         yield "keep:"
-        yield from (f"  - {one}" for one in _RULES[medium])
+        rules = [*_RULES[medium], *((_CAPTIONED,) if medium == "pictures" and described else ())]
+        yield from (f"  - {one}" for one in rules)
         yield from ("  - preset: opt_out",) if archives else ()
     yield ""
 
 
 _ROWS: Final[Mapping[Medium, Sequence[str]]] = {
     "texts": ("text.language", "text.length", "text.fineweb", "text.fineweb2", "text.controls"),
-    "pictures": ("image.geometry", "image.quality", "caption.length", "caption.language", "caption.overlap"),
-    "videos": ("caption.length", "caption.language"),
+    "captions": ("text.language", "text.length"),
+    "pictures": ("image.geometry", "image.quality"),
+    "videos": (),
 }
 """What is measured row by row, also by a first look."""
+_CAPTIONS: Final[Mapping[Medium, Sequence[str]]] = {
+    "texts": (),
+    "captions": (),
+    "pictures": ("caption.length", "caption.language", "caption.overlap"),
+    "videos": ("caption.length", "caption.language"),
+}
+"""And of media that have captions."""
+_OTHERS: Final[Mapping[Medium, str]] = {
+    "pictures": "{drop: samples.modality <> 'image', reason: no_picture, when_null: keep}",
+    "videos": "{drop: samples.modality <> 'video', reason: no_video, when_null: keep}",
+}
 
 _SLOWER: Final[Mapping[Medium, Sequence[str]]] = {
     "texts": (),
+    "captions": (),
     "pictures": ("image.pdq  # what copies of a picture have in common",),
     "videos": (
         "video.streams  # sizes, rates, exact seconds",
@@ -123,6 +143,7 @@ _SLOWER: Final[Mapping[Medium, Sequence[str]]] = {
 }
 _ALIKE: Final[Mapping[Medium, str]] = {
     "texts": "exact: {}, near: {preset: fineweb, min_similarity: 0.75}",
+    "captions": "exact: {}",
     "pictures": "image_bytes: {}, pdq: {}",
     "videos": "vpdq: {}",
 }
@@ -135,15 +156,19 @@ _RULES: Final[Mapping[Medium, Sequence[str]]] = {
         "{drop: samples.modality = 'image' AND list_min(image.quality.contrast) IS NULL, reason: undecodable, "
         "when_null: keep}",
         "{drop: list_min(image.geometry.shorter) < 64, reason: small, when_null: keep}",
-        "preset: captions@short  # three letters, or two where a sign is a syllable or a word: alike in all languages",
     ),
+    "captions": ("{drop: text.length.characters < 3, reason: short, when_null: keep}",),
     "videos": (
         "{drop: list_max(video.streams.longest_frame) > 600, reason: stalled, when_null: keep}  # damaged times",
         "preset: video@winnow  # mostly black, frozen, unmoved, blurred or tiny",
     ),
 }
+_CAPTIONED: Final = (
+    "preset: captions@short  # three letters, or two where a sign is a syllable or a word: alike in all languages"
+)
 _MIX: Final[Mapping[Medium, str]] = {
     "texts": "{unit: tokens, tokenizer: bytes, split: {validation: 0.01}}",
+    "captions": "{unit: samples}",
     "pictures": "{unit: samples}",
     "videos": "{unit: seconds}",
 }
@@ -157,7 +182,7 @@ def _outputs(sources: Sequence[ProposedSource], here: str) -> Iterator[str]:
     yield "# The mixture: all that is kept, once. `budget`, `sources` and `languages` set how much of what is given."
     yield f"mix: {_MIX[sources[0].medium]}"
     yield ""
-    if sources[0].medium == "texts":
+    if sources[0].medium in ("texts", "captions"):
         yield f"export: [{{parquet: {{path: {_text(f'{here}/parquet')}}}}}]"
     else:
         media = "image" if sources[0].medium == "pictures" else "video"

@@ -1,6 +1,6 @@
 """Files that no reader takes, and what makes them readable."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -8,8 +8,12 @@ from winnow.pipelines.ingest.planning.formats import ending_of, is_compressed_ta
 
 HIDDEN: Final = "hidden"
 EMPTY: Final = "empty"
+DESCRIBING: Final = "of those pictures' captions"
+
+LINKED: Final = "a link to a file"
 
 _MOST_NAMED: Final = 12
+_FEW: Final = 3
 _REMEDIES: Final[Mapping[str, frozenset[str]]] = {
     "extract the text, for example with `pdftotext`": frozenset({".pdf", ".djvu", ".ps"}),
     "convert to HTML or text, for example with `pandoc`": frozenset(
@@ -23,6 +27,7 @@ _REMEDIES: Final[Mapping[str, frozenset[str]]] = {
     ),
     "convert to text, or each message to a row of JSON lines": frozenset({".eml", ".mbox", ".msg"}),
     "convert to JPEG, PNG, WebP or AVIF": frozenset({".heic", ".heif", ".jp2", ".jxl", ".psd", ".svg"}),
+    "they are read with the pictures beside them, once these are converted": frozenset({DESCRIBING}),
     "winnow has no reader for sound; add transcripts as text": frozenset(
         {".flac", ".m4a", ".mp3", ".ogg", ".opus", ".wav"}
     ),
@@ -59,3 +64,14 @@ def unread_notes(unread: Mapping[str, int]) -> Iterator[str]:
     for remedy in (*_REMEDIES, _NO_READER):
         if remedy in by_remedy:
             yield f"not read: {listed_unread(by_remedy[remedy])}: {remedy}"
+
+
+def irregular_notes(irregular: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """A line for each kind of what is no plain file or folder, with the first names."""
+    for kind, paths in irregular.items():
+        named = ", ".join(paths[:_FEW]) + (f" and {len(paths) - _FEW:,} more" if len(paths) > _FEW else "")
+        each = kind if len(paths) == 1 else f"{len(paths):,} are each {kind}"
+        if kind == LINKED:
+            yield f"{each}, read under that name; if the file itself lies here, too, it is read twice: {named}"
+        else:
+            yield f"not read: {each}: {named}"

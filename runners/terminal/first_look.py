@@ -1,13 +1,16 @@
 """What a first look found, on the terminal and as JSON."""
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 
 from rich.console import Console
 
-from winnow.runners.first_look.analysis import LanguageLook, Look, SourceLook
+from winnow.filters.language.words.packages import install_commands
+from winnow.runners.first_look.analysis import MISSING, LanguageLook, Look, SourceLook
 from winnow.runners.first_look.found_files import Found
 from winnow.runners.first_look.proposal import Proposal
-from winnow.runners.first_look.unread import unread_notes
+from winnow.runners.first_look.unread import irregular_notes, unread_notes
 from winnow.runners.terminal.quantities import byte_size, grouped, share
 from winnow.runners.terminal.tables import Grid, print_grid, print_line
 from winnow.schemas.counts import count_of
@@ -40,7 +43,24 @@ def notes_of(found: Found, proposal: Proposal, look: Look) -> list[str]:
             named = ", ".join(f"{reason} {count:,}" for reason, count in reasons.most_common(4))
             of = f"{share(reasons.total(), one.sampled.records)} of {count_of(one.sampled.records, 'record')}"
             notes.append(f"{one.source.name}: {of} unreadable ({named})")
-    return [*notes, *unread_notes(found.unread)]
+        if one.sampled.large:
+            count = count_of(one.sampled.large, "record")
+            notes.append(f"{one.source.name}: {count} not looked at, for their size alone; ingest has larger limits")
+        for path, (part, size) in islice(one.sampled.read_of.items(), 1):
+            others = len(one.sampled.read_of) - 1
+            more = f", and so on for {count_of(others, 'other file')}" if others else ""
+            notes.append(
+                f"{one.source.name}: {path} can be read only from its beginning: its first {share(part, size)} were "
+                f"looked at, what follows may be different{more}"
+            )
+    if look.unsplit:
+        counts: Counter[str] = Counter()
+        for languages in look.unsplit.values():
+            counts.update(languages)
+        named = ", ".join(f"{_language(code)} {count:,}" for code, count in counts.most_common(4))
+        command = install_commands(MISSING[reason] for reason in look.unsplit)
+        notes.append(f"not measured, for want of a package that finds their words: {named}; run: {command}")
+    return [*notes, *unread_notes(found.unread), *irregular_notes(found.irregular)]
 
 
 def look_json(found: Found, proposal: Proposal, look: Look) -> dict[str, Json]:

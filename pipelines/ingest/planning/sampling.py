@@ -209,20 +209,20 @@ def until_enough(events: Iterator[T]) -> Iterator[T]:
         return
 
 
-def section(stream: BinaryIO, start: int, end: int) -> BinaryIO:
-    """A stretch of a file as a file of its own, to be read by `until_enough`."""
-    return cast(BinaryIO, _Section(stream, start, end))
+def section(stream: BinaryIO, start: int, end: int, most: int = _MOST_READ) -> BinaryIO:
+    """A stretch of a file as a file of its own, to be read by `until_enough`, and at most so many bytes of it."""
+    return cast(BinaryIO, _Section(stream, start, end, most))
 
 
 class _Section:
     """A stretch of a file as a file of its own, of which so much may be read and no more."""
 
-    def __init__(self, stream: BinaryIO, start: int, end: int) -> None:
+    def __init__(self, stream: BinaryIO, start: int, end: int, most: int) -> None:
         self._stream = stream
         self._start = start
         self._size = end - start
         self._at = 0
-        self._left = _MOST_READ
+        self._left = most
 
     def seek(self, offset: int, whence: int = 0) -> int:
         self._at = (0, self._at, self._size)[whence] + offset

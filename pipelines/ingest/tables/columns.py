@@ -196,17 +196,17 @@ def row_event(
             event = _media_event(row, Record(span, key, container, items=media.items), mapping, limits)
             flaws = [item.flaw for item in media.items]
             return (without_media(event, flaws) or event) if isinstance(event, Record) else event
-    text = find(row, mapping.text)
+    text = ABSENT if mapping.text == mapping.captions else find(row, mapping.text)
     if isinstance(text, Binary):
         try:
             text = text.raw.decode("utf-8")
         except UnicodeDecodeError as error:
             return Unreadable(span, "bad_utf8", f"column {mapping.text!r}: byte {error.start}"[:200], key)
     if text is None or text is ABSENT:
-        nothing = _missing(text, mapping.text)
         if mapping.media is not None:
-            nothing = f"column {mapping.media!r}: no medium; {nothing}"[:200]
-        return Unreadable(span, "missing_text", nothing, key)
+            nothing = "" if mapping.text == mapping.captions else f"; {_missing(text, mapping.text)}"
+            return Unreadable(span, "missing_media", f"column {mapping.media!r}: no medium{nothing}"[:200], key)
+        return Unreadable(span, "missing_text", _missing(text, mapping.text), key)
     if not isinstance(text, str):
         return Unreadable(
             span, "wrong_type", f"column {mapping.text!r} holds {kind_of_value(text)}, expected a string"[:200], key

@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.first_look.found_files import find_files
     from winnow.runners.first_look.proposal import installing, lacking, propose
     from winnow.runners.first_look.recipe_text import recipe_text
-    from winnow.runners.first_look.unread import unread_notes
+    from winnow.runners.first_look.unread import irregular_notes, unread_notes
     from winnow.runners.terminal.quantities import byte_size
     from winnow.runners.terminal.tables import print_line
 
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
         raise RecipeError(f"{output.parent}: no such folder; make it first")
     found = find_files(options.places)
     proposal = propose(found)
-    notes = [*proposal.notes, *unread_notes(found.unread)]
+    notes = [*proposal.notes, *unread_notes(found.unread), *irregular_notes(found.irregular)]
     files = {
         medium: output if number == 0 else output.with_name(f"{output.stem}-{medium}{output.suffix}")
         for number, medium in enumerate(proposal.by_medium)

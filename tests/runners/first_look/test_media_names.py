@@ -12,6 +12,7 @@ from winnow.runners.commands.main import main
 from winnow.runners.first_look import proposal
 from winnow.runners.first_look.found_files import find_files
 from winnow.runners.first_look.guesses import guess_columns
+from winnow.runners.first_look.proposal import propose
 
 RECIPE = """\
 version: 1
@@ -50,7 +51,8 @@ def test_every_ending_is_of_its_kind_everywhere(
         guess = guess_columns(objects, info)
         assert guess.columns is not None, name
         assert guess.columns.media == "image", name
-        assert guess.shows_videos is (kind == "video"), name
+        (source,) = propose(find_files(["media/rows.jsonl"])).sources
+        assert source.medium == f"{kind}s", name
 
 
 def test_what_is_read_is_named_as_a_medium() -> None:
@@ -59,12 +61,20 @@ def test_what_is_read_is_named_as_a_medium() -> None:
     assert not is_named_as_medium("a.txt")
 
 
-@pytest.mark.parametrize(("member", "medium"), [("0.MP4", "videos"), ("0.JPG", "pictures"), ("0.txt", "texts")])
+@pytest.mark.parametrize(
+    ("member", "content", "medium"),
+    [("0.MP4", FILM, "videos"), ("0.JPG", b"\xff\xd8\xff" + bytes(90), "pictures"), ("0.txt", b"A text.", "texts")],
+)
 def test_a_tar_is_what_its_members_are(
-    member: str, medium: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    member: str,
+    content: bytes,
+    medium: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / member).write_bytes(FILM)
+    (tmp_path / member).write_bytes(content)
     (tmp_path / "data").mkdir()
     with tarfile.open(tmp_path / "data" / "0.tar", "w") as tar:
         tar.add(member)

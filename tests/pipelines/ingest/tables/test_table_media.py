@@ -113,7 +113,7 @@ def test_rows_without_a_usable_medium_are_quarantined_alone(tmp_path: Path) -> N
     outcome = ingested(recipe)
     assert len(rows(outcome)) == 2  # a picture that was cut short is one, of which operators say so
     assert quarantined(outcome) == [
-        ("missing_text", "column 'image': no medium; no column 'text'"),
+        ("missing_media", "column 'image': no medium; no column 'text'"),
         ("missing_media", "image: empty"),
         ("missing_media", "image is text/html"),
         ("missing_media", "column 'image': '../recipe.yaml': expected a path below the source's root"),
