@@ -128,7 +128,11 @@ def _shares_of_languages(stages: Sequence[BoundStage]) -> Iterator[Problem]:
         asked = {
             "families.weights": one.families.weights is not None and {*one.families.weights.by_name} - {UNCLASSIFIED},
             "families.law": one.families.law is not None,
+            "families.temperature": one.families.temperature is not None,
+            "families.unimax": one.families.unimax is not None,
             "languages.weights": one.languages.weights is not None,
+            "languages.temperature": one.languages.temperature is not None,
+            "languages.unimax": one.languages.unimax is not None,
         }
         for level in (level for level, is_asked in asked.items() if is_asked):
             what = "no language is measured, so there are no shares of any; add text.language to 'annotate'"

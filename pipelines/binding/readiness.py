@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.binding.language_codes import why_no_code
+from winnow.pipelines.binding.language_codes import CLOSED, why_no_code
 from winnow.pipelines.binding.rule_presets import rule_lists
 from winnow.pipelines.binding.statuses import status_columns
+from winnow.pipelines.binding.threshold_tables import ThresholdTables
 from winnow.pipelines.binding.tokens import check_tokenizer
 from winnow.pipelines.ingest.planning.formats import TABLES, kind_of
 from winnow.pipelines.store import layout
@@ -24,7 +25,7 @@ from winnow.schemas.recipe import Recipe, Rule, SourceConfig
 from winnow.schemas.rows.samples import Modality
 from winnow.schemas.rules.conditions import ConditionError, texts_compared
 
-_SOURCE, _CLASS, _LANGUAGE = "samples.source.name", "samples.source_class", "text.language.code"
+_SOURCE, _CLASS = "samples.source.name", "samples.source_class"
 _LICENCE, _MODALITY = "samples.licence", "samples.modality"
 
 _OF_STORES = frozenset(
@@ -55,6 +56,7 @@ def require_ready(recipe: BoundRecipe, stage: Stage = "export") -> None:
     sections = _SECTIONS[stage]
     problems = [
         *_names_in_conditions(recipe, sections),
+        *_names_in_settings(recipe.config),
         *_places(recipe.config, "export" in sections),
         *_missing_media(recipe, sections),
     ]
@@ -107,8 +109,8 @@ def _names_in_conditions(recipe: BoundRecipe, sections: Sequence[str]) -> Iterat
             continue
         for written, value in compared:
             column = written.lower()
-            if column == _LANGUAGE:
-                message = why_no_code(value, column)
+            if column in CLOSED:
+                message = CLOSED[column](value, column)
             elif column in statuses:
                 message = statuses[column].why_never(column, value)
             elif column in said:
@@ -118,6 +120,27 @@ def _names_in_conditions(recipe: BoundRecipe, sections: Sequence[str]) -> Iterat
                 continue
             if message:
                 yield Problem(place, path, message)
+
+
+def _names_in_settings(recipe: Recipe) -> Iterator[Problem]:
+    """Sources and languages that exceptions are made for, and that no sample has."""
+    sources = [source.name for source in recipe.sources]
+    if recipe.dedupe is not None:
+        place, guard = recipe.dedupe.place, recipe.dedupe.guard
+        for accepted in guard.sources:
+            if accepted.name not in sources:
+                said = f"there is no source {shown(accepted.name)}{suggestion(accepted.name, sources)}"
+                yield Problem(place, "dedupe.guard.sources", said)
+        for accepted in guard.languages:
+            if said := why_no_code(accepted.name, "a language"):
+                yield Problem(place, "dedupe.guard.languages", said)
+    tables = ThresholdTables(recipe)
+    for entry in recipe.thresholds:
+        if entry.name in tables.names and tables.key(entry.name) in CLOSED:
+            why = CLOSED[tables.key(entry.name)]
+            for row in entry.cells:
+                if said := why(row.name, tables.key(entry.name)):
+                    yield Problem(entry.place, f"thresholds.{entry.name}.cells", said)
 
 
 def _hint(value: str, names: Sequence[str]) -> str:

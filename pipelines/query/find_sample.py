@@ -1,7 +1,9 @@
 """Reads all layers of one sample, and what rules decide on it: in each layer, only the row group that has it."""
 
-from collections.abc import Callable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 
@@ -9,7 +11,8 @@ from winnow.pipelines.binding.rules import RuleProgram
 from winnow.pipelines.reading.columns import MEDIA, Column, leaf_of
 from winnow.pipelines.reading.item_lists import represented_lists
 from winnow.pipelines.rules.decisions import Masks, has_rule
-from winnow.pipelines.rules.evaluation import Evaluator, NullConditionError
+from winnow.pipelines.rules.evaluation import Evaluator, NullConditionError, threshold_columns
+from winnow.pipelines.rules.near_thresholds import threshold_cuts
 from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.rules.representatives.replaced import NO_DUPLICATES, Duplicates
 from winnow.pipelines.store import layout
@@ -17,6 +20,7 @@ from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.manifests.rows import ManifestRow
 from winnow.pipelines.store.tables import read_rows
 from winnow.schemas.records import Generation
+from winnow.schemas.rules.conditions import Cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +50,23 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class Compared:
+    """A measure of a sample beside the threshold of a rule that drops it."""
+
+    reason: str
+    cut: Cut
+    value: float
+    limit: float  # the threshold: of a table, that of the sample's row
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """The rules' decision on one sample."""
 
     reasons: tuple[str, ...]  # of the rules that fire, in order; the first is the reason
     undecided: tuple[str, ...] = ()  # of rules whose condition is null where that is an error
     items: tuple[tuple[str, ...], ...] = ()  # the reasons for which each medium is dropped; empty without such rules
+    compared: tuple[Compared, ...] = ()  # with what, in the order of the rules
 
     @property
     def kept(self) -> bool:
@@ -97,7 +112,22 @@ def verdict(pinned: PinnedProgram, sample: Sample, choose: Callable[[], Duplicat
         except NullConditionError as error:
             return Verdict((), (error.rule.rule.reason,))
     items = () if decided.items is None else tuple(_reasons(program, one[None]) for one in decided.items.fired)
-    return Verdict(_reasons(program, decided.fired), items=items)
+    reasons = _reasons(program, decided.fired)
+    return Verdict(reasons, items=items, compared=tuple(_compared(program, reasons, columns)))
+
+
+def _compared(program: RuleProgram, reasons: tuple[str, ...], columns: Mapping[str, pa.Array]) -> Iterator[Compared]:
+    """The comparisons that hold, of the rules that fire."""
+    limits = threshold_columns(program.tables, columns)
+    for one, cut in threshold_cuts(program):
+        if one.rule.reason in reasons:
+            value = columns[cut.column][0].as_py()
+            limit = limits[cut.table][0].as_py() if cut.value is None else cut.value
+            if isinstance(value, int | float) and limit is not None and _HOLDS[cut.operator](value, limit):
+                yield Compared(one.rule.reason, cut, value, limit)
+
+
+_HOLDS: Final = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
 def _reasons(program: RuleProgram, fired: Masks) -> tuple[str, ...]:

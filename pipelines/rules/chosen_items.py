@@ -130,7 +130,12 @@ def item_cuts(pinned: PinnedProgram, reason: str) -> tuple[Cut, ...]:
     """The thresholds of the rules with this reason; those of the least or greatest of a list are of its items."""
     known = {column.name for column in pinned.program.columns}
     rules = (one.rule for one in pinned.program.rules if one.rule.reason == reason)
-    found = (cut for rule in rules for cut in cuts_of(rule.drop, LIST_FUNCTIONS) if cut.column in known)
+    found = (
+        cut
+        for rule in rules
+        for cut in cuts_of(rule.drop, LIST_FUNCTIONS)
+        if cut.column in known and cut.value is not None
+    )
     return tuple(dict.fromkeys(found))
 
 
@@ -174,6 +179,7 @@ def _near(
     there = items < list_counts(media)[rows]
     there[there] = pictures[(first[rows] + items)[there]]
     there &= np.isfinite(numbers)
+    assert cut.value is not None
     distance = np.abs(numbers - cut.value)
     holds = _HOLDS[cut.operator](numbers, cut.value)
     for side in (there & holds, there & ~holds):

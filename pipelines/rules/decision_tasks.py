@@ -15,8 +15,9 @@ from winnow.pipelines.rules.deciding import candidates_of_shard, decide_shard, d
 from winnow.pipelines.rules.decisions import DecisionCounts, ShardDecisions
 from winnow.pipelines.rules.evaluation import Evaluator, Undecided, UndecidedError
 from winnow.pipelines.rules.kept_decisions import Asked, KeptDecisions, OutcomeCounts
+from winnow.pipelines.rules.listed_samples import ListedSample, listed_in_shard, merged_lists
 from winnow.pipelines.rules.map_shards import map_shards
-from winnow.pipelines.rules.near_thresholds import Sides, merged_sides, sides_in_shard, threshold_cuts
+from winnow.pipelines.rules.near_thresholds import EVERY, Among, Sides, merged_sides, sides_in_shard, threshold_cuts
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.rules.representatives.candidates import Candidates
 from winnow.pipelines.rules.representatives.choice import LargeCluster
@@ -83,6 +84,20 @@ class _Listed:
     rows: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Near:
+    """How far the rows of a range of shards are from thresholds."""
+
+    thresholds: tuple[Sides, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Some:
+    """Some rows of a range of shards."""
+
+    samples: tuple[ListedSample, ...]
+
+
 @dataclass(frozen=True)
 class DecisionTasks:
     """What every task gets. Picklable."""
@@ -92,6 +107,8 @@ class DecisionTasks:
     scores: tuple[str, ...]
     shards: ShardList[ListedShard]
     steps: "JobSteps"
+    among: Among = EVERY  # the rows that count for thresholds and lists
+    most: int = 0  # the samples of a list
 
     def find(self, group: int) -> _Found:
         """Find the candidates of a range of shards, and store their table."""
@@ -228,6 +245,26 @@ class DecisionTasks:
 
         return _Listed(sum(self.map_decided(group, list_one)))
 
+    def list_some(self, group: int) -> _Some:
+        """Decide the rows of a range of shards, and choose some of those that count."""
+
+        def list_one(_: int, shard: ShardObjects, decisions: ShardDecisions, __: Duplicates) -> list[ListedSample]:
+            return listed_in_shard(self.pinned, shard, decisions, self.among, self.most)
+
+        return _Some(merged_lists(self.map_decided(group, list_one), self.most))
+
+    def listed(self, jobs: Jobs) -> tuple[ListedSample, ...]:
+        """Decide all rows, and choose some of those that count.
+
+        Raises:
+            UndecidedError: A rule cannot be decided for a row.
+        """
+        _, why = self.prepare(jobs)
+        if why is not None:
+            raise why.error(self.pinned.program)
+        parts = over_groups(self.steps, jobs, "Listed", self.shards, self.list_some, _Some)
+        return merged_lists((one.samples for one in parts), self.most)
+
     def dropped(self, jobs: Jobs) -> Iterator[pa.RecordBatch]:
         """Decide all rows; yield those that are dropped, in order. No rule may be undecided."""
         self.prepare(jobs)
@@ -236,13 +273,30 @@ class DecisionTasks:
 
     def _merged_sides(self, parts: Sequence[Sequence[Sides]]) -> tuple[Sides, ...]:
         cuts = threshold_cuts(self.pinned.program)
-        return tuple(merged_sides(cut, (part[at] for part in parts)) for at, (_, cut) in enumerate(cuts))
+        return tuple(merged_sides(part[at] for part in parts) for at in range(len(cuts)))
 
     def _measured(self, number: int, shard: ShardObjects) -> "_OfShard":
         """What needs no decision."""
         votes = votes_of_scores(self.pinned.store.objects, shard, self.scores)
         overlaps = overlaps_of_scores(self.scores, votes)
-        return _OfShard(number, votes, tuple(sides_in_shard(self.pinned, number, shard)), tuple(overlaps))
+        return _OfShard(number, votes, self._sides(number, shard), tuple(overlaps))
+
+    def _sides(self, number: int, shard: ShardObjects) -> tuple[Sides, ...]:
+        return tuple(sides_in_shard(self.pinned, number, shard, among=self.among))
+
+    def near(self, group: int) -> _Near:
+        """Measure how far the rows of a range of shards are from thresholds, those that count alone."""
+        numbers, listed = self._shards(group)
+
+        def of_one(shard: ShardObjects, _: Evaluator) -> tuple[Sides, ...]:
+            return self._sides(numbers[shard.shard], shard)
+
+        return _Near(self._merged_sides(list(map_shards(replace(self.pinned, shards=listed), of_one))))
+
+    def thresholds(self, jobs: Jobs) -> tuple[Sides, ...]:
+        """Measure how far rows are from thresholds, those that count alone."""
+        parts = list(over_groups(self.steps, jobs, "Thresholds", self.shards, self.near, _Near))
+        return self._merged_sides([one.thresholds for one in parts])
 
     def _with_decisions(
         self, measured: "_OfShard", shard: ShardObjects, evaluator: Evaluator, duplicates: Duplicates

@@ -136,7 +136,7 @@ class Evaluator:
             NullConditionError: A condition is null, and its rule has `when_null: error`.
             UndecidedError: A condition fails on a value, such as a cast of a text that is not a number.
         """
-        tables = _threshold_columns(self._program.tables, columns) if rows else {}
+        tables = threshold_columns(self._program.tables, columns) if rows else {}
         known = {**columns, **tables}
         if not self._of_items or not rows:
             decided = self._fired(self._of_rows, {name: known[name] for name in self._row_names if rows}, rows)
@@ -221,7 +221,8 @@ class Evaluator:
                 raise Undecided(one.number, said).error(self._program) from None
 
 
-def _threshold_columns(tables: Sequence[ThresholdTable], columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+def threshold_columns(tables: Sequence[ThresholdTable], columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+    """The columns of threshold tables, for the rows of a block that has their keys."""
     found = {}
     for table in tables:
         keys = pc.dictionary_encode(columns[table.key])

@@ -18,6 +18,8 @@ from winnow.pipelines.binding.rules import RuleProgram
 from winnow.pipelines.reading.columns import read_aligned
 from winnow.pipelines.reading.items import list_counts
 from winnow.pipelines.reading.text_previews import TextPreview, read_previews
+from winnow.pipelines.rules.deciding import languages_of
+from winnow.pipelines.rules.evaluation import threshold_columns
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS
 from winnow.schemas.records import Generation
@@ -37,6 +39,20 @@ class NearSample:
     url: str | None
     value: float
     text: str
+    limit: float  # the threshold: of a table, that of the sample's own row
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class Among:
+    """The samples that count; empty means all."""
+
+    language: str = ""
+    source: str = ""
+    reason: str = ""  # of a rule that drops them
+
+
+EVERY = Among()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +76,13 @@ class NearRow:
     shard: int  # its number among the shards of the generation
     row: int
     value: str  # in Python's notation, as JSON has no infinity
+    limit: str  # the threshold, likewise
+    language: str
+
+    @property
+    def distance(self) -> float:
+        """How far it is from the threshold."""
+        return abs(float(self.value) - float(self.limit))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +108,9 @@ def threshold_cuts(program: RuleProgram) -> tuple[tuple[ProgramRule, Cut], ...]:
     return tuple((one, cut) for one in program.rules for cut in cuts_of(one.rule.drop) if cut.column in known)
 
 
-def sides_in_shard(pinned: PinnedProgram, number: int, shard: ShardObjects, nearest: int = NEAREST) -> list[Sides]:
+def sides_in_shard(
+    pinned: PinnedProgram, number: int, shard: ShardObjects, nearest: int = NEAREST, among: Among = EVERY
+) -> list[Sides]:
     """Return both sides of every threshold in one shard.
 
     Args:
@@ -93,27 +118,48 @@ def sides_in_shard(pinned: PinnedProgram, number: int, shard: ShardObjects, near
         number: The number of the shard.
         shard: The shard.
         nearest: How many rows to name per side.
+        among: The rows that count.
     """
     cuts = [cut for _, cut in threshold_cuts(pinned.program)]
-    if not cuts:
-        return []
-    wanted = {cut.column for cut in cuts}
+    if not cuts or among.source not in ("", shard.source):
+        return [Sides()] * len(cuts)
+    wanted = {cut.column for cut in cuts} | {table.key for table in pinned.program.tables}
     columns = [column for column in pinned.program.columns if column.name in wanted]
+    columns += [column for column in pinned.languages if column not in columns]
     parts: list[list[Sides]] = [[] for _ in cuts]
     start = 0
     for block in read_aligned(pinned.store.objects, shard.objects, columns, ROW_GROUP_ROWS, shard.hidden):
+        rows = len(next(iter(block.values())))
+        languages = languages_of(block, pinned.languages, rows)
+        counted = np.ones(rows, np.bool_) if not among.language else _equal(languages, among.language)
+        limits = threshold_columns(pinned.program.tables, block)
         for part, cut in zip(parts, cuts, strict=True):
-            part.append(_sides(block[cut.column], cut, number, start, nearest))
-        start += len(next(iter(block.values())))
-    return [merged_sides(cut, part, nearest) for cut, part in zip(cuts, parts, strict=True)]
+            limit = limits[cut.table] if cut.value is None else pa.array(np.full(rows, cut.value))
+            part.append(_sides(block[cut.column], cut, limit, _Block(number, start, counted, languages), nearest))
+        start += rows
+    return [merged_sides(part, nearest) for part in parts]
 
 
-def merged_sides(cut: Cut, parts: Iterable[Sides], nearest: int = NEAREST) -> Sides:
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Some rows of a shard."""
+
+    shard: int
+    start: int
+    counted: NDArray[np.bool_]
+    languages: pa.DictionaryArray
+
+
+def _equal(languages: pa.DictionaryArray, wanted: str) -> NDArray[np.bool_]:
+    return np.asarray(pc.fill_null(pc.equal(languages.cast(pa.string()), wanted), False).to_numpy(zero_copy_only=False))
+
+
+def merged_sides(parts: Iterable[Sides], nearest: int = NEAREST) -> Sides:
     """Return the sums of several parts, with the nearest rows of all."""
     every = list(parts)
 
     def merged(sides: list[Side]) -> Side:
-        near = heapq.merge(*(side.nearest for side in sides), key=lambda one: _order(cut, one))
+        near = heapq.merge(*(side.nearest for side in sides), key=_order)
         return Side(sum(side.rows for side in sides), tuple(itertools.islice(near, nearest)))
 
     return Sides(
@@ -154,47 +200,64 @@ def counted_thresholds(pinned: PinnedProgram, sides: Sequence[Sides]) -> list[Ne
     ]
 
 
-def _sides(array: pa.Array, cut: Cut, shard: int, start: int, most: int) -> Sides:
-    """Return both sides in a block of a shard, from row `start` on; a column that is not numeric is ignored.
+def _sides(array: pa.Array, cut: Cut, limits: pa.Array, block: _Block, most: int) -> Sides:
+    """Return both sides in a block of a shard; a column that is not numeric is ignored.
 
-    A list has a value for each medium, which rules of `items` compare; each counts, and is shown by its row.
+    A list has a value for each medium, which rules of `items` compare; each counts, and is shown by its row. A row
+    without a threshold of its own is null.
     """
-    numbers = np.arange(len(array)) + start
+    numbers = np.arange(len(array))
     if pa.types.is_list(array.type):
         numbers, array = np.repeat(numbers, list_counts(array)), array.flatten()
     if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):
         return Sides()
-    valid = array.is_valid().to_numpy(zero_copy_only=False)
-    rows = numbers[valid]
-    values = array.drop_null().cast(pa.float64()).to_numpy(zero_copy_only=False)
-    met = pc.call_function(_COMPARISONS[cut.operator], [pa.array(values), pa.scalar(cut.value)]).to_numpy(
+    limit = limits.to_numpy(zero_copy_only=False)[numbers]
+    counted = block.counted[numbers]
+    valid = array.is_valid().to_numpy(zero_copy_only=False) & limits.is_valid().to_numpy(zero_copy_only=False)[numbers]
+    null = int((counted & ~valid).sum())
+    valid &= counted
+    values = array.filter(pa.array(valid)).cast(pa.float64()).to_numpy(zero_copy_only=False)
+    rows, limit = numbers[valid], limit[valid]
+    met = pc.call_function(_COMPARISONS[cut.operator], [pa.array(values), pa.array(limit)]).to_numpy(
         zero_copy_only=False
     )
-    yes, no = (_side(shard, rows[which], values[which], cut, most) for which in (met, ~met))
-    return Sides(yes, no, int(array.null_count))
+    yes, no = (_side(block, rows[which], values[which], limit[which], most) for which in (met, ~met))
+    return Sides(yes, no, null)
 
 
-def _side(shard: int, rows: NDArray[np.int64], values: NDArray[np.float64], cut: Cut, most: int) -> Side:
+def _side(
+    block: _Block, rows: NDArray[np.int64], values: NDArray[np.float64], limits: NDArray[np.float64], most: int
+) -> Side:
     count = len(rows)
-    distances = np.abs(values - cut.value)
+    distances = np.abs(values - limits)
     if count > most:
         close = distances <= np.partition(distances, most - 1)[most - 1]
-        rows, values, distances = rows[close], values[close], distances[close]
+        rows, values, limits, distances = rows[close], values[close], limits[close], distances[close]
     order = np.argsort(distances, kind="stable")[:most]
-    found = zip(rows[order].tolist(), values[order].tolist(), strict=True)
-    return Side(count, tuple(NearRow(shard, row, repr(value)) for row, value in found))
+    languages = block.languages.take(pa.array(rows[order])).to_pylist()
+    found = zip(rows[order].tolist(), values[order].tolist(), limits[order].tolist(), languages, strict=True)
+    return Side(
+        count,
+        tuple(
+            NearRow(block.shard, block.start + row, repr(value), repr(limit), language or "")
+            for row, value, limit, language in found
+        ),
+    )
 
 
-def _order(cut: Cut, near: NearRow) -> tuple[float, int, int]:
-    return abs(float(near.value) - cut.value), near.shard, near.row
+def _order(near: NearRow) -> tuple[float, int, int]:
+    return near.distance, near.shard, near.row
 
 
 def _border(
     one: ProgramRule, cut: Cut, sides: Sides, names: Sequence[str], samples: Mapping[tuple[str, int], TextPreview]
 ) -> NearThreshold:
     def shown(side: Side) -> tuple[NearSample, ...]:
-        found = ((samples[names[near.shard], near.row], float(near.value)) for near in side.nearest)
-        return tuple(NearSample(one.id, one.source, one.url, value, one.text) for one, value in found)
+        found = ((samples[names[near.shard], near.row], near) for near in side.nearest)
+        return tuple(
+            NearSample(one.id, one.source, one.url, float(near.value), one.text, float(near.limit), near.language)
+            for one, near in found
+        )
 
     met, unmet = sides.met, sides.unmet
     return NearThreshold(one.phase, one.rule.reason, cut, met.rows, unmet.rows, sides.null, shown(met), shown(unmet))

@@ -44,11 +44,7 @@ class LocalStore:
 
     def open(self, path: str) -> BinaryIO:
         """Opens a seekable reader of the object; a pipe or a device is none, and is not waited for."""
-        stream = open(self._file(path), "rb", opener=_without_waiting)
-        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            stream.close()
-            raise _not_there(self._file(path))
-        return stream
+        return open(self._file(path), "rb", opener=_without_waiting)
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         """Reads a range of the object."""
@@ -76,7 +72,7 @@ class LocalStore:
         """The object's size in bytes; a folder or a pipe is not an object."""
         status = self._file(path).stat()
         if not stat.S_ISREG(status.st_mode):
-            raise _not_there(self._file(path))
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self._file(path)))
         return status.st_size
 
     def put(self, path: str, content: bytes | Path) -> None:
@@ -204,15 +200,15 @@ class LocalStore:
 
 def _without_waiting(path: str, flags: int) -> int:
     try:
-        return os.open(path, flags | os.O_NONBLOCK)
+        opened = os.open(path, flags | os.O_NONBLOCK)
     except OSError as error:
-        if error.errno == errno.ENXIO:  # a socket
-            raise _not_there(Path(path)) from None
-        raise
-
-
-def _not_there(path: Path) -> FileNotFoundError:
-    return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+        if error.errno != errno.ENXIO:  # a socket
+            raise
+    else:
+        if stat.S_ISREG(os.fstat(opened).st_mode) or stat.S_ISDIR(os.fstat(opened).st_mode):  # `open` refuses folders
+            return opened
+        os.close(opened)
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
 
 
 def _is_left(name: str, *, elsewhere: bool) -> bool:

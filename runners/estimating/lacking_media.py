@@ -1,6 +1,6 @@
-"""Whether the sources hold a medium of the kind that an export writes, before anything is read, by a sample of records.
+"""Whether the sources hold the media that an export writes, before anything is read, by a sample of records.
 
-Tars of texts under `media: image` would otherwise fail after all is measured and mixed.
+Tars of texts under `media: image`, or samples of two pictures, would otherwise fail after all is measured and mixed.
 """
 
 from collections import Counter
@@ -24,6 +24,8 @@ from winnow.schemas.problems import Problem, recipe_error
 
 MOST_FILES: Final = 64  # of a source
 MOST_RECORDS: Final = 256  # of a file
+ENOUGH: Final = 64  # records with media that are wanted
+_SHOWN: Final = 4
 MOST_BYTES: Final = 8 << 20  # of a file that is certainly read to its end
 _LIMITS: Final = ReadLimits(max_body_bytes=4 << 20, max_member_bytes=64 << 20)
 _REMEDY: Final = "write media: none, or add a source that has them"
@@ -35,6 +37,8 @@ class _Seen:
 
     types: Counter[str] = field(default_factory=Counter)
     is_all: bool = True
+    fitting: int = 0  # those with a wanted medium and no other
+    several: Counter[str] = field(default_factory=Counter)  # those with more, by what they have
 
 
 def lacking_media(recipe: BoundRecipe, context: IngestContext, plans: Sequence[SourcePlan]) -> list[str]:
@@ -55,6 +59,17 @@ def lacking_media(recipe: BoundRecipe, context: IngestContext, plans: Sequence[S
         found = seen[wanted.mimes]
         if found is None:
             continue
+        if not wanted.many and found.several and not _chooses_media(recipe):
+            ((most, _),) = found.several.most_common(1)
+            total = found.fitting + found.several.total()
+            count = f"{found.several.total():,} of {count_of(total, 'record')} with such media"
+            said = f"{wanted.expected}, but {count} that were looked at have more, such as {most}; {wanted.remedy}"
+            if 2 * found.several.total() > total:
+                problems.append(Problem(export.place, export.where, said))
+            else:
+                notes.append(f"{export.where}: {said}")
+        if found.fitting or found.several:
+            continue
         listed = ", ".join(f"{count:,} {kind}" for kind, count in found.types.most_common(4))
         which = f"none of the {count_of(found.types.total(), 'record')} of the sources"
         if found.is_all:
@@ -67,8 +82,19 @@ def lacking_media(recipe: BoundRecipe, context: IngestContext, plans: Sequence[S
     return notes
 
 
+def _chooses_media(recipe: BoundRecipe) -> bool:
+    """Whether the recipe chooses among samples or media by what they hold, which only a run can tell."""
+    mix, program = recipe.config.mix, recipe.rules
+    read = {column.name for column in program.columns}
+    chosen = mix is not None and any(stage.where is not None for stage in mix.outputs)
+    return chosen or program.judges_items or not read.isdisjoint(_OF_MEDIA)
+
+
+_OF_MEDIA: Final = frozenset({"samples.media", "samples.mime", "samples.modality", "samples.source.name"})
+
+
 def _look(wanted: WantedMedia, context: IngestContext, plans: Sequence[SourcePlan]) -> _Seen | None:
-    """What records are where none has a medium that is wanted; None if one has, or may have, or there are none."""
+    """What records hold; None if one cannot be looked at, or there are none."""
     seen = _Seen()
     for plan in plans:
         source = context.sources[plan.name]
@@ -81,12 +107,19 @@ def _look(wanted: WantedMedia, context: IngestContext, plans: Sequence[SourcePla
         for info in files:
             try:
                 for types in _records(source, info, seen):
-                    if types is None or any(one.startswith(wanted.mimes) for one in types):
+                    if types is None:
                         return None
-                    seen.types[types[0] if types else "without media"] += 1
+                    if not any(one.startswith(wanted.mimes) for one in types):
+                        seen.types[types[0] if types else "without media"] += 1
+                    elif len(types) == 1:
+                        seen.fitting += 1
+                    else:
+                        seen.several[" and ".join(sorted(types)[:_SHOWN])] += 1
+                    if seen.fitting + seen.several.total() >= ENOUGH:
+                        return seen
             except (FileNotFoundError, SourceError):  # its task will say so
                 seen.is_all = False
-    return seen if seen.types else None
+    return seen if seen.types or seen.fitting or seen.several else None
 
 
 def _records(source: IngestSource, info: ObjectInfo, seen: _Seen) -> Iterator[list[str] | None]:

@@ -135,7 +135,7 @@ def _groups(
         raise WinnowError(f"--contact-sheet {wanted.title}: the rule compares no measurement with a number")
     for cut in cuts:
         near = items_near(pinned, cut, -(-most // (2 * len(cuts))))
-        condition = f"{cut.column} {cut.operator} {cut.value:g}"
+        condition = cut.condition
         yield f"{condition}, nearest first", near.met
         yield f"not {condition}, nearest first", near.unmet
 

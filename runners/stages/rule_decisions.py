@@ -13,7 +13,8 @@ from winnow.pipelines.rules.coverage import SafetyCoverage, coverage_of, detecto
 from winnow.pipelines.rules.deciding import DROPPED_SAMPLES
 from winnow.pipelines.rules.decision_tasks import decision_tasks
 from winnow.pipelines.rules.kept_decisions import Asked, KeptDecisions, find_decisions, keep_decisions
-from winnow.pipelines.rules.near_thresholds import NearThreshold, counted_thresholds, near_thresholds
+from winnow.pipelines.rules.listed_samples import ListedSample
+from winnow.pipelines.rules.near_thresholds import Among, NearThreshold, counted_thresholds, near_thresholds
 from winnow.pipelines.rules.pinning import PinnedProgram, pin_no_rules
 from winnow.pipelines.rules.representatives.replaced import Duplicates
 from winnow.pipelines.rules.score_overlaps import ScoreOverlap
@@ -22,7 +23,8 @@ from winnow.pipelines.store.generations import Store
 from winnow.runners.stages.lists.whole_file import whole_parquet
 from winnow.runners.stages.running.command_jobs import command_jobs
 from winnow.runners.terminal.rules import pinned_if_measured, pinned_rules, require_writable
-from winnow.schemas.errors import RecipeError
+from winnow.schemas.errors import RecipeError, WinnowError
+from winnow.schemas.problems import suggestion
 from winnow.schemas.records import Generation
 
 if TYPE_CHECKING:
@@ -117,6 +119,45 @@ def rule_decisions(
             kept = decision_tasks(asked, steps).decided(asked, jobs)
         keep_decisions(asked, kept)
     return RuleDecisions(asked, kept)
+
+
+def thresholds_among(
+    decided: RuleDecisions, text: tuple[str, ...], among: Among, reason: str = ""
+) -> list[NearThreshold]:
+    """The thresholds of the rules, with the samples nearest to them among some; the result is not kept."""
+    require_among(decided, among)
+    asked = decided.asked
+    jobs = command_jobs(asked.pinned.store, "rules")
+    with jobs.folder("rules") as steps:
+        sides = replace(decision_tasks(asked, steps), among=among).thresholds(jobs)
+    return near_thresholds(asked.pinned, asked.generation, text, sides, reason)
+
+
+def require_among(decided: RuleDecisions, among: Among) -> None:
+    """Check that the store has what a choice of samples names.
+
+    Raises:
+        WinnowError: It has no such source or language, or the rules no such reason.
+    """
+    outcomes, pinned = decided.kept.outcomes, decided.asked.pinned
+    sources = {shard.source for shard in pinned.shards}
+    languages = set(outcomes.language) if outcomes.rows else {among.language}
+    for flag, name, known in (
+        ("--source", among.source, sources),
+        ("--language", among.language, languages),
+        ("--reason", among.reason, {*pinned.program.reasons}),
+    ):
+        if name and name not in known:
+            raise WinnowError(f"{flag} {name}: there is none{suggestion(name, known)}")
+
+
+def listed_samples(
+    decided: RuleDecisions, among: Among, most: int, console: Console | None = None
+) -> tuple[ListedSample, ...]:
+    """Some samples of a reason, a language and a source."""
+    jobs = command_jobs(decided.asked.pinned.store, "rules", None, console)
+    with jobs.folder("rules") as steps:
+        return replace(decision_tasks(decided.asked, steps), among=among, most=most).listed(jobs)
 
 
 def write_dropped(

@@ -19,6 +19,7 @@ from winnow.schemas.identity import Json
 from winnow.schemas.problems import UNSTORABLE, nearest, shown
 from winnow.schemas.rules.certain_failures import certain_failure, remedy
 from winnow.schemas.rules.growth import growth_complaint
+from winnow.schemas.rules.thresholds import PREFIX
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -166,7 +167,18 @@ class Cut:
 
     column: str
     operator: str
-    value: float
+    value: float | None  # None: each row has its own, in a table of thresholds
+    table: str = ""  # that column of the table, such as thresholds.fineweb2.language_score
+
+    @property
+    def limit(self) -> str:
+        """What the column is compared with."""
+        return self.table if self.value is None else f"{self.value:g}"
+
+    @property
+    def condition(self) -> str:
+        """The comparison."""
+        return f"{self.column} {self.operator} {self.limit}"
 
 
 LIST_FUNCTIONS: Final = frozenset({"list_max", "list_min"})
@@ -182,7 +194,7 @@ def cuts_of(condition: str, through: frozenset[str] = frozenset()) -> tuple[Cut,
 
     Example:
         >>> cuts_of("0.3 < text.gopher.hashes")
-        (Cut(column='text.gopher.hashes', operator='>', value=0.3),)
+        (Cut(column='text.gopher.hashes', operator='>', value=0.3, table=''),)
     """
     found: dict[Cut, None] = {}
     for node in _expressions(_parsed(f"SELECT ({condition})", condition, 8)):
@@ -195,17 +207,24 @@ def cuts_of(condition: str, through: frozenset[str] = frozenset()) -> tuple[Cut,
             continue
         for operator, left, right in pairs:
             first, second = cast(_Tree, left), cast(_Tree, right)
-            if first["class"] == "CONSTANT":
+            if first["class"] == "CONSTANT" or _named(first).startswith(_OF_TABLES):
                 first, second, operator = second, first, _TURNED[operator]
             value = _number(second)
             if first["class"] == "FUNCTION" and str(first["function_name"]).lower() in through:
                 arguments = [node for node in _expressions(first) if node is not first]
                 first = arguments[0] if len(arguments) == 1 else first
-            if first["class"] == "COLUMN_REF" and value is not None:
-                found[Cut(".".join(cast(list[str], first["column_names"])), operator, value)] = None
+            looked_up = _named(second) if _named(second).startswith(_OF_TABLES) else ""
+            if _named(first) and (value is not None or looked_up):
+                found[Cut(_named(first), operator, value, looked_up)] = None
     return tuple(found)
 
 
+def _named(node: _Tree) -> str:
+    """The column that a node is; empty if it is none."""
+    return ".".join(cast(list[str], node["column_names"])) if node["class"] == "COLUMN_REF" else ""
+
+
+_OF_TABLES: Final = f"{PREFIX}."
 _EQUATES: Final = frozenset(
     {"COMPARE_EQUAL", "COMPARE_NOTEQUAL", "COMPARE_DISTINCT_FROM", "COMPARE_NOT_DISTINCT_FROM", "COMPARE_IN"}
     | {"COMPARE_NOT_IN", "list_contains", "list_has", "list_has_any", "list_has_all", "list_position"}

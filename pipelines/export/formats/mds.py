@@ -12,11 +12,13 @@ is how readers open any picture, `images` as a list of them, `video` and `audio`
 import hashlib
 import itertools
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -34,7 +36,7 @@ from winnow.pipelines.export.formats.wanted_media import (
     filled_texts,
     in_pieces,
 )
-from winnow.schemas.errors import ExportError
+from winnow.schemas.errors import ExportError, RecipeError
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe.checks import Between
 
@@ -95,8 +97,15 @@ class Mds:
     max_shard_bytes: int = MAX_BYTES
 
     def check(self, config: MdsConfig) -> None:
-        """Raises RecipeError if the packages that change pictures are missing."""
+        """Raises RecipeError if the packages that change pictures are missing, or the installed reader is too old."""
         config.require_packages()
+        reader = _reader_version() if config.many else None
+        if reader is not None and reader < _READS_LISTS:
+            raise RecipeError(
+                f"several pictures a sample are written as {config.columns[config.column]}, which the installed "
+                f"mosaicml-streaming {'.'.join(map(str, reader))} cannot read; run: pip install "
+                f"'mosaicml-streaming>={'.'.join(map(str, _READS_LISTS))}', or write parquet"
+            )
 
     def identity(self, config: MdsConfig) -> Json:
         """The options."""
@@ -173,6 +182,18 @@ class Mds:
         listed = json_of(folder / path).get("shards")
         found = [one.get("samples") for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
         return [Counted(output, sum(int(str(samples)) for samples in found), "index.json")]
+
+
+_READS_LISTS: Final = (0, 12)  # the first version of mosaicml-streaming that has lists of pictures
+
+
+def _reader_version() -> tuple[int, ...] | None:
+    """The first two numbers of the installed reader's version; None if there is none here."""
+    try:
+        installed = version("mosaicml-streaming")
+    except PackageNotFoundError:
+        return None
+    return tuple(int(number) for number in re.findall(r"\d+", installed)[:2])
 
 
 def _compression(config: MdsConfig) -> str | None:

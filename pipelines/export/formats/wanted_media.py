@@ -193,6 +193,15 @@ class WantedMedia:
         all_known = total[ends] - total[ends - counts] == counts
         return np.flatnonzero(~(all_known & (counts >= 1 if self.many else counts == 1)))
 
+    @property
+    def where(self) -> str:
+        """A condition of a mixture that only samples meet whose media, as their sources give them, are those wanted."""
+        types = " OR ".join(
+            f"samples.mime LIKE '{one}%'" if one.endswith("/") else f"samples.mime = '{one}'" for one in self.mimes
+        )
+        count = "len(samples.media) >= 1" if self.many else "len(samples.media) = 1"
+        return f"{count} AND {types}" if len(self.mimes) == 1 else f"{count} AND ({types})"
+
     def has(self, media: pa.ListScalar) -> str:
         """What a row has instead."""
         held = media.as_py()
@@ -207,8 +216,9 @@ class WantedMedia:
     @property
     def remedy(self) -> str:
         """What to do, for a message."""
+        several = "" if self.many or not self.mimes[0].startswith("image/") else "media: images for all of each, or "
         others = "drop the others by rules of `items`, " if self.many else ""
-        return f"{others}choose such samples with the mixture's `where`, or write media: none"
+        return f"{others}choose such samples under 'mix' with where: \"{self.where}\", or write {several}media: none"
 
 
 def contents(items: pa.StructArray) -> pa.LargeBinaryArray:

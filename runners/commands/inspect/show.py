@@ -1,15 +1,20 @@
-"""`winnow show`: show one sample: its measurements, the rules' decision, and its text as it would be exported."""
+"""`winnow show`: show one sample: its measurements, the rules' decision, and its text as it would be exported.
+
+With `--reason`, `--language` or `--source` it lists some samples instead.
+"""
 
 import argparse
 from typing import TYPE_CHECKING
 
 from winnow.runners.commands.opening import open_console
+from winnow.schemas.errors import WinnowError
 
 if TYPE_CHECKING:
     from winnow.runners.commands.parser import Commands
 
 
 CHARACTERS = 4000
+LISTED = 10
 
 
 def add(commands: "Commands") -> None:
@@ -20,6 +25,9 @@ def add(commands: "Commands") -> None:
     show.add_argument("recipe", metavar="RECIPE", help="a recipe file")
     show.add_argument("id", nargs="?", metavar="ID", help="the sample's id in hexadecimal, or the start of it")
     show.add_argument("--url", metavar="URL", help="find the sample by its URL")
+    show.add_argument("--reason", metavar="REASON", default="", help="list some samples that this rule drops")
+    show.add_argument("--language", metavar="CODE", default="", help="list some samples in this language")
+    show.add_argument("--source", metavar="NAME", default="", help="list some samples of this source")
     show.add_argument("--raw", action="store_true", help="show the text as read, and mark what edits would change")
     show.add_argument(
         "--characters",
@@ -33,6 +41,15 @@ def add(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Show one sample."""
+    from winnow.pipelines.rules.near_thresholds import EVERY, Among
+    from winnow.runners.terminal.samples.listed import run_list
     from winnow.runners.terminal.samples.sample import run_show
 
-    return run_show(options, open_console())
+    among = Among(options.language, options.source, options.reason)
+    if among == EVERY:
+        return run_show(options, open_console())
+    if options.id is not None or options.url is not None:
+        raise WinnowError(
+            "show: expected one sample, by its id or --url, or --reason, --language and --source, not both"
+        )
+    return run_list(options.recipe, among, LISTED, open_console(), as_json=options.json)

@@ -25,6 +25,8 @@ def add(commands: "Commands") -> None:
     parser.add_argument("--rates", metavar="FILE", help="compare past runs with the rates in this file")
     parser.add_argument("--measured", action="store_true", help="print the rates of past runs in the format of --rates")
     parser.add_argument("--near", metavar="REASON", help="show the samples closest to the thresholds of this rule")
+    parser.add_argument("--language", metavar="CODE", default="", help="with --near: only samples in this language")
+    parser.add_argument("--source", metavar="NAME", default="", help="with --near: only samples of this source")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -47,6 +49,8 @@ def run(options: argparse.Namespace) -> int:
         sys.stdout.write(measured_yaml(runs, rates))
         return 0
     console = open_console()
+    if (options.language or options.source) and not options.near:
+        raise WinnowError("--language and --source choose among the samples of --near REASON")
     if options.near:
         return _near(options, recipe, store, console)
     generation = require_latest_for(recipe, store)
@@ -68,11 +72,14 @@ def run(options: argparse.Namespace) -> int:
 
 def _near(options: argparse.Namespace, recipe: "BoundRecipe | None", store: "Store", console: "Console") -> int:
     from winnow.pipelines.query.generation import require_latest_for
+    from winnow.pipelines.rules.near_thresholds import Among
     from winnow.runners.terminal.samples.threshold_samples import print_nearest_samples, thresholds_with_reason
 
     if recipe is None:
         raise WinnowError(f"--near {options.near} needs the rules of a recipe; give a recipe file instead of a store")
-    thresholds = thresholds_with_reason(recipe, store, require_latest_for(recipe, store), options.near)
+    among = Among(options.language, options.source)
+    generation = require_latest_for(recipe, store)
+    thresholds = thresholds_with_reason(recipe, store, generation, options.near, among)
     if options.json:
         sys.stdout.write(json.dumps([asdict(threshold) for threshold in thresholds], ensure_ascii=False) + "\n")
     else:

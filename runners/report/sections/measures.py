@@ -160,8 +160,9 @@ def _drawn(summary: StoreSummary, column: str, thresholds: list[NearThreshold]) 
     measure = _measure(summary, column)
     if measure is None:
         return None
-    marks = [Mark(one.cut.value, f"{one.cut.operator} {one.cut.value:g}") for one in thresholds]
-    rules = ", ".join(f"{one.reason} ({one.cut.operator} {one.cut.value:g})" for one in thresholds)
+    fixed = ((one.cut.value, f"{one.cut.operator} {one.cut.limit}") for one in thresholds)
+    marks = [Mark(value, said) for value, said in fixed if value is not None]
+    rules = ", ".join(f"{one.reason} ({one.cut.operator} {one.cut.limit})" for one in thresholds)
     caption = element("figcaption", element("strong", breakable(column)), element("span", breakable(rules)))
     return element("figure", caption, small_histogram(column, measure, marks))
 
@@ -170,7 +171,7 @@ def _closest(thresholds: list[NearThreshold]) -> list[Html]:
     parts = []
     for threshold in thresholds:
         whole = threshold.met + threshold.unmet
-        condition = f"{threshold.cut.operator} {threshold.cut.value:g}"
+        condition = f"{threshold.cut.operator} {threshold.cut.limit}"
         met = f"{grouped(threshold.met)} of {grouped(whole)} ({share(threshold.met, whole)})"
         heading = f"{threshold.phase}.{threshold.reason}: {met} are {condition}"
         if threshold.null:

@@ -18,7 +18,7 @@ from rich.text import Text
 from winnow.filters.edits import Edit
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
 from winnow.pipelines.binding.edits import BoundEdit, WhenNull, with_keys
-from winnow.pipelines.query.find_sample import Sample, Verdict, read_sample, verdict
+from winnow.pipelines.query.find_sample import Compared, Sample, Verdict, read_sample, verdict
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.query.search_tasks import Wanted, wanted_id
 from winnow.pipelines.reading.columns import column_of
@@ -94,7 +94,7 @@ _WHEN_NULL: Mapping[WhenNull, str] = {
 def run_show(options: argparse.Namespace, console: Console) -> int:
     """`winnow show`."""
     if (options.id is None) == (options.url is None):
-        raise WinnowError("show: expected either an id or --url URL")
+        raise WinnowError("show: expected either an id or --url URL; --reason, --language and --source list some")
     recipe = bind(load_recipe(options.recipe))
     store = open_store(open_location(recipe.store_address))
     generation = require_latest_for(recipe, store)
@@ -177,6 +177,7 @@ def _json(shown: SampleView, *, raw: bool) -> dict[str, Json]:
         "kept": None if decision is None else decision.kept,
         "reasons": [] if decision is None else list(decision.reasons),
         "items": [] if decision is None else [list(reasons) for reasons in decision.items],  # of each medium
+        "compared": [] if decision is None else [_compared_json(one) for one in decision.compared],
         "undecided": shown.undecided if decision is None else ", ".join(decision.undecided) or None,
         "edits": [
             {"start": edit.start, "end": edit.end, "kind": edit.kind, "written": written}
@@ -188,6 +189,11 @@ def _json(shown: SampleView, *, raw: bool) -> dict[str, Json]:
         "captions": _plain(shown.sample.layers[layout.SAMPLES].column("captions")[0].as_py()),  # exported as they are
         "text": shown.text if raw else exported_text(shown),
     }
+
+
+def _compared_json(one: Compared) -> Json:
+    said: dict[str, Json] = {"reason": one.reason, "column": one.cut.column, "operator": one.cut.operator}
+    return said | {"value": one.value, "threshold": one.limit, "table": one.cut.table or None}
 
 
 def _plain(value: object) -> Json:
@@ -235,7 +241,7 @@ def _print(shown: SampleView, console: Console, *, raw: bool, most: int | None) 
                 line(_INDENT + text)
     line("")
     line(f"rules    {_of_rules(shown)}", "bold")
-    for text in _of_items(shown):
+    for text in (*_compared(shown), *_of_items(shown)):
         line(text)
     for one in shown.not_edited:
         line(f"note     {one.message}")
@@ -324,6 +330,13 @@ def _of_rules(shown: SampleView) -> str:
         return "kept"
     more = f"; also: {', '.join(decision.reasons[1:])}" if len(decision.reasons) > 1 else ""
     return f"dropped: {decision.reasons[0]}{more}"
+
+
+def _compared(shown: SampleView) -> Iterator[str]:
+    """A line for each measure that is beyond a threshold, with that threshold."""
+    for one in () if shown.verdict is None else shown.verdict.compared:
+        table = f" ({one.cut.table} for this sample)" if one.cut.table else ""
+        yield f"{_INDENT}{one.reason}: {one.cut.column} is {one.value:.6g} {one.cut.operator} {one.limit:.6g}{table}"
 
 
 def _of_items(shown: SampleView) -> Iterator[str]:

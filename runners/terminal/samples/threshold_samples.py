@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.rules.near_thresholds import NearSample, NearThreshold, threshold_cuts
+from winnow.pipelines.rules.near_thresholds import EVERY, Among, NearSample, NearThreshold, threshold_cuts
 from winnow.pipelines.store.generations import Store
-from winnow.runners.stages.rule_decisions import decisions_if_any, rule_decisions
+from winnow.runners.stages.rule_decisions import decisions_if_any, rule_decisions, thresholds_among
 from winnow.runners.terminal.quantities import grouped, share
 from winnow.runners.terminal.rules import pinned_rules
 from winnow.runners.terminal.tables import Grid, print_grid
@@ -25,9 +25,16 @@ def counted_thresholds(recipe: BoundRecipe | None, store: Store, generation: Gen
 
 
 def recipe_thresholds(
-    recipe: BoundRecipe, store: Store, generation: Generation, reason: str = ""
+    recipe: BoundRecipe, store: Store, generation: Generation, reason: str = "", among: Among = EVERY
 ) -> list[NearThreshold]:
     """The thresholds of the recipe's rules, or of those with one reason, with the samples nearest to them.
+
+    Args:
+        recipe: The recipe.
+        store: Its store.
+        generation: The generation.
+        reason: Leave out rules with other reasons, if this is not empty.
+        among: The samples that count.
 
     Raises:
         RecipeError: A layer that they read is missing.
@@ -35,7 +42,10 @@ def recipe_thresholds(
     pinned = pinned_rules(recipe, store, generation)
     if pinned is None:
         return []
-    return rule_decisions(recipe, generation, pinned).thresholds(recipe.config.text, reason)
+    decided = rule_decisions(recipe, generation, pinned)
+    if among != EVERY:
+        return thresholds_among(decided, recipe.config.text, among, reason)
+    return decided.thresholds(recipe.config.text, reason)
 
 
 def print_thresholds(thresholds: Sequence[NearThreshold], console: Console) -> None:
@@ -43,7 +53,7 @@ def print_thresholds(thresholds: Sequence[NearThreshold], console: Console) -> N
     rows = [
         (
             f"{threshold.phase}.{threshold.reason}",
-            f"{threshold.cut.column} {threshold.cut.operator} {threshold.cut.value:g}",
+            threshold.cut.condition,
             grouped(threshold.met),
             share(threshold.met, threshold.met + threshold.unmet),
             grouped(threshold.unmet),
@@ -56,14 +66,14 @@ def print_thresholds(thresholds: Sequence[NearThreshold], console: Console) -> N
 
 
 def thresholds_with_reason(
-    recipe: BoundRecipe, store: Store, generation: Generation, reason: str
+    recipe: BoundRecipe, store: Store, generation: Generation, reason: str, among: Among = EVERY
 ) -> list[NearThreshold]:
     """The thresholds of the rule with this reason, with the samples nearest to them.
 
     Raises:
         WinnowError: There is none, or a layer that it reads is missing.
     """
-    chosen = recipe_thresholds(recipe, store, generation, reason)
+    chosen = recipe_thresholds(recipe, store, generation, reason, among)
     if not chosen:
         reasons = dict.fromkeys(one.rule.reason for one, _ in threshold_cuts(recipe.rules))
         near = nearest(reason, reasons)
@@ -75,12 +85,13 @@ def thresholds_with_reason(
 def print_nearest_samples(thresholds: Sequence[NearThreshold], console: Console) -> None:
     """Print the samples closest to each threshold."""
     for threshold in thresholds:
-        condition = f"{threshold.cut.column} {threshold.cut.operator} {threshold.cut.value:g}"
         for words, samples in (("meet", threshold.met_samples), ("do not meet", threshold.unmet_samples)):
             rows = [_sample(sample) for sample in samples]
-            title = f"{threshold.reason}: closest samples that {words} {condition}"
-            print_grid(console, Grid(title, ("value", "source", "id", "text"), rows, frozenset({1, 2, 3})))
+            title = f"{threshold.reason}: closest samples that {words} {threshold.cut.condition}"
+            headers = ("value", "threshold", "language", "source", "id", "text")
+            print_grid(console, Grid(title, headers, rows, frozenset({2, 3, 4, 5})))
 
 
 def _sample(sample: NearSample) -> tuple[str, ...]:
-    return f"{sample.value:.6g}", sample.source, sample.id, " ".join(sample.text.split())[:EXCERPT_CHARACTERS]
+    excerpt = " ".join(sample.text.split())[:EXCERPT_CHARACTERS]
+    return f"{sample.value:.6g}", f"{sample.limit:.6g}", sample.language, sample.source, sample.id, excerpt

@@ -133,7 +133,14 @@ def test_a_row_that_names_none_is_a_text() -> None:
     assert (named(found), found.text, found.captions, found.metadata) == ([], "t", (), {"image": None, "says": "kept"})
     missing = event({"id": 1, "says": "A cat"}, PICTURES)
     assert isinstance(missing, Unreadable)
-    assert missing.reason == "missing_text"
+    assert missing.reason == "missing_media"
+
+
+def test_what_is_said_of_no_medium_is_no_text() -> None:
+    columns = ColumnMapping(text="says", media="image", captions="says")
+    found = event({"image": None, "says": "A cat"}, columns)
+    assert isinstance(found, Unreadable)
+    assert (found.reason, found.detail) == ("missing_media", "column 'image': no medium")
 
 
 @pytest.mark.parametrize(

@@ -74,11 +74,10 @@ def test_damage_costs_its_line() -> None:
     raw = b"\n".join(lines)
     events = rows(raw)
     assert said(events) == [("a.jpg", "one"), ("c.jpg", "three"), ("f.jpg", "six")]
-    text, picture = events[-2:]
-    assert isinstance(text, Record)
+    picture = events[-1]
     assert isinstance(picture, Record)
-    assert (text.text, text.items, picture.items[0].names, picture.captions) == ("eight", (), "h.jpg", ())
-    assert reasons(events) == ["bad_csv", "bad_utf8", "bad_csv", "missing_media"]
+    assert (picture.items[0].names, picture.captions) == ("h.jpg", ())
+    assert reasons(events) == ["bad_csv", "bad_utf8", "bad_csv", "missing_media", "missing_media"]
     proved(raw, events)
 
 
