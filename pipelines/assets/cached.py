@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Literal
 
 from winnow.filters.models.file_state import FileState, file_state
-from winnow.pipelines.assets.catalogue import AssetError, find_asset, known_asset
+from winnow.pipelines.assets.catalogue import AssetError, all_assets, find_asset, known_asset
 from winnow.schemas.assets import AnyAsset, Asset
+from winnow.schemas.problems import nearest
 
 FOLDER_VARIABLE = "WINNOW_ASSETS"
 CHECKSUM = ".sha256"
@@ -104,7 +105,9 @@ def checksum_of(path: Path) -> Path:
 def require_file(path: str) -> None:
     """Raises AssetError unless the user's own file exists."""
     if not Path(path).is_file():
-        raise AssetError(f"{path}: no such file; expected a file, or the name of an asset (`winnow assets`)")
+        near = nearest(Path(path).name, [asset.name for asset in all_assets()])
+        hint = f"did you mean {near!r}?" if near else "`winnow assets`"
+        raise AssetError(f"{path}: no such file; expected a file, or the name of an asset ({hint})")
 
 
 def _digest(path: Path) -> str:

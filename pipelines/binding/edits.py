@@ -29,11 +29,11 @@ from winnow.filters.edits import (
     spans_of_kinds,
     unmeasured,
 )
-from winnow.filters.operators import STATUS
+from winnow.filters.operators import STATUS, operator_names
 from winnow.pipelines.binding.operators import Measurement
 from winnow.pipelines.reading.columns import Column
 from winnow.schemas.errors import RecipeError, WinnowError
-from winnow.schemas.problems import Place, Problem, recipe_error, shown, suggestion
+from winnow.schemas.problems import Place, Problem, nearest, recipe_error, shown, suggestion
 from winnow.schemas.recipe import EditEntry, Recipe
 from winnow.schemas.rules.checking import ColumnInfo
 
@@ -248,7 +248,8 @@ def _spans_column(name: str, known: Mapping[Column, ColumnInfo]) -> tuple[Column
         there = f"; columns of spans: {_names(spans)}" if spans else ""
         raise _EditError(f"{name} has no spans to edit{there}")
     candidates = {*(column.name for column in spans), *(column.layer for column in spans)}
-    hint = suggestion(name, candidates) or "; add it to 'annotate'"
+    near = nearest(name, operator_names())
+    hint = suggestion(name, candidates) or f"{f' (did you mean {near!r}?)' if near else ''}; add it to 'annotate'"
     raise _EditError(f"unknown layer or column {shown(name)}{hint}")
 
 

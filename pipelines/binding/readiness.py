@@ -123,17 +123,11 @@ def _names_in_conditions(recipe: BoundRecipe, sections: Sequence[str]) -> Iterat
 
 
 def _names_in_settings(recipe: Recipe) -> Iterator[Problem]:
-    """Sources and languages that exceptions are made for, and that no sample has."""
-    sources = [source.name for source in recipe.sources]
-    if recipe.dedupe is not None:
-        place, guard = recipe.dedupe.place, recipe.dedupe.guard
-        for accepted in guard.sources:
-            if accepted.name not in sources:
-                said = f"there is no source {shown(accepted.name)}{suggestion(accepted.name, sources)}"
-                yield Problem(place, "dedupe.guard.sources", said)
-        for accepted in guard.languages:
-            if said := why_no_code(accepted.name, "a language"):
-                yield Problem(place, "dedupe.guard.languages", said)
+    """Languages that exceptions or thresholds are for, and that no sample has."""
+    for accepted in () if recipe.dedupe is None else recipe.dedupe.guard.languages:
+        if said := why_no_code(accepted.name, "a language"):
+            assert recipe.dedupe is not None
+            yield Problem(recipe.dedupe.place, "dedupe.guard.languages", said)
     tables = ThresholdTables(recipe)
     for entry in recipe.thresholds:
         if entry.name in tables.names and tables.key(entry.name) in CLOSED:

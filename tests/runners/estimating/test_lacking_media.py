@@ -1,10 +1,13 @@
 """Plans of exports whose media no source has."""
 
 import io
+import re
 import tarfile
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from tests.faults.winnow import run_here
 
@@ -18,9 +21,9 @@ export: [{webdataset: {path: out, media: image}}]
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 40
 
 
-def write(folder: Path, samples: int, *more: tuple[str, bytes]) -> None:
+def write(folder: Path, samples: int, *more: tuple[str, bytes], recipe: str = RECIPE) -> None:
     (folder / "in").mkdir()
-    (folder / "recipe.yaml").write_text(RECIPE)
+    (folder / "recipe.yaml").write_text(recipe)
     with tarfile.open(folder / "in" / "a.tar", "w") as archive:
         for name, body in (*((f"{number:04}.txt", b"A text.") for number in range(samples)), *more):
             header = tarfile.TarInfo(name)
@@ -50,3 +53,46 @@ def test_of_a_sample_it_is_a_note_and_one_picture_is_enough(tmp_path: Path) -> N
     assert "but none of the 256 records of the sources that were looked at has one: 256 without media" in done.out
     (tmp_path / "in" / "z.png").write_bytes(PNG)
     assert "that were looked at" not in run_here(tmp_path, "plan", "recipe.yaml").out
+
+
+def drawn(seed: int, kind: str) -> bytes:
+    coarse = np.random.default_rng(seed).integers(0, 255, (6, 6, 3), np.uint8)
+    out = io.BytesIO()
+    Image.fromarray(coarse).resize((64, 64), Image.Resampling.BICUBIC).save(out, kind)
+    return out.getvalue()
+
+
+def pairs(kinds: tuple[str, str], count: int, alone: int) -> list[tuple[str, bytes]]:
+    """Members of samples with two pictures each, and of samples with one, of both kinds by turns."""
+    members = [(f"{at:04}.{kind}", drawn(at, kind)) for at in range(count) for kind in kinds]
+    return [*members, *((f"{at:04}.{kinds[at % 2]}", drawn(at, kinds[at % 2])) for at in range(count, count + alone))]
+
+
+@pytest.mark.parametrize("media", ["image", "png"])
+@pytest.mark.parametrize("form", ["webdataset", "mds", "parquet"])
+def test_two_media_a_sample_are_refused_with_a_condition_that_works(media: str, form: str, tmp_path: Path) -> None:
+    recipe = RECIPE.replace("webdataset", form).replace("media: image", f"media: {media}")
+    write(tmp_path, 0, *pairs(("png", "jpeg"), 7, 4), recipe=recipe)
+    done = run_here(tmp_path, "plan", "recipe.yaml")
+    assert done.status == 1
+    said = done.err.splitlines()[-1]
+    assert "7 of " in said
+    assert "with such media that were looked at have more, such as image/jpeg and image/png" in said
+    (where,) = re.findall(r'where: "([^"]+)"', said)
+    (tmp_path / "recipe.yaml").write_text(recipe.replace("unit: samples", f'unit: samples, where: "{where}"'))
+    done = run_here(tmp_path, "run", "recipe.yaml", "--workers", "1")
+    assert done.status == 0, done.err
+    assert f"train {4 if media == 'image' else 2} samples" in done.out
+
+
+def test_a_few_samples_of_two_media_are_a_note(tmp_path: Path) -> None:
+    write(tmp_path, 0, *pairs(("png", "jpeg"), 2, 9))
+    done = run_here(tmp_path, "plan", "recipe.yaml")
+    assert done.status == 0, done.err
+    assert "2 of 11 records with such media that were looked at have more" in " ".join(done.out.split())
+
+
+def test_what_the_recipe_chooses_itself_is_not_refused(tmp_path: Path) -> None:
+    recipe = RECIPE.replace("unit: samples", "unit: samples, where: \"samples.mime = 'image/jpeg'\"")
+    write(tmp_path, 0, *pairs(("png", "jpeg"), 7, 0), recipe=recipe)
+    assert run_here(tmp_path, "plan", "recipe.yaml").status == 0

@@ -36,6 +36,8 @@ def refused(tiny: Tiny, mix: str, *, base: str = RECIPE, command: str = "mix", e
         "{families: {by: group, weights: {Germanic: 1}}}",
         "{languages: {weights: {deu_Latn: 1}}}",
         "{families: {law: law.json}}",
+        "{families: {unimax: 2}}",
+        "{languages: {temperature: 3.3}}",
     ],
 )
 @pytest.mark.parametrize("command", ["plan", "mix"])

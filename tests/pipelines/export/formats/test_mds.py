@@ -13,7 +13,8 @@ from tests.trainers import run_trainer, short_temporary
 from winnow.pipelines.export.formats import find_format, mds
 from winnow.pipelines.export.formats.mds import FORMAT, MdsConfig
 from winnow.pipelines.export.formats.protocol import ShardName
-from winnow.schemas.errors import ExportError
+from winnow.pipelines.export.formats.wanted_media import MediaKind
+from winnow.schemas.errors import ExportError, RecipeError
 
 COLUMNS = ("band", "copy", "family", "id", "language", "licence", "metadata", "source", "source_class", "text", "url")
 MANY = [row(number, copy=number % 3, text=f"Nr. {number} – {'é' * (number * 37 % 500)}") for number in range(64)]
@@ -27,6 +28,27 @@ def expected(one: dict[str, Any]) -> dict[str, Any]:
 
 def test_it_is_found_by_its_name() -> None:
     assert find_format("mds") is FORMAT
+
+
+@pytest.mark.parametrize(
+    ("version", "media", "is_refused"),
+    [("0.11.0", "images", True), ("0.11.0", "image", False), ("0.12.0", "images", False), ("1.0", "images", False)],
+)
+def test_lists_of_pictures_are_refused_to_a_reader_that_has_none(
+    version: str, media: MediaKind, is_refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = tmp_path / f"mosaicml_streaming-{version}.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text(f"Metadata-Version: 2.1\nName: mosaicml-streaming\nVersion: {version}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    config = MdsConfig(media=media)
+    if is_refused:
+        with pytest.raises(
+            RecipeError, match=r"list\[jpeg\], which the installed mosaicml-streaming 0\.11 cannot read"
+        ):
+            FORMAT.check(config)
+    else:
+        FORMAT.check(config)
 
 
 def test_an_output_is_a_folder_with_an_index(tmp_path: Path) -> None:
