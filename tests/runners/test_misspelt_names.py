@@ -33,7 +33,7 @@ def refused(folder: Path, recipe: str, capsys: pytest.CaptureFixture[str]) -> st
         ("text.language.label = 'de'", "text.language.label is never 'de': write 'deu'"),
         ("text.language.code = 'deu'", "codes have a script: write 'deu_Latn'"),
         ("text.language.code = 'deu_Latm'", "no script has the code 'Latm' (did you mean 'Latn'?)"),
-        ("text.language.code = 'enk_Latn'", "no language has the code 'enk_Latn' (did you mean 'en"),
+        ("text.language.code = 'egn_Latn'", "no language has the code 'egn_Latn' (did you mean '"),
         ("text.length.bytes < thresholds.multilingul.x", "no threshold table 'multilingul' (did you mean"),
         (
             "text.length.bytes < thresholds.multilingual.language_scor",

@@ -199,7 +199,7 @@ class WantedMedia:
         types = " OR ".join(
             f"samples.mime LIKE '{one}%'" if one.endswith("/") else f"samples.mime = '{one}'" for one in self.mimes
         )
-        count = "len(samples.media) >= 1" if self.many else "len(samples.media) = 1"
+        count = "array_length(samples.media) >= 1" if self.many else "array_length(samples.media) = 1"
         return f"{count} AND {types}" if len(self.mimes) == 1 else f"{count} AND ({types})"
 
     def has(self, media: pa.ListScalar) -> str:
