@@ -169,8 +169,8 @@ EXAMPLES = Examples(
             2,
             7,
             1,
-            (NearSample("0a", HOSTILE, None, 0.13, HOSTILE),),
-            (NearSample("0b", "crawl", None, 0.5, "just above"),),
+            (NearSample("0a", HOSTILE, None, 0.13, HOSTILE, 0.45, "deu_Latn"),),
+            (NearSample("0b", "crawl", None, 0.5, "just above", 0.45, HOSTILE),),
         ),
     ),
     duplicates=(

@@ -185,10 +185,13 @@ def _closest(thresholds: list[NearThreshold]) -> list[Html]:
 
 
 def _nearest(title: str, samples: tuple[NearSample, ...]) -> Html:
-    headers = [Header("value", True), Header("source"), Header("id"), Header("text")]
+    headers = [Header("value", True), Header("threshold", True)]
+    headers += [Header("language"), Header("source"), Header("id"), Header("text")]
     rows = [
         [
             plain(f"{sample.value:.6g}"),
+            plain(f"{sample.limit:.6g}"),
+            crawled(sample.language),
             crawled(sample.source),
             element("code", crawled(sample.id)),
             element("span", marked(" ".join(sample.text.split())), dir="auto"),
