@@ -147,7 +147,8 @@ def test_samples_without_the_medium_that_is_wanted_are_said_before_anything_is_w
     )
     assert said.endswith(
         " of crawl, which has a medium of type image/png; media: mp4 expects exactly one video/mp4 or video/x-m4v "
-        "per sample: choose such samples with the mixture's `where`, or write media: none"
+        "per sample: choose such samples under 'mix' with where: \"array_length(samples.media) = 1 AND (samples.mime = "
+        "'video/mp4' OR samples.mime = 'video/x-m4v')\", or write media: none"
     )
     assert {path for path in tree(tmp_path) if "plans" not in path} == {path for path in before if "plans" not in path}
 
