@@ -248,7 +248,7 @@ def _spans_column(name: str, known: Mapping[Column, ColumnInfo]) -> tuple[Column
         there = f"; columns of spans: {_names(spans)}" if spans else ""
         raise _EditError(f"{name} has no spans to edit{there}")
     candidates = {*(column.name for column in spans), *(column.layer for column in spans)}
-    near = nearest(name, operator_names())
+    near = nearest(name, operator_names()) if name not in operator_names() else None
     hint = suggestion(name, candidates) or f"{f' (did you mean {near!r}?)' if near else ''}; add it to 'annotate'"
     raise _EditError(f"unknown layer or column {shown(name)}{hint}")
 
