@@ -81,12 +81,19 @@ def temporary_files_of_a_command() -> Iterator[None]:
 
 
 def remove_dead_runs(*, logs: bool = False) -> None:
-    """Removes the folders of this user's processes that have ended, and on request the logs of failed runs."""
+    """Removes the folders of this user's processes that have ended, and on request what failed runs left for people."""
     root = temporary_root()
     with _guarded(root):
         _sweep(root)
-    for kept in (*root.glob(f"{FAILED}*.log"), *root.glob("report-*.html")) if logs else ():
-        kept.unlink(missing_ok=True)  # pages of full disks are of earlier versions, which put them here
+    for kept in left_by_failed_runs() if logs else ():
+        kept.unlink(missing_ok=True)
+
+
+def left_by_failed_runs() -> list[Path]:
+    """Files that outlive their runs, for this user alone: logs of workers, which may quote a row."""
+    root = temporary_root()
+    pages = root.glob("report-*.html")  # earlier versions put those of full disks here
+    return sorted([*root.glob(f"{FAILED}*.log"), *pages])
 
 
 def _parent() -> Path:

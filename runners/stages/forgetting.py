@@ -14,7 +14,7 @@ from winnow.pipelines.forgetting.outputs import AffectedOutput, affected, list_r
 from winnow.pipelines.forgetting.purging import Purged, purge
 from winnow.pipelines.forgetting.requests import RequestError, Selection, parse_selector, read_list, selectors_of
 from winnow.pipelines.forgetting.scanning import NO_IDS, scan_store
-from winnow.pipelines.processes.run_folder import remove_dead_runs
+from winnow.pipelines.processes.run_folder import left_by_failed_runs, remove_dead_runs
 from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.hidden_rows import every_hidden_row
@@ -75,6 +75,7 @@ def run_purge(store: Store, keep: int, jobs: Jobs, console: Console, *, dry_run:
     """`winnow gc --purge`."""
     with writing(store.objects):
         done = purge(store, keep, dry_run=dry_run, jobs=jobs)
+    logs = left_by_failed_runs()
     if not dry_run:
         remove_dead_runs(logs=True)
 
@@ -88,6 +89,8 @@ def run_purge(store: Store, keep: int, jobs: Jobs, console: Console, *, dry_run:
         say("would drop" if dry_run else "dropped", f"generations {names} despite --keep, as they contain such rows")
     for path in done.removed:
         say("would remove" if dry_run else "removed", f"{path} in the store's folder")
+    for log in logs:
+        say("would remove" if dry_run else "removed", f"{log}, which a failed run left")
     return done
 
 
@@ -140,6 +143,8 @@ def _print(
         say("affected", f"generations that contain such rows: {', '.join(map(str, effect.generations))}")
     for copy in copies:
         say("affected", _copy(copy))
+    for log in left_by_failed_runs() if effect.generations else ():
+        say("affected", f"{log}, which a failed run left, may quote such rows; the purge removes it")
     if copies and not effect.generations:
         say("note", "the store no longer has the generations of these outputs, so their rows cannot be searched")
     if effect.generations:

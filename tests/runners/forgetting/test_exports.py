@@ -13,15 +13,18 @@ from tests.runners.forgetting.crawl import HOST, SECRET, write_crawl, write_reci
 from tests.runners.forgetting.files import holders
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.mix.drawn_objects import DrawnObjects
+from winnow.pipelines.processes import run_folder
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.location import open_store_at
 from winnow.pipelines.store.tables import read_table
 from winnow.runners.commands.main import main
 from winnow.runners.engines.engine import Engine
+from winnow.runners.engines.workers.logs import kept_log, worker_log
 from winnow.runners.stages import store_stages as stages
 from winnow.runners.stages.exports.recipe_exports import export
 from winnow.runners.stages.mixing import Mixed, mix
+from winnow.schemas.environment.temporary_root import RUN_FOLDER_VARIABLE
 from winnow.schemas.errors import ExportError
 from winnow.schemas.recipe import load_recipe
 
@@ -221,7 +224,7 @@ def test_a_changed_export_fails_the_audit(crawl: Path, capsys: pytest.CaptureFix
     assert main(["audit", "recipe.yaml", "--store-only"]) == 0
 
 
-def test_a_purge_names_the_search_for_duplicates_that_an_export_needs_then(
+def test_a_purge_names_what_failed_runs_left_and_the_search_for_duplicates_that_an_export_needs_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -240,8 +243,17 @@ def test_a_purge_names_the_search_for_duplicates_that_an_export_needs_then(
 
     winnow("run", "--workers", "1")
     (identity,) = {row["id"] for row in read_table(store().objects, mixed_samples()).slice(0, 1).to_pylist()}
-    winnow("forget", "--id", identity.hex())
+    monkeypatch.delenv(RUN_FOLDER_VARIABLE, raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(run_folder, "_folder", None)
+    made = worker_log()
+    log = made.rename(kept_log(made))
+    assert log.stat().st_mode & 0o077 == 0
+    forgotten = winnow("forget", "--id", identity.hex())
+    assert f"affected    {log}, which a failed run left, may quote such rows; the purge removes it\n" in forgotten
     purged = winnow("gc", "--purge")
+    assert f"removed       {log}, which a failed run left\n" in purged
+    assert not log.exists()
     assert "next          winnow dedupe recipe.yaml: duplicates must be searched again before plan, mix and" in purged
     assert "run: winnow dedupe recipe.yaml" in winnow("export", "--workers", "1", status=1)
     winnow("dedupe", "--workers", "1")
