@@ -15,6 +15,6 @@ PRESETS = (
             }
         },
         rules=(),
-        notes=("most copies have a cosine of 0.7 or more, so set `dedupe: {embedding: {min_similarity: 0.7}}`",),
+        notes=("`dedupe: {embedding: {}}` takes cosines of 0.75 or more for copies, as SSCD's authors do",),
     ),
 )

@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING
 
 from winnow.filters.operators import STATUS, TEXT
 from winnow.pipelines.binding.captions import bind_captions
-from winnow.pipelines.binding.duplicates import NearSettings, duplicate_kinds, near_settings
+from winnow.pipelines.binding.duplicates import (
+    SIGNATURE_LAYERS,
+    CosineSettings,
+    NearSettings,
+    cosine_settings,
+    duplicate_kinds,
+    near_settings,
+)
 from winnow.pipelines.binding.edits import BoundEdit, bind_edits
 from winnow.pipelines.binding.mixture import BoundMix, bind_mix
 from winnow.pipelines.binding.operators import BoundOperator, Measurement, bind_operators, measurements, store_columns
@@ -130,6 +137,15 @@ class BoundRecipe:
         """The settings of its search for near duplicates; None if it has none."""
         dedupe = self.config.dedupe
         return None if dedupe is None or dedupe.near is None else near_settings(dedupe.near)
+
+    @cached_property
+    def cosine(self) -> CosineSettings | None:
+        """The settings of its search by embeddings; None if it has none."""
+        dedupe = self.config.dedupe
+        if dedupe is None or dedupe.embedding is None:
+            return None
+        (encoder,) = (one for one in self.measurements if one.entry.layer == SIGNATURE_LAYERS["embedding"])
+        return cosine_settings(dedupe.embedding, encoder.config.model)
 
     @cached_property
     def sources(self) -> BoundSources:

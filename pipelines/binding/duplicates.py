@@ -9,6 +9,7 @@ from winnow.pipelines.store import layout
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import Problem, recipe_error
 from winnow.schemas.recipe import NearConfig, OperatorEntry, Recipe
+from winnow.schemas.recipe.dedupe import CosineConfig
 from winnow.schemas.recipe.nodes import located
 from winnow.schemas.rows.duplicates import KINDS, Kind
 
@@ -70,6 +71,25 @@ def near_settings(config: NearConfig) -> NearSettings:
         min_similarity=config.min_similarity,
         max_bucket=config.max_bucket,
     )
+
+
+LEAST_COSINES: Mapping[str, float] = {"efficientnet-lite0.features": 0.95, "sscd.distilled": 0.75}
+"""From which cosine pictures count as copies, by encoder; docs/howto/dedupe.md has what each joins by mistake."""
+
+_LEAST_COSINE = 0.95  # of other encoders: SemDeDup's eps of 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class CosineSettings:
+    """The settings of a search by embeddings, with what depends on the encoder filled in."""
+
+    min_similarity: float
+
+
+def cosine_settings(config: CosineConfig, model: str) -> CosineSettings:
+    """Return the recipe's settings, for vectors of this encoder."""
+    least = LEAST_COSINES.get(model, _LEAST_COSINE) if config.min_similarity is None else config.min_similarity
+    return CosineSettings(least)
 
 
 def compares_digests(recipe: Recipe) -> bool:

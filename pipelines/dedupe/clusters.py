@@ -31,10 +31,12 @@ from winnow.pipelines.running.row_arrays import (
     find_in_sorted,
     ids_column,
     run_starts,
+    single_array,
     uint64_column,
 )
-from winnow.pipelines.running.scratch_parts import put_part, read_part, read_parts
+from winnow.pipelines.running.scratch_parts import find_part, put_part, read_part, read_parts
 from winnow.pipelines.store.together import each
+from winnow.schemas.recipe.dedupe import MOST_VERIFIED
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind
 from winnow.schemas.uint128 import Words, values_of
 
@@ -58,9 +60,22 @@ _NODE, _ROOT, _SHARD_GROUP = (pa.field(name, pa.uint64(), nullable=False) for na
 _PARTS = pa.schema([_ROOT, _SHARD_GROUP, *_CLUSTER])  # a shard group's share of a cluster
 _NAMED_CLUSTER = pa.schema([_ROOT, *_CLUSTER])
 _REQUESTED = pa.schema([_NODE, _SHARD_GROUP])
-_ROOTS = pa.schema([_NODE, _ROOT])
+_ROOTS = pa.schema(
+    [_NODE, _ROOT, pa.field("id", pa.binary(ID_BYTES), nullable=False), pa.field("size", pa.int64(), nullable=False)]
+)
 _CLUSTER_OF_NODE = pa.schema([_NODE, *_CLUSTER])
 
+CUT = pa.schema(
+    [
+        *_CLUSTER_OF_NODE,
+        pa.field("matched", pa.binary(ID_BYTES), nullable=False),
+        pa.field("similarity", pa.float64(), nullable=False),
+        pa.field("back", pa.float64(), nullable=False),
+    ]
+)
+"""Nodes of chains that were cut: each one's new cluster, and its match there; its own id if it is alone."""
+
+CUT_NODES, NAMED = "cut", "named"  # of kinds whose chains are cut
 _FORESTS, _STARS, _JOINED = "forests", "stars", "joined.json"  # below the kind
 
 
@@ -200,13 +215,13 @@ def send_clusters(
     members = [read_part(search.store.objects, search.scratch, f"{kind}/members", shard) for shard in shards]
     nodes, roots = uint64_column(matches, "node"), uint64_column(matches, "node").copy()
     roots[np.searchsorted(nodes, outer)] = centres
-    batch = pa.RecordBatch.from_arrays([pa.array(nodes), pa.array(roots)], schema=_ROOTS)
-    put_part(search.store.objects, search.scratch, f"{kind}/roots", shard_group, batch)
-
     sizes = np.ones(len(nodes), np.int64)
     member_nodes, member_roots = uint64_column(members, "node"), uint64_column(members, "root")
     at, there = find_in_sorted(nodes, member_nodes)
     sizes[at[there]] = np.concatenate([part["size"].to_numpy() for part in members])[there]
+    named = single_array(pa.Table.from_batches(matches).column("id"))
+    batch = pa.RecordBatch.from_arrays([pa.array(nodes), pa.array(roots), named, pa.array(sizes)], schema=_ROOTS)
+    put_part(search.store.objects, search.scratch, f"{kind}/roots", shard_group, batch)
     known = _sum_clusters(roots, ids_column(matches, "id"), sizes, np.ones(len(nodes), np.int64))
     here = np.full(len(known.nodes), shard_group, np.uint64)
     parts = pa.RecordBatch.from_arrays([pa.array(known.nodes), pa.array(here), *known.columns()], schema=_PARTS)
@@ -238,10 +253,18 @@ def send_node_clusters(
     """Send the cluster of each node of a shard group to the shard group itself and to those that requested it."""
     held = list(batches)
     requested = [batch for batch in held if batch.schema.equals(_REQUESTED)]
-    named = Clusters.read([batch for batch in held if batch.schema.equals(_NAMED_CLUSTER)], "root")
+    names = [batch for batch in held if batch.schema.equals(_NAMED_CLUSTER)]
+    if kind in MOST_VERIFIED:
+        stored = find_part(search.store.objects, search.scratch, f"{kind}/{NAMED}", shard_group)
+        names += [] if stored is None else [stored]
+    named = Clusters.read(names, "root")
     roots = read_part(search.store.objects, search.scratch, f"{kind}/roots", shard_group)
     nodes = roots["node"].to_numpy()
     own = named.of(roots["root"].to_numpy())
+    if cut := [batch for batch in held if batch.schema.equals(CUT)]:
+        whole = pa.Table.from_batches(cut).sort_by("node").combine_chunks().to_batches()[0]
+        put_part(search.store.objects, search.scratch, f"{kind}/{CUT_NODES}", shard_group, whole)
+        own = own.replaced(np.searchsorted(nodes, whole["node"].to_numpy()), Clusters.read([whole]))
     wanted, shard_groups = uint64_column(requested, "node"), uint64_column(requested, "shard_group").astype(np.int64)
     at, there = find_in_sorted(nodes, wanted)
     clusters = pa.RecordBatch.from_arrays([pa.array(nodes), *own.columns()], schema=_CLUSTER_OF_NODE)
@@ -278,6 +301,13 @@ class Clusters:
     def of(self, nodes: Words) -> "Clusters":
         """Return the clusters of these nodes, all of which must be there."""
         return self.take(np.searchsorted(self.nodes, nodes))
+
+    def replaced(self, at: NDArray[np.int64], others: "Clusters") -> "Clusters":
+        """Return the same nodes, those at these positions in other clusters."""
+        columns = [(name, getattr(self, name).copy()) for name in ("high", "low", "sizes", "texts")]
+        for name, column in columns:
+            column[at] = getattr(others, name)
+        return Clusters(self.nodes, **dict(columns))
 
     def columns(self) -> tuple[pa.Array, pa.Array, pa.Array]:
         """Return the columns cluster, size and texts."""

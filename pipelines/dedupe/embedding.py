@@ -30,7 +30,7 @@ from winnow.pipelines.running.scratch_parts import put_part, read_part
 from winnow.pipelines.store.together import each
 from winnow.schemas.rows.duplicates import Kind
 
-__all__ = ["SAMPLED", "CosineBlocks", "Recall", "recall", "sample_vectors", "train"]
+__all__ = ["SAMPLED", "CosineBlocks", "Recall", "recall", "sample_vectors", "train", "vectors_of"]
 
 KIND: Final[Kind] = "embedding"
 SAMPLED = pa.schema([pa.field("digest", pa.uint64()), pa.field("value", pa.large_binary())])
@@ -74,7 +74,7 @@ def train(search: Search, rows: int, _: int, batches: Iterable[pa.RecordBatch]) 
     require_one_length([length // 2 for length in lengths.tolist()])
     most = min(_SAMPLE, _SAMPLE_BYTES // (2 * int(lengths[0]))) if len(lengths) else 0
     values = held["value"].take(pa.array(at[:most])).combine_chunks()
-    sample = _vectors(values)
+    sample = vectors_of(values)
     centroids = train_cells(sample, vectors) if len(sample) else sample
     for what, some in (("cells", centroids), ("probes", sample[:_PROBES])):
         raw = pa.array([one.astype("<i2").tobytes() for one in some], pa.large_binary())
@@ -95,7 +95,7 @@ class CosineBlocks:
             return
         centroids, probes = (_stored(search, what) for what in ("cells", "probes"))
         require_one_length(sorted({len(one) // 2 for one in values.to_pylist()} | {centroids.shape[1]}))
-        vectors = _vectors(values)
+        vectors = vectors_of(values)
         cells = nearest_cells(vectors, centroids)
         _measure(search, vectors, cells, probes, nearest_cells(probes, centroids), origin)
         for column in range(cells.shape[1]):
@@ -104,7 +104,7 @@ class CosineBlocks:
     def join(self, search: Search, values: pa.Array, parts: Positions, _: int, __: int) -> BlockPairs:
         """Join the vectors of each cell."""
         assert search.embedding is not None
-        vectors = _vectors(values)
+        vectors = vectors_of(values)
         order = np.argsort(parts, kind="stable")
         bounds = np.flatnonzero(np.diff(parts[order], prepend=-1, append=-1))
         matched, nearest, similarity = [_NONE], [_NONE], [np.zeros(0)]
@@ -164,10 +164,10 @@ def _measure(
 
 
 def _stored(search: Search, what: str) -> Vectors:
-    return _vectors(read_part(search.store.objects, search.scratch, f"{KIND}/{what}", 0)["value"])
+    return vectors_of(read_part(search.store.objects, search.scratch, f"{KIND}/{what}", 0)["value"])
 
 
-def _vectors(values: pa.Array) -> Vectors:
+def vectors_of(values: pa.Array) -> Vectors:
     """Return the vectors of binary values, all of one length."""
     held = values.to_pylist()
     return np.frombuffer(b"".join(held), "<i2").reshape(len(held), -1 if held else 0).astype(np.int16)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from apache_beam.pvalue import PCollection
 
 from winnow.pipelines.dedupe import embedding, vpdq
+from winnow.pipelines.dedupe.chains import VERIFIED, cut_chains, send_chains
 from winnow.pipelines.dedupe.clusters import (
     MAX_EDGES,
     REQUESTS,
@@ -75,7 +76,8 @@ class SearchGraph:
                 found |= {"Bands": shard_groups, "Candidates": self._band_partitions}
                 found |= dict.fromkeys(("Signatures", "Estimated", "Shingles", "Compared"), shard_groups)
             found |= {step_of("Matches", kind): shard_groups, step_of("Forests", kind): 1}
-            names = ("Stars", "MergedClusters", "RowClusters", "Outcomes")
+            cut = ("Chains", "Cut") if kind in VERIFIED else ()
+            names = ("Stars", "MergedClusters", *cut, "RowClusters", "Outcomes")
             found |= {step_of(name, kind): shard_groups for name in names}
         return found
 
@@ -194,6 +196,9 @@ def _build_outcomes(search: Search, kind: Kind, stars: Blocks) -> None:
     stars_sent = steps.exchange(step_of("Stars", kind), stars, partial(send_clusters, search, kind))
     parts, requests = _split_by_origin(REQUESTS, stars_sent, kind)
     named = steps.exchange(step_of("MergedClusters", kind), parts, partial(merge_clusters, search))
+    if kind in VERIFIED:
+        chains = steps.exchange(step_of("Chains", kind), named, partial(send_chains, search, kind))
+        named = steps.exchange(step_of("Cut", kind), chains, partial(cut_chains, search, kind))
     row_clusters = partial(send_node_clusters, search, kind)
     summaries = steps.exchange(step_of("RowClusters", kind), (named, requests), row_clusters)
     steps.finish(step_of("Outcomes", kind), summaries, partial(put_near_outcomes, search, kind))

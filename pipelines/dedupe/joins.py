@@ -12,7 +12,7 @@ from winnow.pipelines.dedupe.compared import IDS, READERS
 from winnow.pipelines.dedupe.embedding import CosineBlocks
 from winnow.pipelines.dedupe.groups import places_other_than_roots, put_members
 from winnow.pipelines.dedupe.matches import JOINED_ONLY, MATCHES
-from winnow.pipelines.dedupe.nodes import nodes_of, places_from, shards_of
+from winnow.pipelines.dedupe.nodes import first_place, local_places, nodes_of, places_from, shards_of
 from winnow.pipelines.dedupe.pdq import PdqJoin
 from winnow.pipelines.dedupe.search import Search, read_shard
 from winnow.pipelines.running.blocks import AddressedBlock
@@ -21,7 +21,7 @@ from winnow.pipelines.running.row_arrays import ids_column, uint64_column
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind
 from winnow.schemas.uint128 import Words
 
-__all__ = ["JOINS", "join_values", "send_values", "values_of_groups"]
+__all__ = ["JOINS", "join_values", "send_values", "values_of_groups", "values_of_nodes"]
 
 
 def send_values(
@@ -57,6 +57,22 @@ def values_of_groups(
             taken = pa.array(chosen)
             columns = [pa.array(nodes_of(shard, places[chosen])), found.ids.take(taken), found.values.take(taken)]
             yield f"{shard:08d}-{at:08d}", pa.RecordBatch.from_arrays(columns, ["node", "id", "value"])
+
+
+def values_of_nodes(search: Search, kind: Kind, shard: int, nodes: Words) -> Iterator[tuple[slice, pa.RecordBatch]]:
+    """Yield the ids and values of some nodes of a shard, part by part; they are sorted and may repeat."""
+    reader, places = READERS[kind], local_places(nodes)
+    for at, batch in read_shard(search, shard, [*reader.columns(search), IDS]):
+        begin, end = np.searchsorted(places, (first_place(at), first_place(at + len(batch[IDS.name]))))
+        if begin == end:
+            continue
+        found = reader.compared(search, batch)
+        assert found.values is not None
+        taken = pa.array(np.searchsorted(places_from(found.places, at), places[begin:end]))
+        yield (
+            slice(begin, end),
+            pa.RecordBatch.from_arrays([found.ids.take(taken), found.values.take(taken)], ["id", "value"]),
+        )
 
 
 def join_values(

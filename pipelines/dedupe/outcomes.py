@@ -6,14 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from winnow.pipelines.dedupe.clusters import Clusters
+from winnow.pipelines.dedupe.clusters import CUT, CUT_NODES, Clusters
 from winnow.pipelines.dedupe.groups import put_members
 from winnow.pipelines.dedupe.nodes import local_places
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.running.row_arrays import find_in_sorted, ids_column, uint64_column
-from winnow.pipelines.running.scratch_parts import put_part, read_part
+from winnow.pipelines.running.scratch_parts import find_part, put_part, read_part
 from winnow.pipelines.store.together import each
+from winnow.schemas.recipe.dedupe import MOST_VERIFIED
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind
 from winnow.schemas.uint128 import values_of
 
@@ -63,12 +65,28 @@ def put_equal_outcomes(
 def put_near_outcomes(search: Search, kind: Kind, shard_group: int, batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
     """Store, for each shard of a shard group, the outcomes of nodes with near duplicates, given their clusters."""
     clusters = Clusters.read(batches)
+    cut = None
+    if kind in MOST_VERIFIED:
+        cut = find_part(search.store.objects, search.scratch, f"{kind}/{CUT_NODES}", shard_group)
     for shard in search.listed.in_group(shard_group):
         members = read_part(search.store.objects, search.scratch, f"{kind}/members", shard)
         matches = read_part(search.store.objects, search.scratch, f"{kind}/matches", shard)
+        if cut is not None:
+            matches = _rematched(matches, cut)
         outcomes = _near_outcomes(clusters, members, matches)
         put_part(search.store.objects, search.scratch, f"{kind}/outcomes", shard, outcomes)
         yield shard
+
+
+def _rematched(matches: pa.RecordBatch, cut: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the matches, those of nodes in chains that were cut within their new clusters."""
+    at, there = find_in_sorted(uint64_column([cut], "node"), uint64_column([matches], "node"))
+    taken = pa.array(at, mask=~there)
+    columns = {
+        name: pc.coalesce(cut[name].take(taken), matches[name]) if name in CUT.names[1:] else matches[name]
+        for name in matches.schema.names
+    }
+    return pa.RecordBatch.from_arrays(list(columns.values()), schema=matches.schema)
 
 
 def _equal_outcomes(members: pa.RecordBatch, clusters: pa.Array, sizes: pa.Array, texts: pa.Array) -> pa.RecordBatch:
@@ -91,7 +109,8 @@ def _near_outcomes(clusters: Clusters, members: pa.RecordBatch, matches: pa.Reco
     high[near], low[near], sizes[near], texts[near] = theirs.high, theirs.low, theirs.sizes, theirs.texts
     equal = _equal_outcomes(members, values_of(high, low), pa.array(sizes), pa.array(texts))
     nodes = uint64_column([matches], "node")
-    alone = np.flatnonzero(~np.isin(nodes, uint64_column([members], "node")))
+    joined = clusters.of(nodes).texts > 1  # what was cut off alone has no match
+    alone = np.flatnonzero(joined & ~np.isin(nodes, uint64_column([members], "node")))
     taken = matches.take(pa.array(alone))
     by = np.where(taken["exactly"].to_numpy(zero_copy_only=False), "jaccard", "estimate")
     others = pa.RecordBatch.from_arrays(

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.pipelines.binding.duplicates import NearSettings
+from winnow.pipelines.binding.duplicates import CosineSettings, NearSettings
 from winnow.pipelines.reading.chosen_text import first_text
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.running.row_arrays import SHARD_BITS
@@ -17,7 +17,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.errors import StageError
-from winnow.schemas.recipe.dedupe import CosineConfig, PdqConfig, VpdqConfig
+from winnow.schemas.recipe.dedupe import PdqConfig, VpdqConfig
 from winnow.schemas.rows.duplicates import Kind
 
 _BATCH_ROWS = 16_384
@@ -48,7 +48,7 @@ class Search:
     text: tuple[Column, ...] = ()
     near: NearSettings | None = None  # None if the search is not for near duplicates
     pdq: PdqConfig | None = None  # None if it is not for near duplicates of pictures
-    embedding: CosineConfig | None = None  # None if it does not compare embeddings
+    embedding: CosineSettings | None = None  # None if it does not compare embeddings
     vpdq: VpdqConfig | None = None  # None if it does not compare videos
     most_groups: int = MAX_SHARD_GROUPS  # of shards; decides how the work is divided, and no value
 

@@ -28,9 +28,9 @@ VERSIONS: Mapping[Kind, int] = {
     "url": 2,
     "near": 2,
     "image_bytes": 4,
-    "pdq": 4,
-    "embedding": 1,
-    "vpdq": 1,
+    "pdq": 5,
+    "embedding": 2,
+    "vpdq": 2,
     "captions": 2,
 }
 """The version of everything that decides the values of a kind's layer, given the signatures."""
@@ -58,8 +58,8 @@ def settings_of(recipe: BoundRecipe, kind: Kind) -> dict[str, Json]:
         assert config.pdq is not None
         return {"radius": config.pdq.radius, "min_quality": config.pdq.min_quality}
     if kind == "embedding":
-        assert config.embedding is not None
-        return {"min_similarity": config.embedding.min_similarity}
+        assert recipe.cosine is not None
+        return dict(asdict(recipe.cosine))
     if kind == "vpdq":
         assert config.vpdq is not None
         settings = dict(asdict(config.vpdq))
@@ -208,7 +208,7 @@ def make_search(
     groups = groups_for(size, MAX_SHARD_GROUPS, GROUP_BYTES)
     config = recipe.config.dedupe
     pdq = config.pdq if config is not None and "pdq" in keys else None
-    embedding = config.embedding if config is not None and "embedding" in keys else None
+    embedding = recipe.cosine if "embedding" in keys else None
     vpdq = config.vpdq if config is not None and "vpdq" in keys else None
     listed = put_shards(store.objects, shards)
     return Search(store, listed, scratch, kinds, text, near, pdq, embedding, vpdq, groups)

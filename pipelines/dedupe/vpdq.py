@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from winnow.filters.duplicates.perceptual.frames import FrameLists, are_copies, match_shares, shared_frames
 from winnow.filters.duplicates.perceptual.hamming_partitions import partition_count, send_to_partitions
 from winnow.pipelines.dedupe.clusters import EDGES
-from winnow.pipelines.dedupe.compared import HASH_BYTES, IDS, READERS
-from winnow.pipelines.dedupe.joins import values_of_groups
+from winnow.pipelines.dedupe.compared import HASH_BYTES
+from winnow.pipelines.dedupe.joins import values_of_groups, values_of_nodes
 from winnow.pipelines.dedupe.matches import Pairs, both_directions, by_second, with_firsts
-from winnow.pipelines.dedupe.nodes import first_place, local_places, places_from, shard_ranges, shards_of
+from winnow.pipelines.dedupe.nodes import shard_ranges, shards_of
 from winnow.pipelines.dedupe.pdq import hash_words, split_bits, split_of
-from winnow.pipelines.dedupe.search import Search, read_shard
+from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.running.blocks import AddressedBlock, in_chunks
 from winnow.pipelines.running.exchange import addressed_blocks
 from winnow.pipelines.running.row_arrays import ids_column, run_starts, single_array, uint64_column
@@ -90,7 +90,7 @@ def send_videos(search: Search, shard_group: int, batches: Iterable[pa.RecordBat
     """Send the hashes of the pairs' first videos, once to each shard group with second videos for them."""
 
     def read(shard: int, nodes: Words) -> Iterator[tuple[slice, dict[str, pa.Array]]]:
-        for part, videos in _videos_of(search, shard, nodes):
+        for part, videos in values_of_nodes(search, KIND, shard, nodes):
             yield part, {"id": videos["id"], "frames": videos["value"]}
 
     yield from addressed_blocks(f"videos-{shard_group}", with_firsts(search, batches, read), search.listed.groups)
@@ -105,7 +105,7 @@ def compare_videos(search: Search, shard_group: int, batches: Iterable[pa.Record
         firsts, ids = FrameLists.of(rows["frames"].to_pylist()), single_array(rows["id"])
         nodes = rows["first"].to_numpy()
         for shard, begin, end in shard_ranges(second):
-            for part, videos in _videos_of(search, shard, second[begin:end]):
+            for part, videos in values_of_nodes(search, KIND, shard, second[begin:end]):
                 mine = of[begin:end][part]
                 pairs = Pairs(nodes[mine], second[begin:end][part], ids.take(pa.array(mine)), videos["id"])
                 theirs = videos["value"].dictionary_encode()  # a video may be the second of many pairs
@@ -115,17 +115,3 @@ def compare_videos(search: Search, shard_group: int, batches: Iterable[pa.Record
                 exactly = np.ones(len(found), np.bool_)
                 edges += both_directions(search, pairs, shares, exactly, np.flatnonzero(found))
     yield from addressed_blocks(f"shares-{shard_group}", edges, search.listed.groups)
-
-
-def _videos_of(search: Search, shard: int, nodes: Words) -> Iterator[tuple[slice, pa.RecordBatch]]:
-    """Yield the ids and hashes of some videos of a shard, part by part; nodes are sorted and may repeat."""
-    reader, places = READERS[KIND], local_places(nodes)
-    for at, batch in read_shard(search, shard, [*reader.columns(search), IDS]):
-        begin, end = np.searchsorted(places, (first_place(at), first_place(at + len(batch[IDS.name]))))
-        if begin == end:
-            continue
-        found = reader.compared(search, batch)
-        assert found.values is not None
-        taken = pa.array(np.searchsorted(places_from(found.places, at), places[begin:end]))
-        columns = [found.ids.take(taken), found.values.take(taken)]
-        yield slice(begin, end), pa.RecordBatch.from_arrays(columns, ["id", "value"])

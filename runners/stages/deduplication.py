@@ -9,6 +9,7 @@ from rich.console import Console
 from winnow.filters.duplicates.perceptual.frames import ALL_VIDEOS
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.dedupe import clusters
+from winnow.pipelines.dedupe.chains import count_cut
 from winnow.pipelines.dedupe.clusters import StarRound, max_star_rounds, star_partitions, unjoined_edges
 from winnow.pipelines.dedupe.embedding import recall
 from winnow.pipelines.dedupe.graph import OutcomeGraph, SearchGraph, StarGraph
@@ -37,6 +38,7 @@ from winnow.runners.terminal.progress.job import JobProgress
 from winnow.runners.terminal.progress.stage import inputs_of
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import StageError
+from winnow.schemas.recipe.dedupe import MOST_VERIFIED
 from winnow.schemas.rows.duplicates import DISTINCT, Kind, layer_of_kind
 
 
@@ -56,6 +58,7 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
     compare(run, search, rows, estimated_items(state, missing, rows))
     report_large_buckets(run.console, search)
     report_recall(run.console, search)
+    report_chains(run.console, search)
     run.console.print(f"dedupe  compared in {time.monotonic() - began:.1f} s")
     lacking = _lacking(state, missing)
     run.tasks(
@@ -144,6 +147,16 @@ def report_large_buckets(console: Console, search: Search) -> None:
             f"rows, each row is compared only with its neighbours",
             soft_wrap=True,
         )
+
+
+def report_chains(console: Console, search: Search) -> None:
+    """Print what became of chains."""
+    for kind in search.kinds:
+        if kind in MOST_VERIFIED and (cut := count_cut(search, kind)).chains:
+            of = f"{count_of(cut.chains, 'chain')} of {cut.members:,} different {DISTINCT[kind]}"
+            parts = f"{count_of(cut.clusters, 'cluster')} and {cut.alone:,} without a duplicate"
+            said = f"cut {of} into {parts}, so that all of a cluster are similar to one of them"
+            console.print(f"dedupe  {kind}: {said}", soft_wrap=True)
 
 
 def report_recall(console: Console, search: Search) -> None:

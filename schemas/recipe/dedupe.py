@@ -15,6 +15,9 @@ SOURCE = Matching(r"[a-z0-9_-]{1,40}", "a source's name")
 LANGUAGE = Matching(r"[A-Za-z0-9_-]{1,40}", "a language as plans name it, such as deu_Latn")
 CLUSTER = Matching(r"[0-9a-f]{32}", "the id of a cluster, 32 hexadecimal digits")
 
+MOST_VERIFIED: Mapping[Kind, int] = {"pdq": 10_000, "embedding": 10_000, "vpdq": 1_000}
+"""The most different members of a cluster each of which is compared with each; chains of more are not cut."""
+
 Order: TypeAlias = Literal["source", "longest", "shortest", "newest", "oldest", "highest", "lowest", "id"]
 
 _WORDS: tuple[Order, ...] = ("source", "longest", "shortest", "newest", "oldest", "id")
@@ -83,8 +86,8 @@ class PdqConfig:
 class CosineConfig:
     """Pictures whose embeddings point the same way: crops and edits, and other views of the same thing."""
 
-    min_similarity: Annotated[float, Between(0.5, 1.0)] = 0.9  # a cosine; 1 - eps of SemDeDup; howto/dedupe.md
-    max_cluster: Annotated[int, Between(2, 1 << 40)] = 10_000
+    min_similarity: Annotated[float, Between(0.5, 1.0)] | None = None  # a cosine; 1 - eps of SemDeDup; by the encoder
+    max_cluster: Annotated[int, Between(2, 1 << 40)] = 100  # more pictures that differ are seldom copies of one
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ class VpdqConfig:
     """A video with fewer different frames matches only if `min_share` holds both ways."""
     still_radius: Annotated[int, Between(0, 31)] = 10
     """Frames of one video that differ in no more bits than this are one frame, such as those of a title. Our own."""
-    max_cluster: Annotated[int, Between(2, 1 << 40)] = 10_000
+    max_cluster: Annotated[int, Between(2, 1 << 40)] = MOST_VERIFIED["vpdq"]
 
 
 @dataclass(frozen=True)

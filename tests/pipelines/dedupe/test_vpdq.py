@@ -1,6 +1,5 @@
 """Videos by their frames over a store: the clusters and best matches of comparing all with all, for any shards."""
 
-import hashlib
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -14,16 +13,9 @@ from numpy.typing import NDArray
 
 from tests.filters.duplicates.perceptual.test_frames import matched
 from tests.filters.duplicates.perceptual.test_hamming import changed
-from winnow.pipelines.dedupe.graph import SearchGraph
-from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
-from winnow.pipelines.dedupe.stage import VERSIONS
-from winnow.pipelines.dedupe.task import GlobalKey, write_duplicates
-from winnow.pipelines.store.generations import create_or_open
-from winnow.pipelines.store.location import open_location
-from winnow.pipelines.store.tables import TableWriter, read_batches
-from winnow.runners.engines.engine import Engine
+from tests.pipelines.dedupe.search import item_clusters, search_items
+from winnow.pipelines.dedupe.search import Search
 from winnow.schemas.recipe.dedupe import VpdqConfig
-from winnow.schemas.records import StoreRecord
 
 LAYER = pa.schema(
     [
@@ -33,7 +25,6 @@ LAYER = pa.schema(
         pa.field("quality", pa.list_(pa.list_(pa.int16()))),
     ]
 )
-SAMPLES = pa.schema([pa.field("id", pa.binary(16))])
 
 
 @dataclass(frozen=True)
@@ -43,11 +34,6 @@ class Video:
     name: str
     frames: NDArray[np.uint64]
     flat: frozenset[int] = frozenset()
-
-    @property
-    def id(self) -> bytes:
-        """Of the name, with room for the number of an item."""
-        return hashlib.blake2b(self.name.encode(), digest_size=15).digest() + b"\0"
 
     def row(self) -> dict[str, Any]:
         """What the operator writes of a row with this video alone."""
@@ -91,40 +77,14 @@ def videos() -> list[Video]:
 
 def searched(folder: Path, found: list[Video], shards: int, config: VpdqConfig) -> dict[str, dict[str, Any]]:
     """What the layer says of each video."""
-    record = StoreRecord("store", 7, 64, 1 << 20, 16, 1 << 20, 1 << 20)
-    store = create_or_open(open_location(str(folder / "store")), record)
-
-    def put(name: str, schema: pa.Schema, rows: list[dict[str, Any]]) -> str:
-        table = TableWriter(store.objects, schema)
-        table.write(pa.RecordBatch.from_pylist(rows, schema=schema))
-        return table.finish(lambda content: f"{name}.{content}.parquet").path
-
-    covered = []
-    for shard in range(shards):
-        mine = found[shard::shards]
-        objects = {
-            "samples": put(f"samples-{shard}", SAMPLES, [{"id": one.id} for one in mine]),
-            "video.vpdq": put(f"hashes-{shard}", LAYER, [one.row() for one in mine]),
-        }
-        covered.append(CoveredShard(f"{shard:04d}", "films", len(mine), objects))
-    listed = put_shards(store.objects, covered)
-    search = Search(store, listed, "scratch/dedupe/test", {"vpdq": "video.vpdq"}, vpdq=config)
-    Engine("local", 1).run(SearchGraph(search, len(found), total_items={"vpdq": 400}).build)
-    key = GlobalKey("settings", f"covered{VERSIONS['vpdq']}")
-    rows: dict[str, dict[str, Any]] = {}
-    for shard in range(shards):
-        written = write_duplicates(search, "vpdq", shard, key)
-        there = [row for batch in read_batches(store.objects, written.part.object.path) for row in batch.to_pylist()]
-        rows |= {one.name: row for one, row in zip(found[shard::shards], there, strict=True)}
-    return rows
-
-
-def clusters_of(rows: dict[str, dict[str, Any]]) -> set[frozenset[str]]:
-    members: dict[bytes, set[str]] = {}
-    for name, row in rows.items():
-        if row["status"] == "ok":
-            members.setdefault(row["cluster"][0], set()).add(name)
-    return {frozenset(one) for one in members.values()}
+    rows = {one.name: one.row() for one in found}
+    return search_items(
+        folder,
+        lambda store, listed: Search(store, listed, "scratch/dedupe/test", {"vpdq": "video.vpdq"}, vpdq=config),
+        LAYER,
+        rows,
+        shards,
+    )
 
 
 def true_clusters(found: list[Video], config: VpdqConfig) -> set[frozenset[str]]:
@@ -154,7 +114,7 @@ def test_copies_and_excerpts_form_clusters_and_strangers_do_not(tmp_path: Path) 
         frozenset({f"film{number}{what}" for what in ("", ".same", ".recompressed", ".trimmed", ".excerpt")})
         for number in range(6)
     }
-    assert clusters_of(rows) == true_clusters(found, config) == films | {frozenset({"short", "short.same"})}
+    assert item_clusters(rows) == true_clusters(found, config) == films | {frozenset({"short", "short.same"})}
     assert rows["film3.same"]["own_share"] == [1.0]
     trimmed = rows["film0.trimmed"]
     assert trimmed["videos"] == [4]
@@ -169,10 +129,10 @@ def test_any_number_of_shards_gives_the_same_rows(tmp_path: Path) -> None:
     one = searched(tmp_path / "one", found, 1, config)
     five = searched(tmp_path / "five", found, 5, config)
     assert five == one
-    assert clusters_of(one) == true_clusters(found, config)
+    assert item_clusters(one) == true_clusters(found, config)
 
 
 @pytest.mark.parametrize("config", [VpdqConfig(still_radius=0, min_frames=1), VpdqConfig(min_share=0.3)])
 def test_looser_settings_join_what_they_say(tmp_path: Path, config: VpdqConfig) -> None:
     found = videos()
-    assert clusters_of(searched(tmp_path, found, 3, config)) == true_clusters(found, config)
+    assert item_clusters(searched(tmp_path, found, 3, config)) == true_clusters(found, config)
