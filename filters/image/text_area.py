@@ -38,9 +38,11 @@ class TextAreaConfig:
     """What counts as text."""
 
     min_score: Annotated[float, Between(0.05, 1.0)] = 0.5  # rapidocr's `box_thresh`
-    max_height: Annotated[float, Between(0.01, 2.0)] = 0.5
-    """Of a line, as a share of the picture's longer side: the detector takes a single thing in the middle of a picture
-    for a character as large as the picture."""
+    max_height: Annotated[float, Between(0.01, 2.0)] = 0.25
+    """Of a line, as a share of the picture's longer side: the detector takes single things, such as a person, a cloud
+    or a galaxy, for large characters (docs/reference/picture-models.md)."""
+    long_line: Annotated[float, Between(1.0, 100.0)] = 3.0
+    """A line that is at least so many times as long as high counts whatever its height: things seldom are."""
     side: Annotated[int, Between(64, 1280)] = 640  # pixels of the longer side; lines below some 8 are missed
 
 
@@ -55,7 +57,8 @@ def _row(pixels: NDArray[np.uint8], config: TextAreaConfig, network: PictureNetw
     if not np.isfinite(likely).all():
         return (NOT_FINITE, None, None, None)
     boxes = text_boxes(likely[0, 0, :height, :width], config.min_score)
-    boxes = boxes[2 * np.minimum(boxes[:, 2], boxes[:, 3]) <= config.max_height * max(height, width)]
+    low, high = np.minimum(boxes[:, 2], boxes[:, 3]), np.maximum(boxes[:, 2], boxes[:, 3])  # half of each side
+    boxes = boxes[(2 * low <= config.max_height * max(height, width)) | (high >= config.long_line * low)]
     shares = [round(float(covered_by(one, height, width).mean()), _DECIMALS) for one in (boxes, _largest(boxes))]
     return ("ok", len(boxes), *shares)
 
@@ -73,7 +76,7 @@ def _load(config: TextAreaConfig, assets: Assets) -> Kernel:
 
 OPERATOR = Operator(
     name=NAME,
-    version=1,
+    version=2,
     summary="lines of text in each picture: how many, and their share of the picture",
     config=TextAreaConfig,
     reads=lambda _: (MEDIA_IMAGE,),

@@ -128,7 +128,7 @@ def frames_operator(
     wanted_side = side or (lambda config: image.side(config.image))
     return Operator(
         name=name,
-        version=1,
+        version=image.version,
         summary=summary,
         config=config,
         reads=lambda _: (MEDIA_VIDEO,),

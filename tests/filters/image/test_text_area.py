@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tests.filters.image.networks import loaded, peer, photograph
 from tests.filters.image.test_quality import batch, noise
+from winnow.filters.image.text_area import TextAreaConfig, text_area
 from winnow.filters.models.pictures.text_boxes import covered_by, text_boxes
 
 DETECT = """
@@ -95,6 +96,19 @@ def test_a_line_as_large_as_the_picture_counts_only_if_asked_for() -> None:
     (said,), (plain,) = (loaded("image.text_area", max_height=most)(face).to_pylist() for most in (2.0, 0.5))
     assert (said["count"], plain["count"]) == (1, 0)
     assert said["area"] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("high", "long", "counted"),
+    [(30, 60, True), (60, 170, True), (80, 170, False), (150, 150, False), (80, 560, True), (30, 25, True)],
+)
+def test_large_regions_count_if_they_are_as_long_as_words(high: int, long: int, counted: bool) -> None:
+    likely = np.zeros((1, 1, 640, 640), np.float32)
+    likely[0, 0, 40 : 40 + high, 60 : 60 + long] = 0.9
+    likely[0, 0, 500:510, 100:300] = 0.9
+    found = text_area(batch(np.zeros((640, 640, 3), np.uint8)), TextAreaConfig(), lambda _: (likely,))  # type: ignore[arg-type]
+    (row,) = found.to_pylist()
+    assert (row["status"], row["count"]) == ("ok", 1 + counted)
 
 
 def test_maps_are_read_as_rapidocr_reads_them(tmp_path: Path) -> None:
