@@ -2,11 +2,11 @@
 
     python -m benchmarks.pictures.harmless [--only nsfw|text|joins] [--quick] [--json]
 
-Some 3,300 harmless pictures of 17 kinds out of packages (`benchmarks.inputs.harmless_pictures`). *nsfw*: how many have
-so much of each class of `image.nsfw`. *text*: of how many so much is text to `image.text_area`; screenshots and
-diagrams do show text. *joins*: how many `dedupe: {embedding: …}` drops at each threshold for one whose PDQ hash is more
-than 31 bits away, before and after chains are cut. No time is measured. With `--quick` some pictures out of small
-packages.
+Some 3,300 harmless pictures of 17 kinds out of packages (`benchmarks.inputs.harmless_pictures`), and heads of people on
+photographs. *nsfw*: how many have so much of each class of `image.nsfw`, and how many the second classifier finds
+unsafe, too. *text*: of how many so much is text to `image.text_area`; screenshots and diagrams do show text. *joins*:
+how many `dedupe: {embedding: …}` drops at each threshold for one whose PDQ hash is more than 31 bits away, before and
+after chains are cut. No time is measured. With `--quick` some pictures out of small packages.
 """
 
 import sys
@@ -27,33 +27,66 @@ from winnow.filters.duplicates.perceptual.pdq import MIN_QUALITY, pdq
 from winnow.filters.duplicates.stars import Likeness, stars
 from winnow.filters.image.decode.batches import batch_of
 from winnow.filters.image.decode.stills import DecodeLimits, Still, UndecodableError, decode, sized
+from winnow.filters.image.nsfw import NsfwConfig
+from winnow.filters.models.pictures import open_nsfw
 from winnow.filters.operators import find_operator
 from winnow.filters.web.file_signatures import binary_type
 from winnow.pipelines.assets import AssetFiles
 
 SIDE: Final = 640
+BOTH: Final = "score, and open_nsfw > 0.2"
 QUICK_EACH: Final = 16
 NSFW: Final[Mapping[str, tuple[float, ...]]] = {
     "score": (0.2, 0.5, 0.9),
-    "porn": (0.5, 0.8),
-    "hentai": (0.5, 0.9),
-    "sexy": (0.5,),
+    "porn": (0.5,),
+    "hentai": (0.5,),
+    BOTH: (0.5,),
 }
+SECOND: Final = 0.2  # what open_nsfw must say at least; its authors call less safe with high probability
+LEAST_FACE: Final = 40  # pixels of a face's height, for a crop around it
 TEXT: Final = (0.05, 0.1, 0.3)
 WITH_TEXT: Final = frozenset({"screenshot", "diagram"})
-MOST: Final = {"porn": 0.02, "text": 0.02}  # shares of pictures with porn > .5, and with text > .3 that show none
+MOST: Final = {"nsfw": 0.02, "text": 0.02}  # shares of pictures that both find unsafe, and that have .3 of text
 
 Counts = dict[str, dict[str, int]]
 
 
 def stills(pictures: Sequence[HarmlessPicture]) -> Iterator[tuple[str, Still]]:
-    """The kind and the pixels of each that can be decoded."""
+    """The kind and the pixels of each that can be decoded, and of the heads of people on photographs."""
+    faces = find_operator("image.faces")
+    require_assets(faces.declares)
+    kernel = faces.load(faces.config(), AssetFiles())
     for picture in pictures:
         raw = picture.path.read_bytes()
         try:
-            yield picture.kind, sized(decode(raw, binary_type(raw) or "", DecodeLimits(), SIDE), SIDE)
+            still = sized(decode(raw, binary_type(raw) or "", DecodeLimits(), SIDE), SIDE)
         except UndecodableError as error:
             print(f"{picture.path}: {error}", file=sys.stderr)
+            continue
+        yield picture.kind, still
+        if picture.kind == "person" and picture.path.suffix != ".png":
+            for box in kernel(batch_of(["image/png"], [1], [1], [still]))["boxes"][0].as_py():
+                yield from heads(still, box)
+
+
+def heads(still: Still, box: Sequence[float]) -> Iterator[tuple[str, Still]]:
+    """The pixels around a face of some size."""
+    rows, columns = still.pixels.shape[:2]
+    left, top, right, bottom = (share * side for share, side in zip(box, (columns, rows) * 2, strict=False))
+    if box[-1] >= 0.6 and bottom - top >= LEAST_FACE:
+        across, down, size = (left + right) / 2, (top + bottom) / 2, max(right - left, bottom - top)
+        begin, start = max(0, int(down - size)), max(0, int(across - size))
+        pixels = still.pixels[begin : int(down + 1.2 * size), start : int(across + size)]
+        yield "head", Still(np.ascontiguousarray(pixels), *pixels.shape[:2])
+
+
+def nsfw(pictures: Sequence[HarmlessPicture]) -> Counts:
+    """How many pictures each class of nsfwjs, and both classifiers together, find unsafe."""
+    kinds, rows = measured("image.nsfw", None, pictures)
+    second = NsfwConfig(open_nsfw.MODEL.name, "", open_nsfw.CLASSES, ("nsfw",), open_nsfw.FRAMING)
+    for row, other in zip(rows, measured("image.nsfw", second, pictures)[1], strict=True):
+        row[BOTH] = row["score"] if other["nsfw"] > SECOND else 0.0
+    return above(kinds, rows, NSFW)
 
 
 def measured(name: str, config: Any, pictures: Sequence[HarmlessPicture]) -> tuple[list[str], list[dict[str, Any]]]:
@@ -143,7 +176,7 @@ def main() -> int:
     pictures = harmless_pictures(small=arguments.quick)[:: QUICK_EACH if arguments.quick else 1]
     print(f"{len(pictures):,} pictures\n")
     parts: Mapping[str, Callable[[], Counts]] = {
-        "nsfw": lambda: above(*measured("image.nsfw", None, pictures), NSFW),
+        "nsfw": lambda: nsfw(pictures),
         "text": lambda: above(*measured("image.text_area", None, pictures), {"area": TEXT}),
         "joins": lambda: joins(pictures),
     }
@@ -152,7 +185,7 @@ def main() -> int:
         show(counts)
     if arguments.json:
         print(orjson.dumps({"name": "harmless", **found}).decode())
-    kept = "nsfw" not in found or share_of(found["nsfw"], "porn ≥ 0.5") <= MOST["porn"]
+    kept = "nsfw" not in found or share_of(found["nsfw"], f"{BOTH} ≥ 0.5") <= MOST["nsfw"]
     kept &= "text" not in found or share_of(found["text"], "area ≥ 0.3", WITH_TEXT) <= MOST["text"]
     return 0 if kept else 1
 

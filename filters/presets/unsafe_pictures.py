@@ -22,6 +22,9 @@ PRESETS = (
             }
         },
         rules=(),
-        notes=("its authors call pictures below 0.2 safe with high probability, and those above 0.8 not safe",),
+        notes=(
+            "its authors call pictures below 0.2 safe with high probability, and those above 0.8 not safe",
+            "beside image.nsfw, under another name (`as`), as a second opinion: docs/reference/picture-models.md",
+        ),
     ),
 )

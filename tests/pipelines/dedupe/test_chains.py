@@ -38,7 +38,8 @@ def on_a_line(kind: Kind, line: int, place: float) -> Value:
     if kind == "embedding":
         first, second = np.linalg.qr(drawn.normal(size=(64, 2)))[0].T
         angle = place * np.arccos(0.9) * 0.999
-        return np.float32(np.cos(angle) * first + np.sin(angle) * second)
+        found = np.cos(angle) * first + np.sin(angle) * second
+        return found.astype(np.float32)
     if kind == "pdq":
         bits = drawn.integers(0, 2, 256).astype(np.uint8)
         bits[: round(30 * place)] ^= 1
@@ -53,7 +54,7 @@ def similar(kind: Kind, one: Value, other: Value) -> tuple[float, bool]:
         cosine = float(np.dot(one, other) / np.linalg.norm(one) / np.linalg.norm(other))
         return cosine, cosine >= 0.9
     if kind == "pdq":
-        apart = int(np.unpackbits(one ^ other).sum())
+        apart = int(np.unpackbits(np.bitwise_xor(one, other)).sum())
         return 1 - apart / 256, apart <= 31
     shares = matched(one, other, 31), matched(other, one, 31)
     return sum(shares), max(shares) >= 0.8
@@ -173,7 +174,7 @@ def test_workers_change_no_value(tmp_path: Path) -> None:
 def test_a_cluster_of_more_members_than_are_compared_stays_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(MOST_VERIFIED, "pdq", 7)  # type: ignore[arg-type]
+    monkeypatch.setitem(MOST_VERIFIED, "pdq", 7)
     found = items("pdq")
     said, cut = searched(tmp_path, "pdq", found, 3)
     assert max(row["hashes"][0] for row in said.values()) == 8
