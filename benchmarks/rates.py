@@ -28,7 +28,16 @@ from winnow.schemas.recipe import Recipe, load_recipe
 
 OPERATORS = (
     "text.language",  # first: others read it
-    *("page.opt_out", "text.c4", "text.digest", "text.fineweb", "text.fineweb2", "text.gopher", "text.length"),
+    *(
+        "page.opt_out",
+        "text.c4",
+        "text.controls",
+        "text.digest",
+        "text.fineweb",
+        "text.fineweb2",
+        "text.gopher",
+        "text.length",
+    ),
     *("text.madlad", "text.minhash", "text.pii", "text.refinedweb", "text.secrets", "text.spam"),
     *("text.unigram", "text.wordlist", "url.canonical"),
 )
