@@ -1,7 +1,9 @@
 """Some samples that a rule drops, or of a language or a source, for `winnow show`."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Final
 
 import orjson
 from rich.console import Console
@@ -18,6 +20,8 @@ from winnow.runners.terminal.samples.threshold_samples import EXCERPT_CHARACTERS
 from winnow.runners.terminal.tables import Grid, print_grid
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.recipe import load_recipe
+
+_FEW: Final = 2
 
 
 def run_list(file: str, among: Among, most: int, console: Console, *, as_json: bool) -> int:
@@ -40,13 +44,20 @@ def run_list(file: str, among: Among, most: int, console: Console, *, as_json: b
         said = [asdict(one) | {"url": preview.url, "text": preview.text} for one, preview in shown]
         sys.stdout.buffer.write(orjson.dumps(said) + b"\n")
         return 0
-    rows = [
-        (one.id, one.source, one.language, ", ".join(one.reasons) or "kept", _excerpt(preview.text))
-        for one, preview in shown
-    ]
+    rows = [(one.id, one.source, one.language, _named(one.reasons), _excerpt(preview.text)) for one, preview in shown]
     headers = ("id", "source", "language", "rules", "text")
-    print_grid(console, Grid("Some of these samples", headers, rows, frozenset(range(5)), whole=frozenset({0})))
+    print_grid(
+        console,
+        Grid(
+            "Some samples, each with the rules that drop it", headers, rows, frozenset(range(5)), whole=frozenset({0})
+        ),
+    )
     return 0
+
+
+def _named(reasons: Sequence[str]) -> str:
+    more = f" and {len(reasons) - _FEW} more" if len(reasons) > _FEW else ""
+    return f"{', '.join(reasons[:_FEW])}{more}" if reasons else "kept"
 
 
 def _excerpt(text: str) -> str:
