@@ -4,7 +4,9 @@ import itertools
 
 import pytest
 
+from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.duplicates import duplicate_kinds, signature_entries
+from winnow.pipelines.dedupe.stage import settings_of
 from winnow.schemas.recipe import recipe_from_text
 from winnow.schemas.rows.duplicates import KINDS
 
@@ -42,3 +44,24 @@ def test_a_layer_that_the_recipe_has_is_not_made_twice() -> None:
     assert layers(("embedding",)) == ["image.embedding"]
     assert layers(("embedding",), "[{image.embedding: {encoder: sscd}}]") == []
     assert layers(("pdq",), "[image.embedding]") == ["image.pdq"]
+
+
+@pytest.mark.parametrize(
+    ("annotate", "embedding", "least"),
+    [
+        ("[]", "{}", 0.95),
+        ("[image.embedding]", "{}", 0.95),
+        ("[{image.embedding: {preset: copies@sscd}}]", "{}", 0.75),
+        ("[image.quality, {image.embedding: {model: mine.onnx, dimensions: 512}}]", "{}", 0.95),
+        ("[{image.embedding: {preset: copies@sscd, as: image.copies}}, image.embedding]", "{}", 0.95),
+        ("[{image.embedding: {preset: copies@sscd}}]", "{min_similarity: 0.6}", 0.6),
+    ],
+)
+def test_the_least_cosine_is_that_of_the_encoder_unless_the_recipe_sets_it(
+    annotate: str, embedding: str, least: float
+) -> None:
+    text = f"{RECIPE}annotate: {annotate}\ndedupe: {{embedding: {embedding}}}\n"
+    recipe = bind(recipe_from_text(text, "r.yaml"))
+    assert recipe.cosine is not None
+    assert recipe.cosine.min_similarity == least
+    assert settings_of(recipe, "embedding") == {"min_similarity": least}

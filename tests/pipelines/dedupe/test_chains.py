@@ -38,8 +38,8 @@ def on_a_line(kind: Kind, line: int, place: float) -> Value:
     if kind == "embedding":
         first, second = np.linalg.qr(drawn.normal(size=(64, 2)))[0].T
         angle = place * np.arccos(0.9) * 0.999
-        found = np.cos(angle) * first + np.sin(angle) * second
-        return found.astype(np.float32)
+        found: Value = (np.cos(angle) * first + np.sin(angle) * second).astype(np.float32)
+        return found
     if kind == "pdq":
         bits = drawn.integers(0, 2, 256).astype(np.uint8)
         bits[: round(30 * place)] ^= 1
