@@ -132,16 +132,18 @@ def read_pages(
     """
     rows = ExtractionRows()
     html = pages.column("html")
-    # One page at a time: the work is in C, and the Python per page costs less than parsing it.
-    for source, url, size in zip(
-        html.to_pylist(), pages.column("url").to_pylist(), pc.binary_length(html).to_pylist(), strict=True
+    # One page at a time: the work is in C, and the Python per page costs less than parsing it. Each becomes a string
+    # when its turn comes, which may take four bytes a byte.
+    for place, (url, size) in enumerate(
+        zip(pages.column("url").to_pylist(), pc.binary_length(html).to_pylist(), strict=True)
     ):
-        if source is None:
+        if size is None:
             rows.refuse("not_html")
             continue
         if size > budgets.max_bytes:
             rows.refuse("too_large")
             continue
+        source = html[place].as_py()
         tags = source.count("<")
         refused = refusal(source, tags, budgets, every_page=every_page)
         if refused is not None:

@@ -133,7 +133,7 @@ def _small_batches(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.
 
 def _pages(samples: pa.RecordBatch, finder: RecordFinder) -> Iterator[tuple[int, int, pa.RecordBatch]]:
     """Yields the pages of consecutive rows, as many at once as a batch's byte limit allows."""
-    pages: list[str | None] = []
+    pages: list[str | bytes | None] = []
     first = held = 0
     mimes, texts = samples["mime"].to_pylist(), samples["text"].is_null().to_pylist()
     urls = samples["url"].to_pylist()

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from winnow.filters.extraction.charset import decode_page
 from winnow.filters.extraction.visible_text import visible_bytes
@@ -59,10 +58,10 @@ class Row:
     domain: str | None
     modality: Modality
     mime: str | None
-    text: str | None
+    text: str | bytes | None  # bytes once it is only written
     media: list[dict[str, object]]
     metadata: str
-    html: str | None
+    html: str | bytes | None
     captions: tuple[Caption, ...] = ()  # of its media
     unread: bool = False  # something besides its media, or one of them, could not be used
     forgotten: bool = False  # a tombstone covers it: it is written as the empty row that a purge leaves
@@ -72,17 +71,21 @@ class Row:
         """The characters that it holds in memory, by which rows are written in batches."""
         return len(self.text or "") + len(self.html or "") + sum(len(caption.text) for caption in self.captions)
 
+    def encode(self) -> None:
+        """Keeps the text as bytes, for who only writes it: a string takes up to four bytes a byte, and Arrow a copy."""
+        self.text = self.text.encode() if isinstance(self.text, str) else self.text
+        self.html = self.html.encode() if isinstance(self.html, str) else self.html
+
 
 def text_bytes(rows: Sequence[Row]) -> list[int]:
     """The bytes of text that each row adds to its shard: its own text, and of a page what a reader sees of it.
 
     Independent of the extractors that run, so adding one moves no row to another shard.
     """
-    pages = visible_bytes(pa.array([row.html for row in rows], pa.large_string()))
-    # Arrow leaves the UTF-8 of a text with it, so making the rows' batch after this encodes none again.
-    texts = pc.fill_null(pc.binary_length(pa.array([row.text for row in rows], pa.large_string())), 0)
+    pages = visible_bytes(_strings([row.html for row in rows]))
+    texts = (row.text.encode() if isinstance(row.text, str) else row.text or b"" for row in rows)
     captions = [sum(len(caption.text.encode()) for caption in row.captions) for row in rows]
-    return [sum(sizes) for sizes in zip(pages.tolist(), texts.to_pylist(), captions, strict=True)]
+    return [sum(sizes) for sizes in zip(pages.tolist(), map(len, texts), captions, strict=True)]
 
 
 def _unmeasured(_record: Record, _path: str, _mime: str) -> Probe:
@@ -237,7 +240,7 @@ def sample_batch(rows: list[Row], source: SourceRows) -> pa.RecordBatch:
         pa.array([row.domain for row in rows], pa.string()),
         pa.array([row.modality for row in rows], pa.string()),
         pa.array([row.mime for row in rows], pa.string()),
-        pa.array([row.text for row in rows], pa.large_string()),
+        _strings([row.text for row in rows]),
         pa.array([row.media for row in rows], SAMPLES.field("media").type),
         pa.array([_captions(row) for row in rows], SAMPLES.field("captions").type),
         pa.array([row.metadata for row in rows], pa.string()),
@@ -245,9 +248,14 @@ def sample_batch(rows: list[Row], source: SourceRows) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=SAMPLES)
 
 
-def page_batch(pages: list[str | None], urls: list[str | None]) -> pa.RecordBatch:
+def page_batch(pages: Sequence[str | bytes | None], urls: list[str | None]) -> pa.RecordBatch:
     """Decoded pages in the form that extractors take; null where a sample is not an HTML page."""
-    return pa.RecordBatch.from_arrays([pa.array(pages, pa.large_string()), pa.array(urls, pa.string())], schema=PAGES)
+    return pa.RecordBatch.from_arrays([_strings(pages), pa.array(urls, pa.string())], schema=PAGES)
+
+
+def _strings(texts: Sequence[str | bytes | None]) -> pa.LargeStringArray:
+    """Texts, some of them as UTF-8: as strings, Arrow would decode those for nothing."""
+    return pa.array(texts, pa.large_binary()).view(pa.large_string())
 
 
 def _note_referrers(record: Record, metadata: dict[str, Json]) -> None:

@@ -52,6 +52,8 @@ class ShardWriter:
     def add(self, rows: Sequence[Row]) -> None:
         """Adds rows; one that would exceed a shard's limit begins the next shard."""
         limits = self._context.store.record
+        for row in rows:
+            row.encode()
         for row, size in zip(rows, text_bytes(rows), strict=True):
             full = self._shard_rows >= limits.shard_rows or self._shard_bytes + size > limits.shard_bytes
             if self._shard_rows and full:
@@ -88,6 +90,8 @@ class ShardWriter:
             [None if row.forgotten else row.html for row in self._pending], [row.url for row in self._pending]
         )
         forgotten = np.array([row.forgotten for row in self._pending], np.bool_)
+        for row in self._pending:  # others hold the rows
+            row.text = row.html = None
         self._pending.clear()
         self._pending_held = 0
         made = [extract(bound, samples, pages) for bound in self._context.extractors]

@@ -205,7 +205,12 @@ class TaskRun:
         self._marker.at(path, span.offset, span.member)
         if self._poisoned and Position(path, span.offset, span.member) in self._poisoned:
             event = Unreadable(span, "killed_worker", "left out after its worker died on it three times")
-        outcome = unless_it_fails(event, self._row, event, path, etag) if isinstance(event, Record) else event
+        outcome: Row | Dropped | Unreadable
+        if isinstance(event, Record):
+            outcome = unless_it_fails(event, self._row, event, path, etag)
+            event.text = event.body = None  # its reader holds it until the next
+        else:
+            outcome = event
         if isinstance(outcome, Row):
             self._waiting.append(outcome)
             self._waiting_held += outcome.held

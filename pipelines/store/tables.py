@@ -31,6 +31,9 @@ _SHORT_LIST = 64  # rows; the memory that reading so few takes is not worth givi
 LISTED_ROWS = 512  # of a row group of a list such as a manifest: its reader holds little of it at a time
 
 
+_LARGE_BYTES = 32 << 20
+
+
 class TableWriter:
     """Collects batches into one Parquet object; nothing is visible until `finish`."""
 
@@ -105,6 +108,8 @@ class TableWriter:
         if self._held:
             table = pa.Table.from_batches(self._held, schema=self._schema)
             self._parquet.write_table(table, row_group_size=self._held_rows)
+            if self._held_bytes >= _LARGE_BYTES:  # six times as much was taken, and would stay with the process
+                pa.default_memory_pool().release_unused()
         self._held.clear()
         self._held_rows = 0
         self._held_bytes = 0

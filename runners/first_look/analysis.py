@@ -174,7 +174,10 @@ def _look_at_medium(sources: Sequence[ProposedSource], most_rows: int) -> _Mediu
 
 def _said(sampled: SampledRows) -> list[str]:
     """The text of each row, or its first caption; of a page nothing, which is long enough for any model."""
-    return [row.text or next((caption.text for caption in row.captions), "") for row in sampled.rows]
+    return [
+        row.text if isinstance(row.text, str) and row.text else next((caption.text for caption in row.captions), "")
+        for row in sampled.rows
+    ]
 
 
 def _rows_about(source: ProposedSource, read: IngestSource) -> int:
