@@ -15,6 +15,7 @@ import pytest
 from PIL import Image
 
 from winnow import open_store
+from winnow.filters.language.words.packages import PACKAGES
 from winnow.runners.commands.main import main
 from winnow.runners.first_look.found_files import find_files
 from winnow.runners.first_look.proposal import propose
@@ -210,6 +211,22 @@ def test_hostile_files_are_notes(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert {one["name"].rpartition("-")[2] for one in found["sources"]} >= {"tables", "archives", "pictures"}
     assert any("cut.parquet: left out" in note for note in found["notes"])
     assert any("deep.jsonl: left out" in note for note in found["notes"])
+
+
+def test_languages_whose_words_need_a_package_that_is_missing_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], lid_model: None
+) -> None:
+    needed = {"jpn": "sudachipy", "kor": "kiwipiepy", "mya": "pyidaungsu", "tha": "pythainlp"}
+    for language in (*needed, "eng"):
+        for number in range(2):
+            articles = UDHR[language]["articles"][number : number + 12]
+            (tmp_path / f"{language}{number}.txt").write_text("\n\n".join("\n".join(one) for one in articles))
+    notes = " ".join(json.loads(printed(capsys, "look", tmp_path, "--json"))["notes"])
+    for language, package in needed.items():
+        is_missing = PACKAGES[package].found() is None
+        assert (f"({language}_" in notes) is is_missing
+        assert (PACKAGES[package].install.partition("==")[0] in notes) is is_missing
+    assert "eng_Latn" not in notes
 
 
 @pytest.mark.large
