@@ -6,7 +6,7 @@ point of the group `winnow.operators`, named like the operator.
 
 import pkgutil
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
@@ -215,6 +215,9 @@ class Operator:
     """The kinds of its spans, such as `email`; empty if its spans have no fixed kinds."""
     depends: Callable[[Any], tuple[str, ...]] = field(default=_nothing)
     """What values depend on besides the configuration and the content of its files, such as code that it names."""
+    elsewhere: Callable[[Any], Iterable[tuple[str, ...]]] = field(default=_nothing)
+    """What `depends` may be where other packages are installed: then a message on a layer names packages, not
+    settings."""
     remarks: Callable[[Any, Assets], tuple[str, ...]] = field(default=_no_remarks)
     """Warnings about the files it was given, such as invalid lines of a list."""
 

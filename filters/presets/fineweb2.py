@@ -8,6 +8,7 @@ Its deduplication is between the first two, and does not affect these rules.
 from collections.abc import Mapping
 
 from winnow.filters.language.thresholds.fineweb2 import fineweb2_published, fineweb2_thresholds
+from winnow.filters.language.words.estimates import ESTIMATED
 from winnow.filters.presets import Preset, preset_rule
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe import Rule
@@ -21,7 +22,7 @@ def _rules(table: str) -> tuple[Rule, ...]:
     return (
         preset_rule("no_thresholds", f"{of}.language_score IS NULL"),
         preset_rule("language_score", f"text.language.score < {of}.language_score"),
-        preset_rule("unmeasured", "text.fineweb2.status <> 'ok'"),
+        preset_rule("unmeasured", f"text.fineweb2.status <> 'ok' OR text.fineweb2.segmentation = '{ESTIMATED}'"),
         preset_rule("dup_line_frac", f"text.fineweb2.dup_line_ratio > {of}.dup_line_frac"),
         *(preset_rule(f"top_{n}_gram", f"text.fineweb2.top_{n}gram > {of}.top_{n}gram") for n in _TOP),
         *(preset_rule(f"duplicated_{n}_n_grams", f"text.fineweb2.dup_{n}gram > {of}.dup_{n}gram") for n in _REPEATED),
@@ -50,8 +51,7 @@ _PACKAGES = (
     "kiwipiepy==0.21.0 (1, Korean; LGPL-3.0), pyvi==0.1.1 (7, Vietnamese), pythainlp==5.4.0 (7, Thai), "
     "pyidaungsu-numpy2==0.1.4 (6, Burmese; with --no-deps, beside python-crfsuite and emoji, for it brings another "
     "fasttext), khmer-nltk==1.6 (2, Khmer), laonlp==1.3.0 (2, Lao); use these requirements with "
-    "`pip install`. If one is missing, the status of a text is needs_jieba or the like and it is dropped "
-    "as `unmeasured`"
+    "`pip install`. If one is missing, words are estimated and the text is dropped as `unmeasured`"
 )
 _CLAMPS = (
     "2293 of the published values, in 870 languages, are implausible and replaced by the nearest bound; "

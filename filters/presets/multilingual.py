@@ -4,6 +4,7 @@ The order is FineWeb-2's: language, repetition, lines, words. Both projects run 
 """
 
 from winnow.filters.language.thresholds.multilingual import multilingual_thresholds
+from winnow.filters.language.words.packages import PACKAGES
 from winnow.filters.presets import Preset, preset_rule
 
 _T = "thresholds.multilingual"
@@ -15,6 +16,7 @@ _UNMEASURED = (
     "substitute_refused",
     "too_large",
     "package_failed",
+    *sorted({package.reason for package in PACKAGES.values()}),  # with `substitutes: false` of text.fineweb2
 )
 
 _RULES = (
@@ -55,8 +57,9 @@ PRESETS = (
             "a language without thresholds is dropped as `no_thresholds`: no clean text of it was there to take them "
             "from. To keep it, give it a row of its own under `thresholds: {multilingual: {cells: {…}}}` and switch "
             "`unmeasured` off, or switch `no_thresholds` off, too",
-            "a language whose words need a package that is not installed (status needs_jieba or the like) is judged by "
-            "its language score and its lines alone; `plan` says which package that is",
+            "words in Chinese, Japanese, Korean, Vietnamese, Thai, Lao, Khmer and Burmese need packages; where one is "
+            "not installed they are estimated from characters (segmentation `estimated`), and `plan` counts these "
+            "samples by language",
             "rows without text are kept: nothing here is about images",
             "language_score: the score of the text's macrolanguage of ISO 639-3, since a model divides it among its "
             "members, such as Croatian, Serbian and Bosnian; for most languages, that of the language itself. "

@@ -2,8 +2,9 @@
 
 Words are found once, as datatrove 0.10.1 finds them in the text's language, and used by all measures of words:
 repeated n-grams, words by kind, stop words of the language, newlines per word. FineWeb-2's measures of lines are in
-`text.fineweb`. A text whose language has no segmentation here, or whose package is missing, is not measured.
-`segmentation` says what found the words, `substituted` whether datatrove would have used something else.
+`text.fineweb`. A text whose language has no segmentation here is not measured. Where the package that finds the words
+of a language is missing, they are estimated from characters (`words/estimates.py`). `segmentation` says what found the
+words, `substituted` whether datatrove would have used something else.
 
 English, which FineWeb-2 leaves to FineWeb, is measured in the same way. The values are those of `text.gopher` in
 datatrove's style, also for repeated characters of lines and repeated paragraphs, which only FineWeb has rules on.
@@ -14,6 +15,7 @@ Ratios of nothing are 0, where datatrove would divide by the words of a text tha
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
@@ -28,6 +30,7 @@ from winnow.filters.language.passages.symbols import DATATROVE_SYMBOLS
 from winnow.filters.language.thresholds.fineweb2 import ALIASES, KEY
 from winnow.filters.language.thresholds.multilingual import stop_words_of
 from winnow.filters.language.words import Table, lines, segment
+from winnow.filters.language.words.estimates import ESTIMATED, estimated_makeup, split_units
 from winnow.filters.language.words.indic import INDIC
 from winnow.filters.language.words.packages import (
     PACKAGES,
@@ -35,6 +38,7 @@ from winnow.filters.language.words.packages import (
     Package,
     Segmenter,
     TooLongError,
+    Units,
     install_commands,
     package_segmenter,
 )
@@ -92,7 +96,7 @@ class Config:
     """Which segmentations may be used, and how much text a package gets."""
 
     packages: Literal["needed", "all"] = "needed"  # `all`: also spaCy itself, for languages that have a substitute
-    substitutes: bool = True  # spaCy's multi-language rules replace Stanza and uncompilable spaCy rules
+    substitutes: bool = True  # spaCy's multi-language rules replace Stanza and uncompilable rules; words are estimated
     max_string_bytes: Annotated[int, Between(1, 64 << 20)] = (
         1_000_000  # longest text that packages or rules in Python read
     )
@@ -107,6 +111,7 @@ class _Found:
     words: Words
     by: str
     substituted: bool
+    units: Units | None = None  # how many of these make a word, if words are estimated
 
 
 def _words_of(found: list[list[str]]) -> Words:
@@ -163,7 +168,7 @@ class _Batch:
             elif stop_words is not None and len(found.rows):
                 self.by[found.rows] = found.by
                 self.substituted[found.rows] = found.substituted
-                for name, values in _measures(found.texts, found.words, stop_words).items():
+                for name, values in _measures(found, stop_words).items():
                     self.columns[name][found.rows] = values
         unmeasured = self.status != "ok"
         return pa.RecordBatch.from_arrays(
@@ -187,7 +192,10 @@ class _Batch:
         if style is not None and style in PACKAGES and (substitute is None or self.config.packages == "all"):
             segmenter = package_segmenter(style)
             if segmenter is None:
-                return PACKAGES[style].reason
+                units = PACKAGES[style].units
+                if units is None or not self.config.substitutes:
+                    return PACKAGES[style].reason
+                return _Found(rows, texts, split_units(texts, units.spaced), ESTIMATED, True, units)
             return self._by_strings(segmenter, PACKAGES[style].found() or style, rows, texts)
         if style is not None and style in INDIC:
             return self._by_strings(INDIC[style], style, rows, texts)
@@ -218,17 +226,22 @@ def _characters() -> Table:
     return kinds_of_characters(DATATROVE_SYMBOLS)
 
 
-def _measures(array: pa.LargeStringArray, words: Words, stop_words: tuple[str, ...]) -> _Values:
-    """The measures of texts whose words are known."""
+def _measures(found: _Found, stop_words: tuple[str, ...]) -> _Values:
+    """The measures of texts whose words are known, or estimated from units."""
+    array, words, units = found.texts, found.words, found.units
     texts = texts_of(array)
     known = vocabulary(words)
     made = makeup(words, known, _characters(), stop_words)
+    sizes = {size: size for size in (*_TOP, *_REPEATED)}  # in words, or in units
+    if units is not None:
+        made = estimated_makeup(array, words, made, units, stop_words)
+        sizes = {size: max(round(size * units.per_token), 2) for size in sizes}
     marked = marks(texts)
     shapes = line_shapes(lines(array, "unicode"), _BULLETS, strip=True, dots=True)
     runs = repeats(newline_runs(texts, 1, strip=False))
     paragraphs = repeats(newline_runs(texts, 2, strip=True))
-    top = grams(words, known, _TOP[-1])
-    later = later_grams(words, known, _REPEATED[0], _REPEATED[-1])
+    top = grams(words, known, sizes[_TOP[-1]])
+    later = later_grams(words, known, sizes[_REPEATED[0]], sizes[_REPEATED[-1]])
     columns: _Values = {
         "characters": marked.characters,
         "words": made.words,
@@ -249,10 +262,11 @@ def _measures(array: pa.LargeStringArray, words: Words, stop_words: tuple[str, .
     }
     for size in _TOP:
         # datatrove writes these n-grams with spaces between their words, and counts them.
-        characters = top.top_characters[:, size - 2] + (size - 1) * top.top_copies[:, size - 2]
+        place = sizes[size] - 2
+        characters = top.top_characters[:, place] + (size - 1) * top.top_copies[:, place]
         columns[f"top_{size}gram"] = _ratio(characters, marked.characters)
-    for number, size in enumerate(_REPEATED):
-        columns[f"dup_{size}gram"] = _ratio(later[:, number], marked.characters)
+    for size in _REPEATED:
+        columns[f"dup_{size}gram"] = _ratio(later[:, sizes[size] - sizes[_REPEATED[0]]], marked.characters)
     return columns
 
 
@@ -270,21 +284,26 @@ def _installed(config: Config) -> tuple[str, ...]:
     return tuple(sorted({found for one in _packages(config) if (found := one.found()) is not None}))
 
 
+def _elsewhere(config: Config) -> set[tuple[str, ...]]:
+    """What `_installed` gives with each choice of packages."""
+    known = sorted({one.found() or one.tested for one in _packages(config)})
+    return {chosen for many in range(len(known) + 1) for chosen in combinations(known, many)}
+
+
 def _remarks(config: Config, _assets: Assets) -> tuple[str, ...]:
     missing = [one for one in _packages(config) if one.found() is None]
     if not missing:
         return ()
     languages = ", ".join(dict.fromkeys(one.languages for one in missing))
-    reasons = ", ".join(dict.fromkeys(one.reason for one in missing))
     return (
-        f"texts in {languages}, and in languages written alike, have no words (status {reasons}), as packages that "
-        f"find them are not installed; run: {install_commands(missing)}",
+        f"words in {languages}, and in languages written alike, are estimated, as packages that find them are not "
+        f"installed; run: {install_commands(missing)}",
     )
 
 
 OPERATOR = Operator(
     name="text.fineweb2",
-    version=2,
+    version=3,
     summary="FineWeb-2, and FineWeb's English: words, stop words and repetition, segmented by the text's language",
     config=Config,
     reads=lambda _config: (TEXT, KEY),
@@ -293,5 +312,6 @@ OPERATOR = Operator(
     memory=40,
     reasons=_REASONS,
     depends=_installed,
+    elsewhere=_elsewhere,
     remarks=_remarks,
 )

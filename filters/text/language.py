@@ -5,6 +5,7 @@ path. Codes are like `eng_Latn`: ISO 639-3 and a script, measured from the lette
 cases: a text without letters has the status `no_letters`, one in a script that the model was not trained on is
 `und_Scrp` with score 0, and text that a model labels as no language is `zxx`. A text that a model takes for a language
 not written in the text's script is `und_Scrp` with score 0, too; `mismatch` holds that guess, such as `jpn_Latn`.
+`own_script_share` is the share of letters in the script of `code`; the rest are of other languages, code or names.
 
 Scores belong to the pinned class: clamped to 1 and rounded to 1e-4.
 """
@@ -44,6 +45,7 @@ _DOCUMENT = (
     pa.field("group", pa.string()),
     pa.field("text_script", pa.string()),  # script of most letters
     pa.field("text_script_share", pa.float64()),  # of letters
+    pa.field("own_script_share", pa.float64()),  # share of letters in the script of `code`: less in mixed texts
     pa.field("mismatch", pa.string()),  # the model's guess if that language is not written in the text's script
 )
 _SECOND = (
@@ -85,6 +87,12 @@ def _document_columns(heads: Heads, guesses: Guesses, model: LanguageModel, norm
     numbers = pa.array(best, mask=missing)
     places = [language(known.label) for known in model.codes]
     top = pa.StructArray.from_arrays([codes, pa.array(guesses.scores)], fields=list(_TOP.value_type))
+    of_second = np.array([*(known.of_second for known in model.codes), False], np.bool_)  # the last: of no language
+    own = (
+        np.where(of_second[best] & ~missing, scripts.second_letters, scripts.own_letters)
+        if len(of_second)
+        else scripts.own_letters
+    )
     return [
         pa.array(np.where(missing, NO_LETTERS, "ok"), pa.string()),
         _taken([known.label for known in model.codes], numbers),
@@ -98,6 +106,7 @@ def _document_columns(heads: Heads, guesses: Guesses, model: LanguageModel, norm
         _taken([place.group if place else None for place in places], numbers),
         _taken(script_names(), pa.array(scripts.numbers, mask=missing)),
         pa.array(scripts.own_letters / np.maximum(scripts.letters, 1), pa.float64(), mask=missing),
+        pa.array(own / np.maximum(scripts.letters, 1), pa.float64(), mask=missing),
         _taken([known.mismatch for known in model.codes], numbers),
     ]
 
@@ -203,7 +212,7 @@ def _load(config: Config, assets: Assets) -> Kernel:
 
 OPERATOR = Operator(
     name="text.language",
-    version=4,
+    version=5,
     summary="language by a fastText model and by CLD2, its script, family and group, and language mixing",
     config=Config,
     reads=lambda config: (TEXT, *config.columns),

@@ -137,7 +137,13 @@ class BoundOperator:
 
     def key(self, keys: Mapping[str, str]) -> str:
         """Return the layer's key for one source, given the keys of the layers that it reads."""
-        depends = self.operator.depends(self.config)
+        return self._key(keys, self.operator.depends(self.config))
+
+    def keys_elsewhere(self, keys: Mapping[str, str]) -> frozenset[str]:
+        """Return the keys that it has where other packages are installed, as far as the operator knows them."""
+        return frozenset(self._key(keys, depends) for depends in self.operator.elsewhere(self.config))
+
+    def _key(self, keys: Mapping[str, str], depends: tuple[str, ...]) -> str:
         return fingerprint_of(
             ({"depends": list(depends)} if depends else {})
             | ({"decoder": DECODER, **asdict(self.decoding)} if self.reads_pictures else {})

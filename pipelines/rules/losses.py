@@ -6,11 +6,13 @@ Japanese page. Nothing stops for such a loss, as it may be meant; it is printed 
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Literal, TypeAlias
 
+from winnow.filters.language.words.packages import install_commands
+from winnow.filters.language.words.scripts import lacking_package
 from winnow.filters.presets import find_preset
 from winnow.pipelines.annotate.rows import NO_TEXT
 from winnow.pipelines.binding.rule_presets import ProgramRule, made_for
@@ -29,6 +31,7 @@ _ALL = -1  # in the place of a rule: all samples
 _DEVIATIONS = 3  # by which both shares must differ, as counts that vary by chance
 
 _NO_LANGUAGES = (UNKNOWN, NO_LANGUAGE, "unknown")
+_OF_WORDS = "text.fineweb2."
 _SHOWN_LANGUAGES = 5
 
 
@@ -196,6 +199,33 @@ def find_outside_languages(rules: Sequence[ProgramRule], counts: DecisionCounts)
             largest = dict(sorted(others.items(), key=lambda item: (-item[1], item[0])))
             found.append(OutsideLanguages(preset, tuple(own), samples, largest, lost))
     return tuple(found)
+
+
+def count_estimated(read: Iterable[str], counts: DecisionCounts) -> dict[str, int]:
+    """Count the samples whose words are estimated, as no package here finds them, by language; the largest first.
+
+    Args:
+        read: The columns that rules read.
+        counts: The decisions of rules.
+    """
+    if not any(name.startswith(_OF_WORDS) for name in read):
+        return {}
+    found: dict[str, int] = {}
+    for outcome, tally in counts:
+        package = lacking_package(outcome.language)
+        if package is not None:
+            found[outcome.language] = found.get(outcome.language, 0) + tally.rows
+    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+
+def estimated_message(counts: Mapping[str, int]) -> str:
+    """One line on samples whose words are estimated."""
+    named = ", ".join(f"{language_name(code)} {rows:,}" for code, rows in counts.items())
+    packages = [package for code in counts if (package := lacking_package(code)) is not None]
+    return (
+        f"the words of {count_of(sum(counts.values()), 'sample')} are estimated from characters ({named}), as packages "
+        f"that find them are not installed; for FineWeb-2's own words run: {install_commands(packages)}"
+    )
 
 
 def count_undetermined(counts: DecisionCounts) -> dict[str, int]:

@@ -179,6 +179,7 @@ def pin(
     keys: LayerKeys | None = None,
     recipe: str = "RECIPE",
     more: Sequence[str] = (),
+    operators: Sequence[BoundOperator] = (),
 ) -> PinnedProgram:
     """Find the objects of every layer that the program reads.
 
@@ -189,16 +190,17 @@ def pin(
         keys: The expected keys of layers; None to accept any.
         recipe: The recipe's file, for messages.
         more: Layers to read in addition to those of the program.
+        operators: The recipe's, which know what their layers depend on besides settings.
 
     Raises:
-        RecipeError: Layers that rules read are missing from the generation, or were made with other settings; each
-            line names the first rule that reads the layer.
+        RecipeError: Layers that rules read are missing from the generation, or were made with other settings or other
+            packages; each line names the first rule that reads the layer.
     """
     samples = store.manifest(generation, layout.SAMPLES)
     rows = {layout.SAMPLES: samples}
     problems = []
     for layer in dict.fromkeys((layout.SAMPLES, *program.layers, *more)):
-        problem = _layer_problem(store, generation, layer, samples, keys, rows)
+        problem = _layer_problem(store, generation, layer, samples, keys, rows, operators)
         if problem is not None:
             stage = _stage(layer)
             problems.append(_problem(program, layer, f"{problem}; run: winnow {stage} {recipe}", recipe))
@@ -234,6 +236,7 @@ def _layer_problem(
     samples: ManifestRows,
     keys: LayerKeys | None,
     rows: dict[str, ManifestRows],
+    operators: Sequence[BoundOperator] = (),
 ) -> str | None:
     """Return why a layer of a generation cannot be read for every shard; if it can, add its objects to `rows`."""
     entry = generation.layers.get(layer)
@@ -251,7 +254,8 @@ def _layer_problem(
         if stale:
             which = f"for {', '.join(stale[:3])}" if len(stale) < len(entry.keys) else ""
             over = " or over other rows" if layer.startswith((DUPLICATES, SCORES)) else ""
-            what = f"with other settings{over}"
+            moved = _with_other_packages(layer, {one: entry.keys[one] for one in stale}, keys, operators)
+            what = "with other packages" if moved else f"with other settings{over}"
             return f"the layer {layer} of generation {generation.number} was made {what} {which}".rstrip()
     if layer not in rows:
         rows[layer] = store.manifest(generation, layer)
@@ -260,6 +264,16 @@ def _layer_problem(
         if found.rows != row.rows or found.samples != row.object:
             raise StoreError(f"{store.root}: {found.object} is not aligned with {row.object}; run 'winnow audit'")
     return None
+
+
+def _with_other_packages(
+    layer: str, found: Mapping[str, str], keys: LayerKeys, operators: Sequence[BoundOperator]
+) -> bool:
+    """Whether the recipe's own settings lead to these keys of a layer where other packages are installed."""
+    bound = next((one for one in operators if one.layer == layer), None)
+    return bound is not None and all(
+        key in bound.keys_elsewhere({read: keys[read][source] for read in bound.reads}) for source, key in found.items()
+    )
 
 
 def _problem(program: RuleProgram, layer: str, message: str, recipe: str) -> Problem:

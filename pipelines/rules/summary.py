@@ -10,8 +10,10 @@ from winnow.pipelines.rules.guards import Alarm, Loss, find_alarms
 from winnow.pipelines.rules.losses import (
     OutsideLanguages,
     RuleLoss,
+    count_estimated,
     count_textless,
     count_undetermined,
+    estimated_message,
     find_losses,
     find_outside_languages,
     find_uneven,
@@ -22,6 +24,7 @@ from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.rules.representatives.replaced import NO_DUPLICATES, Duplicates
 from winnow.pipelines.rules.sites import NO_SITES, SiteCounts
 from winnow.schemas.identity import Json
+from winnow.schemas.rules.conditions import columns_read
 from winnow.schemas.tombstones import FORGOTTEN
 
 
@@ -94,6 +97,7 @@ class RulesSummary:
     textless: Mapping[str, int] = field(default_factory=dict)  # kept samples of text that have none, by source
     text_status: str = ""  # the column that says so
     outside: tuple[OutsideLanguages, ...] = ()  # presets, and the samples in languages that they were not made for
+    estimated: Mapping[str, int] = field(default_factory=dict)  # samples by language whose words are estimated
     undetermined: Mapping[str, int] = field(default_factory=dict)  # samples in no known language, such as und_Latn
     items: ItemsSummary | None = None  # None if the recipe has no rules of `items`
 
@@ -102,6 +106,11 @@ class RulesSummary:
         """Lines on what is lost, or kept though there is nothing in it."""
         textless = [textless_message(self.textless, self.text_status)] if self.textless else []
         return (*textless, *(loss.message for loss in self.losses))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Lines on samples whose measures are not what their thresholds were made for."""
+        return (estimated_message(self.estimated),) if self.estimated else ()
 
     @property
     def language_notes(self) -> tuple[str, ...]:
@@ -169,6 +178,7 @@ def summarise_rules(
         textless=count_textless(counts),
         text_status="" if pinned.text_status is None else pinned.text_status.name,
         outside=find_outside_languages(rules, counts),
+        estimated=count_estimated((name for one in rules for name in columns_read(one.rule.drop)), counts),
         undetermined=count_undetermined(counts),
         items=None if items is None or not pinned.program.judges_items else _of_items(rules, items),
     )

@@ -51,7 +51,7 @@ def pinned_rules(
     keys = expected_keys(recipe.ingest(store), recipe.operators, store, generation)
     keys |= generation_keys(store, recipe, generation)
     keys |= generation_scores(store, recipe, generation, keys)
-    return pin(store, generation, program, keys, recipe.file, more)
+    return pin(store, generation, program, keys, recipe.file, more, recipe.operators)
 
 
 def pinned_if_measured(recipe: BoundRecipe | None, store: Store, generation: Generation) -> PinnedProgram | None:
@@ -86,6 +86,8 @@ def print_losses(summary: RulesSummary, console: Console) -> None:
     if (more := len(summary.loss_lines) - SHOWN_LOSSES) > 0:
         what = f"{count_of(more, 'more loss', 'more losses')} of a language, a source or a site to one rule"
         print_line(console, f"LOSS  {what}: winnow report")
+    for line in summary.warnings:
+        print_line(console, f"WARN  {line}", "bold yellow")
     for line in summary.language_notes:
         print_line(console, f"note  {line}")
 

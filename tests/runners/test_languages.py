@@ -2,11 +2,13 @@
 
 import json
 import lzma
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from winnow.filters.language.words.packages import PACKAGES
 from winnow.runners.commands.main import main
 
 UDHR: dict[str, Any] = json.loads(lzma.decompress(Path("runners/demo/udhr.json.xz").read_bytes()))
@@ -122,6 +124,29 @@ def test_the_default_keeps_every_language(folder: Path, capsys: pytest.CaptureFi
     kept = {group["language"]: group["kept"]["rows"] for group in groups}
     assert kept.pop("und_Ethi") == 0
     assert kept == {"eng_Latn": 23, "deu_Latn": 22, "jpn_Jpan": 24}
+
+
+def test_what_is_measured_without_packages_is_said(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = folder / "estimated.yaml"
+    recipe.write_text(DEFAULT.replace("store: {path: store}", "store: {path: store-estimated}"))
+    with monkeypatch.context() as without:
+        without.setitem(PACKAGES, "sudachipy", replace(PACKAGES["sudachipy"], distributions=("no-such-package",)))  # type: ignore[index]
+        warning = (
+            "the words of 24 samples are estimated from characters (Japanese 24), as packages that find them are not "
+            "installed; for FineWeb-2's own words run: pip install sudachipy==0.7.0 sudachidict_core==20261015"
+        )
+        for command in (("run", recipe, "--workers", "1"), ("plan", recipe)):
+            assert [line for line in printed(capsys, *command) if line.startswith("WARN")] == [f"WARN  {warning}"]
+        assert warning in (folder / "store-estimated" / "report.html").read_text("utf-8").replace("&#x27;", "'")
+        assert json.loads("\n".join(printed(capsys, "plan", recipe, "--json")))["rules"]["estimated"] == {
+            "jpn_Jpan": 24
+        }
+    assert main(["diff", str(recipe), str(recipe)]) == 1
+    said = capsys.readouterr().err
+    assert "the layer text.fineweb2 of generation" in said
+    assert "was made with other packages" in said
 
 
 def test_a_stratum_in_no_known_language_is_noted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

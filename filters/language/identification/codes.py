@@ -3,20 +3,22 @@
 Chinese characters are `Hani` and Hangul is `Hang`, as in GlotLID and FineWeb-2, unless the label says otherwise. Latin
 letters get into pages of every language, as names, addresses and code, so a text that is mostly Latin is still in the
 language's own script if a tenth of its letters are. A language that is not written in the text's script is no language
-of the text: its code is `und_Scrp`, and `mismatch` holds what the model said.
+of the text: its code is `und_Scrp`, and `mismatch` holds what the model said. So there is no Korean without Hangul, and
+no Japanese without kana except in a heading.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from winnow.filters.language.identification.scripts import EITHER
 from winnow.filters.language.thresholds.fineweb2 import fineweb2_languages
 from winnow.schemas.languages import NO_LANGUAGE, UNKNOWN, Label, language
 
 _PLAIN = {"Hans": "Hani", "Hant": "Hani", "Kore": "Hang"}
 _EAST_ASIAN = frozenset({"Hani", "Hang", "Jpan", "Hira", "Kana", "Bopo"})
-_CHINESE_OR_JAPANESE = _EAST_ASIAN - {"Hang"}  # nobody else writes Hangul, and no Korean kana
 _EVERYWHERE = "Latn"
+_SHARED = frozenset({_EVERYWHERE, "Hani", "Jpan"})  # beside which the text's second script may be the language's own
 _NO_TEXT_LANGUAGE = (UNKNOWN, NO_LANGUAGE)
 
 _ALSO = {
@@ -42,6 +44,7 @@ class Coded:
     script: str
     code: str  # both, as FineWeb-2 writes them
     mismatch: str | None = None  # the label with the text's script, such as `jpn_Latn`, if they disagree
+    of_second: bool = False  # whether it is the text's second script
 
 
 def coded(label: Label, text_script: str, second_script: str | None = None) -> Coded:
@@ -50,12 +53,14 @@ def coded(label: Label, text_script: str, second_script: str | None = None) -> C
     Args:
         label: What the model says.
         text_script: The script of most of the text's letters.
-        second_script: The script of most other letters, if it has a notable share.
+        second_script: The script of most other letters, if it has a notable share; or `EITHER`.
     """
     script = _script(label, text_script, second_script)
     if script is None:
         return Coded(UNKNOWN, text_script, f"{UNKNOWN}_{text_script}", f"{label.code}_{text_script}")
-    return Coded(label.code, script, f"{label.code}_{script}")
+    plain = _PLAIN.get(script, script)
+    of_second = text_script == _EVERYWHERE != plain or (text_script, plain) == ("Hani", "Hang")
+    return Coded(label.code, script, f"{label.code}_{script}", of_second=of_second)
 
 
 def scripts_of(labels: Iterable[Label]) -> frozenset[str]:
@@ -80,20 +85,14 @@ def _script(label: Label, text_script: str, second_script: str | None) -> str | 
     """The script that the label means for the text; None if the language is not written in the text's scripts."""
     if label.code in _NO_TEXT_LANGUAGE:
         return label.script or text_script
-    own = _usual(label.code) if label.script is None else {_PLAIN.get(label.script, label.script)}
+    own = _usual(label.code) if label.script is None else frozenset({_PLAIN.get(label.script, label.script)})
     known = written_in(label.code) if label.script is None else own
-    if text_script == _EVERYWHERE and second_script is not None and _among(second_script, own):
-        return label.script or _written(label.code, second_script)
-    if not known or _among(text_script, known):
+    beside = {"Hani", "Jpan"} if second_script == EITHER else {second_script}
+    if text_script in _SHARED and (there := own & beside):
+        return label.script or next(iter(there))
+    if not known or text_script in known or (text_script == "Bopo" and "Hani" in known):
         return label.script or _written(label.code, text_script)
     return None
-
-
-def _among(script: str, scripts: Iterable[str]) -> bool:
-    """Whether a text's script is one of these; Chinese and Japanese mix theirs, as do Korean and Chinese characters."""
-    if script in scripts or (script == "Hani" and "Hang" in scripts):
-        return True
-    return script in _CHINESE_OR_JAPANESE and not _CHINESE_OR_JAPANESE.isdisjoint(scripts)
 
 
 def _usual(code: str) -> frozenset[str]:

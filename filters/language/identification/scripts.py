@@ -1,6 +1,6 @@
 """The script of a text, counted from its letters."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 
 import numpy as np
@@ -16,6 +16,12 @@ KANA_PERCENT = 5
 SECOND_PERCENT = 10
 """A second script is notable from this share of the letters."""
 
+KANJI_ALONE = 20
+"""Fewer Chinese characters than this may be Japanese without kana, such as a heading; more never are."""
+
+EITHER = "Hira"
+"""In place of a second script: Chinese or Japanese. Kana alone is never a text's script or second one: it is `Jpan`."""
+
 _JAPANESE = "Jpan"
 _NONE = 255  # no script: not a letter, or one shared by several scripts
 
@@ -27,11 +33,17 @@ class Scripts:
     numbers: npt.NDArray[np.int16]  # into `script_names()`
     letters: npt.NDArray[np.int64]  # of any script
     own_letters: npt.NDArray[np.int64]  # of the dominant one
-    seconds: npt.NDArray[np.int16]  # the script of most other letters; -1 if it has less than SECOND_PERCENT of all
+    seconds: npt.NDArray[np.int16]
+    """The script of most other letters; -1 if it has less than SECOND_PERCENT of all.
+
+    `EITHER` where Chinese characters may be of either language: beside no or little kana, few of them or with some;
+    beside more kana, if they outnumber it.
+    """
+    second_letters: npt.NDArray[np.int64]  # of the script of most other letters, however few
 
     def take(self, rows: npt.NDArray[np.int64]) -> "Scripts":
         """The scripts of some of the texts."""
-        return Scripts(self.numbers[rows], self.letters[rows], self.own_letters[rows], self.seconds[rows])
+        return Scripts(*(getattr(self, field.name)[rows] for field in fields(self)))
 
 
 @lru_cache(maxsize=1)
@@ -55,18 +67,19 @@ def dominant_scripts(
 ) -> Scripts:
     """The dominant script of each range of UTF-8 text; ties go to the first by name."""
     names = script_names()
-    special = np.array([names.index(name) for name in ("Hani", "Hira", "Kana", _JAPANESE)], np.int64)
+    special = np.array([names.index(name) for name in ("Hani", "Hira", "Kana", _JAPANESE, "Hang")], np.int64)
     numbers = np.empty(len(starts), np.int16)
     letters = np.empty(len(starts), np.int64)
     own = np.empty(len(starts), np.int64)
     seconds = np.empty(len(starts), np.int16)
-    _count(buffer, starts, ends, _numbers_of_points(), len(names), special, numbers, letters, own, seconds)
-    return Scripts(numbers, letters, own, seconds)
+    others = np.empty(len(starts), np.int64)
+    _count(buffer, starts, ends, _numbers_of_points(), len(names), special, numbers, letters, own, seconds, others)
+    return Scripts(numbers, letters, own, seconds, others)
 
 
 @kernel
-def _count(buffer, starts, ends, scripts, number_of_scripts, special, numbers, letters, own, seconds):  # type: ignore[no-untyped-def]
-    han, hiragana, katakana, japanese = special[0], special[1], special[2], special[3]
+def _count(buffer, starts, ends, scripts, number_of_scripts, special, numbers, letters, own, seconds, others):  # type: ignore[no-untyped-def]
+    han, hiragana, katakana, japanese, hangul = special[0], special[1], special[2], special[3], special[4]
     counts = np.zeros(256, np.int64)
     for text in range(len(starts)):
         counts[:] = 0
@@ -75,9 +88,10 @@ def _count(buffer, starts, ends, scripts, number_of_scripts, special, numbers, l
             lead = buffer[at]
             counts[scripts[decode(buffer, at)]] += 1
             at += width(lead)
+        kanji = counts[han]
         kana = counts[hiragana] + counts[katakana]
-        if kana > 0 and kana * 100 >= KANA_PERCENT * (kana + counts[han]):
-            counts[japanese] = kana + counts[han]
+        if kana > 0 and kana * 100 >= KANA_PERCENT * (kana + kanji):
+            counts[japanese] = kana + kanji
             counts[han] = counts[hiragana] = counts[katakana] = 0
         best = -1
         total = 0
@@ -90,7 +104,14 @@ def _count(buffer, starts, ends, scripts, number_of_scripts, special, numbers, l
         own[text] = counts[best] if best >= 0 else 0
         second = -1
         for number in range(number_of_scripts):
-            notable = number != best and counts[number] * 100 >= SECOND_PERCENT * max(total, 1)
-            if notable and (second < 0 or counts[number] > counts[second]):
+            if number != best and counts[number] > 0 and (second < 0 or counts[number] > counts[second]):
                 second = number
+        others[text] = counts[second] if second >= 0 else 0
+        if others[text] * 100 < SECOND_PERCENT * max(total, 1):
+            second = -1
+        if second != hangul and (
+            (han in (best, second) and (kana > 0 or kanji < KANJI_ALONE))
+            or (japanese in (best, second) and kanji > kana)
+        ):
+            second = hiragana  # EITHER
         seconds[text] = second

@@ -11,10 +11,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from winnow.filters.language.words.indic import INDIC
-from winnow.filters.language.words.packages import PACKAGES
+from winnow.filters.language.words.packages import PACKAGES, Package
 from winnow.filters.language.words.rules import languages
 
-__all__ = ["ASSIGNMENT", "SUBSTITUTE", "Segmentation", "segmentation_of"]
+__all__ = ["ASSIGNMENT", "SUBSTITUTE", "Segmentation", "lacking_package", "segmentation_of"]
 
 ASSIGNMENT = Path(__file__).with_name("assignment.txt")
 
@@ -51,3 +51,10 @@ def segmentation_of(language: str) -> Segmentation | None:
         return None
     spaced = published.startswith(("spacy_", "stanza_")) and published not in _UNSPACED
     return Segmentation(published, published if published in _styles() else None, SUBSTITUTE if spaced else None)
+
+
+def lacking_package(language: str) -> Package | None:
+    """The package without which a language's words are estimated; None if it is installed, or none is needed."""
+    segmentation = segmentation_of(language)
+    package = None if segmentation is None or segmentation.substitute else PACKAGES.get(segmentation.style or "")
+    return None if package is None or package.found() is not None else package

@@ -72,6 +72,7 @@ def decisions(_: StoreSummary, examples: Examples) -> Block | None:
     for word, messages in (("Alarm", [one.message for one in found.alarms]), ("Loss", found.loss_lines)):
         strong = element("strong", plain(f"{word}: "))
         parts += [element("p", strong, crawled(one), class_="alarm") for one in messages]
+    parts += [element("p", crawled(line), class_="alarm") for line in found.warnings]
     parts += [element("p", crawled(line), class_="note") for line in found.language_notes]
     if firing:
         least = sorted((rule.dropped.rows for rule in firing), reverse=True)[:SHOWN_RULES][-1]

@@ -102,11 +102,23 @@ def test_a_language_that_the_model_divides_its_score_among_is_kept() -> None:
     assert found.count(None) >= 0.9 * len(found), found
 
 
-def test_a_language_whose_package_is_missing_is_judged_by_its_lines() -> None:
-    japanese = running_text("jpn")
-    menu = "\n".join(["人権のページに移動"] * 30)
-    rows = measured([*japanese, menu], jpn_Jpan="needs_sudachipy")
-    assert reasons(rows, "multilingual") == [*[None] * len(japanese), "line_punct_ratio"]
+@pytest.mark.parametrize("language", ["jpn", "cmn-Hans", "cmn-Hant", "kor", "tha"])
+def test_a_language_whose_package_is_missing_is_judged_by_estimates(
+    language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("winnow.filters.text.fineweb2.package_segmenter", lambda _name: None)
+    texts = running_text(language)
+    line = texts[0].replace("\n", "")
+    bad = ["\n".join([line] * 9), line[:40], "\n".join(f"{line[:5]} {number}." for number in range(99))]
+    found = reasons(measured([*texts, *bad]), "multilingual")
+    assert found[: len(texts)].count(None) >= 0.9 * len(texts)
+    assert None not in found[len(texts) :]
+
+
+@pytest.mark.parametrize("status", ["needs_jieba", "package_failed", "no_language"])
+def test_a_text_without_words_is_not_kept_in_silence(status: str) -> None:
+    (found,) = reasons(measured(running_text("cmn-Hans")[:1], cmn_Hani=status), "multilingual")
+    assert found == "unmeasured"
 
 
 def test_an_end_mark_before_a_quotation_mark_ends_no_line_as_in_fineweb2() -> None:

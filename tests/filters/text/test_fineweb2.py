@@ -301,11 +301,19 @@ def test_substitutes_are_said_and_may_be_refused() -> None:
     assert refused["status"] == "substitute_refused"
 
 
-def test_a_missing_package_is_named_and_nothing_takes_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_of_a_missing_package_are_estimated_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fineweb2_module, "package_segmenter", lambda _name: None)
-    rows = measured([("人人生而自由", "cmn_Hani"), ("人は自由", "jpn_Jpan"), ("Tous les hommes", "fra_Latn")])
-    assert [row["status"] for row in rows] == ["needs_jieba", "needs_sudachipy", "ok"]
-    assert [row["words"] for row in rows] == [None, None, 3]
+    texts = [("人人生而自由", "cmn_Hani"), ("人は自由", "jpn_Jpan"), ("Tous les hommes", "fra_Latn")]
+    rows = measured(texts)
+    assert [(row["status"], row["segmentation"]) for row in rows] == [
+        ("ok", "estimated"),
+        ("ok", "estimated"),
+        ("ok", "spacy_xx"),
+    ]
+    assert [row["words"] for row in rows] == [4, 2, 3]
+    refused = measured(texts, substitutes=False)
+    assert [row["status"] for row in refused] == ["needs_jieba", "needs_sudachipy", "substitute_refused"]
+    assert [row["words"] for row in refused] == [None] * 3
     (french,) = measured([("Tous les hommes", "fra_Latn")], packages="all")
     assert french["status"] == "needs_spacy"
 
@@ -315,13 +323,14 @@ def test_installing_a_package_makes_another_layer(monkeypatch: pytest.MonkeyPatc
     before = OPERATOR.depends(config)
     assert any(found.startswith("jieba ") for found in before)
     assert not any(found.startswith("spacy ") for found in before)
+    assert {before, (), ("jieba 0.42.1", "pyvi 0.1.1")} <= {*OPERATOR.elsewhere(config)}
     jieba = replace(PACKAGES["jieba"], distributions=("no-such-package",))
     monkeypatch.setattr(fineweb2_module, "PACKAGES", {**PACKAGES, "jieba": jieba})
     assert set(before) - set(OPERATOR.depends(config)) == {"jieba 0.42.1"}
     (remark,) = OPERATOR.remarks(config, NoAssets())
     assert "Chinese" in remark
     assert "pip install jieba==0.42.1" in remark
-    assert "needs_jieba" in remark
+    assert "estimated" in remark
 
 
 def test_a_package_fails_at_a_text_and_not_at_its_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -326,6 +326,58 @@ def test_latin_letters_do_not_make_a_page_another_language() -> None:
     assert (row["code"], row["text_script"], row["mismatch"]) == ("jpn_Jpan", "Latn", None)
 
 
+def test_the_share_of_letters_in_the_own_script() -> None:
+    russian = RUSSIAN * 3
+    latin = "getElementById(value) " * 20
+    mixed, mostly, whole, japanese, korean, none = measured(
+        [russian + latin, russian + "name", russian, "東京都に住む人々 abcd", "한국어 텍스트입니다 大韓民國", "12"]
+    )
+    assert (mixed["code"], mixed["text_script"]) == ("rus_Cyrl", "Latn")
+    assert mixed["own_script_share"] == pytest.approx(174 / (174 + 380))
+    assert 0.95 < mostly["own_script_share"] == mostly["text_script_share"] < 1
+    assert whole["own_script_share"] == 1
+    assert japanese["own_script_share"] == pytest.approx(8 / 12)
+    assert korean["own_script_share"] == pytest.approx(9 / 13)
+    assert none["own_script_share"] is None
+
+
+BASMALA = "بِسْمِ ٱللَّهِ ٱلرَّحْمَٰنِ ٱلرَّحِيمِ ٱلْحَمْدُ لِلَّهِ رَبِّ ٱلْعَٰلَمِينَ ٱلرَّحْمَٰنِ ٱلرَّحِيمِ مَٰلِكِ يَوْمِ ٱلدِّينِ إِيَّاكَ نَعْبُدُ وَإِيَّاكَ نَسْتَعِينُ"
+GENESIS = "בְּרֵאשִׁית בָּרָא אֱלֹהִים אֵת הַשָּׁמַיִם וְאֵת הָאָרֶץ וְהָאָרֶץ הָיְתָה תֹהוּ וָבֹהוּ וְחֹשֶׁךְ עַל פְּנֵי תְהוֹם"
+YIDDISH = "יעדער מענטש װערט געבױרן פֿרײַ און גלײַך אין כּבֿוד און רעכט. יעדער װערט באַשאָנקן מיט פֿאַרשטאַנד און געװיסן"
+
+
+def test_marks_of_vowels_do_not_decide() -> None:
+    """The model takes vocalised Arabic for Mazanderani."""
+    rows = measured([BASMALA, GENESIS, YIDDISH, f"{RUSSIAN * 3} {BASMALA}"], max_paragraphs=0)
+    assert [row["code"] for row in rows] == ["arb_Arab", "heb_Hebr", "ydd_Hebr", "rus_Cyrl"]
+    assert all(row["score"] > 0.6 for row in rows[:3])
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "mismatch"),
+    [
+        ("東京都渋谷区役所", "jpn_Jpan", None),  # a heading
+        ("人権宣言", "jpn_Jpan", None),
+        ("大韓民國憲法" * 5, "cmn_Hani", None),
+    ],
+)
+def test_chinese_characters_alone(text: str, code: str, mismatch: str | None) -> None:
+    (row,) = measured([text])
+    assert (row["code"], row["mismatch"]) == (code, mismatch)
+
+
+def test_many_chinese_characters_without_kana_are_never_japanese() -> None:
+    """Of the characters of the Declaration in Japanese, without their kana, each with a guess of the model."""
+    text = "\n".join(UDHR["jpn"]["preamble"])
+    kanji = "".join(one for one in text if "\u4e00" <= one <= "\u9fff")
+    rows = measured([kanji[at : at + 40] for at in range(0, len(kanji) - 40, 10)], max_paragraphs=0)
+    assert len(rows) > 20
+    assert {row["code"] for row in rows} <= {"cmn_Hani", "wuu_Hani", "yue_Hani", "und_Hani"}
+    refused = [row for row in rows if row["code"] == "und_Hani"]
+    assert {row["mismatch"] for row in refused} <= {"jpn_Hani", "kor_Hani"}
+    assert all(row["score"] == 0 for row in refused)
+
+
 def test_a_guess_in_a_script_that_the_language_is_not_written_in_is_no_language(tmp_path: Path) -> None:
     lines = [
         ("jpn_Jpan", "konnichiwa sekai no minasan"),

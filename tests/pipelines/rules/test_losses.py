@@ -6,12 +6,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from winnow.filters.language.words.packages import Package
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.rule_presets import ProgramRule, expand_rules
 from winnow.pipelines.rules.decisions import DecisionCounts, count_block
 from winnow.pipelines.rules.losses import (
+    count_estimated,
     count_textless,
     count_undetermined,
+    estimated_message,
     find_losses,
     find_outside_languages,
     find_uneven,

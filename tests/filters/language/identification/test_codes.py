@@ -1,16 +1,21 @@
 """What a label means for letters of the language's own script, of another one, and of several."""
 
+from itertools import product
+
+import numpy as np
 import pytest
 
 from winnow.filters.language.identification.codes import Coded, coded, written_in
-from winnow.schemas.languages import Label
+from winnow.filters.language.identification.scripts import EITHER, dominant_scripts, script_names
+from winnow.filters.language.thresholds.fineweb2 import fineweb2_languages
+from winnow.schemas.languages import Label, language, script_ranges
 
 
 @pytest.mark.parametrize(
     ("label", "first", "second", "code"),
     [
         (Label("jpn"), "Jpan", None, "jpn_Jpan"),
-        (Label("jpn"), "Hani", None, "jpn_Jpan"),  # Japanese without kana
+        (Label("jpn"), "Hani", EITHER, "jpn_Jpan"),  # a heading without kana
         (Label("jpn"), "Latn", "Jpan", "jpn_Jpan"),  # a page that is mostly code and names
         (Label("rus"), "Latn", "Cyrl", "rus_Cyrl"),
         (Label("hin"), "Latn", "Deva", "hin_Deva"),
@@ -18,10 +23,12 @@ from winnow.schemas.languages import Label
         (Label("srp"), "Latn", None, "srp_Latn"),
         (Label("srp"), "Cyrl", None, "srp_Cyrl"),
         (Label("kaz"), "Latn", None, "kaz_Latn"),
-        (Label("cmn"), "Jpan", None, "cmn_Hani"),
+        (Label("cmn"), "Jpan", EITHER, "cmn_Hani"),  # Chinese with Japanese names
+        (Label("cmn"), "Latn", EITHER, "cmn_Hani"),
+        (Label("cmn"), "Latn", "Hani", "cmn_Hani"),
         (Label("cmn"), "Bopo", None, "cmn_Hani"),
         (Label("kor"), "Hang", None, "kor_Hang"),
-        (Label("kor"), "Hani", None, "kor_Hang"),  # Korean in Chinese characters
+        (Label("kor"), "Hani", "Hang", "kor_Hang"),  # Korean with many Chinese characters
         (Label("jpn", "Jpan"), "Latn", "Jpan", "jpn_Jpan"),
         (Label("zho", "Hant"), "Hani", None, "zho_Hant"),
         (Label("zxx"), "Latn", None, "zxx_Latn"),
@@ -31,7 +38,9 @@ from winnow.schemas.languages import Label
 )
 def test_a_language_in_a_script_that_it_is_written_in(label: Label, first: str, second: str | None, code: str) -> None:
     language, _, script = code.partition("_")
-    assert coded(label, first, second) == Coded(language, script, code)
+    found = coded(label, first, second)
+    assert (found.label, found.script, found.code, found.mismatch) == (language, script, code, None)
+    assert found.of_second == ((first != script and first == "Latn") or (first, script) == ("Hani", "Hang"))
 
 
 @pytest.mark.parametrize(
@@ -46,6 +55,12 @@ def test_a_language_in_a_script_that_it_is_written_in(label: Label, first: str, 
         (Label("hin", "Deva"), "Latn", None, "hin_Latn"),  # GlotLID has hin_Latn, too, and did not say it
         (Label("kor"), "Thai", None, "kor_Thai"),
         (Label("kor"), "Jpan", None, "kor_Jpan"),
+        (Label("kor"), "Hani", None, "kor_Hani"),  # Chinese characters alone
+        (Label("kor"), "Hani", EITHER, "kor_Hani"),
+        (Label("jpn"), "Hani", None, "jpn_Hani"),  # many Chinese characters, and no kana
+        (Label("jpn"), "Latn", "Hani", "jpn_Latn"),
+        (Label("jpn"), "Bopo", None, "jpn_Bopo"),
+        (Label("cmn"), "Jpan", None, "cmn_Jpan"),  # more kana than Chinese characters
         (Label("jpn"), "Hang", None, "jpn_Hang"),
         (Label("cmn"), "Hang", None, "cmn_Hang"),
         (Label("zho", "Hant"), "Hang", "Hani", "zho_Hang"),
@@ -61,3 +76,49 @@ def test_the_scripts_of_languages_are_those_of_their_thresholds_and_more() -> No
     assert written_in("cmn") == {"Hani"}
     assert written_in("rus") == {"Cyrl"}
     assert written_in("und") == frozenset()
+
+
+LETTERS = {one.script: chr(one.first) * 30 for one in script_ranges()}
+"""Thirty letters of each script."""
+TEXTS = {  # texts by the scripts that are in them
+    **{(script,): text for script, text in LETTERS.items()},
+    **{(script, "Latn"): text + "code " * 12 for script, text in LETTERS.items() if script != "Latn"},
+    ("Hira", "Hani"): "の" * 10 + "東" * 30,
+    ("Hani", "Hira"): "東" * 10 + "の" * 30,
+    ("Hani", "Kana"): "東" * 99 + "ア",
+    ("Hang", "Hani"): "가" * 30 + "東" * 10,
+    ("Hani", "Hang"): "東" * 30 + "가" * 10,
+}
+_CHINESE = {"Hani", "Bopo"}
+WRITES = {"Jpan": {"Hira", "Kana"}, "Hani": _CHINESE, "Hans": _CHINESE, "Hant": _CHINESE, "Kore": {"Hang"}}
+LABELS = {  # the labels of every language with thresholds, with their scripts as GlotLID has them and without
+    *(Label(*code.split("_")[:2]) for code in fineweb2_languages()),
+    *(Label(code.partition("_")[0]) for code in fineweb2_languages()),
+    *(Label(code, script) for code, script in (("zho", "Hans"), ("zho", "Hant"), ("kor", "Kore"), ("jpn", None))),
+}
+
+
+def test_no_label_is_given_to_a_text_without_its_script() -> None:
+    texts = [text.encode() for text in TEXTS.values()]
+    ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
+    starts = ends - np.array([len(text) for text in texts], np.int64)
+    found = dominant_scripts(np.frombuffer(b"".join(texts), np.uint8), starts, ends)
+    names = script_names()
+    firsts = [names[number] for number in found.numbers]
+    seconds = [names[number] if number >= 0 else None for number in found.seconds]
+    given: dict[str, int] = {}
+    for label, (there, first, second) in product(LABELS, zip(TEXTS, firsts, seconds, strict=True)):
+        code = coded(label, first, second)
+        if code.mismatch is None:
+            assert not WRITES.get(code.script, {code.script}).isdisjoint(there), (label, there, code)
+            given[label.code] = given.get(label.code, 0) + 1
+        else:
+            assert (code.label, code.script) == ("und", first)
+    assert given.keys() == {label.code for label in LABELS if _has_text(label.code)}
+
+
+def _has_text(code: str) -> bool:
+    """Whether some text is in a script that the language is written in, or nothing is known of how it is written."""
+    known = language(code)
+    scripts = written_in(code) | ({known.script} if known and known.script else set())
+    return not scripts or any(not WRITES.get(one, {one}).isdisjoint(LETTERS) for one in scripts)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from winnow.filters.language.identification.scripts import dominant_scripts, script_names
+from winnow.filters.language.identification.scripts import EITHER, dominant_scripts, script_names
 
 
 def scripts_of(*texts: str) -> list[tuple[str | None, int, int]]:
@@ -68,5 +68,26 @@ def test_a_second_script_counts_from_a_tenth_of_the_letters() -> None:
 
     assert second("a" * 90 + "я" * 10) == "Cyrl"
     assert second("a" * 91 + "я" * 9) is None
-    assert second("a" * 60 + "日本の本" * 5 + "я" * 10) == "Jpan"
+    assert second("a" * 60 + "日本のこと" * 5 + "я" * 10) == "Jpan"
     assert second("abc") is second("12 3") is second("") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "second"),
+    [
+        ("東京都" * 10, "Hani", None),
+        ("東京都" * 6, "Hani", EITHER),  # a heading
+        ("東京都" * 30 + "の", "Hani", EITHER),
+        ("東京都の本", "Jpan", EITHER),  # more Chinese characters than kana
+        ("東京のこと", "Jpan", None),
+        ("東京" * 30 + "대한민국" * 10, "Hani", "Hang"),
+        ("東京 " + "name" * 4, "Latn", EITHER),
+        ("東京" * 20 + "name" * 20, "Latn", "Hani"),
+    ],
+)
+def test_where_chinese_characters_may_be_of_either_language(text: str, first: str, second: str | None) -> None:
+    raw = np.frombuffer(text.encode(), np.uint8)
+    found = dominant_scripts(raw, np.array([0]), np.array([len(raw)]))
+    names = script_names()
+    assert (names[found.numbers[0]], names[found.seconds[0]] if found.seconds[0] >= 0 else None) == (first, second)
+    assert found.second_letters[0] == found.letters[0] - found.own_letters[0]
