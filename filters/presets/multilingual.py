@@ -23,6 +23,7 @@ _RULES = (
     preset_rule("script_mismatch", "text.language.mismatch IS NOT NULL"),
     preset_rule("no_thresholds", f"text.language.code IS NOT NULL AND {_T}.language_score IS NULL"),
     preset_rule("language_score", f"text.language.macrolanguage_score < {_T}.language_score"),
+    preset_rule("other_scripts", f"text.language.own_script_share < {_T}.own_script"),
     preset_rule("unmeasured", f"{_F}.status IN ({', '.join(map(repr, _UNMEASURED))})"),
     preset_rule("dup_para_frac", f"{_F}.dup_paragraph_ratio > {_T}.dup_para_frac"),
     preset_rule("dup_para_char_frac", f"{_F}.dup_paragraph_char_ratio > {_T}.dup_para_char_frac"),
@@ -66,6 +67,10 @@ PRESETS = (
             "FineWeb-2's threshold, but at most 0.65, FineWeb's for the default model. With GlotLID, for which "
             "FineWeb-2 computed them: `rules: {language_score: {drop: text.language.score < "
             "thresholds.fineweb2.language_score}}` and a rule for English",
+            "other_scripts is ours: more than half of a text is in other scripts than its language's, as in a manual "
+            "that is translated in part",
+            "it is made for running text: most manual pages, lists of code, verse and dialogues are dropped, by their "
+            "short lines, symbols and repeated lines; recipes/technical.yaml keeps manuals",
             "line_punct_ratio: as in FineWeb and FineWeb-2, a line ends with a mark only if it is its last character: "
             "one that ends with a quotation mark or bracket behind it (。” or .”) does not. A text of one such line is "
             "dropped in most languages; for dialogues on single lines, switch the rule off",

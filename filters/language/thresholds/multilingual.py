@@ -20,6 +20,7 @@ default model are lower for languages with close relatives: 0.7 to 0.9 for clean
 
 _ENGLISH = {
     "language_score": _LANGUAGE_SCORE,
+    "own_script": 0.5,
     "dup_para_frac": 0.3,
     "dup_para_char_frac": 0.2,
     "dup_line_frac": 0.3,
@@ -41,6 +42,11 @@ _ENGLISH = {
     "max_avg_word_length": 10.0,
     "min_alpha_word_ratio": 0.8,
 }
+_OWN_SCRIPT = {"Hani": 0.3, "Jpan": 0.3, "Hang": 0.35}
+"""The least share of letters in the language's own script, where it is not half. A Chinese character or a syllable says
+as much as two or three Latin letters, so at these shares, too, half of a text is in its language. Of fully translated
+interfaces and manuals, which are full of names and commands, 1 in 77 is below; of help that is partly in English, two in
+five."""
 _CHARACTERS = 0.1  # char_dup_ratio of every other language, as in FineWeb-2
 
 
@@ -53,6 +59,7 @@ def multilingual_thresholds() -> ThresholdTable:
         **dict.fromkeys(_ENGLISH, (None,) * len(theirs.keys)),
         **theirs.columns,
         "language_score": scores,
+        "own_script": tuple(_OWN_SCRIPT.get(key.partition("_")[2], 0.5) for key in theirs.keys),
         "char_dup_ratio": (_CHARACTERS,) * len(theirs.keys),
     }
     return ThresholdTable("multilingual", KEY, theirs.keys, others).with_cells({ENGLISH: _ENGLISH})

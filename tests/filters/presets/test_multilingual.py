@@ -129,6 +129,27 @@ def test_an_end_mark_before_a_quotation_mark_ends_no_line_as_in_fineweb2() -> No
     assert reasons(rows, "fineweb2", off=("language_score",)) == ["line_punct_ratio", None]
 
 
+@pytest.mark.parametrize(
+    ("language", "least"), [("arb", 0.5), ("tam", 0.5), ("rus", 0.5), ("jpn", 0.3), ("cmn-Hans", 0.3), ("kor", 0.35)]
+)
+def test_a_page_mostly_in_another_script_is_dropped(language: str, least: float) -> None:
+    (text, *_) = running_text(language)
+    english = " ".join(running_text("eng"))
+    letters = sum(map(str.isalpha, text))
+    found = []
+    for share in (least + 0.05, least - 0.05):
+        other, latin = "", int(letters * (1 - share) / share)
+        for letter in english:
+            latin -= letter.isalpha()
+            other += letter
+            if latin <= 0:
+                break
+        found.append(f"{text}\n{other}.")
+    first = [reasons(measured([page]), "multilingual", off=("language_score",))[0] for page in found]
+    assert first[1] == "other_scripts"
+    assert first[0] != "other_scripts"
+
+
 def test_a_text_in_no_language_with_thresholds_is_dropped_for_that() -> None:
     cherokee = "ᏂᎦᏓ ᎠᏂᏴᏫ ᏂᎨᎫᏓᎸᎾ ᎠᎴ ᎤᏂᏠᏱ ᎤᎾᏕᎿ ᏚᏳᎧᏛ ᎨᏒᎢ. " * 20
     assert reasons(measured([cherokee, "1 2 3 " * 80]), "multilingual") == ["no_thresholds", "unmeasured"]
@@ -153,7 +174,7 @@ def pages(language: str) -> list[str]:
 
 def test_in_english_it_decides_as_fineweb() -> None:
     rows = measured([*running_text("eng"), *pages("eng")])
-    language = ("script_mismatch", "no_thresholds", "language_score", "unmeasured")
+    language = ("script_mismatch", "no_thresholds", "language_score", "other_scripts", "unmeasured")
     ours = reasons(rows, "multilingual", off=language)
     theirs = reasons(rows, "gopher@datatrove", "fineweb")
     assert [reason is None for reason in ours] == [reason is None for reason in theirs]

@@ -374,7 +374,7 @@ def test_many_chinese_characters_without_kana_are_never_japanese() -> None:
     assert len(rows) > 20
     assert {row["code"] for row in rows} <= {"cmn_Hani", "wuu_Hani", "yue_Hani", "und_Hani"}
     refused = [row for row in rows if row["code"] == "und_Hani"]
-    assert {row["mismatch"] for row in refused} <= {"jpn_Hani", "kor_Hani"}
+    assert any(row["mismatch"] == "jpn_Hani" for row in refused)
     assert all(row["score"] == 0 for row in refused)
 
 
