@@ -44,9 +44,9 @@ _ENGLISH = {
 }
 _OWN_SCRIPT = {"Hani": 0.3, "Jpan": 0.3, "Hang": 0.35}
 """The least share of letters in the language's own script, where it is not half. A Chinese character or a syllable says
-as much as two or three Latin letters, so at these shares, too, half of a text is in its language. Of fully translated
-interfaces and manuals, which are full of names and commands, 1 in 77 is below; of help that is partly in English, two in
-five."""
+as much as two or three Latin letters, so at these shares, too, half of a text is in its language. Of translated
+interfaces and manuals, which are full of names and commands, 1 in 77 is below; of help that is partly in English, two
+in five."""
 _CHARACTERS = 0.1  # char_dup_ratio of every other language, as in FineWeb-2
 
 

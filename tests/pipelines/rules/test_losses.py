@@ -277,3 +277,19 @@ def test_kept_samples_without_a_text_are_counted_by_source() -> None:
     assert textless_message(found, "text.length.status") == (
         "48 kept samples have no text (a 45, b 3); for a rule: text.length.status = 'no_text', or a length of 0"
     )
+
+
+def test_samples_whose_words_are_estimated_are_counted_by_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = {("a", "jpn_Jpan", 0): 2, ("a", "cmn_Hani", FIRST): 40, ("b", "jpn_Jpan", SECOND): 3}
+    cells |= {("a", "deu_Latn", 0): 9}
+    read = ["samples.text", "text.fineweb2.words"]
+    assert count_estimated(read, counted(cells)) == {}
+    monkeypatch.setattr(Package, "found", lambda _self: None)
+    assert count_estimated(["samples.text"], counted(cells)) == {}
+    found = count_estimated(read, counted(cells))
+    assert list(found.items()) == [("cmn_Hani", 40), ("jpn_Jpan", 5)]
+    assert estimated_message(found) == (
+        "the words of 45 samples are estimated from characters (Mandarin Chinese 40, Japanese 5), as packages that "
+        "find them are not installed; for FineWeb-2's own words run: pip install jieba==0.42.1 sudachipy==0.7.0 "
+        "sudachidict_core==20261015"
+    )
