@@ -132,7 +132,7 @@ def test_what_is_measured_without_packages_is_said(
     recipe = folder / "estimated.yaml"
     recipe.write_text(DEFAULT.replace("store: {path: store}", "store: {path: store-estimated}"))
     with monkeypatch.context() as without:
-        without.setitem(PACKAGES, "sudachipy", replace(PACKAGES["sudachipy"], distributions=("no-such-package",)))  # type: ignore[index]
+        without.setitem(PACKAGES, "sudachipy", replace(PACKAGES["sudachipy"], distributions=("no-such-package",)))
         warning = (
             "the words of 24 samples are estimated from characters (Japanese 24), as packages that find them are not "
             "installed; for FineWeb-2's own words run: pip install sudachipy==0.7.0 sudachidict_core==20261015"

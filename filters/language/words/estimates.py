@@ -86,7 +86,7 @@ def estimated_makeup(
         return made
     counts = [np.asarray(pc.count_substring(texts, word).fill_null(0), np.int64) for word in stop_words]
     none = np.zeros(len(texts), np.int64)
-    kinds, occurrences = sum((count > 0 for count in counts), none), sum(counts, none)
+    kinds, occurrences = sum(((count > 0).astype(np.int64) for count in counts), none), sum(counts, none)
     return made._replace(stop_kinds=kinds, stop_words=occurrences)
 
 

@@ -80,7 +80,7 @@ def test_the_scripts_of_languages_are_those_of_their_thresholds_and_more() -> No
 
 LETTERS = {one.script: chr(one.first) * 30 for one in script_ranges()}
 """Thirty letters of each script."""
-TEXTS = {  # texts by the scripts that are in them
+TEXTS: dict[tuple[str, ...], str] = {  # texts by the scripts that are in them
     **{(script,): text for script, text in LETTERS.items()},
     **{(script, "Latn"): text + "code " * 12 for script, text in LETTERS.items() if script != "Latn"},
     ("Hira", "Hani"): "の" * 10 + "東" * 30,
