@@ -9,7 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from winnow.filters.language.words.estimates import ESTIMATED
 from winnow.filters.language.words.packages import PACKAGES
+from winnow.filters.language.words.scripts import lacking_package
 from winnow.filters.operators import TEXT, Kernel
 from winnow.pipelines.annotate.one_layer import layer_of_batch
 from winnow.pipelines.annotate.rows import BatchRows, Excluded
@@ -218,12 +220,12 @@ def _leaves(layer: str, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]
 
 
 def _unsplit(columns: Mapping[str, pa.Array], languages: pa.DictionaryArray) -> Iterator[tuple[str, str]]:
-    """For each row whose words need a package that is not installed, that status and the row's language."""
-    codes = languages.to_pylist()
-    for name, column in columns.items():
-        if name.endswith(".status") and pa.types.is_string(column.type):
-            rows = zip(column.to_pylist(), codes, strict=True)
-            yield from ((reason, code) for reason, code in rows if reason in MISSING)
+    """For each row whose words are estimated, as their package is not installed, its status and the row's language."""
+    by = columns.get("text.fineweb2.segmentation")
+    for found, code in zip([] if by is None else by.to_pylist(), languages.to_pylist(), strict=by is not None):
+        package = lacking_package(code) if found == ESTIMATED else None
+        if package is not None:
+            yield package.reason, code
 
 
 def _median(columns: Mapping[str, pa.Array]) -> float | None:

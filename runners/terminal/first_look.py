@@ -59,7 +59,7 @@ def notes_of(found: Found, proposal: Proposal, look: Look) -> list[str]:
             counts.update(languages)
         named = ", ".join(f"{_language(code)} {count:,}" for code, count in counts.most_common(4))
         command = install_commands(MISSING[reason] for reason in look.unsplit)
-        notes.append(f"not measured, for want of a package that finds their words: {named}; run: {command}")
+        notes.append(f"words are estimated, for want of a package that finds them: {named}; run: {command}")
     return [*notes, *unread_notes(found.unread), *irregular_notes(found.irregular)]
 
 
