@@ -2,13 +2,12 @@
 
 The paper's estimate is the share of rows that the filter keeps. Where good and bad scores overlap, it is biased: more
 good rows are dropped than bad ones kept, or the reverse. So for two Gaussians the estimate is the share of the upper
-one, which the overlap does not bias, and the interval is by the profile of the likelihood, over all that the means and
-deviations may be: so the cut is not taken as given. Of several checkpoints it takes the means of estimates and bounds,
-as if their errors were correlated by .9, as those of one training nearly are; so majority and label model have the
-same. If the clusters overlap so much that this says little, or the rule has no model of good and bad rows, there is
-only what is kept, without an interval.
+one, which the overlap does not bias. The interval does not rely on Gaussians: it holds for any two groups of scores
+that have one peak each (`share_interval`). Of several checkpoints it takes the means of estimates and bounds; so
+majority and label model have the same. If the groups overlap so much that this says little, or the rule has no model
+of good and bad rows, there is only what is kept, without an interval.
 
-All of this assumes that good and bad scores are two Gaussians, and nothing of it knows whether high scores are good.
+Nothing of this knows whether high scores are good.
 """
 
 import math
@@ -28,8 +27,6 @@ overlap too much or because the rule has none."""
 
 KEEP_AT: Final = 0.5
 """The keep probability from which a row is retained."""
-ALIKE: Final = 0.9
-"""The correlation that errors of two checkpoints of one training are taken to have."""
 WIDEST: Final = 3.0
 """The widest interval of the log odds that is given: around one half that is from 18 % to 82 %."""
 
@@ -72,8 +69,7 @@ def estimate_quality(fit: PatternFit, steps: Sequence[Step]) -> Quality:
     if not bounds or len(bounds) < len(fitted):
         return Quality(kept, 0.0, 1.0, rows, "kept", kept)
     middle = math.fsum(math.log(share / (1 - share)) for share, _ in fitted) / len(fitted)
-    less = math.sqrt((1 + (len(bounds) - 1) * ALIKE) / len(bounds))  # a mean errs less than each of its parts
-    low, high = (middle + (math.fsum(ends) / len(bounds) - middle) * less for ends in zip(*bounds, strict=True))
+    low, high = (math.fsum(ends) / len(bounds) for ends in zip(*bounds, strict=True))
     if high - low > WIDEST:
         return Quality(kept, 0.0, 1.0, rows, "overlap", kept)
     share, least, most = (1 / (1 + math.exp(-odds)) for odds in (middle, min(low, middle), max(high, middle)))

@@ -1,117 +1,65 @@
-"""Between which log odds the share of the upper of two Gaussians lies, by the profile of the likelihood.
+"""Between which log odds the share of the good group lies, whatever the shapes of the good and the bad group.
 
-For a given share the two means and deviations are fitted again; the interval has the shares whose likelihood is close
-to the best one's. Unlike an interval by the information at the best fit, it does not depend on whether that one fit
-happens to look sharp: where clusters overlap and one is small, chance fits look sharper than they are.
+Two Gaussians may fit scores well and still give a wrong share: a long tail of one group looks like a part of the other,
+and nothing in the scores tells them apart. So no shape is taken for granted but this: each group has one peak, and the
+peaks are where the fit has them. Between and beyond the peaks, a group's density then only falls. At the valley neither
+group is denser than both together, so beyond it the other group has at most the valley's density everywhere: that
+bounds how many rows on either side may belong to the other group. Where the groups are well apart the bounds are close;
+where they overlap they say little, and there is no interval.
 """
 
 import math
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from winnow.scoring.selection.clusters import VARIANCE_FLOOR, Gaussians, joined
+from winnow.scoring.selection.clusters import Gaussians
 from winnow.scoring.selection.ranks import Floats, Integers
 
-BLOCKS: Final = 512
-"""The most blocks of about equal numbers of rows that are read."""
-DROP: Final = 3.841458820694124 / 2
-"""How far the log likelihood falls within the interval: 95 % by its asymptotic distribution."""
-FARTHEST: Final = 6.0  # log odds: a share of 0.25 %
 UNBOUNDED: Final = 40.0
-
-_FIRST_STEP: Final = 0.15
-_LARGER: Final = 1.5
-_HALVINGS: Final = 7  # of the step in which a bound lies
-_TOLERANCE: Final = 1e-9  # of the mean log likelihood, per iteration
-_MAX_ITERATIONS: Final = 400
-
-_Moments: TypeAlias = NDArray[np.float64]  # mean and variance of the lower, mean and variance of the upper
+_PLACES: Final = 513  # between the peaks at which the valley is sought
+_MOST_UNLIKE: Final = 5.0
+"""How many times wider one group may be than the other: a fit beyond that has put outliers into one of them."""
+_LEAST_DENSITY: Final = 1e-300
+_Z: Final = 1.959963984540054  # 95 %
 
 
 def share_odds(mixture: Gaussians, values: Floats, counts: Integers) -> tuple[float, float]:
-    """The bounds of the log odds of the upper share; `UNBOUNDED`, or minus that, where the values do not bound it.
+    """The bounds of the log odds of the upper group's share; `UNBOUNDED`, or minus that, where there is none.
 
     Args:
         mixture: The fit to these values.
         values: Distinct and ascending, in their original scale.
         counts: The count of each value.
     """
-    x, within, weight = joined(mixture.scaled(values), counts.astype(np.float64), BLOCKS)
-    middle = float((weight * x).sum() / weight.sum())
-    floor = VARIANCE_FLOOR * float((weight * (x - middle) ** 2).sum() / weight.sum())
-    profile = _Profile(x, within, weight, floor)
-    moments = np.array([value for one in (mixture.lower, mixture.upper) for value in (one.mean, one.deviation**2)])
-    odds = math.log(mixture.upper.share / mixture.lower.share)
-    profile.best, moments = profile.fit(odds, moments)
-    return profile.bound(odds, moments, -1.0), profile.bound(odds, moments, 1.0)
+    deviations = mixture.lower.deviation, mixture.upper.deviation
+    if max(deviations) > _MOST_UNLIKE * min(deviations):
+        return -UNBOUNDED, UNBOUNDED
+    x, rows = mixture.scaled(values), float(counts.sum())
+    between = np.linspace(mixture.lower.mean, mixture.upper.mean, _PLACES)
+    depths = _density(mixture, between)
+    valley, depth = between[depths.argmin()], depths.min()
+    foreign = counts * (depth / np.maximum(_density(mixture, x), max(depth, _LEAST_DENSITY))) / rows
+    above = x >= valley
+    share = float(counts[above].sum()) / rows
+    least, most = share - float(foreign[above].sum()), share + float(foreign[~above].sum())
+    return _odds(_wilson(least, rows, -1)), _odds(_wilson(most, rows, 1))
 
 
-class _Profile:
-    """The likelihood of blocks of values as a function of the log odds of the upper share."""
+def _density(mixture: Gaussians, x: Floats) -> Floats:
+    parts = [
+        one.share / one.deviation * np.exp(-(((x - one.mean) / one.deviation) ** 2) / 2)
+        for one in (mixture.lower, mixture.upper)
+    ]
+    return parts[0] + parts[1]
 
-    def __init__(self, x: Floats, within: Floats, weight: Floats, floor: float) -> None:
-        self._x, self._within, self._weight, self._floor = x, within, weight, floor
-        self._rows = float(weight.sum())
-        self.best = -math.inf
 
-    def bound(self, odds: float, moments: _Moments, sign: float) -> float:
-        """The farthest log odds in one direction that are likely enough; `UNBOUNDED` beyond `FARTHEST`."""
-        step = _FIRST_STEP
-        while True:
-            farther = odds + sign * step
-            if abs(farther) > FARTHEST:
-                return sign * UNBOUNDED
-            likelihood, found = self.fit(farther, moments)
-            self.best = max(self.best, likelihood)
-            if self.best - likelihood > DROP:
-                break
-            odds, moments, step = farther, found, step * _LARGER
-        for _ in range(_HALVINGS):
-            between = (odds + farther) / 2
-            likelihood, found = self.fit(between, moments)
-            if self.best - likelihood > DROP:
-                farther = between
-            else:
-                odds, moments = between, found
-        return (odds + farther) / 2
+def _wilson(share: float, rows: float, sign: int) -> float:
+    """The end of Wilson's interval of a share of so many rows."""
+    share = min(max(share, 0.0), 1.0)
+    wide = _Z * math.sqrt(share * (1 - share) / rows + _Z * _Z / (4 * rows * rows))
+    return (share + _Z * _Z / (2 * rows) + sign * wide) / (1 + _Z * _Z / rows)
 
-    def fit(self, odds: float, moments: _Moments) -> tuple[float, _Moments]:
-        """The largest log likelihood with these odds, and its means and variances, by EM in long steps (SQUAREM)."""
-        before, likelihood = -math.inf, -math.inf
-        for _ in range(_MAX_ITERATIONS):
-            first = self._step(odds, moments)[1]
-            likelihood, second = self._step(odds, first)
-            change = first - moments
-            bend = (second - first) - change
-            size = float((bend * bend).sum())
-            moments = second
-            if size > 0:
-                length = min(-math.sqrt(float((change * change).sum()) / size), -1.0)
-                farther = first - change - 2 * length * change + length * length * bend
-                if farther[1] > self._floor and farther[3] > self._floor:
-                    reached, after = self._step(odds, farther)
-                    if reached >= likelihood:
-                        likelihood, moments = reached, after
-            if abs(likelihood - before) <= _TOLERANCE * self._rows:
-                break
-            before = likelihood
-        return likelihood, moments
 
-    def _step(self, odds: float, moments: _Moments) -> tuple[float, _Moments]:
-        """The log likelihood up to a constant, and the means and variances of one step of EM."""
-        below = -float(np.logaddexp(0.0, odds))
-        logs = [
-            share - math.log(variance) / 2 - ((self._x - mean) ** 2 + self._within) / (2 * variance)
-            for share, mean, variance in ((below, *moments[:2].tolist()), (below + odds, *moments[2:].tolist()))
-        ]
-        whole = np.logaddexp(logs[0], logs[1])
-        found = []
-        for log in logs:
-            belongs = self._weight * np.exp(log - whole)
-            count = max(float(belongs.sum()), 1e-300)
-            mean = float((belongs * self._x).sum()) / count
-            variance = float((belongs * ((self._x - mean) ** 2 + self._within)).sum()) / count
-            found += [mean, max(variance, self._floor)]
-        return float((self._weight * whole).sum()), np.array(found)
+def _odds(share: float) -> float:
+    return math.log(share / (1 - share)) if 0 < share < 1 else math.copysign(UNBOUNDED, share - 0.5)

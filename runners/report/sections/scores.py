@@ -40,8 +40,9 @@ NOT_CONVERGED = (
 )
 
 _EXPLAINED = (
-    "The quality is the share of good samples, if their scores and those of bad ones are two Gaussians, with a 95 % "
-    "interval. The interval covers only chance, not whether the score prefers the right samples."
+    "The quality is the share of good samples, with bounds that hold for any two groups of scores with one peak each; "
+    "where the groups overlap too much for that there are none. Nothing here knows whether the score prefers the right "
+    "samples."
 )
 
 

@@ -5,16 +5,17 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
-from scipy.stats import norm
+from hypothesis import given as given_by
+from hypothesis import strategies as st
 
+from benchmarks.mimic.intervals import SHAPES, SHARES, coverage, scores
 from tests.scoring.selection.rows import ids_of, sampled_votes
 from winnow.scoring.selection.binarise import BinariseRule, RuleName, binarise, fit_cut
 from winnow.scoring.selection.histograms import ScoreHistogram
 from winnow.scoring.selection.label_model import Aggregation, aggregate
 from winnow.scoring.selection.quality import Quality, estimate_quality, kept_share, pearson, retained
 from winnow.scoring.selection.ranks import Floats
-from winnow.scoring.selection.share_interval import DROP, share_odds
+from winnow.scoring.selection.share_interval import share_odds
 
 PAPER_NOISE = [0.3, 0.4, 0.5, 0.6, 0.7] * 6
 # Estimated dataset quality by the paper's figure (arXiv 2501.06708), read off its markers.
@@ -55,49 +56,49 @@ def qualities(scores: Floats) -> list[Quality]:
     return [estimate_quality(aggregate(votes.kept, how).fit, votes.detail) for how in get_args(Aggregation)]
 
 
-def covered(rows: int, apart: float, balance: float, draws: int, first: int = 0) -> tuple[list[float], int]:
-    """How often the interval holds the true share of good rows, by majority and label model; and how often there is
-    one."""
-    hits, given = [0, 0], 0
-    for seed in range(first, first + draws):
-        found = qualities(correlated(rows, apart, balance, seed))
-        assert len({one.method for one in found}) == 1
-        given += found[0].method == "clusters"
-        for number, one in enumerate(found):
-            hits[number] += one.method == "clusters" and one.low <= balance <= one.high
-    return [one / max(given, 1) for one in hits], given
+THERE_IS_ONE = {
+    *("Gaussians 4 apart", "a longer tail of bad ones, farther"),
+    *("Student's t, farther", "facing tails", "uniform"),
+}
 
 
-def test_the_interval_covers_the_true_share_of_clusters_that_overlap() -> None:
-    """Three deviations apart; Wilson's interval of what is kept covers .63 to .83 here."""
-    share, given = covered(2000, 3.0, 0.85, 40)
-    assert given == 40
-    assert all(0.85 <= one <= 1 for one in share)  # three standard deviations of 40 draws below .95
+@pytest.mark.parametrize("shape", SHAPES)
+def test_an_interval_holds_the_true_share_whatever_the_shapes_or_there_is_none(shape: str) -> None:
+    found = coverage(shape, 0.6, draws=4, first=0)
+    assert found.held == found.given == (4 if shape in THERE_IS_ONE else 0)
+
+
+@pytest.mark.parametrize("how", get_args(Aggregation))
+def test_the_interval_is_the_same_however_votes_are_joined(how: Aggregation) -> None:
+    votes = binarise(scores("Gaussians 4 apart", 3000, 0.7, 1), BinariseRule("gmm"))
+    (one, other) = (estimate_quality(aggregate(votes.kept, name).fit, votes.detail) for name in ("majority", how))
+    assert (one.method, one.share, one.low, one.high) == (other.method, other.share, other.low, other.high)
 
 
 @pytest.mark.large
-@pytest.mark.parametrize(
-    ("rows", "apart", "balances"),
-    [(5_000, 2.0, (0.5, 0.7)), (2_000, 3.0, (0.5, 0.7)), (2_000, 3.0, (0.1, 0.9))],
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_it_holds_it_at_least_92_times_in_100(shape: str, share: float) -> None:
+    found = coverage(shape, share, draws=50, first=0)
+    assert found.held >= 0.92 * found.given
+
+
+@given_by(
+    st.lists(st.integers(1, 40), min_size=3, max_size=12),
+    st.lists(st.integers(1, 40), min_size=3, max_size=12),
+    st.integers(6, 20),
 )
-def test_the_interval_covers_the_true_share_92_to_98_times_in_100(
-    rows: int, apart: float, balances: tuple[float, float]
-) -> None:
-    """Of 400 draws, half of them with each share of good rows."""
-    found = [covered(rows, apart, balance, 200, first=1000) for balance in balances]
-    assert sum(given for _, given in found) >= 380
-    both = [
-        sum(share[number] * given for share, given in found) / sum(given for _, given in found) for number in range(2)
-    ]
-    assert all(0.92 <= one <= 0.98 for one in both), both
-
-
-@pytest.mark.large
-def test_an_interval_covers_the_share_of_a_small_overlapping_cluster_also_where_its_fit_looks_sharp() -> None:
-    """Bounds by the information at the best fit are given here for six of ten draws, and cover .6 of these."""
-    share, given = covered(5_000, 2.0, 0.85, 200, first=5000)
-    assert given >= 100
-    assert all(one >= 0.84 for one in share), share
+def test_bounds_hold_the_share_of_any_two_groups_with_one_peak(good: list[int], bad: list[int], apart: int) -> None:
+    """Counts that rise to one peak and fall after it, at places apart; the fit finds the peaks where they are far."""
+    upper, lower = (sorted(one)[::2] + sorted(one)[1::2][::-1] for one in (good, bad))
+    counts = np.zeros(len(lower) + len(upper) + apart, np.int64)
+    counts[: len(lower)] += 20 * np.array(lower)
+    counts[-len(upper) :] += 20 * np.array(upper)
+    places = np.flatnonzero(counts)
+    _, mixture = fit_cut(ScoreHistogram.of(places.astype(float), counts[places]), BinariseRule("gmm"))
+    assert mixture is not None
+    low, high = share_odds(mixture, places.astype(float), counts[places])
+    assert low <= math.log(sum(upper) / sum(lower)) <= high
 
 
 def test_clusters_that_overlap_too_much_have_no_interval() -> None:
@@ -105,33 +106,11 @@ def test_clusters_that_overlap_too_much_have_no_interval() -> None:
     assert [(one.method, one.low, one.high, one.share == one.kept) for one in found] == [("overlap", 0, 1, True)] * 2
 
 
-def test_the_bounds_are_those_where_the_likelihood_of_scipy_falls_as_far() -> None:
-    scores = np.sort(correlated(1500, 2.5, 0.7, 1)[:, 0])
-    ones = np.ones(len(scores), np.int64)
-    _, mixture = fit_cut(ScoreHistogram.of(scores), BinariseRule("gmm"))
-    assert mixture is not None
-
-    def lost(free: Floats, odds: float) -> float:
-        upper, (low, high) = 1 / (1 + math.exp(-odds)), np.exp(free[[1, 3]])
-        densities = [
-            share * norm.pdf(scores, mean, wide)
-            for share, mean, wide in ((1 - upper, free[0], low), (upper, free[2], high))
-        ]
-        return -float(np.log(sum(densities)).sum())
-
-    start = np.array([0.0, 0.0, 2.5, 0.0])
-    middle = math.log(mixture.upper.share / mixture.lower.share)
-    least = minimize(lost, start, (middle,), method="BFGS")
-    for bound in share_odds(mixture, scores, ones):
-        fallen = minimize(lost, least.x, (bound,), method="BFGS").fun - least.fun
-        assert fallen == pytest.approx(DROP, rel=0.05)  # of blocks of three rows
-
-
 def test_what_overlap_does_to_the_share_that_is_kept_is_not_in_the_estimate() -> None:
-    """Seven in ten rows are good; the cut keeps 73 %."""
-    (found, _) = qualities(correlated(100_000, 2.0, 0.7, 3))
-    assert found.kept == pytest.approx(0.73, abs=0.015)
-    assert found.low <= 0.7 <= found.high
+    """Three in ten rows are good, four deviations away."""
+    (found, _) = qualities(correlated(100_000, 4.0, 0.3, 3))
+    assert found.share == pytest.approx(0.3, abs=0.005)
+    assert found.low <= 0.3 <= found.high
 
 
 @pytest.mark.parametrize("rule", ["kmeans", "top", "threshold"])
