@@ -18,8 +18,9 @@ from winnow.scoring.selection.ranks import Floats, Integers
 
 UNBOUNDED: Final = 40.0
 _PLACES: Final = 513  # between the peaks at which the valley is sought
-_MOST_UNLIKE: Final = 5.0
+_MOST_UNLIKE: Final = 3.0
 """How many times wider one group may be than the other: a fit beyond that has put outliers into one of them."""
+_LEAST_SHARE: Final = 0.01  # of rows in a group: fewer are outliers
 _LEAST_DENSITY: Final = 1e-300
 _Z: Final = 1.959963984540054  # 95 %
 
@@ -32,8 +33,9 @@ def share_odds(mixture: Gaussians, values: Floats, counts: Integers) -> tuple[fl
         values: Distinct and ascending, in their original scale.
         counts: The count of each value.
     """
-    deviations = mixture.lower.deviation, mixture.upper.deviation
-    if max(deviations) > _MOST_UNLIKE * min(deviations):
+    groups = mixture.lower, mixture.upper
+    deviations = [one.deviation for one in groups]
+    if max(deviations) > _MOST_UNLIKE * min(deviations) or min(one.share for one in groups) < _LEAST_SHARE:
         return -UNBOUNDED, UNBOUNDED
     x, rows = mixture.scaled(values), float(counts.sum())
     between = np.linspace(mixture.lower.mean, mixture.upper.mean, _PLACES)
