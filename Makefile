@@ -1,7 +1,7 @@
 # `make help` lists the targets. Those that need .venv set it up first.
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help setup demo kernels test test-processes test-torch test-readers test-peers test-wheel test-assets test-conformance test-slice test-engines test-all engines lint types trainers clean
+.PHONY: help setup demo kernels test test-processes test-torch test-readers test-peers test-wheel test-assets test-optional test-conformance test-slice test-engines test-all engines lint types trainers clean
 
 PYTHON ?= python3
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, each of which would compile all modules again
@@ -43,7 +43,7 @@ trainers: .cache/trainers/ready  ## make the environment of the libraries that r
 # What needs PyTorch, where it is: beside the trainers' libraries. `make test` skips these.
 test-torch: .cache/trainers/winnow .cache/benchmarks/stamps/done  ## run the tests that need PyTorch
 	.cache/trainers/bin/python -m pytest -q -n 2 --dist loadfile -m torch \
-		tests/scoring tests/filters/models/safety tests/runners/law tests/runners/scores
+		tests/scoring tests/filters/models/safety tests/runners/law tests/runners/scores tests/benchmarks/test_mimic_text.py
 
 .cache/trainers/winnow: .cache/trainers/ready pyproject.toml
 	.cache/trainers/bin/python -m pip install --quiet --requirement examples/requirements.txt $(EDITABLE) ".[torch]" \
@@ -58,11 +58,28 @@ test-readers: setup kernels .cache/trainers/ready  ## read exports with the libr
 # And the rules of published pipelines, beside datatrove's and Dolma's own code.
 test-peers: setup kernels  ## compare networks and published rules with their authors' own programs
 	$(BIN)/python -c "from benchmarks.measuring.environments import peer_node, peer_python; \
-		[peer_python(name) for name in ('picture-networks', 'datatrove', 'dolma')]; peer_node('nsfwjs')"
+		[peer_python(name) for name in ('picture-networks', 'datatrove', 'dolma', 'tfds')]; peer_node('nsfwjs')"
+	$(BIN)/winnow assets fetch efficientnet-lite0
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/filters/image/test_faces.py tests/filters/image/test_text_area.py \
 		tests/filters/image/test_nsfw.py tests/filters/text/test_c4.py tests/filters/text/test_fineweb.py \
 		tests/filters/text/test_fineweb2.py tests/filters/text/test_gopher.py tests/filters/url/test_blocklist.py \
-		tests/filters/language/words/test_tokens.py
+		tests/filters/language/words/test_tokens.py tests/filters/language/words/test_scripts.py \
+		tests/pipelines/export/formats/test_arrayrecord.py tests/pipelines/binding/test_readiness.py \
+		tests/filters/image/test_embedding.py
+
+# Packages that no extra brings, on top of .venv: an LGPL one, one that brings another fasttext, Beam's client of Dataflow.
+.cache/optional/ready: .venv/ready
+	$(BIN)/python -m venv .cache/optional
+	echo "import site; site.addsitedir('$$(echo $(CURDIR)/.venv/lib/python*/site-packages)')" \
+		> $$(echo .cache/optional/lib/python*/site-packages)/base.pth
+	.cache/optional/bin/python -m pip install --quiet --constraint constraints.txt "setuptools>=77" "apache-beam[gcp]>=2.77,<2.78"
+	.cache/optional/bin/python -m pip install --quiet --constraint constraints.txt kenlm kiwipiepy==0.21.0 spacy==3.8.18
+	.cache/optional/bin/python -m pip install --quiet --no-deps pyidaungsu-numpy2==0.1.4
+	touch $@
+
+test-optional: setup kernels .cache/optional/ready  ## run the tests of packages that no extra brings
+	.cache/optional/bin/python -m pytest -q -n 2 --dist loadfile tests/filters/language/words tests/filters/text/test_perplexity.py \
+		tests/runners/engines/dataflow/test_refusals.py
 
 # In an empty cache: a converter that has changed under an old version would go unseen where its file is already there.
 test-assets: setup  ## make every model and list anew that is made here, and compare it with what it was
@@ -92,7 +109,7 @@ test-slice: setup kernels  ## run one part of what only test-all has, and of the
 	$(BIN)/python -m tools.slice
 
 # Every property at full size, large sizes, kills at random times, the examples' training loops, every engine and fault.
-test-all: setup kernels test-torch test-readers test-peers test-assets  ## run every test there is; hours
+test-all: setup kernels test-torch test-readers test-peers test-assets test-optional  ## run every test there is; hours
 	@command -v chromium >/dev/null || echo "no chromium (apt-get install chromium): the report is not looked at"
 	WINNOW_TEST_THOROUGH=1 $(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist worksteal -m "not engines"
 	$(MAKE) test-engines
@@ -148,6 +165,7 @@ test-conformance: setup kernels $(ENGINES)/bin/prism  ## run the demo on Spark, 
 	$(BIN)/winnow engines build spark
 	$(BIN)/winnow engines build flink
 	GOBIN=$(ENGINES)/bin $(BIN)/python -m pytest -q -m conformance tests/conformance
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/runners/engines  # those that need the job servers
 
 test-engines: engines  ## run the tests on real engines and object stores
 	GOBIN=$(ENGINES)/bin WINNOW_FLINK_HOME=$(ENGINES)/flink/deps \

@@ -162,7 +162,8 @@ def test_a_sample_with_other_media_is_refused_by_name(tmp_path: Path, media: lis
         only_shard(tmp_path, rows, WebDatasetConfig(media="jpg"))
     assert str(error.value) == (
         f"sample {1:032x} of crawl (https://example.org/1) {complaint}; media: jpg expects exactly one image/jpeg "
-        "per sample: choose such samples with the mixture's `where`, or write media: none"
+        "per sample: choose such samples under 'mix' with where: \"array_length(samples.media) = 1 AND samples.mime = "
+        "'image/jpeg'\", or write media: images for all of each, or media: none"
     )
 
 
