@@ -9,7 +9,7 @@ from winnow.pipelines.binding.sources import store_record
 from winnow.pipelines.export.places.manifest import Manifest
 from winnow.pipelines.export.places.opening import require_place
 from winnow.pipelines.export.stage import BoundExport
-from winnow.pipelines.mix.plans import find_plan, request_key
+from winnow.pipelines.mix.plans import WHOLE, drawn_plan
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.integrity.damage import DamagedError
@@ -65,7 +65,7 @@ def existing_exports(recipe: BoundRecipe, *, replace: bool = False) -> tuple[Exi
     return tuple(found)
 
 
-def require_replaceable(recipe: BoundRecipe, *, replace: bool) -> tuple[str, ...]:
+def require_replaceable(recipe: BoundRecipe, *, replace: bool, sample: Fraction | None = WHOLE) -> tuple[str, ...]:
     """What to note on existing exports at the start of a run.
 
     Raises:
@@ -74,28 +74,28 @@ def require_replaceable(recipe: BoundRecipe, *, replace: bool) -> tuple[str, ...
     found = existing_exports(recipe, replace=replace)
     if refused := [one.refusal for one in found if one.unlike]:
         raise ExportError("\n".join(refused))
-    return _of_other_plans(recipe, found)
+    return _of_other_plans(recipe, found, sample)
 
 
 def existing_export_notes(recipe: BoundRecipe, *, growing: bool) -> tuple[str, ...]:
     """The same without refusing, for a plan; `growing`: there is new input, so the latest plan is not the next one."""
     found = existing_exports(recipe)
-    return tuple(one.warning for one in found) if growing else _of_other_plans(recipe, found)
+    return tuple(one.warning for one in found) if growing else _of_other_plans(recipe, found, WHOLE)
 
 
-def _of_other_plans(recipe: BoundRecipe, found: tuple[ExistingExport, ...]) -> tuple[str, ...]:
-    latest = _latest_plan(recipe) if found else None
+def _of_other_plans(recipe: BoundRecipe, found: tuple[ExistingExport, ...], sample: Fraction | None) -> tuple[str, ...]:
+    latest = _latest_plan(recipe, sample) if found else None
     return tuple(one.warning for one in found if one.unlike or one.plan != latest)
 
 
-def _latest_plan(recipe: BoundRecipe) -> str | None:
+def _latest_plan(recipe: BoundRecipe, sample: Fraction | None) -> str | None:
     """The name of the plan that the recipe has for what its store holds now; None if it is not made."""
     store = _store(recipe)
     if store is None:
         return None
     try:
         generation = require_latest_for(recipe, store)
-        record = find_plan(store, request_key(recipe, store, generation, read_laws(recipe), Fraction(1)))
+        record = drawn_plan(recipe, store, generation, read_laws(recipe), sample)
     except DamagedError:
         raise
     except (WinnowError, OSError):  # what is wrong with a store is said by what reads it

@@ -15,20 +15,24 @@ from winnow.pipelines.mix.draws import Draw, DrawnShards
 from winnow.pipelines.mix.inventory import Inventory, take_inventory
 from winnow.pipelines.mix.scratch import Scratch
 from winnow.pipelines.mix.splitting import WHERE, amount_without_stage, split
-from winnow.pipelines.mix.stage_plans import PlannedStage, plan_stages
+from winnow.pipelines.mix.stage_plans import LONG, PlannedStage, plan_stages
 from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.running.job_tasks import HERE, Jobs
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import load_hiding
-from winnow.pipelines.store.integrity.sealed import find_record, put_record_if_absent
+from winnow.pipelines.store.integrity.sealed import find_record, put_record_if_absent, read_record
+from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.law import ScalingLaw
 from winnow.schemas.mixture import SCHEMA, MixturePlan
 from winnow.schemas.recipe import FamilyLevel, LossAlarms, Recipe, resolved_yaml, settings_of
 from winnow.schemas.records import Generation
 from winnow.schemas.rows.duplicates import layer_of_kind
+
+WHOLE = Fraction(1)
+"""The share of a plan that is drawn unless another one is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,39 @@ def find_plan(store: Store, request: str) -> PlanRecord | None:
     return find_record(store.objects, PlanRecord, layout.plan_record(request))
 
 
+def drawn_share(recipe: BoundRecipe, store: Store, generation: Generation, laws: Laws) -> Fraction:
+    """Return the share of a recipe's plan that is drawn: all of it, unless only a part has been.
+
+    Raises:
+        RecipeError: Several shares are drawn, but not the whole plan.
+    """
+
+    def request(share: Fraction) -> str:
+        return request_key(recipe, store, generation, laws, share)
+
+    if find_plan(store, request(WHOLE)) is not None:
+        return WHOLE
+    found = set[Fraction]()
+    for info in store.objects.list(layout.PLANS):
+        if layout.is_plan_record(info.path):
+            plan = read_record(store.objects, PlanRecord, info.path).plan
+            if plan.tree_hash == generation.tree_hash and plan.request == request(Fraction(plan.sample)):
+                found.add(Fraction(plan.sample))
+    if len(found) > 1:
+        shares = " and ".join(map(str, sorted(found)))
+        raise RecipeError(f"{recipe.file}: the shares {shares} of the plan are drawn; say which with --sample")
+    return next(iter(found), WHOLE)
+
+
+def drawn_plan(
+    recipe: BoundRecipe, store: Store, generation: Generation, laws: Laws, share: Fraction | None = None
+) -> PlanRecord | None:
+    """Return the plan of which this share is drawn, by default the share that is, if there is one."""
+    if share is None:
+        share = drawn_share(recipe, store, generation, laws)
+    return find_plan(store, request_key(recipe, store, generation, laws, share))
+
+
 def make_plan(
     recipe: BoundRecipe,
     pinned: PinnedProgram,
@@ -101,11 +138,11 @@ def make_plan(
     inventory = take_inventory(recipe, bound, pinned, generation.number, Scratch(folder), jobs)
     notes = split(inventory, bound.config.split)
     validation = plan_validation(inventory, bound, notes)
+    outside = amount_without_stage(inventory)
     stages = tuple(plan_stages(inventory, bound, laws.laws, sample))
     outputs = tuple(stage.output for stage in stages)
-    left_out = dict(inventory.left_out)
-    if (outside := amount_without_stage(inventory)).samples:
-        left_out[WHERE] = outside
+    of_stages = {WHERE: outside, LONG: amount_without_stage(inventory) - outside}
+    left_out = {**inventory.left_out, **{reason: amount for reason, amount in of_stages.items() if amount.samples}}
     plan = MixturePlan(
         store=pinned.store.record.name,
         seed=pinned.store.record.seed,

@@ -13,6 +13,7 @@ from winnow.pipelines.mix.banding import Bands, find_bands, values_of
 from winnow.pipelines.mix.inventory import Inventory
 from winnow.pipelines.mix.splitting import HELD_OUT
 from winnow.pipelines.mix.unavailable import explain_empty, explain_missing
+from winnow.schemas.counts import count_of
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.law import ScalingLaw
 from winnow.schemas.mixture import Amount, PlannedOutput, PlannedStratum, Stratum
@@ -22,6 +23,12 @@ from winnow.scoring.mixture.cuts import Part, find_cuts
 
 _MAX_NAMED = 3
 """How many strata a note names if they cause half of the excess."""
+
+LONG = "max_share_of_sample"
+"""Why a kept sample is in no output: for each stage that may take it, it is too large a part of the budget."""
+
+_REMARKABLE = 10
+"""How many times as long as the mean of the others a sample is that a note names for its share."""
 
 NO_STRATUM = np.uint32((1 << 32) - 1)
 """The stratum of a candidate that a stage may not take."""
@@ -44,6 +51,16 @@ class DrawLimit:
         more = self.some[strata] & (draw <= self.cut[strata]) & (exposed <= level)
         found: Numbers = np.maximum(level - exposed, 0) + more
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Heaviest:
+    """The sample that gives most of an output, the first of several."""
+
+    units: int = 0  # of all its copies
+    copies: int = 0
+    shard: int = 0
+    row: int = 0  # among the shard's candidates
 
 
 @dataclass(frozen=True)
@@ -99,6 +116,7 @@ class _StagePlanner:
         ]
 
     def plan(self, laws: Mapping[str, ScalingLaw], sample: Fraction) -> PlannedStage:
+        of_long = self._leave_out_long()
         bands = self._bands()
         strata, available, by_exposure, scores = self._count(bands)
         exposed = (by_exposure @ np.arange(by_exposure.shape[1])).tolist()
@@ -108,7 +126,7 @@ class _StagePlanner:
         if sample != 1:
             part = tuple(-(-target * sample.numerator // sample.denominator) for target in allocation.target)
             drawn = self._draw_limit(by_exposure, np.array(part, np.int64))
-        given, unique = self._expose(len(strata), full, drawn)
+        given, unique, heaviest = self._expose(len(strata), full, drawn)
         planned = tuple(
             PlannedStratum(
                 stratum,
@@ -127,24 +145,63 @@ class _StagePlanner:
         budget = sum(allocation.target) if config.budget is None else config.budget
         of_bands = () if bands is None else bands.notes
         notes = (
+            *of_long,
             *of_bands,
             *allocation.notes,
-            *self._overshoot_notes(planned, part, budget if sample == 1 else sum(part)),
+            *self._excess_notes(planned, part, budget if sample == 1 else sum(part)),
+            *self._heaviest_notes(planned, heaviest),
         )
         return PlannedStage(PlannedOutput(config.name, budget, planned, tuple(notes)), drawn, self._renumbered)
 
-    def _overshoot_notes(self, planned: Sequence[PlannedStratum], targets: Sequence[int], budget: int) -> list[str]:
-        """Return a note if whole samples exceed the budget by more than a hundredth, with the strata that cause it."""
-        unit = self._bound.config.unit
-        over = [one.given.units - target for one, target in zip(planned, targets, strict=True)]
-        excess = sum(over)
-        if excess * 100 <= budget:
+    def _leave_out_long(self) -> list[str]:
+        """Take samples that would be too large a part of the budget out of the stage; return a note on them.
+
+        The limit is a share of the whole budget also where only a part of the plan is drawn.
+        """
+        share, unit, config = self._bound.config.max_share_of_sample, self._bound.config.unit, self._stage.config
+        if share is None:
             return []
+
+        def offer(shard: int) -> Amount:
+            _, (units,) = self._candidates(shard, ("units",))
+            return Amount(len(units), int(units.sum()))
+
+        there = sum(self._inventory.each(offer), Amount())
+        most = there.units if config.budget is None else int(self._bound.config.max_epochs * there.units)
+        budget = most if config.budget is None else min(config.budget, most)
+        limit = int(Fraction(repr(share)) * budget)
+        bit = np.uint32(1 << self._number)
+
+        def leave_out(shard: int) -> Amount:
+            held, stages, units = self._inventory.scratch.columns(shard, (HELD_OUT, "stages", "units"))
+            long = ~held & ((stages & bit) != 0) & (units > limit)
+            if long.any():
+                self._inventory.scratch.save(shard, "stages", np.where(long, stages & ~bit, stages))
+            return Amount(int(long.sum()), int(units[long].sum()))
+
+        out = sum(self._inventory.each(leave_out), Amount())
+        longer = f"{count_of(out.samples, 'sample')} of more than {limit:,} {unit}, {share:g} of {budget:,}"
+        if out.samples == there.samples > 0:
+            raise RecipeError(
+                f"{config.place}: mix.max_share_of_sample: nothing is left for {config.name} without the {longer}; "
+                "raise it, or raise the budget"
+            )
+        return [f"{longer}, left out (mix.max_share_of_sample): {out.units:,} {unit}"] if out.samples else []
+
+    def _excess_notes(self, planned: Sequence[PlannedStratum], targets: Sequence[int], budget: int) -> list[str]:
+        """Return a note if whole samples miss the budget by more than a hundredth, with the strata that cause it."""
+        unit = self._bound.config.unit
+        missed = sum(one.given.units for one in planned) - sum(targets)
+        if abs(missed) * 100 <= budget:
+            return []
+        sign, excess = (1, missed) if missed > 0 else (-1, -missed)
+        over = [sign * (one.given.units - target) for one, target in zip(planned, targets, strict=True)]
+        said = f"{excess:,} {unit} {'more' if missed > 0 else 'less'} than requested"
         most = sorted(range(len(over)), key=lambda number: -over[number])[:_MAX_NAMED]
         if 2 * sum(over[number] for number in most) <= excess:
             return [
-                f"{excess:,} {unit} more than requested: samples are not split, so a stratum may exceed its target by "
-                f"one sample, and {len(planned):,} strata are many for {budget:,} {unit}"
+                f"{said}: samples are not split, every stratum gives at least one, and {len(planned):,} strata are "
+                f"many for {budget:,} {unit}"
             ]
         largest = self._largest(len(planned))
         named = "; ".join(
@@ -153,9 +210,21 @@ class _StagePlanner:
             for number in most
             if 10 * over[number] > excess
         )
-        huge, note = int(largest[most[0]]), f"{excess:,} {unit} more than requested, as samples are not split: {named}"
-        if 2 * over[most[0]] > excess and 10 * huge > budget:
-            note += f"; 'where: mix.tokens.{unit} < {huge}' leaves it out"
+        return [f"{said}, as samples are not split: {named}"]
+
+    def _heaviest_notes(self, planned: Sequence[PlannedStratum], heaviest: _Heaviest) -> list[str]:
+        """Return a note if one long sample is more than a hundredth of the output."""
+        unit, whole = self._bound.config.unit, sum((one.given for one in planned), Amount())
+        others = whole - Amount(heaviest.copies, heaviest.units)
+        if heaviest.units * 100 <= whole.units or heaviest.units * others.samples <= _REMARKABLE * others.units * (
+            heaviest.copies
+        ):
+            return []
+        high, low = (int(self._inventory.column(heaviest.shard, name)[heaviest.row]) for name in ("high", "low"))
+        note = f"sample {high:016x}{low:016x} is {100 * heaviest.units / whole.units:.1f} % of it: "
+        note += f"{heaviest.units:,} {unit}" + (f" in {heaviest.copies} copies" if heaviest.copies > 1 else "")
+        if self._bound.config.max_share_of_sample is None:
+            note += "; 'max_share_of_sample: 0.01' leaves out samples above a hundredth of the budget"
         return [note]
 
     def _largest(self, strata: int) -> Numbers:
@@ -263,7 +332,7 @@ class _StagePlanner:
     ) -> Allocation:
         config = self._stage.config
         if not strata:
-            why = explain_empty(self._inventory, self._stage, self._bound.config.unit)
+            why = explain_empty(self._inventory, self._stage, self._bound.config)
             raise RecipeError(f"{config.place}: {self._stage.path}: {why}")
         repeats = {} if bands is None or bands.repeats is None else dict(zip(bands.names, bands.repeats, strict=True))
         cells = [
@@ -278,11 +347,15 @@ class _StagePlanner:
             self._bound.config.max_epochs,
             None if law is None else laws[law],
             self._bound.config.unit,
-            explain_missing(self._inventory, self._stage, strata, self._bound.config.unit),
+            explain_missing(self._inventory, self._stage, strata, self._bound.config),
             strict=self._bound.config.strict,
         )
 
     def _draw_limit(self, by_exposure: Numbers, targets: Numbers) -> DrawLimit:
+        """Return where each stratum ends: with the sample whose end is nearest to its target, and at least its first.
+
+        What is taken grows with the target.
+        """
         level, rest = _levels(by_exposure, targets)
         reached = np.full(len(self._renumbered), -1, np.int64)  # by mark; -1 if nothing is left to cut
         there = self._renumbered != NO_STRATUM
@@ -297,14 +370,21 @@ class _StagePlanner:
         cut, some = np.zeros(len(targets), np.uint64), np.zeros(len(targets), np.bool_)
         wanted = {number: [int(rest[number])] for number in np.flatnonzero(rest > 0).tolist()}
         for number, (found,) in find_cuts(lambda: self._inventory.each(part), wanted).items():
-            if found.key >= 0:
+            if found.key < 0:
+                continue
+            without = found.taken - found.last
+            last = found.taken - rest[number] <= rest[number] - without
+            if last or (without == 0 and rest[number] == targets[number]):
                 cut[number], some[number] = found.key, True
+            elif without:
+                cut[number], some[number] = found.key - 1, True
         return DrawLimit(level, cut, some)
 
-    def _expose(self, strata: int, full: DrawLimit, drawn: DrawLimit) -> tuple[list[Amount], list[Amount]]:
-        """Return what is drawn of each stratum, with copies and without; count exposures for the next stage."""
+    def _expose(self, strata: int, full: DrawLimit, drawn: DrawLimit) -> tuple[list[Amount], list[Amount], _Heaviest]:
+        """Return what is drawn of each stratum, with copies and without, and the sample that gives most; count
+        exposures for the next stage."""
 
-        def exposed_of(shard: int) -> Numbers:
+        def exposed_of(shard: int) -> tuple[Numbers, _Heaviest]:
             raw, exposed, draw, units = self._inventory.scratch.columns(shard, self._columns)
             marks = self._renumbered[raw]
             takeable = np.flatnonzero(marks != NO_STRATUM)
@@ -315,12 +395,19 @@ class _StagePlanner:
             planned = copies if drawn is full else full.copies(own, before, draw[takeable])
             exposed[takeable] += planned.astype(np.uint16)
             self._inventory.scratch.save(shard, first_column(self._number + 1), exposed)
-            return np.array([_group_sums(own, amount, strata) for amount in amounts])
+            sums = np.array([_group_sums(own, amount, strata) for amount in amounts])
+            if not len(own):
+                return sums, _Heaviest()
+            at = int(np.argmax(amounts[1]))
+            return sums, _Heaviest(int(amounts[1][at]), int(copies[at]), shard, int(takeable[at]))
 
-        counted = sum(self._inventory.each(exposed_of), np.zeros((4, strata), np.int64))
+        counted, heaviest = np.zeros((4, strata), np.int64), _Heaviest()
+        for sums, found in self._inventory.each(exposed_of):
+            counted += sums
+            heaviest = max(heaviest, found, key=lambda one: one.units)
         given = [Amount(*pair) for pair in zip(counted[0].tolist(), counted[1].tolist(), strict=True)]
         unique = [Amount(*pair) for pair in zip(counted[2].tolist(), counted[3].tolist(), strict=True)]
-        return given, unique
+        return given, unique, heaviest
 
 
 def _group_sums(groups: NDArray[Any], amounts: Numbers, count: int) -> Numbers:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.export.places.opening import existing_manifest
-from winnow.pipelines.mix.plans import find_plan, request_key
+from winnow.pipelines.mix.plans import drawn_plan
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store import layout
@@ -127,7 +126,7 @@ def _plan(store: Store, generation: Generation, recipe: BoundRecipe | None) -> M
     if recipe is None or recipe.config.mix is None:
         return None
     try:
-        record = find_plan(store, request_key(recipe, store, generation, read_laws(recipe), Fraction(1)))
+        record = drawn_plan(recipe, store, generation, read_laws(recipe))
     except (WinnowError, OSError):  # what is wrong with the mixture is an error of winnow mix, not of a report
         return None
     return None if record is None else record.plan

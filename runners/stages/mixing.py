@@ -13,9 +13,11 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.tokens import TOKENS_LAYER, TokensLayer, check_tokenizer
 from winnow.pipelines.forgetting.purging import finish_purge
 from winnow.pipelines.mix.plans import (
+    WHOLE,
     Laws,
     NewPlan,
     PlanRecord,
+    drawn_share,
     find_plan,
     layers_read,
     make_plan,
@@ -48,7 +50,6 @@ from winnow.schemas.mixture import MixturePlan
 from winnow.schemas.problems import shown
 from winnow.schemas.records import Generation
 
-WHOLE = Fraction(1)
 # Stricter than Fraction, which would exhaust memory on `1e-999999999`.
 _SHARE = re.compile(r"(?P<number>[0-9]{1,9}(\.[0-9]{0,18}|/[1-9][0-9]{0,8})?|\.[0-9]{1,18})\s*(?P<percent>%?)")
 
@@ -68,7 +69,7 @@ def mix(
     recipe: BoundRecipe,
     engine: Engine,
     console: Console,
-    sample: Fraction = WHOLE,
+    sample: Fraction | None = WHOLE,
     *,
     show_notes: bool = True,
     all_notes: bool = False,
@@ -79,7 +80,7 @@ def mix(
         recipe: The recipe.
         engine: The engine.
         console: Where progress is printed.
-        sample: The share of the plan that is drawn.
+        sample: The share of the plan that is drawn; None for the one that already is.
         show_notes: Print the plan's notes; False if the caller prints the whole plan.
         all_notes: Print those on the scaling law in full, not in one line.
 
@@ -88,15 +89,20 @@ def mix(
     """
     with _disk_errors_located(recipe):
         mixed = _mix(recipe, engine, console, sample)
+    if (of := mixed.record.plan.sample) != "1" and sample is None:
+        said = f"note    {of} of the plan is drawn, and nothing else is taken; --sample 100% takes all of it"
+        console.print(said, markup=False, soft_wrap=True)
     if show_notes:
         print_notes(mixed.record.plan, console, recipe.file, all_notes=all_notes)
     return mixed
 
 
-def _mix(recipe: BoundRecipe, engine: Engine, console: Console, sample: Fraction) -> Mixed:
+def _mix(recipe: BoundRecipe, engine: Engine, console: Console, sample: Fraction | None) -> Mixed:
     laws = read_laws(recipe)
     outcome = measure_tokens(recipe, engine, console)
     store, generation = outcome.store, outcome.generation
+    if sample is None:
+        sample = drawn_share(recipe, store, generation, laws)
     request = request_key(recipe, store, generation, laws, sample)
     existing = find_plan(store, request)
     if existing is not None:

@@ -1,12 +1,14 @@
 """Runs a whole recipe: the store, and the mixture and exports if the recipe has them."""
 
 from collections.abc import Iterable
+from fractions import Fraction
 from pathlib import Path
 
 from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
 from winnow.pipelines.binding.scores import check_scores
+from winnow.pipelines.mix.plans import WHOLE
 from winnow.pipelines.store.leases.command_lease import one_command
 from winnow.runners.engines.engine import Engine
 from winnow.runners.existing_exports import require_replaceable
@@ -32,6 +34,7 @@ def run_recipe(
     *,
     replace: bool = False,
     all_notes: bool = False,
+    sample: Fraction = WHOLE,
 ) -> RecipeRun:
     """Run all stages of a recipe. Errors in the recipe are reported before the first stage.
 
@@ -44,13 +47,16 @@ def run_recipe(
         console: Where progress is shown.
         replace: Ingest changed source files again, replacing their old records, and replace exports of other plans.
         all_notes: Print the notes on the scaling law in full.
+        sample: The share of the mixture that is drawn and exported.
     """
     _check(recipe, engine)
-    said = require_replaceable(recipe, replace=replace)
+    said = require_replaceable(recipe, replace=replace, sample=sample)
     _note(console, said)
     reached = Reached()
     try:
-        return _run_stages(recipe, engine, console, reached, replace=replace, said=bool(said), all_notes=all_notes)
+        return _run_stages(
+            recipe, engine, console, reached, replace=replace, said=bool(said), all_notes=all_notes, sample=sample
+        )
     except (Exception, KeyboardInterrupt) as error:
         print_unfinished_run(recipe, engine, console, reached, error)
         raise
@@ -79,11 +85,12 @@ def _run_stages(
     replace: bool,
     said: bool,
     all_notes: bool,
+    sample: Fraction,
 ) -> RecipeRun:
     config = recipe.config
     outcome = run_all(recipe, engine, console, replace=replace, reached=reached)
     if outcome.new and not said:  # what is there has changed, so the plan that an export has is no longer the latest
-        _note(console, require_replaceable(recipe, replace=replace))
+        _note(console, require_replaceable(recipe, replace=replace, sample=sample))
     if config.score:
         reached.begin("score")
         scored = score(recipe, engine, console)
@@ -93,9 +100,9 @@ def _run_stages(
         return RecipeRun(outcome)
     if not config.export:
         reached.begin("mix")
-        mixed = mix(recipe, engine, console, all_notes=all_notes)
+        mixed = mix(recipe, engine, console, sample, all_notes=all_notes)
         return RecipeRun(Outcome(mixed.store, mixed.generation, outcome.new or mixed.new), mixed)
-    done = export(recipe, engine, console, replace=replace, keep=True, reached=reached, all_notes=all_notes)
+    done = export(recipe, engine, console, sample, replace=replace, keep=True, reached=reached, all_notes=all_notes)
     new = outcome.new or done.mixed.new or any(one.new for one in done.finished)
     return RecipeRun(Outcome(done.mixed.store, done.mixed.generation, new), done.mixed, done.finished)
 

@@ -191,6 +191,7 @@ class MixConfig:
     budget: Annotated[int, Between(1, 1 << 60), Counted()] | None = None
     strict: bool = False
     max_epochs: Annotated[float, Between(0.001, MAX_EPOCHS)] = 4.0
+    max_share_of_sample: Annotated[float, Between(0.000001, 1)] | None = None  # of its output's budget, in one copy
     where: Annotated[str, NotEmpty()] | None = None
     classes: Shares | None = None
     sources: Shares | None = None
@@ -203,6 +204,8 @@ class MixConfig:
     def __post_init__(self) -> None:
         if self.unit == "tokens" and self.tokenizer is None:
             raise ValueError("the unit is tokens, so 'tokenizer' is required: a file or bytes")
+        if self.unit == "samples" and self.max_share_of_sample is not None:
+            raise ValueError("'max_share_of_sample' is by size, but the unit is samples, which all count alike")
         if self.stages and (self.budget is not None or self.where is not None):
             raise ValueError("with stages, set 'budget' and 'where' in each stage")
         for of, budget in (("", self.budget), *((f" of stage {stage.name}", stage.budget) for stage in self.stages)):

@@ -52,9 +52,10 @@ class Cut:
     key: int  # the largest taken; -1 for nothing
     taken: int  # their weight
     rows: int
+    last: int  # the weight of the rows whose key is `key`
 
 
-NOTHING = Cut(-1, 0, 0)
+NOTHING = Cut(-1, 0, 0, 0)
 
 
 def find_cuts(
@@ -205,7 +206,7 @@ class CutSearch:
         self._weight_before, self._rows_before = np.zeros((2, len(there)), np.int64)
         # Of each target, once it is known.
         self._key = np.zeros(len(asked), np.uint64)
-        self._taken, self._rows = np.zeros((2, len(asked)), np.int64)
+        self._taken, self._rows, self._last = np.zeros((3, len(asked)), np.int64)
         self.done = False
 
     @property
@@ -216,7 +217,7 @@ class CutSearch:
 
     def cuts(self) -> list[Cut]:
         """One cut per target; a group without rows gives nothing."""
-        columns = zip(self._key.tolist(), self._taken.tolist(), self._rows.tolist(), strict=True)
+        columns = zip(*(of.tolist() for of in (self._key, self._taken, self._rows, self._last)), strict=True)
         return [Cut(*cut) if cut[2] else NOTHING for cut in columns]
 
     def narrow(self, seen: Seen) -> None:
@@ -272,6 +273,7 @@ class CutSearch:
         self._key[there] = key[at]
         self._taken[there] = weight[at] + weight_before
         self._rows[there] = rows[at] + rows_before
+        self._last[there] = np.diff(weight, prepend=0)[at]
         self.done = True
 
     def _narrow(self, histogram: "Histogram") -> None:
@@ -291,7 +293,7 @@ class CutSearch:
         shift = np.uint64(_KEY_BITS - self._depth)
         prefix = self._prefix[self._slot] | ((at - start).astype(np.uint64) << shift)
         if not shift:
-            self._key, self._taken, self._rows = prefix, weight[at], row[at]
+            self._key, self._taken, self._rows, self._last = prefix, weight[at], row[at], histogram.weights[at]
             self.done = True
             return
         there, self._slot = np.unique(at, return_inverse=True)

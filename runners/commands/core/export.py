@@ -33,9 +33,8 @@ def add(commands: "Commands") -> None:
     parser.add_argument("recipe", metavar="RECIPE", help="a recipe file with a 'mix' and an 'export'")
     parser.add_argument(
         "--sample",
-        default="100%",
         metavar="SHARE",
-        help="export this share of the plan, such as 1%% (default: %(default)s)",
+        help="export this share of the plan, such as 1%% (default: the share that winnow mix has drawn, or all)",
     )
     parser.add_argument(
         "--replace",
@@ -65,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.stages.exports.recipe_exports import export, print_exports
     from winnow.runners.stages.mixing import parse_sample
 
-    sample = parse_sample(options.sample)
+    sample = None if options.sample is None else parse_sample(options.sample)
     if options.verify:
         return _verify(bound_recipe(options.recipe), sample, options, console)
     recipe = ready_recipe(options.recipe, "export" if options.id_list is None else "mix")
@@ -93,7 +92,7 @@ def _refresh_report(recipe: "BoundRecipe", engine: "Engine", console: "Console",
     if not any(one.new for one in done.finished) or not store.objects.exists(layout.REPORT):
         return
     try:
-        write_report(store, None, recipe, engine, console)
+        write_report(store, None, recipe, engine, console, plan=done.mixed.record.plan)
     except (WinnowError, OSError) as error:  # the exports are there
         said = f"{str(error).splitlines()[0]}; to write it again: winnow report {recipe.file}"
         console.print(
@@ -101,7 +100,7 @@ def _refresh_report(recipe: "BoundRecipe", engine: "Engine", console: "Console",
         )
 
 
-def _verify(recipe: "BoundRecipe", sample: "Fraction", options: argparse.Namespace, console: "Console") -> int:
+def _verify(recipe: "BoundRecipe", sample: "Fraction | None", options: argparse.Namespace, console: "Console") -> int:
     """Verify existing exports without writing."""
     from winnow.runners.stages.exports.recipe_exports import require_export_entries
     from winnow.runners.stages.exports.verifying import print_verified, verify_exports
@@ -121,7 +120,7 @@ def _verify(recipe: "BoundRecipe", sample: "Fraction", options: argparse.Namespa
 
 
 def _list_ids(
-    recipe: "BoundRecipe", sample: "Fraction", engine: "Engine", file: Path, console: "Console"
+    recipe: "BoundRecipe", sample: "Fraction | None", engine: "Engine", file: Path, console: "Console"
 ) -> "dict[str, Json]":
     """Write the ids that would be exported."""
     from winnow.runners.stages.exports.recipe_exports import list_ids

@@ -20,17 +20,25 @@ def add(commands: "Commands") -> None:
         action="store_true",
         help="ingest changed source files again, replacing their old records, and replace exports of other plans",
     )
+    parser.add_argument(
+        "--sample",
+        default="100%",
+        metavar="SHARE",
+        help="draw and export only this share of the mixture, such as 1%% (default: all); every stage before is whole",
+    )
     notes_argument(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the recipe, and print where the results are."""
     console = begin("run", options.recipe)
+    from winnow.runners.stages.mixing import parse_sample
     from winnow.runners.stages.recipe_run import run_recipe
     from winnow.runners.terminal.run_summary import print_run_summary
 
+    sample = parse_sample(options.sample)
     recipe = bound_recipe(options.recipe)
     engine = open_engine(options)
-    whole = run_recipe(recipe, engine, console, replace=options.replace, all_notes=options.notes)
+    whole = run_recipe(recipe, engine, console, replace=options.replace, all_notes=options.notes, sample=sample)
     print_run_summary(recipe, whole, engine, console)
     return 0

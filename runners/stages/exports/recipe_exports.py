@@ -53,7 +53,7 @@ def export(
     recipe: BoundRecipe,
     engine: Engine,
     console: Console,
-    sample: Fraction = WHOLE,
+    sample: Fraction | None = WHOLE,
     *,
     replace: bool = False,
     keep: bool = False,
@@ -66,7 +66,7 @@ def export(
         recipe: The recipe.
         engine: The engine.
         console: Where progress is printed.
-        sample: The share of the plan that is exported.
+        sample: The share of the plan that is exported; None for the one that is drawn.
         replace: Replace exports of other plans, and those that are damaged or lack samples.
         keep: Leave exports of other plans unchanged, and note it; else they are errors.
         reached: Where is noted when the mixture and the exports begin.
@@ -76,7 +76,7 @@ def export(
     reached.begin("mix")
     exports = require_exports(recipe)
     edits = recipe.edits
-    require_replaceable(recipe, replace=replace)
+    require_replaceable(recipe, replace=replace, sample=sample)
     mixed = mix(recipe, engine, console, sample, all_notes=all_notes)
     reached.begin("export")
     if not replace and (lost := lost_generation(mixed.store)) is not None:  # the mixture would be one from before it

@@ -11,12 +11,11 @@ from winnow.pipelines.export.places.existing import damages, first_few, foreign_
 from winnow.pipelines.export.places.manifest import Manifest
 from winnow.pipelines.export.places.opening import existing_manifest, is_being_written
 from winnow.pipelines.export.stage import bind_export
-from winnow.pipelines.mix.plans import find_plan, request_key
+from winnow.pipelines.mix.plans import drawn_plan
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.location import open_location
 from winnow.runners.law.of_recipe import read_laws
-from winnow.runners.stages.mixing import WHOLE
 from winnow.runners.terminal.quantities import byte_size
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import ExportError, WinnowError
@@ -59,7 +58,7 @@ class Verified:
         }
 
 
-def verify_exports(recipe: BoundRecipe, sample: Fraction = WHOLE) -> list[Verified]:
+def verify_exports(recipe: BoundRecipe, sample: Fraction | None = None) -> list[Verified]:
     """Read all exports of a recipe, and compare their files with the hashes in their manifests.
 
     Whether an export still matches the recipe is reported as a note, if it can be determined.
@@ -92,13 +91,11 @@ def _size_text(found: list[Verified]) -> str:
     return f"{count_of(files, 'file')}, {byte_size(sum(one.bytes for one in found))}"
 
 
-def _plan(recipe: BoundRecipe, sample: Fraction) -> _RequestedPlan:
+def _plan(recipe: BoundRecipe, sample: Fraction | None) -> _RequestedPlan:
     """The plan for the current recipe, if it can be determined."""
     try:
         store = open_store(open_location(recipe.store_address))
-        record = find_plan(
-            store, request_key(recipe, store, require_latest_for(recipe, store), read_laws(recipe), sample)
-        )
+        record = drawn_plan(recipe, store, require_latest_for(recipe, store), read_laws(recipe), sample)
     except (WinnowError, OSError) as error:
         return _RequestedPlan(None, f"cannot determine whether the recipe has changed: {str(error).splitlines()[0]}")
     if record is None:

@@ -206,12 +206,55 @@ def test_an_export_can_be_tried_on_a_share_of_the_plan(tiny: Tiny) -> None:
     tiny.run("export", "--sample", "10%")
     some = READERS["jsonl"](tiny.folder / "out/jsonl")
     shutil.rmtree(tiny.folder / "out")
-    tiny.run("export")
+    tiny.run("export", "--sample", "100%")
     all_ = READERS["jsonl"](tiny.folder / "out/jsonl")
     few, many = (flat(one["train"]) for one in (some, all_))
     assert set(few) < set(many)
     assert few == [sample for sample in many if sample in set(few)]  # and in the same order
     assert set(flat(some["validation"])) <= set(flat(all_["validation"]))
+
+
+def test_an_export_is_of_the_share_that_is_drawn(tiny: Tiny) -> None:
+    note = "note    1/10 of the plan is drawn, and nothing else is taken; --sample 100% takes all of it\n"
+    tiny.write("{unit: tokens, tokenizer: bytes, budget: 40_000}", ONE)
+    tiny.run("mix", "--sample", "1/5")  # of another recipe
+    tiny.write("{unit: tokens, tokenizer: bytes, split: {validation: 0.1}}", ONE)
+    part, drawn = tiny.mix("--sample", "10%")
+    said = tiny.run("export")
+    assert note in said
+    assert f"plan {part.plan.name}" in said
+    few = tree(tiny.folder / "out")
+    assert len(flat(READERS["jsonl"](tiny.folder / "out/jsonl")["train"])) == drawn["train"].total()
+    assert "note" not in tiny.run("export", "--check")
+    tiny.run("export", "--id-list", tiny.folder / "ids.npy")
+    assert len(np.load(tiny.folder / "ids.npy")) == len({identity for identity, _ in drawn["train"]})
+    tiny.run("mix", "--sample", "1/3")
+    asked = "the shares 1/10 and 1/3 of the plan are drawn; say which with --sample"
+    assert asked in tiny.complaint("export")
+    tiny.run("export", "--sample", "0.1")
+    assert tree(tiny.folder / "out") == few
+    whole = tiny.run("export", "--sample", "100%", "--replace")
+    assert part.plan.name not in whole
+    all_ = tree(tiny.folder / "out")
+    assert "is drawn" not in tiny.run("export")  # all of it is
+    assert tree(tiny.folder / "out") == all_ != few
+
+
+def test_a_run_draws_and_exports_a_share_with_any_number_of_workers(tiny: Tiny, tmp_path: Path) -> None:
+    tiny.write(MIX, ONE)
+    other = tiny.moved(tmp_path / "other")
+    for one, workers in ((tiny, "1"), (other, "2")):
+        said = one.run("run", "--sample", "10%", "--workers", workers)
+        assert "(1/10 of it is drawn): " in said
+        assert "is drawn, and nothing else" not in said  # it was asked for
+    assert tree(tiny.folder / "out") == tree(other.folder / "out")
+    few = tree(tiny.folder / "out")
+    page = (tiny.folder / "store/report.html").read_text()
+    assert "(1/10 of the plan)" in page
+    assert "1/10 of the plan is drawn" in tiny.run("export")
+    assert tree(tiny.folder / "out") == few
+    assert "1/10" not in tiny.run("run", "--replace")
+    assert tree(tiny.folder / "out") != few
 
 
 def test_the_list_of_ids_is_of_the_stages_alone(tiny: Tiny) -> None:

@@ -102,6 +102,8 @@ def test_shares_of_languages_need_languages(tiny: Tiny, command: str, mix: str) 
         ),
         ("{split: {validation: 0.9}}", "validation"),
         ("{max_epochs: 0}", "max_epochs"),
+        ("{max_share_of_sample: 0.1}", "mix: 'max_share_of_sample' is by size, but the unit is samples"),
+        ("{unit: tokens, tokenizer: bytes, budget: 9, max_share_of_sample: 0.5}", "nothing is left for train without"),
     ],
 )
 def test_mixtures_that_cannot_be_had(tiny: Tiny, mix: str, said: str) -> None:

@@ -1,6 +1,7 @@
 """What is drawn, found again by hand: stages and their ledger, laws, bands.
 
-A stratum's copies have one order, (copy, hash of the id); given are the first of them that reach the target.
+A stratum's copies have one order, (copy, hash of the id); given are the first of them, up to where they are nearest to
+the target.
 """
 
 import json
@@ -31,17 +32,18 @@ def place(identity: str, seed: int) -> int:
 def given(
     tiny: Tiny, members: list[str], target: int, before: Mapping[str, int] | None = None, *, samples: bool = False
 ) -> Copies:
-    """The copies that reach a target, one by one."""
+    """The copies that come nearest to a target, one by one, and at least one."""
     first = before or {}
     places = {one: place(one, 7) for one in members}
     order = sorted((first.get(one, 0) + more, places[one], one) for one in members for more in range(20))
     found: Copies = []
     left = target
     for copy, _, one in order:
-        if left <= 0:
+        size = 1 if samples else tiny.rows[one].size
+        if left <= 0 or (found and 2 * left < size):
             break
         found.append((one, copy))
-        left -= 1 if samples else tiny.rows[one].size
+        left -= size
     return found
 
 

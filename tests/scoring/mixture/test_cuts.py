@@ -44,7 +44,8 @@ def _by_definition(rows: Sequence[Row], group: int, target: int) -> Cut:
         if weight >= target:
             break
     upto = [one for one in own if one.key <= row.key]
-    return Cut(row.key, sum(one.weight for one in upto), len(upto))
+    last = sum(one.weight for one in own if one.key == row.key)
+    return Cut(row.key, sum(one.weight for one in upto), len(upto), last)
 
 
 KEYS = st.one_of(
@@ -125,11 +126,11 @@ TINY = [Row(4, 10, 5), Row(4, 20, 0), Row(4, 30, 7), Row(4, 30, 1), Row(4, 40, 0
     ("target", "cut"),
     [
         (0, NOTHING),
-        (1, Cut(10, 5, 1)),
-        (5, Cut(10, 5, 1)),  # reached exactly: the row of no weight after it stays
-        (6, Cut(30, 13, 4)),  # both rows of the key
-        (13, Cut(30, 13, 4)),
-        (14, Cut(40, 13, 5)),  # never reached: all rows, the last one of no weight too
+        (1, Cut(10, 5, 1, 5)),
+        (5, Cut(10, 5, 1, 5)),  # reached exactly: the row of no weight after it stays
+        (6, Cut(30, 13, 4, 8)),  # both rows of the key
+        (13, Cut(30, 13, 4, 8)),
+        (14, Cut(40, 13, 5, 0)),  # never reached: all rows, the last one of no weight too
     ],
 )
 def test_a_small_case_by_hand(target: int, cut: Cut, room: int) -> None:
@@ -139,7 +140,7 @@ def test_a_small_case_by_hand(target: int, cut: Cut, room: int) -> None:
 @pytest.mark.parametrize("room", ROOMS)
 def test_targets_may_come_in_any_order_and_more_than_once(room: int) -> None:
     cuts = find_cuts(_parts(TINY), {4: [13, 1, 0, 1], 7: [], 1: [3]}, room=room)
-    assert cuts == {4: (Cut(30, 13, 4), Cut(10, 5, 1), NOTHING, Cut(10, 5, 1)), 7: (), 1: (NOTHING,)}
+    assert cuts == {4: (Cut(30, 13, 4, 8), Cut(10, 5, 1, 5), NOTHING, Cut(10, 5, 1, 5)), 7: (), 1: (NOTHING,)}
 
 
 def test_nothing_asked_reads_nothing() -> None:
@@ -173,9 +174,10 @@ def test_many_rows_are_cut_like_few(room: int) -> None:
     found = find_cuts(lambda: parts, {number: [1, 50_000, 1 << 40] for number in range(700)}, room=room)
     for number in (0, 1, 350, 699):
         order = np.argsort(key[group == number])
-        keys, sums = key[group == number][order], np.cumsum(weight[group == number][order])
+        keys, weights = key[group == number][order], weight[group == number][order]
+        sums = np.cumsum(weights)
         places = [int(np.searchsorted(sums, target)) for target in (1, 50_000)] + [len(keys) - 1]
-        assert found[number] == tuple(Cut(int(keys[at]), int(sums[at]), at + 1) for at in places)
+        assert found[number] == tuple(Cut(int(keys[at]), int(sums[at]), at + 1, int(weights[at])) for at in places)
 
 
 @pytest.mark.parametrize(("rows", "groups", "room", "most"), [(20_000, 9, ROOM, 1), (200_000, 9, 1 << 15, 2)])
