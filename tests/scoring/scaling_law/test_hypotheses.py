@@ -1,9 +1,13 @@
 """The tests of the law's own assumptions find what was planted, and nothing where nothing was."""
 
+from random import Random
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from winnow.scoring.scaling_law.hypotheses import _enough, independence_tests, invariance_tests
+from winnow.scoring.scaling_law.hypotheses import _enough, _holm, independence_tests, invariance_tests
 from winnow.scoring.scaling_law.runs import RunTable, runs_from_columns
 
 MIXTURES = ((0.2, 0.6, 0.2), (0.2, 0.4, 0.4), (0.2, 0.2, 0.6), (0.4, 0.4, 0.2), (0.4, 0.2, 0.4), (0.6, 0.2, 0.2))
@@ -129,3 +133,21 @@ def test_what_cannot_be_tested_says_why() -> None:
     table = runs_from_columns(rows)  # of two families, one's share is all that is known of the other's
     assert "never vary at the same N, D and p" in independence_tests(table)[0].why_not
     assert "p varies at only one N and D" in invariance_tests(table)[0].why_not
+
+
+@given(st.lists(st.none() | st.floats(0, 1), max_size=8), st.randoms())
+def test_adjusted_values_reject_what_holms_steps_reject_in_any_order(
+    p_values: list[float | None], mixed: Random
+) -> None:
+    adjusted = _holm(p_values)
+    assert [one is None for one in adjusted] == [one is None for one in p_values]
+    for level in (0.01, 0.05, 0.2, 1.0):
+        left, rejected = [one for one in p_values if one is not None], set()
+        while left and min(left) * len(left) <= level:
+            rejected.add(min(left))
+            left.remove(min(left))
+        steps = {one for one in rejected if one not in left}
+        if level < 1:
+            assert {p for p, one in zip(p_values, adjusted, strict=True) if one is not None and one <= level} == steps
+    order = mixed.sample(range(len(p_values)), len(p_values))
+    assert _holm([p_values[place] for place in order]) == [adjusted[place] for place in order]
