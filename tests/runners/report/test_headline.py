@@ -1,5 +1,6 @@
 """The head of the report: one way from records to the mixture, in which "kept" has one meaning."""
 
+import random
 import re
 from dataclasses import replace
 
@@ -237,6 +238,40 @@ def test_of_many_rules_and_languages_the_largest_are_shown_and_the_others_folded
     assert drawn.count("|rule_") == 15
     worst = folded.partition("52 smaller languages, and the rules that drop most of each")[2]
     assert "|l59_Latn|1,000|10.0 %|rule_39|3.9\xa0%,|rule_38|3.8\xa0%,|rule_37|3.7\xa0%|" in worst
+
+
+def test_tables_are_in_order_whatever_order_their_numbers_come_in() -> None:
+    """Several sources, languages and rules, with ties."""
+    groups = tuple(
+        GroupEffect(
+            source, code, Tally(100 + of % 3), Tally(50), {f"keep.rule_{n}": Tally((n * of) % 4 + 1) for n in range(20)}
+        )
+        for source in ("web", "books")
+        for of, code in enumerate(LANGUAGES)
+    )
+    strata = tuple(
+        PlannedStratum(
+            Stratum("web", source, "", code), Amount(9, 90), 0, 50, 50, Amount(5, 40 + of % 3), Amount(5), 1, 5
+        )
+        for source in ("web", "books")
+        for of, code in enumerate(LANGUAGES)
+    )
+    was = figures_of(SUMMARY, RULES, PLAN)
+    pages = set()
+    for seed in range(4):
+        mixed = random.Random(seed)
+        shuffled = tuple(
+            replace(one, dropped=dict(mixed.sample(sorted(one.dropped.items()), len(one.dropped))))
+            for one in mixed.sample(groups, len(groups))
+        )
+        rules = replace(MANY, groups=shuffled)
+        plan = replace(PLAN, outputs=(replace(PLAN.outputs[0], strata=tuple(mixed.sample(strata, len(strata)))),))
+        page = render_report(
+            SUMMARY, Examples(rules=rules, plan=plan, before=was, now=figures_of(SUMMARY, rules, plan))
+        )
+        page = page.replace(plan.name, "a plan's name depends on its lines")
+        pages.add(tuple(section(page, anchor) for anchor in ("changes", "by-language", "rules", "mixture")))
+    assert len(pages) == 1
 
 
 def test_the_next_report_says_what_changed(rendered: str) -> None:
