@@ -129,7 +129,9 @@ def test_an_end_mark_before_a_quotation_mark_ends_no_line_as_in_fineweb2() -> No
     assert reasons(rows, "fineweb2", off=("language_score",)) == ["line_punct_ratio", None]
 
 
-@pytest.mark.parametrize(("language", "least"), [("arb", 0.5), ("tam", 0.5), ("rus", 0.5), ("jpn", 0.3), ("kor", 0.35)])
+@pytest.mark.parametrize(
+    ("language", "least"), [("arb", 0.5), ("tam", 0.5), ("rus", 0.5), ("jpn", 0.3), ("cmn-Hant", 0.3), ("kor", 0.35)]
+)
 def test_a_page_mostly_in_another_script_is_dropped(language: str, least: float) -> None:
     (text, *_) = running_text(language)
     english = " ".join(running_text("eng"))
