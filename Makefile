@@ -68,7 +68,7 @@ test-peers: setup kernels  ## compare networks and published rules with their au
 		tests/filters/image/test_embedding.py
 
 # Packages that no extra brings, on top of .venv: an LGPL one, one that brings another fasttext, Beam's client of Dataflow.
-# That brings parts of the namespace `google`, which Python then looks for there alone: so protobuf is there, too.
+# That fixes where Python looks for the namespace `google` before .venv is known: without its file Python looks in both.
 .cache/optional/ready: .venv/ready
 	$(BIN)/python -m venv .cache/optional
 	echo "import site; site.addsitedir('$$(echo $(CURDIR)/.venv/lib/python*/site-packages)')" \
@@ -76,7 +76,7 @@ test-peers: setup kernels  ## compare networks and published rules with their au
 	.cache/optional/bin/python -m pip install --quiet --constraint constraints.txt "setuptools>=77" "apache-beam[gcp]>=2.77,<2.78"
 	.cache/optional/bin/python -m pip install --quiet --constraint constraints.txt kenlm kiwipiepy==0.21.0 spacy==3.8.18
 	.cache/optional/bin/python -m pip install --quiet --no-deps pyidaungsu-numpy2==0.1.4 emoji
-	.cache/optional/bin/python -m pip install --quiet --ignore-installed --no-deps --constraint constraints.txt protobuf
+	rm -f .cache/optional/lib/python*/site-packages/*-nspkg.pth
 	touch $@
 
 test-optional: setup kernels .cache/optional/ready  ## run the tests of packages that no extra brings
@@ -160,7 +160,7 @@ $(ENGINES)/dataflow/ready: .venv/ready
 	echo "import site; site.addsitedir('$$(echo $(CURDIR)/.venv/lib/python*/site-packages)')" \
 		> $$(echo $(ENGINES)/dataflow/lib/python*/site-packages)/base.pth
 	$(ENGINES)/dataflow/bin/python -m pip install --quiet --constraint constraints.txt --upgrade "setuptools>=77" "apache-beam[gcp]>=2.77,<2.78"
-	$(ENGINES)/dataflow/bin/python -m pip install --quiet --ignore-installed --no-deps --constraint constraints.txt protobuf
+	rm -f $(ENGINES)/dataflow/lib/python*/site-packages/*-nspkg.pth
 	touch $@
 
 # The demo on one engine of each kind and on one object store, each twice: one tree hash, equal exports, a rerun with nothing to do.

@@ -86,7 +86,7 @@ def test_a_store_on_a_disk_is_refused(tmp_path: Path) -> None:
     done = run(tmp_path, "run", "recipe.yaml", "--runner", "dataflow", "--", *PROJECT, BUCKET, "--dry_run=True")
     assert done.status == 1
     assert done.err == (
-        f"winnow: {tmp_path}/store: Dataflow's workers do not see it; put it at gs://BUCKET/… or s3://BUCKET/…\n"
+        f"winnow: {tmp_path}/store: Dataflow's workers cannot access it; use gs://BUCKET/… or s3://BUCKET/…\n"
     )
     assert not (tmp_path / "store").exists()
 
@@ -98,4 +98,4 @@ def test_a_dry_run_says_what_would_be_submitted(tmp_path: Path) -> None:
         done = run(tmp_path, "ingest", "recipe.yaml", "--runner", "dataflow", "--", *flags)
         assert service.jobs == []
     assert done.status == 1
-    assert done.err.startswith("winnow: dataflow: dry run: ingest is a graph of 22 transforms and ")
+    assert done.err.startswith("winnow: dataflow: dry run: ingest is a graph of 24 transforms and ")
