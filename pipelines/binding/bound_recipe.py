@@ -12,6 +12,7 @@ content of them from beginning to end.
 A bound recipe is not sent to workers. They get parts of it (`BoundOperator`, `BoundScore`, `IngestContext`, …).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -38,7 +39,7 @@ from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.recipe import Recipe
-from winnow.schemas.rows.duplicates import Kind
+from winnow.schemas.rows.duplicates import OF_VECTORS, Kind
 from winnow.schemas.rules.checking import ColumnInfo
 
 if TYPE_CHECKING:
@@ -139,13 +140,16 @@ class BoundRecipe:
         return None if dedupe is None or dedupe.near is None else near_settings(dedupe.near)
 
     @cached_property
-    def cosine(self) -> CosineSettings | None:
-        """The settings of its search by embeddings; None if it has none."""
+    def cosines(self) -> Mapping[Kind, CosineSettings]:
+        """The settings of its searches by embeddings."""
         dedupe = self.config.dedupe
-        if dedupe is None or dedupe.embedding is None:
-            return None
-        (encoder,) = (one for one in self.measurements if one.entry.layer == SIGNATURE_LAYERS["embedding"])
-        return cosine_settings(dedupe.embedding, encoder.config.model)
+        found: dict[Kind, CosineSettings] = {}
+        for kind in OF_VECTORS:
+            if (config := getattr(dedupe, kind, None)) is not None:
+                (measured,) = (one for one in self.measurements if one.entry.layer == SIGNATURE_LAYERS[kind])
+                encoder = measured.config.image if kind == "video_embedding" else measured.config
+                found[kind] = cosine_settings(kind, config, encoder.model)
+        return found
 
     @cached_property
     def sources(self) -> BoundSources:

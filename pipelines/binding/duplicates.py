@@ -11,7 +11,7 @@ from winnow.schemas.problems import Problem, recipe_error
 from winnow.schemas.recipe import NearConfig, OperatorEntry, Recipe
 from winnow.schemas.recipe.dedupe import CosineConfig
 from winnow.schemas.recipe.nodes import located
-from winnow.schemas.rows.duplicates import KINDS, Kind
+from winnow.schemas.rows.duplicates import KINDS, OF_VECTORS, Kind
 
 if TYPE_CHECKING:
     from winnow.filters.duplicates.signatures import Scheme
@@ -24,6 +24,7 @@ SIGNATURE_LAYERS: Mapping[Kind, str] = {
     "pdq": "image.pdq",
     "embedding": "image.embedding",
     "vpdq": "video.vpdq",
+    "video_embedding": "video.embedding",
     "captions": "caption.digest",
 }
 """The signature layer of each kind of duplicates."""
@@ -73,8 +74,12 @@ def near_settings(config: NearConfig) -> NearSettings:
     )
 
 
-LEAST_COSINES: Mapping[str, float] = {"efficientnet-lite0.features": 0.95, "sscd.distilled": 0.75}
-"""From which cosine pictures count as copies, by encoder; docs/howto/dedupe.md has what each joins by mistake."""
+LEAST_COSINES: Mapping[Kind, Mapping[str, float]] = {
+    "embedding": {"efficientnet-lite0.features": 0.95, "sscd.distilled": 0.75},
+    "video_embedding": {"efficientnet-lite0.features": 0.97, "sscd.distilled": 0.9},
+}
+"""From which cosine pictures, and videos, count as copies, by encoder; docs/howto/dedupe.md has what each joins by
+mistake."""
 
 _LEAST_COSINE = 0.95  # of other encoders: SemDeDup's eps of 0.05
 
@@ -86,9 +91,9 @@ class CosineSettings:
     min_similarity: float
 
 
-def cosine_settings(config: CosineConfig, model: str) -> CosineSettings:
+def cosine_settings(kind: Kind, config: CosineConfig, model: str) -> CosineSettings:
     """Return the recipe's settings, for vectors of this encoder."""
-    least = LEAST_COSINES.get(model, _LEAST_COSINE) if config.min_similarity is None else config.min_similarity
+    least = LEAST_COSINES[kind].get(model, _LEAST_COSINE) if config.min_similarity is None else config.min_similarity
     return CosineSettings(least)
 
 
@@ -120,8 +125,11 @@ def signature_entries(recipe: Recipe) -> tuple[tuple[OperatorEntry, str], ...]:
         wanted.append(("near", options))
     if config.pdq is not None:
         wanted.append(("pdq", {}))
-    if config.embedding is not None and all(entry.layer != SIGNATURE_LAYERS["embedding"] for entry in recipe.annotate):
-        wanted.append(("embedding", {}))  # else of the encoder that the recipe names
+    for kind in OF_VECTORS:
+        chosen = getattr(config, kind) is not None
+        if chosen and all(entry.layer != SIGNATURE_LAYERS[kind] for entry in recipe.annotate):
+            # else of the encoder that the recipe names; keyframes of a copy are other ones
+            wanted.append((kind, {"every_seconds": 1.0} if kind == "video_embedding" else {}))
     if config.vpdq is not None:
         wanted.append(("vpdq", {}))
     if config.captions is not None:

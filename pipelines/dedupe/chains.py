@@ -7,6 +7,7 @@ every other. A cluster of more than `MOST_VERIFIED` stays as it is, and `max_clu
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -28,7 +29,7 @@ from winnow.pipelines.running.row_arrays import ids_column, run_starts, single_a
 from winnow.pipelines.running.scratch_parts import put_part, read_part
 from winnow.pipelines.store.together import each
 from winnow.schemas.recipe.dedupe import MOST_VERIFIED
-from winnow.schemas.rows.duplicates import HASH_BITS, Kind
+from winnow.schemas.rows.duplicates import HASH_BITS, OF_VECTORS, Kind
 
 __all__ = ["VERIFIED", "CutChains", "count_cut", "cut_chains", "send_chains"]
 
@@ -139,9 +140,8 @@ def _hashes(search: Search, values: pa.Array) -> Compare:
     return compare
 
 
-def _vectors(search: Search, values: pa.Array) -> Compare:
-    assert search.embedding is not None
-    vectors, least = vectors_of(values), search.embedding.min_similarity
+def _vectors(search: Search, values: pa.Array, kind: Kind) -> Compare:
+    vectors, least = vectors_of(values), search.cosines[kind].min_similarity
     lengths, columns = whole_lengths(vectors), vectors.astype(np.float32).T
 
     def compare(lines: slice) -> Likeness:
@@ -171,7 +171,7 @@ def _videos(search: Search, values: pa.Array) -> Compare:
 
 VERIFIED: Final[Mapping[Kind, Callable[[Search, pa.Array], Compare]]] = {
     "pdq": _hashes,
-    "embedding": _vectors,
     "vpdq": _videos,
+    **{kind: partial(_vectors, kind=kind) for kind in OF_VECTORS},
 }
 """The kinds whose clusters are verified, and how their members are compared."""

@@ -136,9 +136,9 @@ class _PictureBytes:
 class _MeasuredItems:
     """Items by what an operator measured of each: lists in a layer, which also says why an item has none."""
 
-    kind: ClassVar[Kind]
+    kind: Kind
     leaves: ClassVar[tuple[str, ...]]
-    empty: ClassVar[str] = NO_PICTURE
+    empty: str = NO_PICTURE
     absent: ClassVar[tuple[str, ...]] = ("no_input",)  # the layer's statuses of rows without items
 
     def columns(self, search: Search) -> list[Column]:
@@ -198,17 +198,19 @@ class _Hashes(_MeasuredItems):
         return pc.if_else(known, pc.if_else(good, OK, LOW_QUALITY), NOT_MEASURED), hashes.cast(pa.binary(HASH_BYTES))
 
 
+@dataclass(frozen=True)
 class _Vectors(_MeasuredItems):
     """Items by their embedding, in whole numbers of 16 bits; those without a direction are not compared."""
 
-    kind = "embedding"
-    leaves = ("vector",)
+    kind: Kind
+    empty: str = NO_PICTURE
+    leaves: ClassVar[tuple[str, ...]] = ("vector",)
 
     def _measured(self, _: Search, lists: Sequence[pa.Array]) -> tuple[pa.StringArray, pa.Array]:
         (vectors,) = lists
         there = np.flatnonzero(vectors.is_valid().to_numpy(zero_copy_only=False))
         lengths = np.unique(pc.list_value_length(vectors).take(pa.array(there)).to_numpy(zero_copy_only=False))
-        require_one_length(lengths.tolist())
+        require_one_length(lengths.tolist(), self.kind)
         statuses, values = np.full(len(vectors), NOT_MEASURED, object), np.full(len(vectors), None, object)
         if len(there) and lengths[0]:
             numbers = vectors.take(pa.array(there)).flatten().to_numpy(zero_copy_only=False)
@@ -256,12 +258,12 @@ class _Videos(_MeasuredItems):
         return pa.array(statuses, pa.string()), pa.array(values, pa.large_binary())
 
 
-def require_one_length(lengths: Sequence[int]) -> None:
+def require_one_length(lengths: Sequence[int], kind: Kind) -> None:
     """Raise StageError if vectors that are compared have more than one length."""
     if len(lengths) > 1:
         found = " and ".join(f"{length:,}" for length in sorted(lengths)[:2])
         raise StageError(
-            f"dedupe.embedding: there are vectors of {found} numbers; vectors of one encoder are compared: measure all "
+            f"dedupe.{kind}: there are vectors of {found} numbers; vectors of one encoder are compared: measure all "
             "samples with the same one"
         )
 
@@ -272,8 +274,9 @@ READERS: Final[Mapping[Kind, SignatureReader]] = {
     "near": _Texts("near"),
     "image_bytes": _PictureBytes(),
     "pdq": _Hashes(),
-    "embedding": _Vectors(),
+    "embedding": _Vectors("embedding"),
     "vpdq": _Videos(),
+    "video_embedding": _Vectors("video_embedding", NO_VIDEO),
     "captions": _Captions(),
 }
 

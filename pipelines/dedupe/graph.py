@@ -43,7 +43,7 @@ from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import Engine, Exchange, partitions_for
 from winnow.pipelines.running.job_steps import Batches, Blocks, JobSteps, sending, task_numbers
-from winnow.schemas.rows.duplicates import DISTINCT, Kind
+from winnow.schemas.rows.duplicates import DISTINCT, OF_VECTORS, Kind
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class SearchGraph:
             if kind not in DISTINCT:
                 found[f"Members.{kind}"] = shard_groups
                 continue
-            if kind == embedding.KIND:
+            if kind in OF_VECTORS:
                 found |= {step_of("Cells", kind): 1}
             if kind == vpdq.KIND:
                 found |= {step_of("Frames", kind): shard_groups, step_of("Pairs", kind): self._frame_partitions}
@@ -111,8 +111,8 @@ class SearchGraph:
         if kind not in DISTINCT:
             steps.finish(f"Members.{kind}", summaries, partial(put_equal_outcomes, search, kind))
             return
-        if kind == embedding.KIND:
-            summaries = (groups, self._cells(start, shard_groups))
+        if kind in OF_VECTORS:
+            summaries = (groups, self._cells(kind, start, shard_groups))
         if kind == vpdq.KIND:
             edges = self._videos(summaries)
         else:
@@ -125,12 +125,14 @@ class SearchGraph:
         stars: Blocks = forests | name >> Exchange(join, transport=Engine(), emits=AddressedBlock)
         _build_outcomes(search, kind, stars)
 
-    def _cells(self, start: PCollection[str], shard_groups: PCollection[int]) -> Blocks:
+    def _cells(self, kind: Kind, start: PCollection[str], shard_groups: PCollection[int]) -> Blocks:
         """Add the steps to centroids; the empty blocks that follow let shard groups go on once centroids are there."""
-        search, name = self.search, step_of("Cells", embedding.KIND)
-        sampled = shard_groups | "Sample" >> sending(embedding.sample_vectors, search, self.total_rows)
-        none = start | "Empty.sample" >> sending(_empty_sample)
-        return _steps(search).exchange(name, (sampled, none), partial(embedding.train, search, self.total_rows))
+        search, name = self.search, step_of("Cells", kind)
+        sampled = shard_groups | step_of("Sample", kind) >> sending(
+            embedding.sample_vectors, search, kind, self.total_rows
+        )
+        none = start | step_of("Empty.sample", kind) >> sending(_empty_sample)
+        return _steps(search).exchange(name, (sampled, none), partial(embedding.train, search, kind, self.total_rows))
 
     def _joined(self, kind: Kind, summaries: tuple[Blocks, Blocks]) -> tuple[Blocks, ...]:
         """Add the steps from groups of equal nodes to matches, for a kind whose pairs are found in blocks."""

@@ -18,7 +18,7 @@ from winnow.pipelines.dedupe.search import Search, read_shard
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import addressed_blocks
 from winnow.pipelines.running.row_arrays import ids_column, uint64_column
-from winnow.schemas.rows.duplicates import ID_BYTES, Kind
+from winnow.schemas.rows.duplicates import ID_BYTES, OF_VECTORS, Kind
 from winnow.schemas.uint128 import Words
 
 __all__ = ["JOINS", "join_values", "send_values", "values_of_groups", "values_of_nodes"]
@@ -115,4 +115,4 @@ def _lines(
     return pa.RecordBatch.from_arrays([pa.array(nodes[one]), pa.array(nodes[other]), *named, *measured], schema=MATCHES)
 
 
-JOINS: Final[Mapping[Kind, BlockJoin]] = {"pdq": PdqJoin(), "embedding": CosineBlocks()}
+JOINS: Final[Mapping[Kind, BlockJoin]] = {"pdq": PdqJoin(), **{kind: CosineBlocks(kind) for kind in OF_VECTORS}}

@@ -1,7 +1,7 @@
 """A search for duplicates: its settings, and the list of shards that its workers read."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -48,7 +48,7 @@ class Search:
     text: tuple[Column, ...] = ()
     near: NearSettings | None = None  # None if the search is not for near duplicates
     pdq: PdqConfig | None = None  # None if it is not for near duplicates of pictures
-    embedding: CosineSettings | None = None  # None if it does not compare embeddings
+    cosines: Mapping[Kind, CosineSettings] = field(default_factory=dict)  # of the kinds that compare embeddings
     vpdq: VpdqConfig | None = None  # None if it does not compare videos
     most_groups: int = MAX_SHARD_GROUPS  # of shards; decides how the work is divided, and no value
 

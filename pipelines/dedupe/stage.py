@@ -31,6 +31,7 @@ VERSIONS: Mapping[Kind, int] = {
     "pdq": 5,
     "embedding": 2,
     "vpdq": 2,
+    "video_embedding": 1,
     "captions": 2,
 }
 """The version of everything that decides the values of a kind's layer, given the signatures."""
@@ -57,9 +58,8 @@ def settings_of(recipe: BoundRecipe, kind: Kind) -> dict[str, Json]:
     if kind == "pdq":
         assert config.pdq is not None
         return {"radius": config.pdq.radius, "min_quality": config.pdq.min_quality}
-    if kind == "embedding":
-        assert recipe.cosine is not None
-        return dict(asdict(recipe.cosine))
+    if kind in recipe.cosines:
+        return dict(asdict(recipe.cosines[kind]))
     if kind == "vpdq":
         assert config.vpdq is not None
         settings = dict(asdict(config.vpdq))
@@ -208,10 +208,10 @@ def make_search(
     groups = groups_for(size, MAX_SHARD_GROUPS, GROUP_BYTES)
     config = recipe.config.dedupe
     pdq = config.pdq if config is not None and "pdq" in keys else None
-    embedding = recipe.cosine if "embedding" in keys else None
     vpdq = config.vpdq if config is not None and "vpdq" in keys else None
     listed = put_shards(store.objects, shards)
-    return Search(store, listed, scratch, kinds, text, near, pdq, embedding, vpdq, groups)
+    cosines = {kind: found for kind, found in recipe.cosines.items() if kind in keys}
+    return Search(store, listed, scratch, kinds, text, near, pdq, cosines, vpdq, groups)
 
 
 def estimated_items(state: StoreState, kinds: Iterable[Kind], rows: int) -> dict[Kind, int]:

@@ -36,7 +36,7 @@ from winnow.scoring.mixture.orders import Key, draw_order, key_of
 
 _Rows = NDArray[np.int64]
 
-SPLIT_BY: tuple[Kind, ...] = ("near", "exact", "url", "embedding", "pdq", "image_bytes", "vpdq")
+SPLIT_BY: tuple[Kind, ...] = ("near", "exact", "url", "embedding", "pdq", "image_bytes", "vpdq", "video_embedding")
 """The kinds of duplicates whose clusters stay on one side of the split, the widest first."""
 
 STATUS, TOKENS, BYTES = (Column(TOKENS_LAYER, leaf) for leaf in ("status", "tokens", "bytes"))

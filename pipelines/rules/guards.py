@@ -15,9 +15,9 @@ from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import Problem, recipe_error
 from winnow.schemas.recipe import DedupeConfig, GuardConfig
 from winnow.schemas.recipe.dedupe import AcceptedLoss
-from winnow.schemas.rows.duplicates import DISTINCT, OF_PICTURES
+from winnow.schemas.rows.duplicates import DISTINCT, OF_VECTORS
 
-_COUNTED = {DISTINCT[kind]: "pictures" for kind in OF_PICTURES if kind in DISTINCT} | {DISTINCT["vpdq"]: "copies"}
+_COUNTED = {DISTINCT["pdq"]: "pictures"} | {DISTINCT[kind]: "copies" for kind in (*OF_VECTORS, "vpdq")}
 
 LEAST_ADDRESSES = 20
 """Samples dropped for an equal address that are enough for an alarm: half of so many are no chance."""

@@ -161,9 +161,9 @@ def report_chains(console: Console, search: Search) -> None:
 
 def report_recall(console: Console, search: Search) -> None:
     """Print which share of the similar pairs of a sample of embeddings was found."""
-    if search.embedding is None:
-        return
-    measured = recall(search)
-    said = f"{measured.found:,} of {measured.pairs:,} similar pairs of sampled embeddings share a cell"
-    share = f" (recall {measured.found / measured.pairs:.3f})" if measured.pairs else ""
-    console.print(f"dedupe  {said}{share}; pairs that share none are not compared", soft_wrap=True)
+    for kind in search.cosines:
+        measured = recall(search, kind)
+        of = "sampled embeddings of videos" if kind == "video_embedding" else "sampled embeddings"
+        said = f"{measured.found:,} of {measured.pairs:,} similar pairs of {of} share a cell"
+        share = f" (recall {measured.found / measured.pairs:.3f})" if measured.pairs else ""
+        console.print(f"dedupe  {said}{share}; pairs that share none are not compared", soft_wrap=True)

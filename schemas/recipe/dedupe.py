@@ -15,7 +15,7 @@ SOURCE = Matching(r"[a-z0-9_-]{1,40}", "a source's name")
 LANGUAGE = Matching(r"[A-Za-z0-9_-]{1,40}", "a language as plans name it, such as deu_Latn")
 CLUSTER = Matching(r"[0-9a-f]{32}", "the id of a cluster, 32 hexadecimal digits")
 
-MOST_VERIFIED: Mapping[Kind, int] = {"pdq": 10_000, "embedding": 10_000, "vpdq": 1_000}
+MOST_VERIFIED: Mapping[Kind, int] = {"pdq": 10_000, "embedding": 10_000, "vpdq": 1_000, "video_embedding": 10_000}
 """The most different members of a cluster each of which is compared with each; chains of more are not cut."""
 
 Order: TypeAlias = Literal["source", "longest", "shortest", "newest", "oldest", "highest", "lowest", "id"]
@@ -84,7 +84,7 @@ class PdqConfig:
 
 @dataclass(frozen=True)
 class CosineConfig:
-    """Pictures whose embeddings point the same way: crops and edits, and other views of the same thing."""
+    """Pictures, or videos, whose embeddings point the same way: crops and edits, and other views of the same thing."""
 
     min_similarity: Annotated[float, Between(0.5, 1.0)] | None = None  # a cosine; 1 - eps of SemDeDup; by the encoder
     max_cluster: Annotated[int, Between(2, 1 << 40)] = 100  # more pictures that differ are seldom copies of one
@@ -185,16 +185,19 @@ class DedupeConfig:
     pdq: PdqConfig | None = None
     embedding: CosineConfig | None = None
     vpdq: VpdqConfig | None = None
+    video_embedding: CosineConfig | None = None
     captions: RepeatedCaptionsConfig | None = None
     representative: tuple[Annotated[Preference, PreferenceText()], ...] = (Preference("source"), Preference("longest"))
     guard: GuardConfig = GuardConfig()
 
     def __post_init__(self) -> None:
-        kinds = (self.exact, self.url, self.near, self.image_bytes, self.pdq, self.embedding, self.vpdq, self.captions)
+        of_media = (self.image_bytes, self.pdq, self.embedding, self.vpdq, self.video_embedding, self.captions)
+        kinds = (self.exact, self.url, self.near, *of_media)
         if all(one is None for one in kinds):
             raise ValueError(
                 "names no kind of duplicates; write exact: {}, url: {} or near: {preset: fineweb}; for pictures "
-                "image_bytes: {}, pdq: {} or embedding: {}; for videos vpdq: {}; for captions captions: {}"
+                "image_bytes: {}, pdq: {} or embedding: {}; for videos vpdq: {} or video_embedding: {}; for captions "
+                "captions: {}"
             )
         listed = [str(one) for one in self.representative]
         for number, one in enumerate(listed):
@@ -211,5 +214,6 @@ class DedupeConfig:
             "pdq": self.pdq,
             "embedding": self.embedding,
             "vpdq": self.vpdq,
+            "video_embedding": self.video_embedding,
         }
         return {kind: one.max_cluster for kind, one in limited.items() if one is not None}

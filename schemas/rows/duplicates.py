@@ -8,10 +8,22 @@ import pyarrow as pa
 ID_BYTES = 16
 HASH_BITS = 256.0  # of a PDQ hash
 
-Kind: TypeAlias = Literal["exact", "url", "near", "image_bytes", "pdq", "embedding", "vpdq", "captions"]
-KINDS: tuple[Kind, ...] = ("exact", "url", "near", "image_bytes", "pdq", "embedding", "vpdq", "captions")
+Kind: TypeAlias = Literal[
+    "exact", "url", "near", "image_bytes", "pdq", "embedding", "vpdq", "video_embedding", "captions"
+]
+KINDS: tuple[Kind, ...] = (
+    "exact",
+    "url",
+    "near",
+    "image_bytes",
+    "pdq",
+    "embedding",
+    "vpdq",
+    "video_embedding",
+    "captions",
+)
 
-CHOSEN_IN: tuple[Kind, ...] = ("url", "exact", "near", "image_bytes", "pdq", "embedding", "vpdq")
+CHOSEN_IN: tuple[Kind, ...] = ("url", "exact", "near", "image_bytes", "pdq", "embedding", "vpdq", "video_embedding")
 """The order in which representatives are chosen. For an address the better text is kept, so addresses come first; then
 each dropped row has a similar text that is kept. Captions alone choose none: they only say how often one occurs."""
 
@@ -90,7 +102,7 @@ EMBEDDING = pa.schema(
         pa.field("similarity", pa.list_(pa.float64())),  # the cosine with the matched item's vector
     ]
 )
-"""`dedupe.embedding`: lists, as in `ITEM_GROUPS`."""
+"""`dedupe.embedding` and `dedupe.video_embedding`: lists, as in `ITEM_GROUPS`."""
 
 VPDQ = pa.schema(
     [
@@ -108,13 +120,22 @@ OF_ROWS: Final = ("status", "share")
 OF_PICTURES: Final[frozenset[Kind]] = frozenset({"image_bytes", "pdq", "embedding"})
 """The kinds that compare the pictures among a row's media."""
 
-OF_MEDIA: Final[frozenset[Kind]] = OF_PICTURES | {"vpdq"}
+OF_VECTORS: Final[tuple[Kind, ...]] = ("embedding", "video_embedding")
+"""The kinds that compare embeddings."""
+
+OF_MEDIA: Final[frozenset[Kind]] = OF_PICTURES | {"vpdq", "video_embedding"}
 """The kinds whose items are a row's media."""
 
 OF_ITEMS: Final[frozenset[Kind]] = OF_MEDIA | {"captions"}
 """The kinds that compare the items of rows; the others compare rows. The items of `captions` are a row's captions."""
 
-DISTINCT: Final[Mapping[Kind, str]] = {"near": "texts", "pdq": "hashes", "embedding": "vectors", "vpdq": "videos"}
+DISTINCT: Final[Mapping[Kind, str]] = {
+    "near": "texts",
+    "pdq": "hashes",
+    "embedding": "vectors",
+    "vpdq": "videos",
+    "video_embedding": "vectors",
+}
 """The column that counts what is different within a cluster, of the kinds whose clusters chains can grow."""
 
 
@@ -134,5 +155,6 @@ _SCHEMAS: Final[Mapping[Kind, pa.Schema]] = {
     "pdq": PDQ,
     "embedding": EMBEDDING,
     "vpdq": VPDQ,
+    "video_embedding": EMBEDDING,
     "captions": ITEM_GROUPS,
 }

@@ -26,6 +26,7 @@ MEANINGS = {
     "pdq": "pictures with close PDQ hashes",
     "embedding": "pictures with close embeddings",
     "vpdq": "videos that share most of their frames",
+    "video_embedding": "videos with close embeddings",
     "captions": "captions with the same text",
 }
 

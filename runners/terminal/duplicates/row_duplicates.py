@@ -150,4 +150,4 @@ def what_is_compared(kind: Kind) -> str:
     return "pictures" if kind in OF_PICTURES else _ITEMS.get(kind, "rows")
 
 
-_ITEMS: Final[Mapping[Kind, str]] = {"vpdq": "videos", "captions": "captions"}
+_ITEMS: Final[Mapping[Kind, str]] = {"vpdq": "videos", "video_embedding": "videos", "captions": "captions"}

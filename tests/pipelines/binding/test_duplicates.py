@@ -22,6 +22,7 @@ NEEDED = {
     "pdq": "image.pdq",
     "embedding": "image.embedding",
     "vpdq": "video.vpdq",
+    "video_embedding": "video.embedding",
     "captions": "caption.digest",
 }
 
@@ -47,21 +48,42 @@ def test_a_layer_that_the_recipe_has_is_not_made_twice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("annotate", "embedding", "least"),
+    ("annotate", "dedupe", "least"),
     [
-        ("[]", "{}", 0.95),
-        ("[image.embedding]", "{}", 0.95),
-        ("[{image.embedding: {preset: copies@sscd}}]", "{}", 0.75),
-        ("[image.quality, {image.embedding: {model: mine.onnx, dimensions: 512}}]", "{}", 0.95),
-        ("[{image.embedding: {preset: copies@sscd, as: image.copies}}, image.embedding]", "{}", 0.95),
-        ("[{image.embedding: {preset: copies@sscd}}]", "{min_similarity: 0.6}", 0.6),
+        ("[]", "embedding: {}", 0.95),
+        ("[image.embedding]", "embedding: {}", 0.95),
+        ("[{image.embedding: {preset: copies@sscd}}]", "embedding: {}", 0.75),
+        ("[image.quality, {image.embedding: {model: mine.onnx, dimensions: 512}}]", "embedding: {}", 0.95),
+        ("[{image.embedding: {preset: copies@sscd, as: image.copies}}, image.embedding]", "embedding: {}", 0.95),
+        ("[{image.embedding: {preset: copies@sscd}}]", "embedding: {min_similarity: 0.6}", 0.6),
+        ("[]", "video_embedding: {}", 0.97),
+        ("[{video.embedding: {preset: copies@sscd}}]", "video_embedding: {}", 0.9),
+        ("[{video.embedding: {preset: copies@sscd}}, image.embedding]", "video_embedding: {}", 0.9),
+        ("[{image.embedding: {preset: copies@sscd}}]", "video_embedding: {}", 0.97),
+        ("[video.embedding]", "video_embedding: {min_similarity: 0.6}", 0.6),
     ],
 )
 def test_the_least_cosine_is_that_of_the_encoder_unless_the_recipe_sets_it(
-    annotate: str, embedding: str, least: float
+    annotate: str, dedupe: str, least: float
 ) -> None:
-    text = f"{RECIPE}annotate: {annotate}\ndedupe: {{embedding: {embedding}}}\n"
-    recipe = bind(recipe_from_text(text, "r.yaml"))
-    assert recipe.cosine is not None
-    assert recipe.cosine.min_similarity == least
-    assert settings_of(recipe, "embedding") == {"min_similarity": least}
+    recipe = bind(recipe_from_text(f"{RECIPE}annotate: {annotate}\ndedupe: {{{dedupe}}}\n", "r.yaml"))
+    ((kind, found),) = recipe.cosines.items()
+    assert found.min_similarity == least
+    assert settings_of(recipe, kind) == {"min_similarity": least}
+
+
+def test_each_kind_of_embeddings_has_its_own_least_cosine() -> None:
+    encoders = "[{image.embedding: {preset: copies@sscd}}, video.embedding]"
+    dedupe = "{embedding: {}, video_embedding: {}}"
+    recipe = bind(recipe_from_text(f"{RECIPE}annotate: {encoders}\ndedupe: {dedupe}\n", "r.yaml"))
+    assert {kind: one.min_similarity for kind, one in recipe.cosines.items()} == {
+        "embedding": 0.75,
+        "video_embedding": 0.97,
+    }
+
+
+def test_frames_of_videos_are_taken_by_the_second_unless_the_recipe_says_otherwise() -> None:
+    for annotate, every in (("[]", 1.0), ("[video.embedding]", None), ("[{video.embedding: {every_seconds: 3}}]", 3.0)):
+        text = f"{RECIPE}annotate: {annotate}\ndedupe: {{video_embedding: {{}}}}\n"
+        (measured,) = bind(recipe_from_text(text, "r.yaml")).measurements
+        assert measured.config.every_seconds == every

@@ -20,22 +20,29 @@ from winnow.pipelines.dedupe.chains import CutChains, count_cut
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.recipe.dedupe import MOST_VERIFIED, PdqConfig, VpdqConfig
-from winnow.schemas.rows.duplicates import Kind
+from winnow.schemas.rows.duplicates import DISTINCT, OF_VECTORS, Kind
 
-OF_PICTURES = {
+VECTOR = pa.field("vector", pa.list_(pa.list_(pa.float32())))
+BY_HASHES_AND_VECTORS = {
     "pdq": [pa.field("hash", pa.list_(pa.binary(32))), pa.field("quality", pa.list_(pa.int16()))],
-    "embedding": [pa.field("vector", pa.list_(pa.list_(pa.float32())))],
+    "embedding": [VECTOR],
+    "video_embedding": [VECTOR],
 }
 STATUSES = [pa.field("status", pa.string()), pa.field("items", pa.list_(pa.string()))]
-LAYERS = {kind: pa.schema([*STATUSES, *fields]) for kind, fields in OF_PICTURES.items()} | {"vpdq": OF_VIDEOS}
-SIGNATURES: Mapping[Kind, str] = {"pdq": "image.pdq", "embedding": "image.embedding", "vpdq": "video.vpdq"}
+LAYERS = {kind: pa.schema([*STATUSES, *fields]) for kind, fields in BY_HASHES_AND_VECTORS.items()} | {"vpdq": OF_VIDEOS}
+SIGNATURES: Mapping[Kind, str] = {
+    "pdq": "image.pdq",
+    "embedding": "image.embedding",
+    "vpdq": "video.vpdq",
+    "video_embedding": "video.embedding",
+}
 Value = NDArray[Any]
 
 
 def on_a_line(kind: Kind, line: int, place: float) -> Value:
     """A value: on one line, those at a distance of 1 or less are similar; those of other lines are strangers."""
     drawn = np.random.default_rng(line)
-    if kind == "embedding":
+    if kind in OF_VECTORS:
         first, second = np.linalg.qr(drawn.normal(size=(64, 2)))[0].T
         angle = place * np.arccos(0.9) * 0.999
         found: Value = (np.cos(angle) * first + np.sin(angle) * second).astype(np.float32)
@@ -50,7 +57,7 @@ def on_a_line(kind: Kind, line: int, place: float) -> Value:
 
 def similar(kind: Kind, one: Value, other: Value) -> tuple[float, bool]:
     """By definition: how similar two values are, and whether that is enough."""
-    if kind == "embedding":
+    if kind in OF_VECTORS:
         cosine = float(np.dot(one, other) / np.linalg.norm(one) / np.linalg.norm(other))
         return cosine, cosine >= 0.9
     if kind == "pdq":
@@ -63,7 +70,7 @@ def similar(kind: Kind, one: Value, other: Value) -> tuple[float, bool]:
 def row(kind: Kind, value: Value) -> dict[str, Any]:
     """What the kind's operator writes."""
     said: dict[str, Any] = {"status": "ok", "items": ["ok"]}
-    if kind == "embedding":
+    if kind in OF_VECTORS:
         return said | {"vector": [value.tolist()]}
     if kind == "pdq":
         return said | {"hash": [value.tobytes()], "quality": [90]}
@@ -98,7 +105,7 @@ def searched(
                 "scratch/dedupe/test",
                 {kind: SIGNATURES[kind]},
                 pdq=PdqConfig(),
-                embedding=CosineSettings(0.9),
+                cosines={one: CosineSettings(0.9) for one in OF_VECTORS if one == kind},
                 vpdq=VpdqConfig(min_frames=1, still_radius=0),
             )
         )
@@ -134,7 +141,7 @@ def stars(kind: Kind, found: Mapping[str, Value]) -> set[frozenset[str]]:
     return {frozenset(names) for names in of.values() if len(names) > 1}
 
 
-@pytest.mark.parametrize("kind", ["pdq", "embedding", "vpdq"])
+@pytest.mark.parametrize("kind", SIGNATURES)
 def test_members_of_a_cluster_are_like_one_of_them_and_chains_are_cut(tmp_path: Path, kind: Kind) -> None:
     found = items(kind)
     said, cut = searched(tmp_path, kind, found, 3)
@@ -145,7 +152,7 @@ def test_members_of_a_cluster_are_like_one_of_them_and_chains_are_cut(tmp_path: 
     by_id = {id_of(name): name for name in found}
     for name, row in said.items():
         members = next((one for one in clusters if name in one), frozenset({name}))
-        counted = row[{"pdq": "hashes", "embedding": "vectors", "vpdq": "videos"}[kind]]
+        counted = row[DISTINCT[kind]]
         assert (row["size"], counted) == ([len(members)], [len({found[one].tobytes() for one in members})])
         assert row["cluster"] == [min(map(id_of, members))]
         if row["matched"] == [None]:
@@ -157,7 +164,7 @@ def test_members_of_a_cluster_are_like_one_of_them_and_chains_are_cut(tmp_path: 
     assert (cut.chains, cut.members) == (5, 4 + 5 + 7 + 8 + 6)  # one of the chain of three is like both others
 
 
-@pytest.mark.parametrize("kind", ["pdq", "embedding", "vpdq"])
+@pytest.mark.parametrize("kind", SIGNATURES)
 def test_shards_and_order_change_no_value(tmp_path: Path, kind: Kind) -> None:
     found = items(kind)
     one, counted = searched(tmp_path / "one", kind, found, 1)
@@ -166,9 +173,10 @@ def test_shards_and_order_change_no_value(tmp_path: Path, kind: Kind) -> None:
         assert searched(tmp_path / str(seed), kind, mixed, shards) == (one, counted)
 
 
-def test_workers_change_no_value(tmp_path: Path) -> None:
-    found = items("pdq")
-    assert searched(tmp_path / "two", "pdq", found, 5, workers=2) == searched(tmp_path / "one", "pdq", found, 5)
+@pytest.mark.parametrize("kind", ["pdq", "video_embedding"])
+def test_workers_change_no_value(tmp_path: Path, kind: Kind) -> None:
+    found = items(kind)
+    assert searched(tmp_path / "two", kind, found, 5, workers=2) == searched(tmp_path / "one", kind, found, 5)
 
 
 def test_a_cluster_of_more_members_than_are_compared_stays_whole(

@@ -70,7 +70,7 @@ def rows(folder: Path, kind: str) -> dict[str, dict[str, Any]]:
     rows = {}
     for name, row in zip(names, found.to_pylist(), strict=True):
         one = {key: values if key in ("status", "share") else (values or [None])[0] for key, values in row.items()}
-        assert one["items"] == (None if row["status"] in ("no_picture", "forgotten") else row["status"])
+        assert one["items"] == (None if row["status"] in ("no_picture", "no_video", "forgotten") else row["status"])
         rows[name] = {**one, **{key: name_of.get(one[key]) for key in ("cluster", "matched")}}
     return rows
 
