@@ -101,6 +101,10 @@ class Assets(Protocol):
         """The path of an asset, given its name in winnow's list of assets or a path from the recipe."""
 
 
+def _nowhere_else(_: Any) -> tuple[tuple[str, ...], ...]:
+    return ()
+
+
 def _nothing(_config: Any) -> tuple[str, ...]:
     return ()
 
@@ -215,7 +219,7 @@ class Operator:
     """The kinds of its spans, such as `email`; empty if its spans have no fixed kinds."""
     depends: Callable[[Any], tuple[str, ...]] = field(default=_nothing)
     """What values depend on besides the configuration and the content of its files, such as code that it names."""
-    elsewhere: Callable[[Any], Iterable[tuple[str, ...]]] = field(default=_nothing)
+    elsewhere: Callable[[Any], Iterable[tuple[str, ...]]] = field(default=_nowhere_else)
     """What `depends` may be where other packages are installed: then a message on a layer names packages, not
     settings."""
     remarks: Callable[[Any, Assets], tuple[str, ...]] = field(default=_no_remarks)

@@ -1,11 +1,13 @@
 """Encoders of pictures that are made for finding copies."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from winnow.filters.models.pictures.sscd import DIMENSIONS, FRAMING, MODEL
 from winnow.filters.presets import Preset
+from winnow.schemas.identity import Json
 
-_ENCODER: Final = {
+_ENCODER: Final[Mapping[str, Json]] = {
     "model": MODEL.name,
     "dimensions": DIMENSIONS,
     "framing": {"side": FRAMING.side, "fit": FRAMING.fit},

@@ -96,7 +96,7 @@ def test_what_is_no_array_is_refused(tmp_path: Path, entries: bytes) -> None:
 def test_an_archive_with_too_few_values_is_refused(tmp_path: Path, size: int) -> None:
     rows = array("rows", "7", (2, 3), (3, 1))
     with pytest.raises(WinnowError, match=REFUSED):
-        read_arrays(archive(tmp_path / "c.pth", rows, **{"data/7": bytes(size)}))
+        read_arrays(archive(tmp_path / "c.pth", rows, zipfile.ZIP_STORED, **{"data/7": bytes(size)}))
 
 
 def test_a_compressed_archive_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
