@@ -34,7 +34,7 @@ def script(shell: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> Path
         (["winnow", "--ver"], {"--version"}),
         (
             ["winnow", "run", "--"],
-            {"--runner", "--quiet", "--log-file", "--notes", "--wait", "--workers", "--replace", "--help"},
+            {"--runner", "--quiet", "--log-file", "--notes", "--wait", "--workers", "--replace", "--sample", "--help"},
         ),
         (["winnow", "run", "recipe.yaml", "--runner", "s"], {"spark"}),
         (["winnow", "run", "--runner", "=", "fl"], {"flink"}),

@@ -33,7 +33,7 @@ def test_a_number_of_workers_is_at_least_one(
         (
             "run r.yaml --runner spark --spark_master_url=spark://m:7077",
             "winnow run has no flag --spark_master_url "
-            "(known: --help, --log-file, --notes, --quiet, --replace, --runner, --wait, --workers); "
+            "(known: --help, --log-file, --notes, --quiet, --replace, --runner, --sample, --wait, --workers); "
             "write Beam's flags after '--'",
         ),
         ("run r.yaml --tasks 1/2", "winnow run does not take --tasks; only ingest, annotate, score do"),
