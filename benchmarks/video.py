@@ -4,7 +4,7 @@
 
 Costs are CPU seconds of one thread over those of PyAV decoding every frame of the same file and nothing else. Each case
 has a process of its own, in which it and the bare decode take turns, as a shared machine changes its pace: a ratio is
-the median over the turns. *Every frame* is what `video.shots`, `video.static` and `video.motion` (by planes) need, with
+the median over the turns. *Every frame* is what `video.shots`, `video.static` and `video.motion` need, with
 their own work; *keyframes* is `video.clarity`; *vectors* is `video.motion` by vectors. PySceneDetect reads with PyAV
 too. F1 is over films with known transitions (`inputs/films.py`) of a seed that no threshold was chosen by: one is found
 if a detection lies within 0.12 s of its span. What each found is told by kind of transition. The network's limit
@@ -94,7 +94,7 @@ def detect(path, detector):
     return [scene[0].seconds for scene in manager.get_scene_list()[1:]]
 """
 COSTS: Final = {
-    "every frame": WATCH + "ratio(lambda: watch(path, shots={}, static={}, motion={'by': 'planes'}))",
+    "every frame": WATCH + "ratio(lambda: watch(path, shots={}, static={}, motion={}))",
     "shots": WATCH + "ratio(lambda: watch(path, shots={}))",
     "keyframes": WATCH + "ratio(lambda: watch(path, clarity={}))",
     "vectors": WATCH + "ratio(lambda: watch(path, motion={'by': 'vectors'}))",

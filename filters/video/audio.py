@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from winnow.filters.operators import MEDIA_VIDEO, Assets, Operator, Watch, Watcher
 from winnow.filters.video.decode.facts import VideoFacts
+from winnow.filters.video.decode.signals import BLOCK_SECONDS
 from winnow.filters.video.decode.wanted import Signal
 from winnow.schemas.recipe.checks import Between
 
@@ -28,7 +29,6 @@ WRITES: Final = pa.schema(
     ]
 )
 
-SOUND: Final = Signal("sound")
 _ABSOLUTE_GATE: Final = -70.0  # BS.1770
 _RELATIVE_GATE: Final = -10.0
 _GATING_BLOCKS: Final = 4  # of 100 ms: 400 ms with an overlap of three quarters
@@ -43,7 +43,7 @@ class AudioConfig:
 
 
 class AudioWatcher:
-    """Keeps three numbers for each tenth of a second."""
+    """Keeps six numbers for each tenth of a second."""
 
     def __init__(self, config: AudioConfig) -> None:
         self._config = config
@@ -51,32 +51,56 @@ class AudioWatcher:
 
     def see(self, signal: Signal, batch: pa.RecordBatch) -> None:
         """Takes the next blocks."""
-        assert signal == SOUND
-        length = batch.column("samples").to_numpy() / batch.column("rate").to_numpy()
-        names = ("weighted", "power", "peak")
-        self._blocks.append(np.stack([length, *(batch.column(name).to_numpy() for name in names)], axis=1))
+        assert signal == _sound(self._config)
+        rate = batch.column("rate").to_numpy()
+        seconds = [batch.column(name).to_numpy() / rate for name in ("samples", "quiet_start", "quiet_end")]
+        measures = [batch.column(name).to_numpy() for name in ("weighted", "power", "peak")]
+        self._blocks.append(np.stack([*seconds, *measures], axis=1))
 
     def end(self, facts: VideoFacts) -> pa.RecordBatch:
         """The measures."""
         if not self._blocks:
             none = {"present": False, "seconds": 0.0, "silent": 1.0, "longest_silence": 0.0}
             return pa.RecordBatch.from_pylist([none], schema=WRITES)
-        lengths, weighted, power, peaks = np.concatenate(self._blocks).T
-        silent = power <= 10 ** (self._config.silence / 10)
-        heard = float(lengths[~silent].sum())
+        lengths, quiet_start, quiet_end, weighted, power, peaks = np.concatenate(self._blocks).T
+        runs = silences(power <= 10 ** (self._config.silence / 10), lengths, quiet_start, quiet_end)
+        heard = float(lengths.sum() - runs.sum())
         lasting = max(facts.seconds, float(lengths.sum()), 1e-9)
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], silent, [False]]).astype(np.int8)))
-        sums = np.concatenate([[0.0], np.cumsum(lengths)])
         peak = float(peaks.max())
         row: dict[str, object] = {
             "present": True,
             "seconds": float(lengths.sum()),
             "loudness": loudness(weighted, lengths),
             "silent": min(max(1 - heard / lasting, 0.0), 1.0),
-            "longest_silence": float((sums[edges[1::2]] - sums[edges[::2]]).max(initial=0)),
+            "longest_silence": float(runs.max(initial=0)),
             "peak": 20 * np.log10(peak) if peak > 0 else None,
         }
         return pa.RecordBatch.from_pylist([row], schema=WRITES)
+
+
+def silences(
+    silent: NDArray[np.bool_],
+    lengths: NDArray[np.float64],
+    quiet_start: NDArray[np.float64],
+    quiet_end: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """The seconds of each run of silent blocks, with what is quiet of the blocks on both sides, to the sample.
+
+    What is quiet at the end of one block and the beginning of the next, and together as long as a block, is a run too.
+
+    Args:
+        silent: Whether the power of each block is that of silence.
+        lengths: Their seconds.
+        quiet_start: Seconds of each before its first sample that is not quiet.
+        quiet_end: Seconds of each behind its last one.
+    """
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], silent, [False]]).astype(np.int8))).reshape(-1, 2)
+    sums = np.concatenate([[0.0], np.cumsum(lengths)])
+    before, behind = np.concatenate([[0.0], quiet_end]), np.concatenate([quiet_start, [0.0]])
+    runs = sums[edges[:, 1]] - sums[edges[:, 0]] + before[edges[:, 0]] + behind[edges[:, 1]]
+    between = (quiet_end[:-1] + quiet_start[1:])[~(silent[:-1] | silent[1:])]
+    found: NDArray[np.float64] = np.concatenate([runs, between[between >= BLOCK_SECONDS - 1e-9]])
+    return found
 
 
 def loudness(weighted: NDArray[np.float64], lengths: NDArray[np.float64]) -> float | None:
@@ -99,17 +123,21 @@ def loudness(weighted: NDArray[np.float64], lengths: NDArray[np.float64]) -> flo
     return float(_OFFSET + 10 * np.log10(kept.mean()))
 
 
+def _sound(config: AudioConfig) -> Signal:
+    return Signal("sound", level=config.silence)
+
+
 def _load(config: AudioConfig, _assets: Assets) -> Callable[[], Watcher]:
     return lambda: AudioWatcher(config)
 
 
 OPERATOR = Operator(
     name="video.audio",
-    version=1,
+    version=2,
     summary="presence, loudness, silence and peak of each video's sound",
     config=AudioConfig,
     reads=lambda _: (MEDIA_VIDEO,),
     writes=lambda _: WRITES,
-    watch=Watch(wants=lambda _: frozenset({SOUND}), load=_load),
+    watch=Watch(wants=lambda config: frozenset({_sound(config)}), load=_load),
     needs=(),
 )

@@ -1,9 +1,9 @@
-"""How fast the picture moves: from the codec's own vectors where it has them, else by matching blocks of small planes.
+"""How fast the picture moves: from small planes of its frames, or from the codec's own vectors where a recipe asks.
 
 Speeds are in widths of the picture a second, whatever its size, rate and codec: a thing that crosses the picture in two
-seconds has speed 0.5. Vectors are what an encoder found cheapest, and what they refer to is only estimated
-(`decode/vectors.py`): on pans of known speed they are within a third of it. Blocks are matched between frames a tenth
-of a second apart, and are within a tenth of speeds up to 0.6.
+seconds has speed 0.5. Planes are brought in line with one another (`matching/flow.py`), so the same film has the same
+speed in every codec. Vectors are what an encoder found cheapest, and what they refer to is only estimated
+(`decode/vectors.py`): they cost little less, are wrong by a third even on plain pans, and differ by codec.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from winnow.filters.operators import MEDIA_VIDEO, Assets, Operator, Watch, Watch
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.signals import LUMA_COLUMNS, LUMA_ROWS, PATCH_COLUMNS, PATCH_ROWS, small_planes
 from winnow.filters.video.decode.wanted import Signal
-from winnow.filters.video.matching.blocks import match_frames
+from winnow.filters.video.matching.flow import match_frames
 from winnow.schemas.recipe.checks import Between
 
 WRITES: Final = pa.schema(
@@ -35,18 +35,19 @@ WRITES: Final = pa.schema(
 
 FRAMES: Final = Signal("frames")
 VECTORS: Final = Signal("vectors")
-_STEP_SECONDS: Final = 0.1  # between frames whose blocks are matched
-_LONGEST_SECONDS: Final = 1.0  # frames further apart are not compared
+_SHORTEST_SECONDS: Final = 0.1  # between frames that are matched, where much moves
+_LONGEST_SECONDS: Final = 0.4  # where little does
+_MOST_SECONDS: Final = 1.0  # frames further apart are not compared
 _LEAST_PREDICTED: Final = 0.5  # of a frame, by vectors; less is a cut, or mostly predicted from later frames
 _LEAST_MATCHED: Final = 0.3  # of its patches; less is a cut
-_MOST_SECONDS: Final = 86400  # of `by_second`
+_LAST_SECOND: Final = 86399  # of `by_second`
 
 
 @dataclass(frozen=True, slots=True)
 class MotionConfig:
     """What motion is measured by."""
 
-    by: Literal["either", "vectors", "planes"] = "either"  # vectors where the codec has any, else planes
+    by: Literal["planes", "vectors"] = "planes"  # vectors: those of H.264 and the MPEG family alone
     still_speed: Annotated[float, Between(0, 10)] = 0.005  # widths a second; ours
 
 
@@ -67,8 +68,7 @@ class MotionWatcher:
 
     def __init__(self, config: MotionConfig) -> None:
         self._config = config
-        self._vectors: list[_Moves] = []
-        self._planes: list[_Moves] = []
+        self._moves: list[_Moves] = []
         self._last_vector: float | None = None
         self._last = np.empty((0, LUMA_ROWS, LUMA_COLUMNS), np.uint8)  # the frame that the next is matched with
         self._last_seconds = np.empty(0, np.float64)
@@ -85,18 +85,19 @@ class MotionWatcher:
         before = np.concatenate([[seconds[0] if self._last_vector is None else self._last_vector], seconds[:-1]])
         self._last_vector = float(seconds[-1])
         covered = batch.column("covered").to_numpy() >= _LEAST_PREDICTED
-        lasting = np.where(covered, np.minimum(seconds - before, _LONGEST_SECONDS), 0.0)
+        lasting = np.where(covered, np.minimum(seconds - before, _MOST_SECONDS), 0.0)
         speed, right, down = (batch.column(name).to_numpy().astype(np.float64) for name in ("speed", "right", "down"))
         patches = batch.column("patches").flatten().to_numpy().reshape(len(seconds), -1)
         ways, times = lasting @ np.nan_to_num(patches), lasting @ ~np.isnan(patches)
-        self._vectors.append(_Moves(seconds, lasting, speed, np.hypot(right, down), ways, times))
+        self._moves.append(_Moves(seconds, lasting, speed, np.hypot(right, down), ways, times))
 
     def _see_planes(self, batch: pa.RecordBatch) -> None:
         planes = np.concatenate([self._last, small_planes(batch.column("luma"), LUMA_ROWS, LUMA_COLUMNS)])
         shapes = batch.column("height").to_numpy() / batch.column("width").to_numpy()
         seconds = np.concatenate([self._last_seconds, batch.column("seconds").to_numpy()])
         shapes = np.concatenate([self._last_seconds, shapes])  # that of the last frame is not asked for
-        pairs, patches, last = match_frames(planes, seconds, shapes, _STEP_SECONDS, _LONGEST_SECONDS)
+        spans = _SHORTEST_SECONDS, _LONGEST_SECONDS, _MOST_SECONDS
+        pairs, patches, last = match_frames(planes, seconds, shapes, *spans)
         self._last, self._last_seconds = planes[last : last + 1].copy(), seconds[last : last + 1]
         matched = pairs[:, 2] >= _LEAST_MATCHED * PATCH_ROWS * PATCH_COLUMNS
         if matched.any():
@@ -106,25 +107,24 @@ class MotionWatcher:
             moves = np.where(seen, patches, 0.0)
             speed, pan = moves.sum(axis=1) / covered / apart, np.hypot(right, down) / apart
             times = (seen * apart[:, None]).sum(axis=0)
-            self._planes.append(_Moves(seconds[at.astype(np.int64)], apart, speed, pan, moves.sum(axis=0), times))
+            self._moves.append(_Moves(seconds[at.astype(np.int64)], apart, speed, pan, moves.sum(axis=0), times))
 
     def end(self, facts: VideoFacts) -> pa.RecordBatch:
         """The speeds."""
-        moves, source = self._vectors, "vectors"
-        measured = sum(float(one.lasting.sum()) for one in moves)
-        if measured < facts.seconds / 2 and self._planes:  # mostly frames without vectors
-            moves, source = self._planes, "planes"
-            measured = sum(float(one.lasting.sum()) for one in moves)
+        measured = sum(float(one.lasting.sum()) for one in self._moves)
         if not measured:
             return pa.RecordBatch.from_pylist([{"source": None}], schema=WRITES)
         seconds, lasting, speed, pan = (
-            np.concatenate([getattr(one, name) for one in moves]) for name in ("seconds", "lasting", "speed", "pan")
+            np.concatenate([getattr(one, name) for one in self._moves])
+            for name in ("seconds", "lasting", "speed", "pan")
         )
-        ways, times = (np.sum([getattr(one, name) for one in moves], axis=0) for name in ("ways", "times"))
+        ways, times = (np.sum([getattr(one, name) for one in self._moves], axis=0) for name in ("ways", "times"))
+        if facts.orientation > 4:  # turned by a quarter: its width is the stored height
+            speed, pan, ways = (one * (facts.width / facts.height) for one in (speed, pan, ways))
         seen = times > measured / 2  # others are mostly without structure, or coded without vectors
         by_second = _by_second(seconds, lasting, speed)
         row: dict[str, Any] = {
-            "source": source,
+            "source": self._config.by,
             "speed": float((speed * lasting).sum() / measured),
             "fastest": float(np.nanmax(by_second)),
             "still": float(lasting[speed < self._config.still_speed].sum() / measured),
@@ -138,7 +138,7 @@ class MotionWatcher:
 def _by_second(
     seconds: NDArray[np.float64], lasting: NDArray[np.float64], speed: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    which = np.clip(seconds, 0, _MOST_SECONDS - 1).astype(np.int64)
+    which = np.clip(seconds, 0, _LAST_SECOND).astype(np.int64)
     total = np.bincount(which, lasting)
     with np.errstate(invalid="ignore"):
         found: NDArray[np.float64] = np.bincount(which, speed * lasting) / np.where(total > 0, total, np.nan)
@@ -146,7 +146,7 @@ def _by_second(
 
 
 def _wants(config: MotionConfig) -> frozenset[Signal]:
-    return frozenset({"either": {FRAMES, VECTORS}, "vectors": {VECTORS}, "planes": {FRAMES}}[config.by])
+    return frozenset({VECTORS if config.by == "vectors" else FRAMES})
 
 
 def _load(config: MotionConfig, _assets: Assets) -> Callable[[], Watcher]:
@@ -155,7 +155,7 @@ def _load(config: MotionConfig, _assets: Assets) -> Callable[[], Watcher]:
 
 OPERATOR = Operator(
     name="video.motion",
-    version=1,
+    version=2,
     summary="how fast each video's picture moves, in its widths a second",
     config=MotionConfig,
     reads=lambda _: (MEDIA_VIDEO,),

@@ -19,6 +19,7 @@ WRITES = pa.schema(
         pa.field("codec", pa.string()),
         pa.field("profile", pa.string()),
         pa.field("pixel_format", pa.string()),
+        pa.field("interlaced", pa.bool_()),  # whether the first frame is of two fields
         pa.field("width", pa.int32()),  # of the first frame, as stored
         pa.field("height", pa.int32()),
         pa.field("orientation", pa.int32()),  # as EXIF numbers it, 1 to 8
@@ -72,6 +73,7 @@ class StreamsWatcher:
             "codec": facts.codec,
             "profile": facts.profile or None,
             "pixel_format": facts.pixel_format,
+            "interlaced": facts.interlaced,
             "width": facts.width,
             "height": facts.height,
             "orientation": facts.orientation,
@@ -113,7 +115,7 @@ def load(_config: StreamsConfig, _assets: Assets) -> Callable[[], Watcher]:
 
 OPERATOR = Operator(
     name="video.streams",
-    version=4,
+    version=5,
     summary="container, codecs, exact duration, rate of frames, keyframes and sound of a video",
     config=StreamsConfig,
     reads=lambda _: (MEDIA_VIDEO,),

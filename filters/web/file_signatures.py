@@ -98,6 +98,8 @@ def binary_type(head: bytes) -> str | None:
         return "video/mp2t"  # as discs and cameras write it, four bytes before each packet
     if head[257:262] == b"ustar":
         return "application/x-tar"
+    if head[:2] == b"\x1f\x07" and head[80:82] == b"\x3f\x07":  # blocks of 80 bytes: a header, then subcodes
+        return "video/x-dv"
     if head[34:36] == b"LP" and head[8:12] in (b"\1\0\2\0", b"\2\0\2\0", b"\0\0\1\0"):
         return "application/vnd.ms-fontobject"
     return None

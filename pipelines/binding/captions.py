@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from winnow.pipelines.reading.columns import Column
-from winnow.pipelines.reading.items import list_counts
+from winnow.pipelines.reading.items import list_counts, list_ends
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import shown, suggestion
 from winnow.schemas.recipe import Recipe
@@ -27,7 +27,7 @@ def bind_captions(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> tuple
     Raises:
         RecipeError: A column does not exist, or has no captions.
     """
-    known = {column.name: column for column, info in columns.items() if info.type == _TYPE}
+    known = {column.name: column for column, info in columns.items() if _has_captions(info.type)}
     for name in recipe.captions:
         if name not in known:
             raise RecipeError(
@@ -37,11 +37,26 @@ def bind_captions(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> tuple
     return tuple(known[name] for name in recipe.captions)
 
 
+def _has_captions(kind: pa.DataType) -> bool:
+    return isinstance(kind, pa.ListType) and bool(kind.value_type == _TYPE.value_type)
+
+
+def _without_nulls(column: pa.ListArray) -> pa.ListArray:
+    """Lists without the elements that are null: of videos without subtitles, among others."""
+    elements = column.flatten()
+    if not elements.null_count:
+        return column.cast(_TYPE)
+    there = elements.is_valid().to_numpy(zero_copy_only=False)
+    kept = np.concatenate([[0], np.cumsum(there)])[list_ends(column)]
+    return pa.ListArray.from_arrays(pa.array(kept, pa.int32()), elements.filter(pa.array(there))).cast(_TYPE)
+
+
 def chosen_captions(columns: Sequence[pa.Array]) -> pa.ListArray:
     """Of each row, the captions of the first column that has any; an empty list where none has."""
     count = len(columns[0])
+    columns = [_without_nulls(column) for column in columns]
     chosen = np.full(count, count * len(columns), np.int64)  # an empty list behind all of them
     for number in reversed(range(len(columns))):
         there = list_counts(columns[number]) > 0
         chosen[there] = number * count + np.flatnonzero(there)
-    return pa.concat_arrays([*(column.cast(_TYPE) for column in columns), pa.array([[]], _TYPE)]).take(pa.array(chosen))
+    return pa.concat_arrays([*columns, pa.array([[]], _TYPE)]).take(pa.array(chosen))

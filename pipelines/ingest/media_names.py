@@ -12,7 +12,7 @@ PICTURES: Final = frozenset({"jpg", "jpeg", "jpe", "jfif", "png", "apng", "webp"
 VIDEOS: Final = frozenset(
     {
         *("mp4", "m4v", "mov", "qt", "3gp", "3g2", "webm", "mkv", "avi", "mpg", "mpeg", "mpe", "vob"),
-        *("mts", "m2ts", "ogv", "flv", "wmv", "asf"),
+        *("mts", "m2ts", "ogv", "flv", "wmv", "asf", "dv"),
     }
 )
 TRANSPORT: Final = "ts"  # of videos, or of programs in TypeScript

@@ -3,11 +3,12 @@
 Hostile ones cost nothing else: what is no cue is passed over, in time linear in the file.
 """
 
-import html
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
+
+from winnow.filters.video.decode.cues import plain_line
 
 __all__ = [
     "ENDINGS",
@@ -28,7 +29,6 @@ _TIMES: Final = re.compile(
     r"\s*(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})(?:\s.*)?"
 )
 _HEADER: Final = re.compile(r"language:\s*([A-Za-z0-9_-]{2,35})\s*", re.IGNORECASE)
-_TAG: Final = re.compile(r"</?[A-Za-z0-9][^<>]{0,200}>|\{\\[^{}]{0,200}\}")
 _BOMS: Final = (
     *((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe\0\0", "utf-32-le"), (b"\0\0\xfe\xff", "utf-32-be")),
     *((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")),
@@ -128,7 +128,7 @@ def _cues(lines: list[str]) -> "list[_Cue | str]":
         elif not line.strip() or "-->" in line:  # times that cannot be, such as negative ones, begin no cue
             cue = None
         elif cue is not None:
-            plain = " ".join(html.unescape(_TAG.sub("", line)).split())
+            plain = plain_line(line)
             if plain:
                 cue.lines.append(plain)
         elif number < 16 and not found and (header := _HEADER.fullmatch(line)):

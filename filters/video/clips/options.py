@@ -30,10 +30,12 @@ class ClipFile:
     codec: Literal["vp9", "av1"] = "vp9"  # of clips that are encoded
     quality: Annotated[int, Between(1, 63)] = 32  # of the codec: lower is better; libvpx's guide has 31 for 1080p
     sound: bool = True
+    resize: Annotated[int, Between(16, 8192)] | None = None  # pixels of the shorter side, which never grows
+    fps: Annotated[float, Between(0.01, 240)] | None = None  # frames a second, each as long as the others
 
     def described(self) -> Json:
         """All options."""
-        return asdict(self)
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
     def to_json(self) -> str:
         """Equal text for equal options."""

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
+from math import ceil
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from winnow.filters.image.decode.stills import TOO_MANY_PIXELS
+from winnow.filters.image.decode.stills import TOO_MANY_FRAMES, TOO_MANY_PIXELS
 from winnow.filters.video.clips.encoders import open_encoder
 from winnow.filters.video.clips.options import ClipFile
-from winnow.filters.video.clips.planning import CopiedTimes
+from winnow.filters.video.clips.planning import CopiedTimes, smaller
 from winnow.filters.video.decode.clock import Clock, shown_at
 from winnow.filters.video.decode.counting import orientation_of
 from winnow.filters.video.decode.opening import COLOURS, OpenVideo, UnwatchableError
@@ -70,6 +71,7 @@ class EncodedPictures:
         assert tick is not None
         self._video, self._container, self._clip, self._options = video, container, clip, options
         self._clock, self._tick = Clock(clip.start, tick), tick
+        self._rate = None if options.fps is None else Fraction(options.fps).limit_denominator(1001)
         self._opening = OpeningFrame(clip)
         self._waiting: VideoFrame | None = None  # whose end is not known yet
         self._ends: dict[int, int] = {}  # ticks, of frames that are in the encoder
@@ -117,12 +119,13 @@ class EncodedPictures:
         source, codec = self._video.pictures, self._options.codec
         stream: Any = self._container.add_stream(
             _ENCODERS[codec],
-            rate=source.average_rate or _DEFAULT_RATE,
+            rate=self._rate or source.average_rate or _DEFAULT_RATE,
             options={**_OPTIONS[codec], "crf": str(self._options.quality), "threads": "1"},
         )
-        stream.width, stream.height, stream.pix_fmt = frame.width, frame.height, "yuv420p"
+        size = smaller(frame.width, frame.height, self._options) or (frame.width, frame.height)
+        stream.width, stream.height, stream.pix_fmt = *size, "yuv420p"
         context = stream.codec_context
-        context.time_base, context.thread_count = self._tick, 1
+        context.time_base, context.thread_count = self._tick if self._rate is None else 1 / self._rate, 1
         context.flags |= int(Flags.bitexact)
         for name in COLOURS:
             setattr(context, name, int(getattr(frame, name)))
@@ -137,19 +140,32 @@ class EncodedPictures:
         self.stream = stream
 
     def _encode(self, frame: "VideoFrame", end: int) -> Iterator["Packet[Any]"]:
+        """Encodes a frame that is shown until `end`: once, or at each time of the asked rate at which it is shown."""
         import av.video.frame
-        from av.video.reformatter import ColorRange, Colorspace
+        from av.video.reformatter import ColorRange, Colorspace, Interpolation
 
         assert frame.pts is not None
-        self._ends[frame.pts] = end
+        times, tick = [(frame.pts, end)], self._tick
+        if self._rate is not None:
+            tick = 1 / self._rate
+            until = max(ceil(end * self._tick * self._rate), not self.frames)  # a first frame is shown in any case
+            if until > self._video.limits.max_frames:
+                raise UnwatchableError(TOO_MANY_FRAMES, f"more than {self._video.limits.max_frames:,} in a clip")
+            times = [(at, at + 1) for at in range(self.frames, until)]
+            if not times:
+                return
         colours: dict[str, Any] = {}
         if _is_rgb(frame):  # whose matrix and range no stream of luma can have
             colours = {"dst_colorspace": Colorspace.ITU709, "dst_color_range": ColorRange.MPEG}
+        if self.stream.width < frame.width:
+            colours["interpolation"] = Interpolation.AREA
         as_first = frame.reformat(self.stream.width, self.stream.height, "yuv420p", **colours)
-        as_first.pts, as_first.time_base, as_first.duration = frame.pts, self._tick, end - frame.pts
-        as_first.pict_type = av.video.frame.PictureType.NONE  # the encoder chooses where keyframes are
-        self.frames += 1
-        yield from self._timed(self.stream.encode(as_first))
+        for pts, behind in times:
+            self._ends[pts] = behind
+            as_first.pts, as_first.time_base, as_first.duration = pts, tick, behind - pts
+            as_first.pict_type = av.video.frame.PictureType.NONE  # the encoder chooses where keyframes are
+            self.frames += 1
+            yield from self._timed(self.stream.encode(as_first))
 
     def _timed(self, packets: "list[Packet[Any]]") -> Iterator["Packet[Any]"]:
         for packet in packets:

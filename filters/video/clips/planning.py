@@ -17,7 +17,7 @@ from winnow.filters.video.decode.wanted import Clip
 if TYPE_CHECKING:
     from av import Packet
 
-__all__ = ["CopiedTimes", "copied_times", "takes_sound"]
+__all__ = ["CopiedTimes", "copied_times", "smaller", "takes_sound"]
 
 _PICTURES: Final = MappingProxyType(
     {
@@ -59,6 +59,8 @@ def copied_times(
         options: What is written.
     """
     codec = video.pictures.codec_context.codec.canonical_name
+    if options.fps is not None or smaller(video.pictures.width, video.pictures.height, options) is not None:
+        return None
     if options.copy == "never" or codec not in _PICTURES[options.format] or not _is_source(video):
         return None
     shown: list[int] = []
@@ -77,6 +79,14 @@ def copied_times(
         return None
     early = max(time - own for time, own in zip(in_order, shown, strict=True))
     return CopiedTimes(tuple(shown), tuple(time - early for time in in_order))
+
+
+def smaller(width: int, height: int, options: ClipFile) -> tuple[int, int] | None:
+    """The size that frames are shrunk to, both sides even as encoders want them; None if they stay as they are."""
+    if options.resize is None or min(width, height) <= options.resize:
+        return None
+    by = options.resize / min(width, height)
+    return max(round(width * by / 2) * 2, 2), max(round(height * by / 2) * 2, 2)
 
 
 def takes_sound(video: OpenVideo, options: ClipFile) -> bool:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 from winnow.filters.duplicates.perceptual.pdq import Pdq, pdq
 from winnow.filters.image.decode.batches import batch_of
 from winnow.filters.image.decode.stills import Still, sized
+from winnow.filters.video.decode.clock import shown_at
+from winnow.filters.video.decode.cues import cue_text
 from winnow.filters.video.decode.pictures import grey_of, picture_of
 from winnow.filters.video.decode.planes import FrameReader
 from winnow.filters.video.decode.signals import CHROMA_COLUMNS, CHROMA_ROWS, LUMA_COLUMNS, LUMA_ROWS, SCHEMAS
@@ -21,10 +24,11 @@ if TYPE_CHECKING:
     from av import Packet
     from av.video.frame import VideoFrame
 
-__all__ = ["Frames", "Hashes", "Packets", "Stills", "Vectors"]
+__all__ = ["Cues", "Frames", "Hashes", "Packets", "Stills", "Vectors"]
 
 _BATCH_ROWS: Final = 256
 _BATCH_STILL_BYTES: Final = 16 << 20
+_MOST_CUE_BYTES: Final = 4 << 20  # of the packets of all subtitles; those of a film have some 100 kB
 
 
 class Packets:
@@ -130,6 +134,36 @@ class Hashes:
             return None
         rows, self._rows = self._rows, []
         return _of_rows("hashes", [(at, when, one.bits, one.quality) for at, when, one in rows])
+
+
+class Cues:
+    """What streams of subtitles say, as text."""
+
+    def __init__(self, start: Fraction) -> None:
+        self._start = start  # seconds
+        self._left = _MOST_CUE_BYTES
+        self._rows: list[tuple[int, bool, str | None, float, float, str]] = []
+
+    def add(self, packet: "Packet[Any]") -> None:
+        """The next packet of such a stream: nothing of pictures, of what has no time, and beyond 4 MiB."""
+        stream: Any = packet.stream
+        context, time = stream.codec_context, shown_at(packet)
+        if context is None or time is None or packet.time_base is None or packet.size > self._left:
+            return
+        self._left -= packet.size
+        text = cue_text(context.codec.canonical_name, bytes(packet))
+        if text:
+            begin = float(time * packet.time_base - self._start)
+            end = begin + float((packet.duration or 0) * packet.time_base)
+            is_default = bool(int(stream.disposition) & 1)
+            self._rows.append((stream.index, is_default, stream.metadata.get("language"), begin, end, text))
+
+    def batch(self, *, end: bool = False) -> pa.RecordBatch | None:
+        """What has been collected, at the end."""
+        if not self._rows or not end:
+            return None
+        rows, self._rows = self._rows, []
+        return _of_rows("subtitles", rows)
 
 
 class Stills:

@@ -165,6 +165,7 @@ class Counting:
             codec=stream.codec_context.codec.canonical_name,
             profile=stream.profile or "",
             pixel_format=first.format.name,
+            interlaced=bool(first.interlaced_frame),
             width=first.width,
             height=first.height,
             pixel_aspect=stream.sample_aspect_ratio or Fraction(1),

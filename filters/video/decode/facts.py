@@ -10,7 +10,7 @@ from typing import Final
 
 __all__ = ["PASS", "SoundFacts", "VideoFacts"]
 
-PASS: Final = 7
+PASS: Final = 8
 """Which version of the pass: it goes up when the facts or signals of any video change."""
 
 
@@ -35,6 +35,7 @@ class VideoFacts:
     codec: str
     profile: str  # empty if the codec has none
     pixel_format: str
+    interlaced: bool  # whether the first decoded frame is of two fields
     width: int  # as stored: of the first decoded frame
     height: int
     pixel_aspect: Fraction  # width of a pixel by its height; 1 if the file does not say

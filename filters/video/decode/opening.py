@@ -67,6 +67,7 @@ DEMUXERS: Final = {
     "video/ogg": "ogg",
     "video/x-flv": "flv",
     "video/x-ms-asf": "asf",
+    "video/x-dv": "dv",
 }
 """FFmpeg's name for each type that is opened."""
 

@@ -98,6 +98,18 @@ SCHEMAS: Final[Mapping[Kind, pa.Schema]] = {
             pa.field("weighted", pa.float64(), nullable=False),  # K-weighted power, channels added up as BS.1770 says
             pa.field("power", pa.float64(), nullable=False),  # mean square of the samples of all channels
             pa.field("peak", pa.float32(), nullable=False),  # largest sample, where 1 is full scale
+            pa.field("quiet_start", pa.int32(), nullable=False),  # samples before the first that is not quiet
+            pa.field("quiet_end", pa.int32(), nullable=False),  # samples behind the last that is not quiet
+        ]
+    ),
+    "subtitles": pa.schema(  # texts, in the order of the file
+        [
+            pa.field("stream", pa.int32(), nullable=False),
+            pa.field("is_default", pa.bool_(), nullable=False),  # whether the file has it shown if nobody chooses
+            pa.field("language", pa.string()),  # as the file says
+            pa.field("seconds", pa.float64(), nullable=False),  # since the first frame
+            pa.field("end", pa.float64(), nullable=False),
+            pa.field("text", pa.string(), nullable=False),  # lines without markup
         ]
     ),
 }

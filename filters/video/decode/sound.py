@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.filters.video.decode.signals import BLOCK_SECONDS, SCHEMAS
-from winnow.schemas.kernels import arithmetic
+from winnow.schemas.kernels import arithmetic, leaf
 
 if TYPE_CHECKING:
     from av.audio.frame import AudioFrame
@@ -28,16 +28,18 @@ _SCALES: Final = {"u1": (128.0, 1 / 128), "i2": (0.0, 1 / 32768), "i4": (0.0, 1 
 class SoundBlocks:
     """Folds decoded sound into blocks."""
 
-    def __init__(self) -> None:
+    def __init__(self, level: float | None = None) -> None:
+        self._quiet = -1.0 if level is None else 10 ** (level / 20)  # the largest sample that is quiet
         self._state = np.zeros((0, 4), np.float64)  # of the filters, by channel
         self._format: tuple[int, int] = (0, 0)  # rate and channels
         self._weights = np.empty(0, np.float64)
         self._filters = np.empty((2, 5), np.float64)
         self._open = np.zeros(3, np.float64)  # of the block that is being filled: weighted, squares, peak
+        self._loud = np.full(2, -1, np.int64)  # the first and the last of its samples that are not quiet
         self._filled = 0  # samples in it
         self._number = 0  # blocks since the format changed
         self._seconds = 0.0  # when it changed
-        self._done: list[tuple[float, int, int, float, float, float]] = []
+        self._done: list[tuple[float, int, int, float, float, float, int, int]] = []
 
     def add(self, frame: "AudioFrame") -> None:
         """The next decoded samples."""
@@ -52,6 +54,7 @@ class SoundBlocks:
             size = self._length() - self._filled
             part = samples[:, at : at + size]
             _weigh(part, self._weights, self._filters, self._state, self._open)
+            _find_loud(part, self._quiet, self._filled, self._loud)
             self._filled += part.shape[1]
             at += size
             if self._filled == self._length():
@@ -90,8 +93,11 @@ class SoundBlocks:
         rate, channels = self._format
         weighted, squares, peak = self._open.tolist()
         start = self._seconds + self._start(self._number)
-        self._done.append((start, self._filled, rate, weighted / self._filled, squares / self._filled / channels, peak))
-        self._open[:] = 0.0
+        first, last = self._loud.tolist()
+        quiet = (self._filled, self._filled) if first < 0 else (first, self._filled - 1 - last)
+        powers = weighted / self._filled, squares / self._filled / channels
+        self._done.append((start, self._filled, rate, *powers, peak, *quiet))
+        self._open[:], self._loud[:] = 0.0, -1
         self._filled = 0
         self._number += 1
 
@@ -155,3 +161,21 @@ def _weigh(samples, weights, filters, state, found):  # type: ignore[no-untyped-
         found[0] += weights[channel] * weighted
         found[1] += squares
         found[2] = max(found[2], peak)
+
+
+@leaf
+def _find_loud(samples, quiet, filled, loud):  # type: ignore[no-untyped-def]
+    """Fills which sample of a block is the first, and which the last, that is not quiet on every channel."""
+    count = samples.shape[1]
+    for channel in range(samples.shape[0]):
+        first = 0
+        while first < count and abs(samples[channel, first]) <= quiet:
+            first += 1
+        if first == count:
+            continue
+        last = count - 1
+        while abs(samples[channel, last]) <= quiet:
+            last -= 1
+        if loud[0] < 0 or filled + first < loud[0]:
+            loud[0] = filled + first
+        loud[1] = max(loud[1], filled + last)

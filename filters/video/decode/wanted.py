@@ -9,8 +9,8 @@ from typing import Final, Literal, TypeAlias
 
 __all__ = ["KINDS", "Clip", "Kind", "Signal"]
 
-Kind: TypeAlias = Literal["packets", "frames", "vectors", "stills", "hashes", "sound"]
-KINDS: Final[tuple[Kind, ...]] = ("packets", "frames", "vectors", "stills", "hashes", "sound")
+Kind: TypeAlias = Literal["packets", "frames", "vectors", "stills", "hashes", "sound", "subtitles"]
+KINDS: Final[tuple[Kind, ...]] = ("packets", "frames", "vectors", "stills", "hashes", "sound", "subtitles")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,10 @@ class Signal:
         kind: Its columns are those of `winnow.filters.video.decode.signals.SCHEMAS`.
         side: Of stills: to what the longer side is shrunk; None for every pixel.
         seconds: Of stills: one picture in so many seconds; None for keyframes, which cost a fraction of all frames.
+        level: Of sound: dB of full scale up to which a sample is quiet.
     """
 
     kind: Kind
     side: int | None = None
     seconds: float | None = None
+    level: float | None = None

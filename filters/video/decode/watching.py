@@ -7,7 +7,8 @@ times are counted from there.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Any, Final
+from fractions import Fraction
+from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 import pyarrow as pa
 
@@ -15,7 +16,7 @@ from winnow.filters.image.decode.stills import TOO_MANY_PIXELS
 from winnow.filters.video.decode.beginning import Beginning, beginning_of, first_packets, first_tick
 from winnow.filters.video.decode.clip_packets import open_clip, packets_of_clip
 from winnow.filters.video.decode.clock import Clock, shown_at
-from winnow.filters.video.decode.collecting import Frames, Hashes, Packets, Stills, Vectors
+from winnow.filters.video.decode.collecting import Cues, Frames, Hashes, Packets, Stills, Vectors
 from winnow.filters.video.decode.counting import Counting, orientation_of
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.keyframes import keyframes_stand_alone
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from av.video.frame import VideoFrame
 
 __all__ = ["VideoPass"]
+
+Collected: TypeAlias = Packets | Frames | Vectors | Stills | Hashes | SoundBlocks | Cues
 
 # Reading, decoding and measuring by turns, each would find its code gone from the processor's caches.
 _TOGETHER: Final = 32  # packets that are read before they are decoded
@@ -126,12 +129,13 @@ class _Decoding:
         assert tick is not None
         self._clock, self._key_clock = Clock(start, tick), Clock(start, tick)
         self._packet_end = start  # of the last one
-        self._given: list[tuple[Signal, Packets | Frames | Vectors | Stills | Hashes | SoundBlocks]] = []
+        self._given: list[tuple[Signal, Collected]] = []
         self._packets: list[Packets] = []
         self._every: list[Frames | Vectors | Hashes] = []
         self._stills: list[Stills] = []  # of one in so many frames
         self._key_stills: list[Stills] = []
         self._sound: SoundBlocks | None = None
+        self._cues: Cues | None = None
         orientation = orientation_of(beginning.first)
         for signal in wanted:
             self._give(signal, mime, orientation)
@@ -142,11 +146,13 @@ class _Decoding:
             self._decoder = video.pictures.codec_context
 
     def _give(self, signal: Signal, mime: str, orientation: int) -> None:
-        found: Packets | Frames | Vectors | Stills | Hashes | SoundBlocks
+        found: Collected
         if signal.kind == "packets":
             self._packets.append(found := Packets())
         elif signal.kind == "sound":
-            self._sound = found = SoundBlocks()
+            self._sound = found = SoundBlocks(signal.level)
+        elif signal.kind == "subtitles":
+            self._cues = found = Cues(self._start * (self._video.pictures.time_base or Fraction(1)))
         elif signal.kind == "stills":
             found = Stills(signal, mime, orientation)
             (self._key_stills if _of_keyframes(signal) else self._stills).append(found)
@@ -175,6 +181,8 @@ class _Decoding:
             for frame in decoded(self._video.sound.codec_context, packet):
                 self._sound.add(frame)
             self._is_fuller = True
+        elif self._cues is not None and packet.stream.type == "subtitle":
+            self._cues.add(packet)
         return self._is_fuller
 
     def end(self) -> None:

@@ -2,13 +2,17 @@
 
 import io
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
 import pytest
 
+from tests.filters.video.drawn import measured
 from tests.filters.video.films import Film, av
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
 from winnow.filters.video.decode.watching import VideoPass
+from winnow.filters.web.file_signatures import binary_type
 
 FILMS = {
     "mp4": ("video/mp4", Film("mp4", "libx264", reordered=2)),
@@ -127,3 +131,21 @@ def test_a_clock_that_leaps_for_a_packet_adds_no_hours() -> None:
     found = facts(bytes(raw), "video/mp2t")
     assert found.frames == 50
     assert found.seconds == pytest.approx(2, abs=0.1)
+
+
+def test_raw_dv_is_known_and_interlaced() -> None:
+    out = io.BytesIO()
+    with av.open(out, "w", format="dv") as container:
+        film: Any = container.add_stream("dvvideo", rate=25)
+        film.width, film.height, film.pix_fmt = 720, 576, "yuv420p"
+        for number in range(4):
+            frame = av.VideoFrame.from_ndarray(np.full((864, 720), 60 + 5 * number, np.uint8), "yuv420p")
+            frame.pts, frame.time_base = number, Fraction(1, 25)
+            container.mux(film.encode(frame))
+        container.mux(film.encode(None))
+    content = out.getvalue()
+    assert binary_type(content[:512]) == "video/x-dv"
+    row = measured("streams", content, "video/x-dv")
+    assert (row["codec"], row["width"], row["frames"], row["seconds"]) == ("dvvideo", 720, 4, 0.16)
+    assert row["interlaced"] is True
+    assert measured("streams", Film().encoded(), "video/mp4")["interlaced"] is False

@@ -1,6 +1,7 @@
 """What cannot be seen or heard is measured by time, and speeds in widths of the picture a second."""
 
 import io
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -9,9 +10,11 @@ import numpy as np
 import pytest
 
 from tests.filters.video.drawn import HEIGHT, WIDTH, encoded, measured, scene
+from tests.filters.video.films import Film
 
 BLACK = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
 WIDE = scene(5, 4 * WIDTH)
+PIXELS = {"mjpeg": "yuvj420p"}
 
 
 def panned(count: int, step: float) -> list[np.ndarray]:
@@ -79,18 +82,51 @@ def test_bars_are_measured_in_every_format(pixels: str) -> None:
     assert row["brightness"] == pytest.approx(np.mean(barred), rel=0.12)
 
 
-@pytest.mark.parametrize(("by", "codec"), [("planes", "ffv1"), ("vectors", "libx264"), ("vectors", "mpeg4")])
+@pytest.mark.parametrize("step", [0.2, 0.5, 2.0, 4.0])
+def test_a_pan_has_its_speed_in_every_codec(step: float) -> None:
+    frames, speed = panned(50, step), step * 25 / WIDTH
+    even = {"qmin": "3", "qmax": "3"}
+    lossy = {"libx264": {"crf": "26"}, "libvpx-vp9": {"crf": "34", "b": "0", "cpu-used": "8"}, "mpeg4": even}
+    for codec, options in {"ffv1": {}, "mjpeg": even, **lossy}.items():
+        row = measured("motion", encoded(frames, None, codec, PIXELS.get(codec, "yuv420p"), options))
+        assert row["source"] == "planes"
+        assert row["speed"] == pytest.approx(speed, rel=0.1), codec
+        assert row["pan"] == pytest.approx(speed, rel=0.1), codec
+        assert row["least_patch"] == pytest.approx(speed, rel=0.35), codec
+
+
+@pytest.mark.parametrize("codec", ["libx264", "mpeg4"])
 @pytest.mark.parametrize("step", [0.5, 2.0])
-def test_a_pan_has_its_speed(by: str, codec: str, step: float) -> None:
-    options = {"bf": "0", "g": "100"} if by == "vectors" else {}
-    row = measured("motion", encoded(panned(50, step), None, codec, options=options), by=by)
-    assert row["source"] == by
-    speed = step * 25 / WIDTH
-    near = 0.1 if by == "planes" else 0.35
-    assert row["speed"] == pytest.approx(speed, rel=near)
-    assert row["pan"] == pytest.approx(speed, rel=near)
-    if by == "planes":  # encoders code what comes into the picture in other ways
-        assert row["least_patch"] == pytest.approx(speed, rel=0.35)
+def test_vectors_are_measured_where_they_are_asked_for(codec: str, step: float) -> None:
+    row = measured("motion", encoded(panned(50, step), None, codec, options={"bf": "0", "g": "100"}), by="vectors")
+    assert row["source"] == "vectors"
+    assert row["speed"] == pytest.approx(step * 25 / WIDTH, rel=0.35)
+    assert row["pan"] == pytest.approx(step * 25 / WIDTH, rel=0.35)
+
+
+def test_a_codec_without_vectors_has_no_motion_by_them() -> None:
+    assert measured("motion", encoded(panned(12, 2), None, "ffv1"), by="vectors")["source"] is None
+
+
+def test_frames_that_are_shown_again_make_nothing_faster() -> None:
+    again = [frame for frame in panned(40, 2) for _ in range(3)]
+    assert measured("motion", encoded(again))["speed"] == pytest.approx(2 * 25 / 3 / WIDTH, rel=0.1)
+
+
+def test_noise_before_a_camera_that_stands_still_has_no_speed() -> None:
+    draw = np.random.default_rng(4)
+    still = WIDE[:, :WIDTH].astype(np.float64)
+    noisy = [np.clip(still + draw.normal(0, 6, still.shape[:2])[..., None], 0, 255).astype(np.uint8) for _ in range(40)]
+    for codec, options in {"ffv1": {}, "libx264": {"crf": "24"}, "mpeg4": {"qmin": "3", "qmax": "3"}}.items():
+        row = measured("motion", encoded(noisy, None, codec, options=options))
+        assert row["speed"] < 0.001, codec
+        assert row["still"] == 1.0, codec
+
+
+def test_speeds_of_a_turned_picture_are_in_widths_as_it_is_shown() -> None:
+    film = Film("mp4", side=128, frames=40)
+    upright, turned = (measured("motion", one.encoded(), "video/mp4") for one in (film, replace(film, rotation=90)))
+    assert turned["speed"] == pytest.approx(upright["speed"] * 4 / 3)
 
 
 def test_b_frames_do_not_make_a_pan_faster() -> None:
@@ -188,6 +224,24 @@ def test_silence_is_a_share_of_the_time() -> None:
     assert row["silent"] == pytest.approx(0.75)
     assert row["longest_silence"] == pytest.approx(3)
     assert row["peak"] == pytest.approx(20 * np.log10(0.5), abs=0.01)
+
+
+@pytest.mark.parametrize("rate", [48000, 44100])
+def test_silence_begins_and_ends_at_its_samples(rate: int) -> None:
+    """Two stretches, one within two blocks; 40 ms are none."""
+    time = np.arange(4 * rate) / rate
+    quiet = ((time >= 1.237) & (time < 2.718)) | ((time >= 3.26) & (time < 3.37)) | ((time >= 0.5) & (time < 0.54))
+    wave = np.where(quiet, 0.0, np.where(np.arange(len(time)) % 2, 0.5, -0.5))[None]
+    row = measured("audio", sounding(wave, rate, "pcm_s16le", "mono"))
+    assert row["silent"] == pytest.approx((2.718 - 1.237 + 0.11) / 4, abs=2e-5)
+    assert row["longest_silence"] == pytest.approx(2.718 - 1.237, abs=5e-5)
+
+
+def test_a_channel_that_sounds_is_no_silence() -> None:
+    time = np.arange(2 * 48000) / 48000
+    left = np.where(np.arange(len(time)) % 2, 0.5, -0.5)
+    wave = np.stack([np.where(time < 0.61, left, 0), np.where(time < 1.03, left, 0)])
+    assert measured("audio", sounding(wave, 48000, "pcm_s16le", "stereo"))["silent"] == pytest.approx(0.97 / 2)
 
 
 def test_a_video_without_sound_is_silent() -> None:

@@ -19,6 +19,7 @@ FACTS = VideoFacts(
     codec="vp9",
     profile="",
     pixel_format="yuv420p",
+    interlaced=False,
     width=64,
     height=36,
     pixel_aspect=Fraction(1),

@@ -203,3 +203,46 @@ def test_damaged_packets_are_not_copied() -> None:
     assert not facts.copied
     with av.open(io.BytesIO(copied)) as container:
         assert len(list(container.decode(video=0))) == facts.frames
+
+
+@pytest.mark.parametrize(("resize", "size"), [(24, (32, 24)), (30, (40, 30)), (48, (64, 48)), (480, (64, 48))])
+def test_a_clip_is_shrunk_to_the_size_asked_for_and_never_grows(resize: int, size: tuple[int, int]) -> None:
+    content = MPEG4.encoded()
+    clip, _, _ = clip_of(MPEG4, content, 12, 36)
+    made, facts = clipped(content, "video/mp4", clip, ClipFile(resize=resize))
+    assert (facts.width, facts.height) == size
+    assert facts.frames == 24
+    assert facts.seconds == pytest.approx(24 / 25)
+    assert facts.copied == (size == (64, 48))  # packets of the size that is asked for stay
+    shrunk, _ = seen(made, "video/mp4")
+    assert shrunk["mean"].to_numpy().std() < 60
+
+
+@pytest.mark.parametrize("film", [MPEG4, VARIABLE], ids=["steady", "variable"])
+@pytest.mark.parametrize("fps", [5.0, 12.5, 29.97, 50.0])
+def test_a_clip_of_a_rate_shows_at_each_time_what_its_part_shows(film: Film, fps: float) -> None:
+    content = film.encoded()
+    clip, frames, whole = clip_of(film, content, 10, 40)
+    options = ClipFile(format="mkv", fps=fps, quality=4)
+    made, facts = clipped(content, SOURCES[film.container], clip, options)
+    seconds = float((clip.end - clip.start) * whole.time_base)
+    assert not facts.copied
+    assert facts.frames == pytest.approx(seconds * fps, abs=1)
+    found, _ = seen(made, MIMES["mkv"])
+    assert np.diff(found["seconds"].to_numpy()) == pytest.approx(np.full(facts.frames - 1, 1 / fps), abs=0.0011)
+    begins = (frames["ticks"].to_numpy() - clip.start) * float(whole.time_base)
+    shown = np.searchsorted(begins, np.arange(facts.frames) / fps + 1e-6, side="right") - 1
+    np.testing.assert_allclose(found["mean"].to_numpy(), frames["mean"].to_numpy()[shown], atol=3)
+
+
+def test_the_rate_of_a_clip_is_bounded_by_the_frames_that_a_video_may_have() -> None:
+    content = MPEG4.encoded()
+    clip, _, _ = clip_of(MPEG4, content, 0, 60)
+    with pytest.raises(UnwatchableError, match="too_many_frames"):
+        cut(io.BytesIO(content), "video/mp4", clip, ClipFile(fps=240), VideoLimits(max_frames=100), io.BytesIO())
+
+
+def test_options_that_are_not_given_do_not_change_what_a_clip_is_called() -> None:
+    assert "fps" not in ClipFile().to_json()
+    assert ClipFile.from_json(ClipFile(fps=8, resize=360).to_json()) == ClipFile(fps=8, resize=360)
+    assert ClipFile.from_json(ClipFile().to_json()) == ClipFile()
