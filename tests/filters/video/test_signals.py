@@ -33,7 +33,7 @@ def test_a_signal_is_the_same_alone_and_among_others(codec: str) -> None:
     for one in EVERYTHING:
         alone = seen(content, "video/mp4", one)[one]
         assert str(alone.to_pylist()) == str(together[one].to_pylist()), one  # NaN is not equal to itself
-        assert together[one].num_rows, one
+        assert together[one].num_rows or one.kind == "subtitles", one  # of which the film has none
 
 
 def test_no_frame_is_held_longer_than_it_is_measured() -> None:
