@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.filters.video.films import Film
+from tests.filters.video.test_subtitles import SAID, subtitled
 from winnow.filters.operators import find_operator
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.filters.video.decode.watching import VideoPass
@@ -25,16 +26,17 @@ FILMS = (
 )
 
 
-@pytest.mark.parametrize("name", ["streams", "shots", "static", "audio", "clarity", "motion"])
+@pytest.mark.parametrize("name", ["streams", "shots", "static", "audio", "clarity", "motion", "subtitles"])
 def test_values_are_those_of_the_version(name: str) -> None:
     operator = find_operator(f"video.{name}")
     config = operator.config()
     assert operator.watch is not None
     make, rows = operator.watch.load(config, AssetFiles()), []
-    for mime, film in FILMS:
-        video = VideoPass(
-            io.BytesIO(film.encoded()), mime, sorted(operator.watch.wants(config), key=repr), VideoLimits()
-        )
+    films = [(mime, film.encoded()) for mime, film in FILMS]
+    if name == "subtitles":
+        films.append(("video/matroska", subtitled("matroska", [("deu", "subrip", SAID)])))
+    for mime, content in films:
+        video = VideoPass(io.BytesIO(content), mime, sorted(operator.watch.wants(config), key=repr), VideoLimits())
         watcher = make()
         for signal, batch in video.signals():
             watcher.see(signal, batch)
