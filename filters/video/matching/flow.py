@@ -20,7 +20,7 @@ _REACH_X: Final = 10  # cells of the plane of half the size that the camera may 
 _REACH_Y: Final = 6
 _AS_GOOD: Final = 1.25  # times the least difference
 _STEPS: Final = 6  # of Gauss and Newton, at most
-_SMALL: Final = 0.01  # cells: a step that ends them
+_SMALL: Final = 0.02  # cells: a step that ends them
 _BORDER: Final = 2  # cells that are not looked at
 _LEAST_SLOPE: Final = 0.25  # squared: a cell with less tells nothing of the camera
 _LOCAL: Final = 4  # cells from the camera's move that a patch is looked for
@@ -32,6 +32,8 @@ _LEAST_CAMERA_GAIN: Final = 0.1  # the same of all cells, or the camera stands s
 _MOST_LEFT: Final = 0.15  # of a patch's own contrast: a patch that differs more has no match
 _MOST_LIGHT: Final = 100.0  # squared levels by which a patch may become lighter or darker
 _LEAST_KNOWN: Final = 0.5  # share of the patches that are not flat: less is a cut
+_APART: Final = 7  # of the patches that are looked at one after the other; prime to their number
+_TELLING: Final = 16  # patches that are not flat, of which hardly any has a match: the others need no look
 _NOISE: Final = 4.0  # squared levels that are no difference
 _ROUNDING: Final = 1e-6  # of times that are one step apart
 _ENOUGH_CELLS: Final = 1.5  # that the picture moves in a step, so that it is measured well
@@ -97,22 +99,26 @@ def match_planes(before, after, shape, patches):  # type: ignore[no-untyped-def]
     covered = textured = known = 0
     window = np.empty(10)
     move = np.empty(2)
-    for row in range(PATCH_ROWS):
-        for column in range(PATCH_COLUMNS):
-            _window(sums, row, column, window)
-            x = (column + 0.5) * _TILE - LUMA_COLUMNS / 2
-            y = (row + 0.5) * _TILE - LUMA_ROWS / 2
-            move[0] = camera[0] + camera[2] * x - camera[3] * turn * y
-            move[1] = camera[1] + camera[2] * y + camera[3] / turn * x
-            is_textured = window[0] + window[2] >= _LEAST_TEXTURE * max(window[9], 1.0)
-            textured += is_textured
-            if not _moved(one, slopes, other, row, column, window, move):
-                patches[row, column] = np.nan
-                continue
+    for number in range(PATCH_ROWS * PATCH_COLUMNS):
+        # Each seventh first, then those behind it: every row and column has some, and at a cut they tell enough.
+        place = number * _APART % (PATCH_ROWS * PATCH_COLUMNS)
+        row, column = place // PATCH_COLUMNS, place % PATCH_COLUMNS
+        _window(sums, row, column, window)
+        x = (column + 0.5) * _TILE - LUMA_COLUMNS / 2
+        y = (row + 0.5) * _TILE - LUMA_ROWS / 2
+        move[0] = camera[0] + camera[2] * x - camera[3] * turn * y
+        move[1] = camera[1] + camera[2] * y + camera[3] / turn * x
+        is_textured = window[0] + window[2] >= _LEAST_TEXTURE * max(window[9], 1.0)
+        textured += is_textured
+        if _moved(one, slopes, other, row, column, window, move):
             covered += 1
             known += is_textured
             across, along = move[0] / LUMA_COLUMNS, move[1] / LUMA_ROWS * shape
             patches[row, column] = np.sqrt(across * across + along * along)
+        else:
+            patches[row, column] = np.nan
+        if textured >= _TELLING and known < _LEAST_KNOWN / 2 * textured:
+            break
     if textured == 0 or known < _LEAST_KNOWN * textured:  # of what is flat nothing is known by itself
         patches[:] = np.nan
         return 0, 0.0, 0.0
@@ -172,8 +178,8 @@ def _camera(before, after, one, slopes, other, turn, camera):  # type: ignore[no
     half = np.empty((2, LUMA_ROWS // 2, LUMA_COLUMNS // 2), np.int16)
     _halve(before, half[0])
     _halve(after, half[1])
-    apart = np.empty((2 * _REACH_Y + 1, 2 * _REACH_X + 1))
-    least = at_rest = _apart(half[0], half[1], 0, 0)
+    apart = np.empty((2 * _REACH_Y + 1, 2 * _REACH_X + 1))  # four times a cell's
+    least = at_rest = apart[_REACH_Y, _REACH_X] = _apart(half[0], half[1], 0, 0)
     best_x = best_y = 0
     if at_rest >= 1.0:
         for down in range(-_REACH_Y, _REACH_Y + 1):
@@ -188,15 +194,13 @@ def _camera(before, after, one, slopes, other, turn, camera):  # type: ignore[no
                     shortest, best_x, best_y = right**2 + down**2, right, down
     camera[0], camera[1] = 2.0 * best_x, 2.0 * best_y
     sums = np.empty(20)
-    spread = 20.0
+    spread = max(1.5, 0.5 * apart[best_y + _REACH_Y, best_x + _REACH_X])  # twice the mean difference of a cell
     for step in range(_STEPS):
         parameters = 2 if step < 2 else 4
         _normal(one, slopes, other, camera, turn, spread, sums)
         if sums[15] < 100.0:
             break
         spread = max(1.5, 2.0 * sums[14] / sums[15])
-        if step == 0 and spread < 20.0:
-            _normal(one, slopes, other, camera, turn, spread, sums)
         size = _solve(sums, parameters, camera)
         if size < _SMALL and parameters == 4:
             break
