@@ -2,7 +2,8 @@
 
 A packet without a time of its own, or with one that leaps, is shown when the one before it in the file ends. Frames
 that an edit list hides and those that a codec never shows count for nothing. The last frame ends after its own
-duration, or after that of the frame before it where the file gives none; if that is seconds later than the container
+duration, or after that of the frame before it where the file gives none, and at the rate of the others where that is
+but a tick away, as each was rounded to ticks by itself; if that is seconds later than the container
 says, when the container does. Pauses that make a film longer than its container says count as leaps, but stay: players
 show them.
 """
@@ -145,6 +146,12 @@ class Counting:
         apart = np.diff(times)
         start, last, duration = int(times[0]), int(times[-1]), self._last[1]
         end = last + (duration or (int(apart[-1]) if len(apart) else self._tick_guess()))
+        if (
+            len(apart) and apart.max() - apart.min() <= 1
+        ):  # of one rate, whose frames were rounded to ticks, each by itself
+            even = Fraction((last - start) * len(times), len(apart))  # from the first frame to the end of the last
+            if abs(end - start - even) <= 1:
+                end = start + round(even)
         tick = stream.time_base or Fraction(1)
         declared = container.duration
         leaps = self._video.leaps.count

@@ -10,7 +10,7 @@ from typing import Final
 
 __all__ = ["PASS", "SoundFacts", "VideoFacts"]
 
-PASS: Final = 8
+PASS: Final = 9
 """Which version of the pass: it goes up when the facts or signals of any video change."""
 
 

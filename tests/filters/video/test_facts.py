@@ -149,3 +149,15 @@ def test_raw_dv_is_known_and_interlaced() -> None:
     assert (row["codec"], row["width"], row["frames"], row["seconds"]) == ("dvvideo", 720, 4, 0.16)
     assert row["interlaced"] is True
     assert measured("streams", Film().encoded(), "video/mp4")["interlaced"] is False
+
+
+@pytest.mark.parametrize(("container", "codec"), [("matroska", "mpeg4"), ("flv", "flv1"), ("mpegts", "mpeg2video")])
+@pytest.mark.parametrize("rate", [Fraction(24000, 1001), Fraction(24), Fraction(30), Fraction(60)])
+def test_a_film_of_one_rate_ends_within_a_tick_of_its_last_frame(container: str, codec: str, rate: Fraction) -> None:
+    for frames in (2, 47, 48, 49):
+        mime = FILMS[container][0]
+        content = Film(container, codec, frames=frames, tick=1 / rate).encoded()
+        found = facts(content, mime)
+        assert abs(found.duration - frames / rate / found.time_base) < 1
+        shots = measured("shots", content, mime)
+        assert shots["ends"][-1] == found.start + found.duration
