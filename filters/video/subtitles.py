@@ -18,7 +18,8 @@ from winnow.schemas.rows.samples import CAPTION
 
 WRITES: Final = pa.schema(
     [
-        pa.field("captions", CAPTION),  # in the layer, a list like `samples.captions`; null without text
+        # In the layer, a list like `samples.captions`; null without text, whose parts Parquet writes as null, too.
+        pa.field("captions", pa.struct([part.with_nullable(True) for part in CAPTION])),
         pa.field("begin_seconds", pa.list_(pa.float64())),  # of each of its lines
         pa.field("end_seconds", pa.list_(pa.float64())),
     ]

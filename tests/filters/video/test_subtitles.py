@@ -3,12 +3,16 @@
 import io
 from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.filters.video.drawn import measured
 from tests.filters.video.films import Film, av
 from winnow.filters.video.decode.cues import cue_text
+from winnow.filters.video.subtitles import WRITES
 
 HEADER = b"[Script Info]\nScriptType: v4.00+\n\n[Events]\nFormat: Layer, Start, End, Style, Text\n"
 Cue = tuple[int, int, str]
@@ -80,3 +84,10 @@ def test_a_video_without_subtitles_has_no_caption() -> None:
 )
 def test_packets_that_are_damaged_or_odd_give_what_is_text(codec: str, packet: bytes, text: str | None) -> None:
     assert cue_text(codec, packet) == text
+
+
+def test_a_layer_with_films_without_subtitles_can_be_written(tmp_path: Path) -> None:
+    found = pa.RecordBatch.from_pylist([{"captions": None}, {"captions": {"text": "A", "origin": "subtitles"}}], WRITES)
+    table = pa.table({"captions": pa.array([found["captions"].to_pylist()], pa.list_(WRITES.field("captions").type))})
+    pq.write_table(table, tmp_path / "layer.parquet")
+    assert pq.read_table(tmp_path / "layer.parquet").equals(table)
