@@ -42,7 +42,8 @@ def add(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Plan, and draw unless `--plan-only`."""
     console = begin("mix", options.recipe, quiet=options.json)
-    from winnow.runners.stages.mixing import WHOLE, mix, parse_sample, plan_only
+    from winnow.pipelines.mix.plans import WHOLE
+    from winnow.runners.stages.mixing import mix, parse_sample, plan_only
     from winnow.runners.terminal.mixture_tables import print_mixture
 
     recipe = ready_recipe(options.recipe, "mix")

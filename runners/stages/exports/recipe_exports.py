@@ -18,7 +18,7 @@ from winnow.pipelines.export.stage import BoundExport, Closing, Finished, Writte
 from winnow.pipelines.forgetting.outputs import EXPORT, lost_generation, register, register_finished
 from winnow.pipelines.media.thumbnails import picture_source
 from winnow.pipelines.mix.drawn_objects import DrawnObjects
-from winnow.pipelines.mix.plans import draw_of
+from winnow.pipelines.mix.plans import WHOLE, draw_of
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.leases.command_lease import one_command
 from winnow.pipelines.store.tables import read_batches
@@ -27,7 +27,7 @@ from winnow.runners.estimating.recording import record_export
 from winnow.runners.existing_exports import require_replaceable
 from winnow.runners.report.cards.mixture import card_of, gather_facts
 from winnow.runners.stages.exports.writing import export_draw
-from winnow.runners.stages.mixing import WHOLE, Mixed, mix
+from winnow.runners.stages.mixing import Mixed, mix
 from winnow.runners.stages.reached import Reached
 from winnow.runners.stages.running.stage_run import Clock, StageRun
 from winnow.runners.terminal.escaping import visible

@@ -45,7 +45,7 @@ def sampled(folder: Path, most: int = 210) -> SampledRows:
 
 
 def languages(found: SampledRows) -> Counter[str]:
-    return Counter((row.text or "")[0] for row in found.rows)
+    return Counter(str(row.text)[0] for row in found.rows)
 
 
 def is_even(counts: Counter[str], of: Iterable[str]) -> bool:

@@ -45,7 +45,7 @@ def test_what_moves_most_is_first_whatever_order_it_comes_in() -> None:
     assert reasons == ["language", "adult", "perplexity", "too_short"]
     for seed in range(5):
         mixed = random.Random(seed)
-        shuffled = Comparison(*(tuple(mixed.sample(rows, len(rows))) for rows in (CELLS, MOVES)))
+        shuffled = Comparison(tuple(mixed.sample(CELLS, len(CELLS))), tuple(mixed.sample(MOVES, len(MOVES))))
         assert page(shuffled) == text
 
 
