@@ -245,6 +245,7 @@ class WeightKeys:
 
     reference: str
     trajectory: str
+    companions: str = ""  # the rows that a contrastive task contrasts others with
 
 
 def to_json(record: Any) -> bytes:  # Any: dataclass instances have no common type

@@ -3,6 +3,7 @@
 The choice depends only on the store's seed and the rows' ids, so a store that grew gives mostly the same examples.
 """
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -65,9 +66,11 @@ def collect_examples(
     shards: Sequence[ScoredShard],
     condition: Condition,
     purpose: str,
-    max_samples: int,
+    max_samples: int | None,
     inputs: Inputs,
     max_bytes: int = 4 << 30,
+    *,
+    wanted: int | None = None,
 ) -> Collected:
     """Return examples of rows that meet a condition, up to a maximum.
 
@@ -78,9 +81,10 @@ def collect_examples(
         shards: Every shard, sorted by name.
         condition: Selects the rows.
         purpose: Part of the hashes' key.
-        max_samples: The number of rows to take, with the smallest hashes.
+        max_samples: The number of rows to take, with the smallest hashes; None for all.
         inputs: Reads pictures for tasks that need them.
         max_bytes: The most memory that all examples may take while they are collected and sorted.
+        wanted: The number of examples after which to stop; then it is no error if there are fewer, or none.
 
     Raises:
         ScoreError: No row that meets the condition gives an example, or the examples exceed `max_bytes`.
@@ -91,14 +95,17 @@ def collect_examples(
     poison = {source: poisoned(store.objects, f"{bound.entry.trace}/{source}") for source in sources}
     (orders, of_shards, rows), poison_count = _matching_rows(store, shards, condition, key, poison)
     matching = len(orders) + poison_count
-    if len(orders) > max_samples:
+    if max_samples is not None and len(orders) > max_samples:
         chosen = np.argpartition(orders, max_samples - 1)[:max_samples]
         orders, of_shards, rows = orders[chosen], of_shards[chosen], rows[chosen]
+    rounds = _rounds(orders, wanted)
     inputs = inputs.in_store(store.objects)
     buffer = ExampleBuffer(task, len(orders), max_bytes)
     excluded: dict[str, int] = {LEFT_OUT: poison_count} if poison_count else {}
-    for number, shard in enumerate(shards):
-        here = np.flatnonzero(of_shards == number)
+    for these, (number, shard) in itertools.product(rounds, enumerate(shards)):
+        if number == 0 and wanted is not None and buffer.count >= wanted:
+            break
+        here = these[of_shards[these] == number]
         here = here[np.argsort(rows[here])]
         for encoded, part in _encode_rows(store, task, bound, shard, rows[here], inputs):
             good = encoded.status == OK
@@ -113,6 +120,11 @@ def collect_examples(
                     f"{buffer.count:,} of {len(orders):,} samples take {held:,} bytes, over the limit of "
                     f"{max_bytes:,}; lower max_samples to {max(1, buffer.count * max_bytes // held):,} or less"
                 )
+    if wanted is not None:
+        examples = buffer.finish() if buffer.count else None
+        if buffer.count > wanted:
+            examples = task.chosen(examples, np.arange(wanted))
+        return Collected(examples, min(buffer.count, wanted), matching, dict(sorted(excluded.items())))
     if not buffer.count:
         where = f"the condition {condition.text}" if condition.text is not None else "the score's rows"
         if matching:
@@ -122,6 +134,18 @@ def collect_examples(
             message = f"no row of {store.root} meets {where}; winnow stats shows which values its columns have"
         raise ScoreError(f"score.{bound.entry.name}: nothing to train the {purpose} on: {message}")
     return Collected(buffer.finish(), buffer.count, matching, dict(sorted(excluded.items())))
+
+
+def _rounds(orders: NDArray[np.uint64], wanted: int | None) -> list[NDArray[np.int64]]:
+    """Divide rows into rounds of ascending hashes, each with twice as many rows as the one before; one if all are
+    wanted."""
+    if wanted is None:
+        return [np.arange(len(orders))]
+    ends, size = [], wanted
+    while (end := (ends[-1] if ends else 0) + size) < len(orders):
+        ends.append(end)
+        size *= 2
+    return np.split(np.argsort(orders, kind="stable"), ends)
 
 
 def _reasons(excluded: Mapping[str, int]) -> str:

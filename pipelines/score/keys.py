@@ -48,11 +48,12 @@ class TraceLayer:
                 "variant": bound.entry.variant,
                 "reference": without_forgotten(self.weights.reference),
                 "trajectory": without_forgotten(self.weights.trajectory),
+                **({"companions": without_forgotten(self.weights.companions)} if self.weights.companions else {}),
                 "reads": {layer: keys[layer] for layer in sorted(self.reads)},
             }
         )
         trained = bound.reference_rows is not None or bound.trajectory_rows is not None
-        return with_forgotten(key, self.forgotten if trained or bound.kind.batched else "")
+        return with_forgotten(key, self.forgotten if trained or bound.kind.contrastive else "")
 
 
 def score_key(bound: BoundScore, state: StoreState, forgotten: str) -> GlobalKey:

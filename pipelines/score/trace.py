@@ -1,13 +1,13 @@
 """Writes the layer `trace.<name>`: each row's loss at each checkpoint, and its gradient's progress to the reference.
 
-A row's values depend only on the row and the weights, except for tasks whose losses need a batch: their batches follow
-the order of a shard's rows, so that the values do not depend on how the shard is read.
+A row's values depend only on the row, the weights and, for contrastive tasks, the companions that are the same for
+every row: not on which rows are read with it, nor on their order.
 """
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, cast
 
 import apache_beam as beam
 import numpy as np
@@ -15,22 +15,33 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.pipelines.binding.scores import BoundScore
-from winnow.pipelines.media.score_inputs import DECODED, Inputs
+from winnow.pipelines.media.score_inputs import Inputs
 from winnow.pipelines.reading.chosen_text import text_of
 from winnow.pipelines.reading.conditions import selected_rows
 from winnow.pipelines.running.row_layers import RowLayerTask, write_layers
 from winnow.pipelines.running.shard_rows import Part, read_parts
 from winnow.pipelines.running.worker import Heartbeats, settle
-from winnow.pipelines.score.example_buffer import bytes_of
 from winnow.pipelines.score.examples import LEFT_OUT, encoded_passes, too_large
 from winnow.pipelines.score.frames import of_frames
 from winnow.pipelines.score.weights import load_weights
 from winnow.pipelines.store.generations import Store
+from winnow.schemas.records import StoredWeights
 from winnow.schemas.rows.scores import trace_schema
 from winnow.schemas.tombstones import FORGOTTEN
-from winnow.scoring.tasks.protocol import ALONE, NOT_FINITE, OK, TEXT, Encoded, Floats, Measure, Scorers, Task, Weights
+from winnow.scoring.tasks.protocol import (
+    ALONE,
+    NOT_FINITE,
+    OK,
+    TEXT,
+    Contrastive,
+    Encoded,
+    Floats,
+    Measure,
+    Scorers,
+    Task,
+    Weights,
+)
 
-_BATCHES = 8  # scored at once
 NOT_SELECTED, TOO_LARGE = "not_selected", "too_large"
 
 
@@ -42,6 +53,7 @@ class TraceContext:
     bound: BoundScore
     reference: str | None  # the object of its weights; None if the task needs no weights
     trajectory: tuple[str, ...]
+    companions: StoredWeights | None  # of a contrastive task
     inputs: Inputs
 
     @property
@@ -58,8 +70,8 @@ class Tracer(Protocol):
         """The task that turns rows into examples."""
 
     @property
-    def batch_size(self) -> int:
-        """The number of examples per batch; 0 if examples do not depend on each other."""
+    def unscored(self) -> str:
+        """The status of examples without finite values."""
 
     def values(self, examples: Any) -> Floats:
         """Return the trace's columns for each example."""
@@ -72,11 +84,7 @@ class WeightTracer:
     task: Task
     scorers: Scorers
     reference: Weights
-
-    @property
-    def batch_size(self) -> int:
-        """As the task declares."""
-        return self.task.batch_size
+    unscored: str = NOT_FINITE
 
     def values(self, examples: Any) -> Floats:
         """Return one column for each score and loss."""
@@ -90,7 +98,7 @@ class MeasureTracer:
     """Computes the one column of a task without weights."""
 
     task: Measure
-    batch_size: int = 0
+    unscored: str = NOT_FINITE
 
     def values(self, examples: Any) -> Floats:
         """Return the measure."""
@@ -104,36 +112,18 @@ def make_tracer(context: TraceContext) -> Tracer:
         return MeasureTracer(bound.measure())
     task = bound.task()
     assert context.reference is not None
-    reference = load_weights(context.store, context.reference)
+    reference, unscored = load_weights(context.store, context.reference), NOT_FINITE
+    if context.companions is not None and context.companions.samples:
+        contrastive = cast(Contrastive, task)
+        task = contrastive.among(load_weights(context.store, context.companions.objects[0]))
+        unscored = NOT_FINITE if context.companions.samples > 1 else ALONE
     task.check(reference, context.reference)
     at = [load_weights(context.store, path) for path in context.trajectory]
     for path, weights in zip(context.trajectory, at, strict=True):
         task.check(weights, path)
     cosine = bound.entry.variant == "cosine"
     scorers = task.scorers(at, reference, bound.entry.parameters, cosine=cosine)
-    return WeightTracer(task, scorers, reference)
-
-
-@dataclass
-class PendingRows:
-    """Rows that are encoded but not scored yet, because their batch is incomplete."""
-
-    statuses: list[NDArray[np.object_]] = field(default_factory=list)
-    examples: list[Any] = field(default_factory=list)
-    count: int = 0
-    held: int = 0  # bytes of the examples
-
-    def add(self, status: NDArray[np.object_], encoded: Any, count: int) -> None:
-        """Add rows from `encode_part`."""
-        self.statuses.append(status)
-        self.count += count
-        self.held += bytes_of(encoded)
-        if count:
-            self.examples.append(encoded)
-
-    def is_ready(self, batch_size: int, passes: int = 1) -> bool:
-        """Whether to score now: there are enough full batches, or fewer of large examples, held for so many passes."""
-        return self.count >= _BATCHES * batch_size or (self.count >= batch_size and passes * self.held >= DECODED)
+    return WeightTracer(task, scorers, reference, unscored)
 
 
 def trace_shard(context: TraceContext, tracer: Tracer, task: RowLayerTask, beat: Heartbeats) -> None:
@@ -147,24 +137,10 @@ def trace_shard(context: TraceContext, tracer: Tracer, task: RowLayerTask, beat:
     scores = max(context.bound.entry.checkpoints, 1)
 
     def trace_parts(parts: Iterator[Part]) -> Iterator[dict[str, pa.RecordBatch]]:
-        pending = [PendingRows() for _ in range(1 if frames is None else frames.max_frames)]
-        counts = np.zeros(0, np.int64)
-
-        def score(batch_size: int = 0) -> dict[str, pa.RecordBatch]:
-            nonlocal counts
-            passes = [score_pending(schema, tracer, one, batch_size) for one in pending]
-            done, counts = np.split(counts, [passes[0].num_rows])
-            return {trace: passes[0] if frames is None else of_frames(passes, done, scores, frames)}
-
         for part in parts:
-            for status, passes, new in encode_part(context, tracer.task, part, task.source):
-                counts = np.concatenate([counts, new])
-                for one, encoded in zip(pending, passes, strict=True):
-                    one.add(status, encoded.examples, encoded.count)
-                if pending[0].is_ready(max(tracer.batch_size, 1), len(pending)):
-                    yield score(tracer.batch_size)
-        if pending[0].statuses:
-            yield score()
+            for status, passes, counts in encode_part(context, tracer.task, part, task.source):
+                scored = [score_rows(schema, tracer, status.copy(), encoded) for encoded in passes]
+                yield {trace: scored[0] if frames is None else of_frames(scored, counts, scores, frames)}
 
     read = read_parts(context.store, context.stage, task.read, context.bound.columns, texts)
     write_layers(context.store, task, {trace: schema}, read, trace_parts, beat)
@@ -202,39 +178,26 @@ def encode_part(
         yield status[first:], [Encoded(status[first:], None, 0)] * number, counts[first:]
 
 
-def score_pending(schema: pa.Schema, tracer: Tracer, pending: PendingRows, batch_size: int = 0) -> pa.RecordBatch:
-    """Score pending rows, and return their rows of the layer.
+def score_rows(schema: pa.Schema, tracer: Tracer, status: NDArray[np.object_], encoded: Encoded) -> pa.RecordBatch:
+    """Score rows, and return their rows of the layer.
 
     Args:
         schema: The layer's schema.
         tracer: Scores examples.
-        pending: The pending rows, at least one; afterwards, those that are still pending.
-        batch_size: The number of examples per batch; those after the last full batch stay pending. 0 to score all.
+        status: The status of each row; rows that are `ok` have an example.
+        encoded: The examples.
     """
-    status = np.concatenate(pending.statuses)
     good = np.flatnonzero(status == OK)
-    examples = tracer.task.joined(pending.examples) if len(pending.examples) > 1 else next(iter(pending.examples), None)
-    rest = PendingRows()
-    if batch_size and (left := len(good) % batch_size):
-        ends = int(good[-left])  # the first row whose batch is incomplete
-        count = len(good) - left
-        remaining = tracer.task.chosen(examples, np.arange(count, len(good)))
-        rest = PendingRows([status[ends:]], [remaining], left, bytes_of(remaining))
-        status, good, examples = status[:ends], good[:count], tracer.task.chosen(examples, np.arange(count))
     columns = np.full((len(status), len(schema) - 1), np.nan)
     if len(good):
-        values = tracer.values(examples)
-        columns[good] = values
+        values = tracer.values(encoded.examples)
         not_finite = np.flatnonzero(~np.isfinite(values).all(axis=1))
-        status[good[not_finite]] = NOT_FINITE
-        columns[good[not_finite]] = np.nan
-        if tracer.batch_size and len(good) % tracer.batch_size == 1 and len(good) - 1 in not_finite:
-            status[good[-1]] = ALONE
-    absent = ~np.isfinite(columns)
+        values[not_finite] = np.nan
+        status[good[not_finite]] = tracer.unscored
+        columns[good] = values
+    absent = np.isnan(columns)
     arrays = [pa.array(status, pa.string())]
     arrays += [pa.array(columns[:, place], mask=absent[:, place]) for place in range(columns.shape[1])]
-    pending.statuses, pending.examples = rest.statuses, rest.examples
-    pending.count, pending.held = rest.count, rest.held
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

@@ -29,7 +29,7 @@ from winnow.schemas.identity import Json, content_name, fingerprint_of
 from winnow.schemas.recipe import TrainingConfig
 from winnow.schemas.records import StoredWeights, WeightKeys
 from winnow.scoring.merging import average, task_arithmetic
-from winnow.scoring.tasks.protocol import Checkpoint, Task, TrainingSettings, Weights
+from winnow.scoring.tasks.protocol import Checkpoint, Contrastive, Task, TrainingSettings, Weights
 
 RESUME_CHECKPOINTS = 8  # the checkpoints of a training that it can continue from
 
@@ -79,7 +79,11 @@ def weight_keys(bound: BoundScore, state: StoreState, forgotten: str) -> WeightK
         reference = with_forgotten(reference, forgotten)
     if bound.trajectory_rows is not None:
         trajectory = with_forgotten(trajectory, forgotten)
-    return WeightKeys(reference, trajectory)
+    if not bound.kind.contrastive:
+        return WeightKeys(reference, trajectory)
+    rows = {"settings": bound.settings, "seed": bound.seed, "rows": _training_rows(bound, bound.where, state)}
+    companions = fingerprint_of({"weights": "companions", **rows})
+    return WeightKeys(reference, trajectory, with_forgotten(companions, forgotten))
 
 
 def _reference_settings(bound: BoundScore, state: StoreState) -> dict[str, Json]:
@@ -210,6 +214,19 @@ def make_trajectory(
         parameters=bound.entry.parameters,
     )
     return _train(context, task, bound, key, bound.trajectory_rows, "trajectory", settings, reference, plan.checkpoints)
+
+
+def make_companions(context: WeightsContext, task: Contrastive, bound: BoundScore, key: str) -> StoredWeights:
+    """Load or choose the rows that a contrastive task contrasts others with."""
+    score = bound.entry.name
+    if (found := find_weights(context.store, score, key, 1)) is not None:
+        return found
+    shards, wanted = scored_shards(context.state, bound.columns), task.companion_count
+    collected = collect_examples(
+        context.store, task, bound, shards, bound.where, "companions", None, context.inputs, wanted=wanted
+    )
+    arrays = task.companions(collected.examples) if collected.count else {}
+    return _put(context.store, score, key, [arrays], collected.count)
 
 
 def _task_settings(bound: BoundScore, training: TrainingConfig) -> TrainingSettings:

@@ -68,7 +68,9 @@ class PlannedScore:
     @property
     def by_row(self) -> bool:
         """Whether a row's score depends only on that row, so that new rows do not change the others."""
-        return self.bound.reference_rows is None and self.bound.trajectory_rows is None and not self.bound.kind.batched
+        return (
+            self.bound.reference_rows is None and self.bound.trajectory_rows is None and not self.bound.kind.contrastive
+        )
 
     def pending_bytes(self, sizes: LayerSizes) -> int:
         """The bytes that its trace still has to read."""

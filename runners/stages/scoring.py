@@ -2,6 +2,7 @@
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import cast
 
 from rich.console import Console
 
@@ -20,6 +21,7 @@ from winnow.pipelines.score.weights import (
     WeightsContext,
     find_weights,
     load_weights,
+    make_companions,
     make_reference,
     make_weights,
     record_use,
@@ -39,6 +41,7 @@ from winnow.runners.stages.store_stages import current_state
 from winnow.runners.terminal.progress.stage import inputs_of
 from winnow.schemas.errors import ScoreError, StageError, StoreError
 from winnow.schemas.records import StoredWeights, WeightKeys
+from winnow.scoring.tasks.protocol import Contrastive
 
 
 @dataclass(frozen=True)
@@ -214,11 +217,15 @@ def _context(
     """The inputs of workers, including the weights, which are created if necessary."""
     inputs = _inputs(recipe, bound)
     if bound.kind.measures:
-        return TraceContext(run.store, bound, None, (), inputs)
+        return TraceContext(run.store, bound, None, (), None, inputs)
     context = _weights_context(run.store, recipe, state, bound, run.console)
     task = bound.task()
     with _weights_lock(run, bound, layer.weights):
         reference, trajectory = make_weights(context, task, bound, layer.weights)
+        companions = None
+        if bound.kind.contrastive:
+            contrastive = cast(Contrastive, task)
+            companions = make_companions(context, contrastive, bound, layer.weights.companions)
     weights = load_weights(run.store, reference.objects[0])
     for number, path in enumerate(trajectory.objects, 1):  # reports a zero direction before workers start
         try:
@@ -226,13 +233,15 @@ def _context(
         except ScoreError as error:
             given = f", {bound.trajectory[number - 1].file}" if bound.trajectory else ""
             raise ScoreError(f"{bound.entry.layer}: checkpoint {number}{given}: {error}") from error
-    return TraceContext(run.store, bound, reference.objects[0], trajectory.objects, inputs)
+    return TraceContext(run.store, bound, reference.objects[0], trajectory.objects, companions, inputs)
 
 
 def _weights_lock(run: StageRun, bound: BoundScore, keys: WeightKeys) -> AbstractContextManager[object]:
     """A lock, so that one slice prepares missing weights; other slices wait for it or end with a message."""
     name = bound.entry.name
     counts = {keys.reference: 1, keys.trajectory: bound.entry.checkpoints}
+    if keys.companions:
+        counts[keys.companions] = 1
     unfinished = any(find_weights(run.store, name, key, count) is None for key, count in counts.items())
     if not run.part or not unfinished:
         return nullcontext()

@@ -91,6 +91,10 @@ def _losses(model: Model, weights: Parameters, batch: Batch, portions: Portions)
         parts = portions.run(batch, lambda part: alone(weights, part), lambda part: alone(weights, part))
         return torch.cat(parts).double()
     embed = model.embed
-    made = portions.run(batch, lambda part: embed(weights, part), lambda part: embed(weights, part))
+    made = [
+        one
+        for some in model.parts(batch)
+        for one in portions.run(some, lambda part: embed(weights, part), lambda part: embed(weights, part))
+    ]
     with whole_batch(len(batch[0])):
         return model.losses(weights, tuple(torch.cat(column) for column in zip(*made, strict=True))).double()

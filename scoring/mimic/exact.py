@@ -9,7 +9,7 @@ Values do not depend on how a batch is split into portions, within `TOLERANCE` o
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -82,6 +82,7 @@ class MimicScorer:
         self.unit = place.weights(towards.unit)
         self._portions, self._gradient_portions = (Portions(settings.max_bytes) for _ in range(2))
         self._means: Means = settings.means or "forward"
+        self._companions: list[Any] = []  # the embeddings of the model's companions, and their derivatives
 
     def __call__(self, batch: Batch) -> BatchScores:
         """The losses and scores of a batch, in its order.
@@ -140,7 +141,9 @@ class MimicScorer:
         def call(part: Batch) -> "tuple[tuple[Tensor, ...], tuple[Tensor, ...]]":
             return derivative(lambda weights: model.embed(weights, part), self.weights, self.unit)
 
-        parts = self._portions.run(batch, call, call)
+        if model.companions is not None and not self._companions:
+            self._companions = self._portions.run(model.companions, call, call)
+        parts = [*self._companions, *self._portions.run(batch, call, call)]
         made = tuple(_joined(column) for column in zip(*(values for values, _ in parts), strict=True))
         moved = tuple(_joined(column) for column in zip(*(slopes for _, slopes in parts), strict=True))
         chosen = {name: self.weights[name] for name in self.unit}

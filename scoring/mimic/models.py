@@ -1,8 +1,8 @@
 """The score's interface to models: the loss of each sample of a batch, as a function of weights by name.
 
 A batch is a tuple of tensors whose first dimension counts samples. There are two kinds of models: each loss depends
-only on its own sample, or losses depend on the whole batch through values computed per sample (a contrastive loss
-through embeddings).
+only on its own sample, or losses depend on other samples through values computed per sample (a contrastive loss
+through embeddings): on the rest of the batch, or on companions, which are the same for every batch.
 
 Forward derivatives ignore `torch.no_grad`: constants of a model must be detached.
 """
@@ -31,14 +31,23 @@ class SampleModel:
 
 @dataclass(frozen=True, slots=True)
 class BatchModel:
-    """Losses depend on all samples of the batch, through tensors that `embed` computes per sample."""
+    """Losses depend on several samples, through tensors that `embed` computes per sample: on all of the batch, or on
+    companions, whose tensors then stand before the batch's in what `losses` gets."""
 
     embed: "Callable[[Parameters, Batch], tuple[Tensor, ...]]"
     losses: "Callable[[Parameters, tuple[Tensor, ...]], Tensor]"
+    companions: "Batch | None" = None
+
+    def parts(self, batch: Batch) -> tuple[Batch, ...]:
+        """The samples to embed, in the order in which `losses` expects them."""
+        return (batch,) if self.companions is None else (self.companions, batch)
 
     def whole(self, weights: Parameters, batch: Batch) -> "Tensor":
         """The losses of a batch, in one piece."""
-        return self.losses(weights, self.embed(weights, batch))
+        import torch
+
+        made = zip(*(self.embed(weights, part) for part in self.parts(batch)), strict=True)
+        return self.losses(weights, tuple(torch.cat(column) for column in made))
 
 
 Model: TypeAlias = SampleModel | BatchModel

@@ -95,8 +95,6 @@ class Examples:
 class LinearHead:
     """The task with one configuration; the encoder is set if it computes the features."""
 
-    batch_size = 0
-
     def __init__(self, config: LinearHeadConfig, encode: Encoder | None = None) -> None:
         _require(config)
         self._config, self._encode = config, encode

@@ -50,7 +50,6 @@ class NextByteConfig:
 class NextByte:
     """The task with one configuration."""
 
-    batch_size = 0
     side = 0
     reads = (TEXT,)
 

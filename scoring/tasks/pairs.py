@@ -1,13 +1,16 @@
 """Task `pairs`: the contrastive loss of images with captions under two encoders.
 
 Rows give a picture in `image` and a caption in another column. The loss of a pair is the mean of two
-cross-entropies over its batch, of its caption among all captions given its image and the other way round, as CLIP is
-trained (arXiv 2103.00020). So it depends on the batch, which is defined: rows in the given order, `batch` at a time,
-on any worker. The remaining rows form a smaller batch; a single row has no loss.
+cross-entropies, of its caption among many captions given its image and the other way round, as CLIP is trained (arXiv
+2103.00020). In training the others are those of its batch. When rows are scored they are companions, `batch` rows with
+the smallest hashes of ids: the same for every row, so that losses of different rows can be compared, and that a row's
+loss does not depend on which rows are read with it. A companion with the row's own picture or caption is left out, and
+the last one for a row without such a companion.
 
-An image or caption whose embedding is NaN or nearly zero has no loss, and its batch is scored without it.
+An image or caption whose embedding is NaN or nearly zero has no loss, and is no companion.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -15,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from winnow.schemas.errors import ScoreError
+from winnow.schemas.identity import digest
 from winnow.schemas.recipe.checks import Between
 from winnow.scoring.mimic.models import Batch, BatchModel, Parameters
 from winnow.scoring.tasks.protocol import (
@@ -26,10 +30,12 @@ from winnow.scoring.tasks.protocol import (
     UNREADABLE,
     Encoded,
     Files,
-    Floats,
+    Scored,
+    Scorer,
     TaskKind,
+    Weights,
 )
-from winnow.scoring.torch_models.base import BatchFunction, TorchTask
+from winnow.scoring.torch_models.base import TorchTask
 from winnow.scoring.torch_models.blocks import Size
 from winnow.scoring.torch_models.examples import Examples, Indices, Ragged
 from winnow.scoring.torch_models.identity import function_identity
@@ -37,7 +43,7 @@ from winnow.scoring.torch_models.networks import Network, network_of, output_sha
 from winnow.scoring.torch_models.packages import versions
 from winnow.scoring.torch_models.pair_towers import IMAGE_TOWER, SCALE, TEXT_TOWER, towers
 from winnow.scoring.torch_models.pictures import require_room, squares_of
-from winnow.scoring.torch_models.running import Running, at_least_float32, kind_of
+from winnow.scoring.torch_models.running import Running, at_least_float32, exclusive_torch, kind_of
 from winnow.scoring.torch_models.tokens import (
     BYTES,
     Tokenizer,
@@ -96,7 +102,7 @@ class Pairs(TorchTask):
                 f"`max_tokens`: {config.max_tokens} leaves no room for text between `start` and `end`; expected "
                 f"{len(self._start) + len(self._end) + 1} or more"
             )
-        super().__init__(network, config.running, BatchModel(self._embedded, self._contrasted), config.batch)
+        super().__init__(network, config.running, BatchModel(self._embedded, self._contrasted))
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -132,11 +138,22 @@ class Pairs(TorchTask):
             found.append(np.concatenate([self._start, tokens[:room], self._end]).astype(np.int32))
         return found, reasons
 
-    def groups(self, examples: Examples) -> list[Indices]:
-        """The defined batches."""
-        places, size = np.arange(examples.count), self._config.batch
-        found = [places[start : start + size] for start in range(0, examples.count, size)]
-        return [group for group in found if len(group) >= _LEAST]
+    @property
+    def companion_count(self) -> int:
+        """The number of companions to choose."""
+        return self._config.batch
+
+    def companions(self, examples: Examples) -> Weights:
+        """Arrays with these examples, to be stored."""
+        assert examples.pixels is not None
+        assert examples.tokens is not None
+        return {"pixels": examples.pixels, "tokens": examples.tokens.values, "ends": examples.tokens.ends}
+
+    def among(self, companions: Weights) -> "PairsAmong":
+        """The task whose losses contrast rows with these companions."""
+        tokens = Ragged(companions["tokens"], companions["ends"])
+        examples = Examples(len(tokens.ends), companions["pixels"], tokens)
+        return PairsAmong(self._config, self.network, self._tokenizer, examples)
 
     def batch(self, examples: Examples) -> Batch:
         """Pixels as bytes; tokens, padded with zeros, and the number of real ones in each row."""
@@ -147,32 +164,9 @@ class Pairs(TorchTask):
         tokens = torch.from_numpy(examples.tokens.padded(self._config.max_tokens))
         return torch.from_numpy(examples.pixels), tokens, torch.from_numpy(examples.tokens.lengths)
 
-    def batch_outputs(self, batch: Batch, parameters: Parameters, say: BatchFunction) -> tuple[Floats, ...]:
-        """The outputs of all pairs; if there are NaNs, of the pairs with valid embeddings only."""
-        import torch
-
-        said = say(batch)
-        if all(np.isfinite(column).all() for column in said):
-            return said
-        placed = self.running.placement.batch(batch)
-        with torch.no_grad():
-            made = [
-                self._embedded(parameters, tuple(one[place : place + 1] for one in placed))
-                for place in range(len(placed[0]))
-            ]
-        sound = np.array([bool(torch.isfinite(torch.cat(pair)).all()) for pair in made])
-        if sound.all():
-            return said
-        found = tuple(np.full(len(sound), np.nan) for _ in said)
-        if sound.sum() >= _LEAST:
-            rest = say(tuple(one[torch.from_numpy(sound)] for one in batch))
-            for column, values in zip(found, rest, strict=True):
-                column[sound] = values
-        return found
-
     def _embedded(self, weights: Parameters, batch: Batch) -> "tuple[Tensor, ...]":
 
-        pixels, tokens, lengths = batch
+        pixels, tokens, lengths, *_ = batch
         given = normalised(pixels, self._config.mean, self._config.deviation, kind_of(weights))
         texts = (tokens, lengths) if self._config.architecture == "towers" else (tokens,)
         said = (
@@ -185,11 +179,104 @@ class Pairs(TorchTask):
         import torch
 
         images, texts = embedded
-        scale = at_least_float32(weights[SCALE]).exp() if SCALE in weights else 1 / self._config.temperature
-        said = scale * images @ texts.T
+        said = self._scale(weights) * images @ texts.T
         right = torch.arange(len(said), device=said.device)
         both = [torch.nn.functional.cross_entropy(way, right, reduction="none") for way in (said, said.T)]
         return (both[0] + both[1]) / 2
+
+    def _scale(self, weights: Parameters) -> "Tensor | float":
+        return at_least_float32(weights[SCALE]).exp() if SCALE in weights else 1 / self._config.temperature
+
+
+class PairsAmong(Pairs):
+    """Images with captions, contrasted with the same companions each."""
+
+    def __init__(self, config: PairsConfig, network: Network, tokenizer: Tokenizer, companions: Examples) -> None:
+        super().__init__(config, network, tokenizer)
+        self._companions, self._count = companions, companions.count
+        self._numbers: tuple[dict[bytes, int], dict[bytes, int]] = {}, {}
+        for number, contents in enumerate(zip(*_contents(companions), strict=True)):
+            for known, content in zip(self._numbers, contents, strict=True):
+                known.setdefault(content, number)
+        placed = self.running.placement.batch(self.batch(companions))
+        self.model = BatchModel(self._numbered, self._contrasted_among, placed)
+
+    def groups(self, examples: Examples) -> list[Indices]:
+        """As many examples at once as there are companions at most, for memory."""
+        places, size = np.arange(examples.count), self._config.batch
+        return [places[start : start + size] for start in range(0, examples.count, size)]
+
+    def batch(self, examples: Examples) -> Batch:
+        """As for training, and which companions have the same picture or caption: the number of the first, or -1."""
+        import torch
+
+        numbers = [
+            [known.get(content, -1) for content in contents]
+            for known, contents in zip(self._numbers, _contents(examples), strict=True)
+        ]
+        return *super().batch(examples), torch.tensor(numbers, dtype=torch.int64).T
+
+    def scorer(self, at: Weights, reference: Weights, parameters: Sequence[str], *, cosine: bool = False) -> Scorer:
+        """A scorer at given weights in the direction of others; see `Task`."""
+        if not cosine:
+            return super().scorer(at, reference, parameters)
+        # A NaN would spread to the gradients of all rows.
+        sound = self._companions.chosen(self._sound(at, self._companions))
+        among = PairsAmong(self._config, self.network, self._tokenizer, sound)
+        score = super(PairsAmong, among).scorer(at, reference, parameters, cosine=True)
+
+        def scored(examples: Examples) -> Scored:
+            found = Scored(np.full(examples.count, np.nan), np.full(examples.count, np.nan))
+            if len(which := self._sound(at, examples)):
+                some = score(examples.chosen(which))
+                found.loss[which], found.score[which] = some.loss, some.score
+            return found
+
+        return scored
+
+    def _sound(self, at: Weights, examples: Examples) -> Indices:
+        """The examples with finite embeddings."""
+        import torch
+
+        weights = self.running.placement.weights({name: at[name] for name in self.network.shapes})
+        batch = self.running.placement.batch(super().batch(examples))
+
+        def finite(part: Batch) -> "Tensor":
+            return torch.cat(self._embedded(weights, part), 1).isfinite().all(1)
+
+        with exclusive_torch(), torch.no_grad():
+            found = self._portions.run(batch, finite, finite)
+        return np.flatnonzero(torch.cat(found).cpu().numpy()) if found else np.empty(0, np.int64)
+
+    def _numbered(self, weights: Parameters, batch: Batch) -> "tuple[Tensor, ...]":
+        return *self._embedded(weights, batch), batch[-1].float()  # a derivative needs floats
+
+    def _contrasted_among(self, weights: Parameters, embedded: "tuple[Tensor, ...]") -> "Tensor":
+        import torch
+
+        others, (images, texts, numbers) = (
+            tuple(one[some] for one in embedded) for some in (slice(self._count), slice(self._count, None))
+        )
+        left_out = ((numbers[:, None] == others[2]) & (numbers[:, None] >= 0)).any(2)  # rows × companions
+        if self._count == self._config.batch:
+            left_out[:, -1] |= ~left_out.any(1)
+        sound = torch.cat(others[:2], 1).isfinite().all(1)
+        left_out |= ~sound
+        scale = self._scale(weights)
+        own = scale * (images * texts).sum(1, keepdim=True)
+        losses = []
+        for one, many in ((images, others[1]), (texts, others[0])):
+            said = scale * one @ torch.where(sound[:, None], many, 0.0).T
+            losses.append(torch.cat([own, said.masked_fill(left_out, -torch.inf)], 1).logsumexp(1) - own[:, 0])
+        return torch.where(left_out.all(1), torch.nan, (losses[0] + losses[1]) / 2)
+
+
+def _contents(examples: Examples) -> "tuple[Iterator[bytes], Iterator[bytes]]":
+    """What tells captions and pictures apart."""
+    assert examples.pixels is not None
+    assert examples.tokens is not None
+    tokens, places = examples.tokens, range(examples.count)
+    return (tokens.one(place).tobytes() for place in places), (digest(one.tobytes()) for one in examples.pixels)
 
 
 def captions_of(column: pa.Array, name: str) -> list[str | None]:
@@ -275,8 +362,8 @@ def _depends(config: PairsConfig) -> tuple[str, ...]:
 
 TASK = TaskKind(
     name=NAME,
-    version=2,
-    summary="Images with captions: the contrastive loss of a declared batch under two encoders.",
+    version=3,
+    summary="Images with captions: the contrastive loss among companions under two encoders.",
     config=PairsConfig,
     load=_load,
     reads=_reads,
@@ -284,5 +371,5 @@ TASK = TaskKind(
     depends=_depends,
     resource="model",
     adapts=True,
-    batched=True,
+    contrastive=True,
 )

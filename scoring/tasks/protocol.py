@@ -36,7 +36,7 @@ UNREADABLE = "unreadable"  # a text or list that the task cannot take, or an ima
 IMAGE_MISSING = "image_missing"  # an image whose file no longer exists or cannot be read
 TOO_LONG = "too_long"  # more tokens than the model reads, if the task does not cut
 NOT_FINITE = "not_finite"  # the loss or the score is NaN or infinite
-ALONE = "alone"  # the only row of a batch whose losses depend on each other
+ALONE = "alone"  # no other row to contrast it with
 REASONS = (NO_LABEL, UNKNOWN_LABEL, NO_INPUT, UNREADABLE, IMAGE_MISSING, TOO_LONG, NOT_FINITE, ALONE)
 """Why a row has no score, besides the stage's own statuses and those of pictures that cannot be decoded."""
 
@@ -119,10 +119,6 @@ class Task(Protocol):
     def side(self) -> int:
         """The pixels per side of the pictures that it reads; 0 if it reads none."""
 
-    @property
-    def batch_size(self) -> int:
-        """The size of batches whose losses depend on each other; 0 if each loss depends only on its row."""
-
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         """Convert rows with the columns of `reads` to examples."""
 
@@ -167,6 +163,20 @@ class Task(Protocol):
         The same examples in the same order give the same weights. Training resumed from a checkpoint gives the same
         result as training without interruption; a checkpoint of step 0 without a state sets the initial weights.
         """
+
+
+class Contrastive(Task, Protocol):
+    """A task whose losses contrast each row with companions: a few rows of the store, the same for all rows."""
+
+    @property
+    def companion_count(self) -> int:
+        """The number of companions to choose."""
+
+    def companions(self, examples: Any) -> Weights:
+        """Arrays with these examples, to be stored."""
+
+    def among(self, companions: Weights) -> Task:
+        """The task whose losses contrast rows with these companions."""
 
 
 class Measure(Protocol):
@@ -230,7 +240,7 @@ class TaskKind:
     adapts: bool = False
     """Whether by default its reference is trained from the trajectory's end: the difference of two independently
     trained deep networks is not informative about samples."""
-    batched: bool = False  # whether a row's loss depends on the other rows of its batch
+    contrastive: bool = False  # whether `load` gives a `Contrastive` task
     measures: bool = False  # whether `load` gives a measure instead of a task
     reading_costs: bool = False
     """Whether reading samples dominates the time, so that further checkpoints cost little."""

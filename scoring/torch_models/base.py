@@ -50,14 +50,12 @@ class TorchTask(ABC):
         network: The network.
         running: The device and precision.
         model: The loss of each example of a batch, as a function of weights.
-        batch_size: How many examples share a batch; 0 if each loss depends only on its example.
     """
 
     name: ClassVar[str]
 
-    def __init__(self, network: Network, running: Running, model: Model, batch_size: int = 0) -> None:
+    def __init__(self, network: Network, running: Running, model: Model) -> None:
         self.network, self.running, self.model = network, running, model
-        self._batch_size = batch_size
         self._portions = Portions(running.memory_bytes)
 
     @property
@@ -76,11 +74,6 @@ class TorchTask(ABC):
     def groups(self, examples: Examples) -> list[Indices]:
         """The groups of examples that may or must share a batch; examples without a group have no loss."""
         return [np.arange(examples.count)] if examples.count else []
-
-    @property
-    def batch_size(self) -> int:
-        """How many examples share a batch."""
-        return self._batch_size
 
     @property
     def side(self) -> int:
@@ -124,7 +117,7 @@ class TorchTask(ABC):
             return found.loss, self._certain(found)
 
         def scored(examples: Examples) -> Scored:
-            loss, score = self._outputs(examples, scores.weights, say, 2)
+            loss, score = self._outputs(examples, say, 2)
             return Scored(loss, score)
 
         return scored
@@ -149,7 +142,7 @@ class TorchTask(ABC):
         """The loss of each example; NaN if undefined."""
         self.check(weights, "the weights")
         parameters = self.running.placement.weights({name: weights[name] for name in self.network.shapes})
-        return self._outputs(examples, parameters, lambda batch: (self._losses_of(parameters, batch),), 1)[0]
+        return self._outputs(examples, lambda batch: (self._losses_of(parameters, batch),), 1)[0]
 
     def train(
         self,
@@ -169,18 +162,12 @@ class TorchTask(ABC):
             schedule,
         )
 
-    def batch_outputs(self, batch: Batch, _parameters: Parameters, say: BatchFunction) -> tuple[Floats, ...]:
-        """The outputs for a batch; tasks with dependent losses override it to handle invalid examples."""
-        return say(batch)
-
-    def _outputs(
-        self, examples: Examples, parameters: Parameters, say: BatchFunction, columns: int
-    ) -> tuple[Floats, ...]:
+    def _outputs(self, examples: Examples, say: BatchFunction, columns: int) -> tuple[Floats, ...]:
         found = tuple(np.full(examples.count, np.nan) for _ in range(columns))
         for which in self.groups(examples):
             some = examples if np.array_equal(which, np.arange(examples.count)) else examples.chosen(which)
             with exclusive_torch():
-                said = self.batch_outputs(self.batch(some), parameters, say)
+                said = say(self.batch(some))
             for column, values in zip(found, said, strict=True):
                 column[which] = values
         return found
@@ -202,7 +189,8 @@ class TorchTask(ABC):
             def embedded(part: Batch) -> "tuple[Tensor, ...]":
                 return embed(parameters, part)
 
-            made = zip(*self._portions.run(batch, embedded, embedded), strict=True)
+            portions = [one for part in model.parts(batch) for one in self._portions.run(part, embedded, embedded)]
+            made = zip(*portions, strict=True)
             with whole_batch(len(batch[0])):
                 found = model.losses(parameters, tuple(torch.cat(column) for column in made))
         said: Floats = found.double().cpu().numpy()

@@ -1,6 +1,8 @@
 """Scores by networks, through the whole stage: trained, traced by several workers, kept by votes."""
 
 import io
+import os
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +10,11 @@ import pytest
 from rich.console import Console
 
 from tests.runners.scores.stores import BROKEN, CLEAN, ONE, make_store, scored, table
+from tests.scoring.torch_models.samples import plain
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.scoring import score
+from winnow.runners.stages.store_stages import ingest
 from winnow.schemas.errors import StageError
 from winnow.schemas.recipe import Recipe, load_recipe
 
@@ -119,3 +123,50 @@ def test_code_that_changes_while_rows_are_scored_is_named(folder: Path, monkeypa
         "trace.lm: its code or packages changed while rows were scored, so these scores do not count; leave them "
         f"unchanged and run again: winnow score {recipe.file}"
     )
+
+
+PAIRS = """
+version: 1
+store: {path: STORE, seed: 7, shard_rows: ROWS}
+sources: {web: {root: ROOT, files: ["*.tar"], class: web}}
+score:
+  pairs:
+    task: pairs
+    caption: samples.captions
+    network: {width: 8, layers: 1, heads: 2}
+    size: 16
+    patch: 8
+    max_tokens: 12
+    batch: 8
+    reference:
+      train_on: "samples.captions[1].text < 'caption 2'"
+      training: {epochs: 2, learning_rate: 0.01, batch: 8}
+    trajectory: {checkpoints: 1, training: {epochs: 1, learning_rate: 0.01, batch: 8}}
+"""
+
+
+def test_neither_the_order_of_pairs_nor_the_size_of_shards_changes_their_scores(tmp_path: Path) -> None:
+    """Captions are sorted in one store, so that each shard has its own kind, and shuffled in the other."""
+    found = []
+    for name, order in (("sorted", np.arange(40)), ("shuffled", np.random.default_rng(1).permutation(40))):
+        (tmp_path / name).mkdir()
+        with tarfile.open(tmp_path / name / "0.tar", "w") as archive:
+            for number in order.tolist():
+                # A missing picture, and a caption that several pictures have.
+                picture = b"" if number == 5 else plain((6 * number, number // 10 * 80, 90), 16)
+                for ending, content in (("png", picture), ("txt", f"caption {number // 2 * 2}".encode())):
+                    entry = tarfile.TarInfo(f"{number:03d}.{ending}")
+                    entry.size = len(content)
+                    archive.addfile(entry, io.BytesIO(content))
+        text = PAIRS.replace("STORE", f"store-{name}").replace("ROOT", name)
+        (tmp_path / "recipe.yaml").write_text(text.replace("ROWS", "7" if name == "sorted" else "16"))
+        recipe = load_recipe(tmp_path / "recipe.yaml")
+        with open(os.devnull, "w") as silent:
+            ingest(bind(recipe), ONE, Console(file=silent))
+        outcome = scored(recipe, Engine("local", 1 if name == "sorted" else 2))
+        ids = table(outcome, "samples")["id"].to_pylist()
+        found.append(dict(zip(ids, table(outcome, "trace.pairs").to_pylist(), strict=True)))
+    assert found[0].keys() == found[1].keys()
+    assert sum(row["status"] == "ok" for row in found[0].values()) == 39
+    for key, row in found[0].items():
+        assert found[1][key] == pytest.approx(row, rel=1e-4, abs=1e-7)

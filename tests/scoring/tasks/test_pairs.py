@@ -110,22 +110,41 @@ def test_the_loss_is_the_mean_of_both_ways_over_the_declared_batch(architecture:
     np.testing.assert_allclose(task.losses(at, examples), (ways[0] + ways[1]) / 2, rtol=1e-5)
 
 
-def test_batches_are_rows_in_the_order_given_and_a_rest_of_one_has_no_loss() -> None:
-    task = loaded()
-    assert task.batch_size == 4
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_a_row_is_contrasted_with_companions_of_another_picture_and_caption(architecture: str) -> None:
+    task = loaded(replace(CONFIG, architecture=architecture, running=Running(compute="float64")))
     at = task.initial(0)
-    nine = some(task, 9)
-    parts = [task.losses(at, task.chosen(nine, np.arange(start, min(9, start + 4)))) for start in (0, 4, 8)]
-    np.testing.assert_array_equal(task.losses(at, nine), np.concatenate(parts))
-    assert np.isnan(parts[2]).tolist() == [True]
-    six = task.scorer(at, moved(at), ("*",))(task.chosen(nine, np.arange(6)))
-    assert np.isfinite(six.score).all()
+    nine = task.encode(rows([noise(seed) for seed in (*range(7), 1, 8)], [*"abcdefg", "x", "c"])).examples
+    among = task.among(task.companions(task.chosen(nine, np.arange(4))))
+
+    def in_batch(place: int, others: Sequence[int]) -> float:
+        return float(task.losses(at, task.chosen(nine, np.array([place, *others])))[0])
+
+    companions = [[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2], *[[0, 1, 2]] * 3, [0, 2, 3], [0, 1, 3]]
+    wanted = [in_batch(place, others) for place, others in enumerate(companions)]
+    assert task.companion_count == 4
+    np.testing.assert_allclose(among.losses(at, nine), wanted, rtol=1e-9)
+    scores = among.scorer(at, moved(at), ("*",))(nine)
+    np.testing.assert_allclose(scores.loss, wanted, rtol=1e-9)
+    for order in (np.arange(9)[::-1], np.array([4, 7, 4])):
+        again = among.scorer(at, moved(at), ("*",))(task.chosen(nine, order))
+        np.testing.assert_allclose(again.score, scores.score[order], rtol=1e-9)
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_without_another_companion_there_is_no_loss(count: int) -> None:
+    task = loaded()
+    at, one = task.initial(0), some(task, 1)
+    among = task.among(task.companions(task.chosen(one, np.arange(count))))
+    found = among.scorer(at, moved(at), ("*",))(one)
+    assert [*np.isnan(found.loss), *np.isnan(found.score), *np.isnan(among.losses(at, one))] == [True] * 3
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("globs", [("*",), ("image.*",), ("logit_scale", "text*")])
 def test_the_score_is_the_slope_towards_the_reference(architecture: str, globs: tuple[str, ...]) -> None:
     task = loaded(replace(CONFIG, architecture=architecture, running=Running(compute="float64")))
+    task = task.among(task.companions(some(task, 4)))
     at = task.initial(0)
     reference = moved(at)
     names = [n for n in at if any(glob == "*" or n.startswith(glob.rstrip("*")) for glob in globs)]
@@ -149,19 +168,21 @@ def test_how_much_is_embedded_at_once_does_not_matter() -> None:
     np.testing.assert_allclose(whole, cut, rtol=1e-5, atol=1e-6)
 
 
-def test_a_pair_without_a_finite_embedding_leaves_its_batch() -> None:
+@pytest.mark.parametrize("cosine", [False, True])
+def test_a_pair_without_a_finite_embedding_has_no_score_and_is_no_companion(cosine: bool) -> None:
     task = loaded(replace(CONFIG, architecture=f"{SAMPLES}:user_pair"))
     at = task.initial(0)
     at = {**at, "text.weight": at["text.weight"].copy()}
     at["text.weight"][ord("~")] = 3e38
-    captions = ["a", "~~", "c", "d"]
-    images = [noise(seed) for seed in range(4)]
-    found = task.scorer(at, moved(at), ("image.*",))(task.encode(rows(images, captions)).examples)
-    rest = task.encode(rows([images[0], *images[2:]], ["a", "c", "d"])).examples
-    expected = task.scorer(at, moved(at), ("image.*",))(rest)
+    examples = task.encode(rows([noise(seed) for seed in range(4)], ["a", "~~", "c", "d"])).examples
+    globs, sound = ("image.*",), np.array([0, 2, 3])
+    found = task.among(task.companions(examples)).scorer(at, moved(at), globs, cosine=cosine)(examples)
+    without = task.among(task.companions(task.chosen(examples, sound)))
+    rest = task.chosen(examples, sound)
+    expected = without.scorer(at, moved(at), globs, cosine=cosine)(rest)
     assert np.isnan(found.score).tolist() == np.isnan(found.loss).tolist() == [False, True, False, False]
-    np.testing.assert_allclose(found.score[[0, 2, 3]], expected.score, rtol=1e-5)
-    np.testing.assert_allclose(found.loss[[0, 2, 3]], task.losses(at, rest), rtol=1e-5)
+    np.testing.assert_allclose(found.score[sound], expected.score, rtol=1e-5)
+    np.testing.assert_allclose(found.loss[sound], without.losses(at, rest), rtol=1e-5)
 
 
 def test_the_cosine_is_within_one() -> None:
@@ -200,15 +221,16 @@ def test_so_does_a_pair_whose_embedding_points_nowhere(nowhere: float) -> None:
     at["text.weight"][0] = 0.0  # what fills up
     reference = moved(at)
     at["text.weight"][ord("z")] = nowhere
-    images = [noise(seed) for seed in range(4)]
-    found = task.scorer(at, reference, ("image.*", "logit_scale"))(task.encode(rows(images, "azcd")).examples)
-    rest = task.encode(rows([images[0], *images[2:]], "acd")).examples
-    expected = task.scorer(at, reference, ("image.*", "logit_scale"))(rest)
+    examples = task.encode(rows([noise(seed) for seed in range(4)], "azcd")).examples
+    among, sound, globs = task.among(task.companions(examples)), np.array([0, 2, 3]), ("image.*", "logit_scale")
+    found = among.scorer(at, reference, globs)(examples)
+    without = task.among(task.companions(task.chosen(examples, sound)))
+    expected = without.scorer(at, reference, globs)(task.chosen(examples, sound))
     assert np.isnan(found.score).tolist() == np.isnan(found.loss).tolist() == [False, True, False, False]
-    np.testing.assert_allclose(found.score[[0, 2, 3]], expected.score, rtol=1e-5)
+    np.testing.assert_allclose(found.score[sound], expected.score, rtol=1e-5)
     at["text.weight"][ord("z")] = reference["text.weight"][ord("z")] / 1e20
-    score = task.scorer(at, reference, ("*",))(task.encode(rows(images, "azcd")).examples).score
-    assert np.abs(score[[0, 2, 3]]).max() < 1e3
+    score = among.scorer(at, reference, ("*",))(examples).score
+    assert np.abs(score[sound]).max() < 1e3
 
 
 def test_a_batch_whose_similarities_alone_are_too_large_is_refused_before_any_row_is_read() -> None:
