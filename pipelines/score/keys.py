@@ -10,7 +10,7 @@ from winnow.pipelines.store.state import StoreState
 from winnow.schemas.identity import fingerprint_of
 from winnow.schemas.records import WeightKeys
 
-VERSION = 5
+VERSION = 6
 """The version of everything that decides the values of a score's layer, given the traces."""
 
 

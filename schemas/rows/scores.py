@@ -17,6 +17,10 @@ SCORE = pa.schema(
         pa.field("checkpoints", pa.int16()),  # checkpoints that vote
         pa.field("rank", pa.float64()),  # by score, highest first: ranks below f are the highest share f
         pa.field("random", pa.float64()),  # the rank in a random order of the scored rows
+        # Measures side by side, whichever the filter uses; null where the task has none.
+        pa.field("mimic", pa.float64()),  # the mean Mimic score over checkpoints
+        pa.field("rho", pa.float64()),  # the mean loss over checkpoints, less the reference's
+        pa.field("loss", pa.float64()),  # the reference's loss; low is good
     ]
 )
 """A row of `score.<name>`, a global layer: votes depend on the scores of all rows."""

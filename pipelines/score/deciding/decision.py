@@ -4,8 +4,8 @@ A decision takes several jobs over the traces. Each has tasks for *places*, rang
 by partition or by the driver: no result grows with rows.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +19,7 @@ from winnow.pipelines.running.job_steps import JobSteps
 from winnow.pipelines.running.shard_list import MAX_SHARD_GROUPS, ListedShard, ShardList
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
+from winnow.schemas.rows.scores import trace_schema
 from winnow.schemas.uint128 import words_of
 from winnow.scoring.selection import BinariseRule
 from winnow.scoring.selection.ranks import Floats, Ids, Integers
@@ -141,6 +142,7 @@ class ScoredRows:
     scores: Floats  # rows × checkpoints; NaN for none
     ids: Ids  # empty if they were not asked for
     groups: pa.Array | None  # each row's value of the column that groups rows
+    measures: Mapping[str, Floats] = field(default_factory=dict)  # by name; NaN for none; empty if not asked for
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -148,11 +150,7 @@ class ScoredRows:
     @cached_property
     def means(self) -> Floats:
         """Each row's mean over the checkpoints that have a score; NaN if none has."""
-        scored = np.isfinite(self.scores)
-        counts = scored.sum(axis=1)
-        means = np.full(len(self), np.nan)
-        np.divide(np.where(scored, self.scores, 0.0).sum(axis=1), counts, out=means, where=counts > 0)
-        return means
+        return _means(self.scores)
 
     @cached_property
     def named_groups(self) -> tuple[list[str], Integers]:
@@ -168,17 +166,37 @@ class ScoredRows:
         return np.array([numbers[name] for name in names], np.int64)[codes]
 
 
-def read_scores(decision: Decision, shard: int, *, ids: bool) -> Iterator[ScoredRows]:
-    """Yield the rows of a shard, part by part, with their ids if they are needed; forgotten rows have no scores."""
-    columns = decision.columns
-    wanted = [*columns.all, *([_ID] if ids and _ID not in columns.all else [])]
+def read_scores(decision: Decision, shard: int, *, ids: bool, measures: bool = False) -> Iterator[ScoredRows]:
+    """Yield the rows of a shard, part by part, with their ids and measures if they are needed; forgotten rows have no
+    scores."""
+    columns, bound = decision.columns, decision.bound
+    measures = measures and not bound.kind.measures
+    every = [Column(bound.entry.trace, name) for name in trace_schema(bound.entry.checkpoints).names[1:]]
+    wanted = dict.fromkeys((*columns.all, *((_ID,) if ids else ()), *(every if measures else ())))
     for at, read in decision.shards.read(shard, wanted):
         scores = np.stack([_floats(read[column.name]) for column in columns.scores], axis=1)
         if columns.subtracted is not None:
             scores -= _floats(read[columns.subtracted.name])[:, np.newaxis]
         words = words_of(read[_ID.name]) if ids else (_NO_WORDS, _NO_WORDS)
         groups = None if columns.by is None else read[columns.by.name]
-        yield ScoredRows(at, read[columns.status.name], scores, words, groups)
+        found = _measures([_floats(read[column.name]) for column in every]) if measures else {}
+        yield ScoredRows(at, read[columns.status.name], scores, words, groups, found)
+
+
+def _measures(trace: Sequence[Floats]) -> dict[str, Floats]:
+    """The measures of rows, from the numbers of their trace."""
+    *numbers, reference = trace
+    scores, losses = (np.stack(some, axis=1) for some in (numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]))
+    return {"mimic": _means(scores), "rho": _means(losses - reference[:, np.newaxis]), "loss": reference}
+
+
+def _means(columns: Floats) -> Floats:
+    """Each row's mean of its finite numbers; NaN if it has none."""
+    finite = np.isfinite(columns)
+    counts = finite.sum(axis=1)
+    means = np.full(len(columns), np.nan)
+    np.divide(np.where(finite, columns, 0.0).sum(axis=1), counts, out=means, where=counts > 0)
+    return means
 
 
 def place_rows(decision: Decision, place: int, *, ids: bool) -> Iterator[tuple[int, ScoredRows]]:

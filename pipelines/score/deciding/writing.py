@@ -48,7 +48,7 @@ class Writing:
         for shard in decision.shards.in_group(shard_group):
             one = decision.shards.all[shard]
             with LayerWriter(decision.store, SCORE, layer_spec(layer, SCORE)) as writer:
-                for rows in read_scores(decision, shard, ids=voter.needs_ids):
+                for rows in read_scores(decision, shard, ids=voter.needs_ids, measures=True):
                     numbers = rows.numbered_groups(groups)
                     votes = voter.votes(shard, rows, numbers)
                     ranks = [_fractions(places, order, shard, rows, numbers) for order in ("score", "random")]
@@ -66,6 +66,11 @@ def _fractions(places: Places, order: Order, shard: int, rows: ScoredRows, group
     return found
 
 
+def _measured(rows: ScoredRows, name: str) -> pa.Array:
+    values = rows.measures.get(name)
+    return pa.nulls(len(rows), pa.float64()) if values is None else pa.array(values, mask=~np.isfinite(values))
+
+
 def _rows(rows: ScoredRows, votes: NDArray[np.int8], keep: Floats, rank: Floats, random: Floats) -> pa.RecordBatch:
     unscored, unfiltered = ~np.isfinite(rows.means), ~np.isfinite(keep)
     forgotten = np.asarray(rows.status.to_numpy(zero_copy_only=False) == FORGOTTEN)
@@ -78,6 +83,7 @@ def _rows(rows: ScoredRows, votes: NDArray[np.int8], keep: Floats, rank: Floats,
             pa.array((votes >= 0).sum(axis=1).astype(np.int16), mask=unscored | forgotten),
             pa.array(rank, mask=unscored),
             pa.array(random, mask=unscored),
+            *(_measured(rows, name) for name in ("mimic", "rho", "loss")),
         ],
         schema=SCORE,
     )

@@ -50,7 +50,8 @@ def test_every_row_has_its_scores_or_says_why_not(folder: Path) -> None:
     outcome = scored(write(folder, TRAINED + "    where: samples.source.name = 'web'\n"))
     trace, said = table(outcome, "trace.mimic"), table(outcome, "score.mimic")
     assert trace.column_names == ["status", "m1", "m2", "loss1", "loss2", "reference_loss"]
-    assert said.column_names == ["status", "score", "keep", "votes", "checkpoints", "rank", "random"]
+    decided, measures = ["score", "keep", "votes", "checkpoints", "rank", "random"], ["mimic", "rho", "loss"]
+    assert said.column_names == ["status", *decided, *measures]
     status = np.array(said["status"].to_pylist())
     assert sorted(set(status)) == ["not_selected", "ok"]
     assert (status == "not_selected").sum() == 40
@@ -58,6 +59,21 @@ def test_every_row_has_its_scores_or_says_why_not(folder: Path) -> None:
         assert (np.asarray(said[column].is_null()) == (status == "not_selected")).all(), column
     mean = np.mean(np.stack([trace[name].to_numpy() for name in ("m1", "m2")]), axis=0)
     np.testing.assert_allclose(said["score"].to_numpy(), mean)
+
+
+@pytest.mark.parametrize(("of", "judged"), [("mimic", "mimic"), ("rho", "rho")])
+def test_measures_stand_side_by_side_whichever_the_filter_uses(folder: Path, of: str, judged: str) -> None:
+    more = f"    where: samples.source.name = 'web'\n    filter: {{of: {of}}}\n"
+    rules = "keep: [{drop: score.mimic.rho > 0.1 and score.mimic.loss > 1, reason: unlike, when_null: keep}]\n"
+    outcome = scored(write(folder, TRAINED + more, rules))
+    trace, said = table(outcome, "trace.mimic"), table(outcome, "score.mimic")
+    columns = {name: trace[name].to_numpy() for name in trace.column_names[1:]}
+    rho = (columns["loss1"] + columns["loss2"]) / 2 - columns["reference_loss"]
+    expected = {"mimic": (columns["m1"] + columns["m2"]) / 2, "rho": rho, "loss": columns["reference_loss"]}
+    for name, values in expected.items():
+        np.testing.assert_allclose(said[name].to_numpy(), values, rtol=1e-12)
+    assert np.isnan(said["rho"].to_numpy()).sum() == 40  # not selected
+    assert said["score"].equals(said[judged])
 
 
 def test_clean_texts_score_above_broken_ones(folder: Path) -> None:
