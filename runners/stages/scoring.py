@@ -15,6 +15,7 @@ from winnow.pipelines.media.thumbnails import picture_source
 from winnow.pipelines.reading.columns import MEDIA
 from winnow.pipelines.running.row_layers import load_layers
 from winnow.pipelines.score.keys import TraceLayer
+from winnow.pipelines.score.planted_errors import plant_errors
 from winnow.pipelines.score.stage import load_trace, missing_layers, pending_traces, trace_layer
 from winnow.pipelines.score.trace import TraceContext, TraceRows
 from winnow.pipelines.score.weights import (
@@ -41,7 +42,7 @@ from winnow.runners.stages.store_stages import current_state
 from winnow.runners.terminal.progress.stage import inputs_of
 from winnow.schemas.errors import ScoreError, StageError, StoreError
 from winnow.schemas.records import StoredWeights, WeightKeys
-from winnow.scoring.tasks.protocol import Contrastive
+from winnow.scoring.tasks.protocol import Contrastive, Task, Weights
 
 
 @dataclass(frozen=True)
@@ -233,7 +234,34 @@ def _context(
         except ScoreError as error:
             given = f", {bound.trajectory[number - 1].file}" if bound.trajectory else ""
             raise ScoreError(f"{bound.entry.layer}: checkpoint {number}{given}: {error}") from error
+    _check_planted(context, task, bound, weights, trajectory, companions)
     return TraceContext(run.store, bound, reference.objects[0], trajectory.objects, companions, inputs)
+
+
+def _check_planted(
+    context: WeightsContext,
+    task: Task,
+    bound: BoundScore,
+    reference: Weights,
+    trajectory: StoredWeights,
+    companions: StoredWeights | None,
+) -> None:
+    """Print how well each measure finds errors that are planted."""
+    store, layer = context.store, bound.entry.layer
+    if companions is not None and companions.samples:
+        task = cast(Contrastive, task).among(load_weights(store, companions.objects[0]))
+    found = plant_errors(context, task, bound, reference, [load_weights(store, path) for path in trajectory.objects])
+    if found is None:
+        return
+    areas = ", ".join(f"{name} {one.value:.2f} ({one.low:.2f} to {one.high:.2f})" for name, one in found.areas.items())
+    context.report(
+        f"{layer}  {found.planted:,} samples given the label or caption of another, beside {found.unchanged:,} others; "
+        f"found by (area under the curve, 95 % interval): {areas}"
+    )
+    context.report(
+        f"{layer}  mean loss of the {found.unchanged:,} others: {found.trajectory_loss:.3f} by the trajectory, "
+        f"{found.reference_loss:.3f} by the reference"
+    )
 
 
 def _weights_lock(run: StageRun, bound: BoundScore, keys: WeightKeys) -> AbstractContextManager[object]:

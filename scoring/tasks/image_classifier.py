@@ -4,11 +4,12 @@ Rows give a picture in `image` and a label in another column. The network is one
 PyTorch module that a function of the user's makes, from images × 3 × height × width to images × classes.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.recipe.checks import Between
@@ -76,6 +77,12 @@ class ImageClassifier(TorchTask):
         numbers = numbers[status == OK]
         examples = Examples(len(numbers), pixels=pixels, labels=numbers)
         return Encoded(status, examples, examples.count)
+
+    def mismatched(self, examples: Examples) -> tuple[Examples, NDArray[np.bool_]]:
+        """Give each example the label of the one before it, and say which ones that changes."""
+        assert examples.labels is not None
+        labels = np.roll(examples.labels, 1)
+        return replace(examples, labels=labels), labels != examples.labels
 
     def batch(self, examples: Examples) -> Batch:
         """Pixels as bytes, and labels."""

@@ -168,6 +168,11 @@ class LinearHead:
         """Some examples, in this order."""
         return Examples(rows_of(examples.features, which), examples.labels[which])
 
+    def mismatched(self, examples: Examples) -> tuple[Examples, NDArray[np.bool_]]:
+        """Give each example the label of the one before it, and say which ones that changes."""
+        labels = np.roll(examples.labels, 1)
+        return Examples(examples.features, labels), labels != examples.labels
+
     def initial(self, seed: int) -> Weights:
         """Untrained weights."""
         return initial_head(len(self._labels), self._width, seed)

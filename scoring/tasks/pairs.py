@@ -11,11 +11,12 @@ An image or caption whose embedding is NaN or nearly zero has no loss, and is no
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.identity import digest
@@ -137,6 +138,14 @@ class Pairs(TorchTask):
             reasons.append(NO_INPUT if not len(tokens) else TOO_LONG if long else OK)
             found.append(np.concatenate([self._start, tokens[:room], self._end]).astype(np.int32))
         return found, reasons
+
+    def mismatched(self, examples: Examples) -> tuple[Examples, NDArray[np.bool_]]:
+        """Give each example the caption of the one before it, and say which ones that changes."""
+        assert examples.tokens is not None
+        own = [examples.tokens.one(place) for place in range(examples.count)]
+        others = [own[place - 1] for place in range(examples.count)]
+        changed = [not np.array_equal(*both) for both in zip(own, others, strict=True)]
+        return replace(examples, tokens=Ragged.of(others)), np.array(changed, np.bool_)
 
     @property
     def companion_count(self) -> int:

@@ -165,6 +165,14 @@ class Task(Protocol):
         """
 
 
+@runtime_checkable
+class Mismatching(Protocol):
+    """A task that can plant errors."""
+
+    def mismatched(self, examples: Any) -> tuple[Any, NDArray[np.bool_]]:
+        """Give each example the label or caption of another, and say which ones that changes."""
+
+
 class Contrastive(Task, Protocol):
     """A task whose losses contrast each row with companions: a few rows of the store, the same for all rows."""
 

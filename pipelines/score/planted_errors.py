@@ -1,0 +1,63 @@
+"""How well each measure of a score finds errors that are planted for this purpose.
+
+Some rows are chosen by the hashes of their ids. Half of them get the label or caption of another; no weights are
+trained again. The figure says how well the measures tell these from the others, not how many errors the data have.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from winnow.pipelines.binding.scores import BoundScore
+from winnow.pipelines.score.examples import collect_examples
+from winnow.pipelines.score.weights import WeightsContext, scored_shards
+from winnow.scoring.selection.detection import Area, area_between
+from winnow.scoring.tasks.protocol import Floats, Mismatching, Scored, Task, Weights
+
+ROWS = 512
+_FEWEST = 20  # of each half
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedErrors:
+    """The results of a check."""
+
+    planted: int
+    unchanged: int
+    areas: Mapping[str, Area]  # by measure
+    trajectory_loss: float  # the mean of unchanged rows over the trajectory's checkpoints
+    reference_loss: float  # the same of the reference
+
+
+def plant_errors(
+    context: WeightsContext, task: Task, bound: BoundScore, reference: Weights, trajectory: Sequence[Weights]
+) -> PlantedErrors | None:
+    """Return how well measures find planted errors; None if the task cannot plant any, or has too few rows."""
+    if not isinstance(task, Mismatching):
+        return None
+    shards = scored_shards(context.state, bound.columns)
+    found = collect_examples(
+        context.store, task, bound, shards, bound.where, "planted errors", None, context.inputs, wanted=ROWS
+    )
+    half = found.count // 2
+    if half < _FEWEST:
+        return None
+    unchanged = task.chosen(found.examples, np.arange(half))
+    planted, changed = task.mismatched(task.chosen(found.examples, np.arange(half, found.count)))
+    planted = task.chosen(planted, np.flatnonzero(changed))
+    score = task.scorers(trajectory, reference, bound.entry.parameters, cosine=bound.entry.variant == "cosine")
+    good, bad = (_measures(score(examples), task.losses(reference, examples)) for examples in (unchanged, planted))
+    finite = [np.isfinite(np.stack(list(one.values()))).all(axis=0) for one in (good, bad)]
+    if min(int(one.sum()) for one in finite) < _FEWEST:
+        return None
+    areas = {name: area_between(good[name][finite[0]], bad[name][finite[1]]) for name in good}
+    reference_loss = -float(good["loss"][finite[0]].mean())
+    trajectory_loss = float(good["rho"][finite[0]].mean()) + reference_loss
+    return PlantedErrors(int(finite[1].sum()), int(finite[0].sum()), areas, trajectory_loss, reference_loss)
+
+
+def _measures(scored: Sequence[Scored], reference_loss: Floats) -> dict[str, Floats]:
+    """The measures of rows; the higher, the better."""
+    scores, losses = (np.mean([getattr(one, name) for one in scored], axis=0) for name in ("score", "loss"))
+    return {"mimic": scores, "rho": losses - reference_loss, "loss": -reference_loss}
