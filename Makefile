@@ -47,7 +47,7 @@ test-torch: .cache/trainers/winnow .cache/benchmarks/stamps/done  ## run the tes
 
 .cache/trainers/winnow: .cache/trainers/ready pyproject.toml
 	.cache/trainers/bin/python -m pip install --quiet --requirement examples/requirements.txt $(EDITABLE) ".[torch]" \
-		hypothesis networkx pytest pytest-xdist scikit-learn scipy
+		hypothesis networkx onnx pytest pytest-xdist scikit-learn scipy
 	touch $@
 
 # Exports, read back by the reader of each format; `make test` skips these.

@@ -51,6 +51,7 @@ from winnow.schemas.rows.extraction import EXTRACTED, EXTRACTION
 from winnow.schemas.rows.samples import SAMPLES
 from winnow.schemas.rows.scores import SCORE, trace_schema
 from winnow.schemas.rules.checking import ColumnInfo, check_where
+from winnow.scoring.tasks import find_task, task_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +282,8 @@ def store_columns(recipe: Recipe, measured: Iterable[Measurement]) -> dict[Colum
     schemas += [(one.entry.layer, layer_schema(one.operator, one.config)) for one in measured]
     late = [(layer_of_kind(kind), schema_of_kind(kind)) for kind in duplicate_kinds(recipe)]
     for score in recipe.score:
-        late += [(score.trace, trace_schema(score.checkpoints)), (score.layer, SCORE)]
+        aligned = score.task in task_names() and find_task(score.task).contrastive
+        late += [(score.trace, trace_schema(score.checkpoints, aligned=aligned)), (score.layer, SCORE)]
     found = {Column(layer, leaf): info for layer, schema in schemas for leaf, info in leaves(schema)}
     for layer, schema in late:
         found |= {Column(layer, leaf): replace(info, phase="keep") for leaf, info in leaves(schema)}

@@ -25,7 +25,7 @@ from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.problems import Problem, recipe_error, suggestion
 from winnow.schemas.recipe import Recipe, ScoreEntry, build_config
-from winnow.schemas.rows.scores import SCORES, TRACES
+from winnow.schemas.rows.scores import SCORES, TRACES, trace_schema
 from winnow.schemas.rules.checking import ColumnInfo, check_where
 from winnow.scoring.mimic.direction import chosen_parameters
 from winnow.scoring.tasks import find_task
@@ -83,6 +83,11 @@ class BoundScore:
     def layer(self) -> str:
         """The trace: the layer that is computed row by row."""
         return self.entry.trace
+
+    @property
+    def trace_schema(self) -> pa.Schema:
+        """A row of the trace."""
+        return trace_schema(self.entry.checkpoints, aligned=self.kind.contrastive)
 
     @property
     def adapted(self) -> bool:
@@ -165,8 +170,10 @@ def _bind_score(recipe: Recipe, entry: ScoreEntry, known: Mapping[str, ColumnInf
     if not kind.measures and entry.reference is None:
         message = f"the key 'reference' is missing: {entry.task} needs it; write train_on, weights or merge under it"
         raise recipe_error([Problem(entry.place, where, message)])
-    if kind.measures and entry.filter.of == "rho":
-        raise recipe_error([Problem(entry.place, f"{where}.filter.of", f"{entry.task} has no loss; write mimic")])
+    of = entry.filter.of
+    if of != "mimic" and (kind.measures or (of == "alignment" and not kind.contrastive)):
+        message = f"{entry.task} has no {'loss' if of != 'alignment' else of}; write mimic"
+        raise recipe_error([Problem(entry.place, f"{where}.filter.of", message)])
     config = build_config(kind.config, entry.options, where)
     if entry.frames is not None and IMAGE not in kind.reads(config):
         message = f"{entry.task} reads no pictures, so no frames of videos; remove 'frames'"

@@ -141,7 +141,8 @@ def _rounds(orders: NDArray[np.uint64], wanted: int | None) -> list[NDArray[np.i
     wanted."""
     if wanted is None:
         return [np.arange(len(orders))]
-    ends, size = [], wanted
+    ends: list[int] = []
+    size = wanted
     while (end := (ends[-1] if ends else 0) + size) < len(orders):
         ends.append(end)
         size *= 2

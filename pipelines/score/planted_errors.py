@@ -6,6 +6,7 @@ trained again. The figure says how well the measures tell these from the others,
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from winnow.pipelines.binding.scores import BoundScore
 from winnow.pipelines.score.examples import collect_examples
 from winnow.pipelines.score.weights import WeightsContext, scored_shards
 from winnow.scoring.selection.detection import Area, area_between
-from winnow.scoring.tasks.protocol import Floats, Mismatching, Scored, Task, Weights
+from winnow.scoring.tasks.protocol import Contrastive, Floats, Mismatching, Scored, Task, Weights
 
 ROWS = 512
 _FEWEST = 20  # of each half
@@ -47,7 +48,7 @@ def plant_errors(
     planted, changed = task.mismatched(task.chosen(found.examples, np.arange(half, found.count)))
     planted = task.chosen(planted, np.flatnonzero(changed))
     score = task.scorers(trajectory, reference, bound.entry.parameters, cosine=bound.entry.variant == "cosine")
-    good, bad = (_measures(score(examples), task.losses(reference, examples)) for examples in (unchanged, planted))
+    good, bad = (_measures(task, score(examples), reference, examples) for examples in (unchanged, planted))
     finite = [np.isfinite(np.stack(list(one.values()))).all(axis=0) for one in (good, bad)]
     if min(int(one.sum()) for one in finite) < _FEWEST:
         return None
@@ -57,7 +58,11 @@ def plant_errors(
     return PlantedErrors(int(finite[1].sum()), int(finite[0].sum()), areas, trajectory_loss, reference_loss)
 
 
-def _measures(scored: Sequence[Scored], reference_loss: Floats) -> dict[str, Floats]:
+def _measures(task: Task, scored: Sequence[Scored], reference: Weights, examples: Any) -> dict[str, Floats]:
     """The measures of rows; the higher, the better."""
     scores, losses = (np.mean([getattr(one, name) for one in scored], axis=0) for name in ("score", "loss"))
-    return {"mimic": scores, "rho": losses - reference_loss, "loss": -reference_loss}
+    loss = task.losses(reference, examples)
+    found = {"mimic": scores, "rho": losses - loss, "loss": -loss}
+    if isinstance(task, Contrastive):
+        found["alignment"] = task.alignments(reference, examples)
+    return found

@@ -26,7 +26,6 @@ from winnow.pipelines.score.frames import of_frames
 from winnow.pipelines.score.weights import load_weights
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.records import StoredWeights
-from winnow.schemas.rows.scores import trace_schema
 from winnow.schemas.tombstones import FORGOTTEN
 from winnow.scoring.tasks.protocol import (
     ALONE,
@@ -79,7 +78,7 @@ class Tracer(Protocol):
 
 @dataclass(frozen=True)
 class WeightTracer:
-    """Computes each example's scores, losses and reference loss from a task's weights."""
+    """Computes each example's scores, losses and reference loss, and of pairs the alignment, from a task's weights."""
 
     task: Task
     scorers: Scorers
@@ -90,7 +89,8 @@ class WeightTracer:
         """Return one column for each score and loss."""
         scored = self.scorers(examples)
         losses = self.task.losses(self.reference, examples)
-        return np.stack([*(one.score for one in scored), *(one.loss for one in scored), losses], axis=1)
+        aligned = [self.task.alignments(self.reference, examples)] if isinstance(self.task, Contrastive) else []
+        return np.stack([*(one.score for one in scored), *(one.loss for one in scored), losses, *aligned], axis=1)
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def trace_shard(context: TraceContext, tracer: Tracer, task: RowLayerTask, beat:
     """Write and commit one shard of the layer."""
     trace = context.bound.entry.trace
     context = replace(context, inputs=context.inputs.in_store(context.store.objects))
-    schema = trace_schema(context.bound.entry.checkpoints)
+    schema = context.bound.trace_schema
     texts = [column.name for column in context.bound.text if column in context.bound.inputs]
 
     frames = context.bound.entry.frames

@@ -81,8 +81,8 @@ def weight_keys(bound: BoundScore, state: StoreState, forgotten: str) -> WeightK
         trajectory = with_forgotten(trajectory, forgotten)
     if not bound.kind.contrastive:
         return WeightKeys(reference, trajectory)
-    rows = {"settings": bound.settings, "seed": bound.seed, "rows": _training_rows(bound, bound.where, state)}
-    companions = fingerprint_of({"weights": "companions", **rows})
+    rows: dict[str, Json] = {"seed": bound.seed, "rows": _training_rows(bound, bound.where, state)}
+    companions = fingerprint_of({"weights": "companions", "settings": bound.settings, **rows})
     return WeightKeys(reference, trajectory, with_forgotten(companions, forgotten))
 
 

@@ -39,6 +39,7 @@ class _Temperature:
 
 
 Weighing: TypeAlias = Literal["uniform", "mimic", "grand", "rho"]
+Measured: TypeAlias = Literal["mimic", "rho", "loss", "alignment"]
 Binarise: TypeAlias = Literal["threshold", "kmeans", "gmm", "top"]
 
 
@@ -108,7 +109,7 @@ class TrajectoryConfig:
 class FilterConfig:
     """How scores become votes at each checkpoint, and votes a keep probability."""
 
-    of: Literal["mimic", "rho"] = "mimic"
+    of: Measured = "mimic"
     binarise: Binarise = "gmm"
     batch: Annotated[int, Between(2, 1 << 20)] = 32  # of the threshold 1/batch; the paper's
     temperature: Annotated[Temperature, _Temperature()] = 1.0

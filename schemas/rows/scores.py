@@ -21,13 +21,15 @@ SCORE = pa.schema(
         pa.field("mimic", pa.float64()),  # the mean Mimic score over checkpoints
         pa.field("rho", pa.float64()),  # the mean loss over checkpoints, less the reference's
         pa.field("loss", pa.float64()),  # the reference's loss; low is good
+        pa.field("alignment", pa.float64()),  # the cosine of picture and caption under the reference
     ]
 )
 """A row of `score.<name>`, a global layer: votes depend on the scores of all rows."""
 
 
-def trace_schema(checkpoints: int) -> pa.Schema:
-    """A row of `trace.<name>`: score and loss at each checkpoint, the earliest first, and the reference's loss.
+def trace_schema(checkpoints: int, *, aligned: bool = False) -> pa.Schema:
+    """A row of `trace.<name>`: score and loss at each checkpoint, the earliest first, and the reference's loss and, if
+    `aligned`, its alignment.
 
     Tasks without weights (no checkpoints) have a single value.
     """
@@ -40,5 +42,6 @@ def trace_schema(checkpoints: int) -> pa.Schema:
             *(pa.field(f"m{number}", pa.float64()) for number in numbers),
             *(pa.field(f"loss{number}", pa.float64()) for number in numbers),
             pa.field("reference_loss", pa.float64()),
+            *([pa.field("alignment", pa.float64())] if aligned else []),
         ]
     )

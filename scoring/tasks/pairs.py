@@ -31,6 +31,7 @@ from winnow.scoring.tasks.protocol import (
     UNREADABLE,
     Encoded,
     Files,
+    Floats,
     Scored,
     Scorer,
     TaskKind,
@@ -163,6 +164,16 @@ class Pairs(TorchTask):
         tokens = Ragged(companions["tokens"], companions["ends"])
         examples = Examples(len(tokens.ends), companions["pixels"], tokens)
         return PairsAmong(self._config, self.network, self._tokenizer, examples)
+
+    def alignments(self, weights: Weights, examples: Examples) -> Floats:
+        """The cosine of each picture and its caption; NaN if undefined."""
+        parameters = self.running.placement.weights({name: weights[name] for name in self.network.shapes})
+
+        def cosines(part: Batch) -> "Tensor":
+            images, texts = self._embedded(parameters, part)
+            return (images * texts).sum(1)
+
+        return self._outputs(examples, lambda batch: (self._numbers_of(batch, cosines),), 1)[0]
 
     def batch(self, examples: Examples) -> Batch:
         """Pixels as bytes; tokens, padded with zeros, and the number of real ones in each row."""

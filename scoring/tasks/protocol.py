@@ -173,6 +173,7 @@ class Mismatching(Protocol):
         """Give each example the label or caption of another, and say which ones that changes."""
 
 
+@runtime_checkable
 class Contrastive(Task, Protocol):
     """A task whose losses contrast each row with companions: a few rows of the store, the same for all rows."""
 
@@ -185,6 +186,9 @@ class Contrastive(Task, Protocol):
 
     def among(self, companions: Weights) -> Task:
         """The task whose losses contrast rows with these companions."""
+
+    def alignments(self, weights: Weights, examples: Any) -> Floats:
+        """How well the two sides of each example fit under weights, whatever the companions."""
 
 
 class Measure(Protocol):

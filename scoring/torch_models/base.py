@@ -175,23 +175,28 @@ class TorchTask(ABC):
     def _losses_of(self, parameters: Parameters, batch: Batch) -> Floats:
         import torch
 
-        model, batch = self.model, self.running.placement.batch(batch)
+        model = self.model
         if isinstance(model, SampleModel):
             each = model.losses
+            return self._numbers_of(batch, lambda part: each(parameters, part))
+        batch, embed = self.running.placement.batch(batch), model.embed
 
-            def losses(part: Batch) -> "Tensor":
-                return each(parameters, part)
+        def embedded(part: Batch) -> "tuple[Tensor, ...]":
+            return embed(parameters, part)
 
-            found = torch.cat(self._portions.run(batch, losses, losses))
-        else:
-            embed = model.embed
+        portions = [one for part in model.parts(batch) for one in self._portions.run(part, embedded, embedded)]
+        made = zip(*portions, strict=True)
+        with whole_batch(len(batch[0])):
+            found = model.losses(parameters, tuple(torch.cat(column) for column in made))
+        return _finite(found)
 
-            def embedded(part: Batch) -> "tuple[Tensor, ...]":
-                return embed(parameters, part)
+    def _numbers_of(self, batch: Batch, numbers: "Callable[[Batch], Tensor]") -> Floats:
+        """A number of each example of a batch, which does not depend on the others; NaN if undefined."""
+        import torch
 
-            portions = [one for part in model.parts(batch) for one in self._portions.run(part, embedded, embedded)]
-            made = zip(*portions, strict=True)
-            with whole_batch(len(batch[0])):
-                found = model.losses(parameters, tuple(torch.cat(column) for column in made))
-        said: Floats = found.double().cpu().numpy()
-        return np.where(np.isfinite(said), said, np.nan)
+        return _finite(torch.cat(self._portions.run(self.running.placement.batch(batch), numbers, numbers)))
+
+
+def _finite(numbers: "Tensor") -> Floats:
+    said: Floats = numbers.double().cpu().numpy()
+    return np.where(np.isfinite(said), said, np.nan)

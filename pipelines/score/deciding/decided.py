@@ -58,7 +58,8 @@ def record_of(decision: Decision, groups: Sequence[DecidedGroup], keeps: ScoreHi
         (highest, RowPlace(decision.shards.all[shard].shard, row))
         for highest, shard, row in zip(*(ends[name].to_pylist() for name in ("highest", "shard", "row")), strict=True)
     ]
-    named = enumerate(checkpoints if decision.bound.entry.checkpoints else [], start=1)  # a measure has its score alone
+    one_score = not decision.bound.entry.checkpoints or decision.bound.entry.filter.of in ("loss", "alignment")
+    named = enumerate([] if one_score else checkpoints, start=1)
     return DecisionRecord(
         groups=tuple(groups),
         checkpoints=tuple(_distribution(f"m{number}", one, decision.rows) for number, one in named),

@@ -4,7 +4,7 @@ A decision takes several jobs over the traces. Each has tasks for *places*, rang
 by partition or by the driver: no result grows with rows.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -19,7 +19,6 @@ from winnow.pipelines.running.job_steps import JobSteps
 from winnow.pipelines.running.shard_list import MAX_SHARD_GROUPS, ListedShard, ShardList
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.schemas.rows.scores import trace_schema
 from winnow.schemas.uint128 import words_of
 from winnow.scoring.selection import BinariseRule
 from winnow.scoring.selection.ranks import Floats, Ids, Integers
@@ -78,7 +77,7 @@ class Decision:
     @property
     def checkpoints(self) -> int:
         """The number of scores of each row."""
-        return max(self.bound.entry.checkpoints, 1)
+        return len(self.columns.scores)
 
     @property
     def rule(self) -> BinariseRule:
@@ -111,8 +110,9 @@ class ScoreColumns:
 
     status: Column
     scores: tuple[Column, ...]
-    subtracted: Column | None  # from every score
     by: Column | None  # whose values group rows
+    subtracted: Column | None = None  # from every score
+    negated: bool = False  # whether low values are good
 
     @property
     def all(self) -> tuple[Column, ...]:
@@ -123,14 +123,15 @@ class ScoreColumns:
 
 def score_columns(bound: BoundScore) -> ScoreColumns:
     """Return the columns that a score's filter reads."""
-    trace, rho = bound.entry.trace, bound.entry.filter.of == "rho"
+    trace, of = bound.entry.trace, bound.entry.filter.of
+    status, loss, by = Column(trace, "status"), Column(trace, "reference_loss"), group_column(bound)
+    if of == "loss":
+        return ScoreColumns(status, (loss,), by, negated=True)
+    if of == "alignment":
+        return ScoreColumns(status, (Column(trace, of),), by)
     numbers = range(1, max(bound.entry.checkpoints, 1) + 1)
-    return ScoreColumns(
-        Column(trace, "status"),
-        tuple(Column(trace, f"{'loss' if rho else 'm'}{number}") for number in numbers),
-        Column(trace, "reference_loss") if rho else None,
-        group_column(bound),
-    )
+    each = tuple(Column(trace, f"{'loss' if of == 'rho' else 'm'}{number}") for number in numbers)
+    return ScoreColumns(status, each, by, subtracted=loss if of == "rho" else None)
 
 
 @dataclass(frozen=True)
@@ -171,23 +172,25 @@ def read_scores(decision: Decision, shard: int, *, ids: bool, measures: bool = F
     scores."""
     columns, bound = decision.columns, decision.bound
     measures = measures and not bound.kind.measures
-    every = [Column(bound.entry.trace, name) for name in trace_schema(bound.entry.checkpoints).names[1:]]
-    wanted = dict.fromkeys((*columns.all, *((_ID,) if ids else ()), *(every if measures else ())))
+    every = [Column(bound.entry.trace, name) for name in bound.trace_schema.names[1:]]
+    wanted = [*dict.fromkeys((*columns.all, *((_ID,) if ids else ()), *(every if measures else ())))]
     for at, read in decision.shards.read(shard, wanted):
         scores = np.stack([_floats(read[column.name]) for column in columns.scores], axis=1)
         if columns.subtracted is not None:
             scores -= _floats(read[columns.subtracted.name])[:, np.newaxis]
+        scores = -scores if columns.negated else scores
         words = words_of(read[_ID.name]) if ids else (_NO_WORDS, _NO_WORDS)
         groups = None if columns.by is None else read[columns.by.name]
-        found = _measures([_floats(read[column.name]) for column in every]) if measures else {}
-        yield ScoredRows(at, read[columns.status.name], scores, words, groups, found)
+        trace = {column.name.rpartition(".")[2]: _floats(read[column.name]) for column in every} if measures else {}
+        yield ScoredRows(at, read[columns.status.name], scores, words, groups, _measures(trace) if trace else {})
 
 
-def _measures(trace: Sequence[Floats]) -> dict[str, Floats]:
+def _measures(trace: dict[str, Floats]) -> dict[str, Floats]:
     """The measures of rows, from the numbers of their trace."""
-    *numbers, reference = trace
-    scores, losses = (np.stack(some, axis=1) for some in (numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]))
-    return {"mimic": _means(scores), "rho": _means(losses - reference[:, np.newaxis]), "loss": reference}
+    alignment, loss = trace.pop("alignment", None), trace.pop("reference_loss")
+    scores, losses = np.split(np.stack([*trace.values()], axis=1), 2, axis=1)
+    found = {"mimic": _means(scores), "rho": _means(losses - loss[:, np.newaxis]), "loss": loss}
+    return found if alignment is None else found | {"alignment": alignment}
 
 
 def _means(columns: Floats) -> Floats:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ from winnow.pipelines.score.deciding.voting import Voter
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.layers import LayerWriter, commit_layers
 from winnow.schemas.errors import StageError
+from winnow.schemas.recipe.score import Measured
 from winnow.schemas.rows.scores import SCORE
 from winnow.schemas.statistics import layer_spec
 from winnow.schemas.tombstones import FORGOTTEN
@@ -83,7 +85,7 @@ def _rows(rows: ScoredRows, votes: NDArray[np.int8], keep: Floats, rank: Floats,
             pa.array((votes >= 0).sum(axis=1).astype(np.int16), mask=unscored | forgotten),
             pa.array(rank, mask=unscored),
             pa.array(random, mask=unscored),
-            *(_measured(rows, name) for name in ("mimic", "rho", "loss")),
+            *(_measured(rows, name) for name in get_args(Measured)),
         ],
         schema=SCORE,
     )

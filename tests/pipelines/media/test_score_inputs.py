@@ -167,7 +167,7 @@ def parts_of(folder: Path) -> tuple[Recipe, Store, BoundScore, Inputs]:
 def trace(folder: Path, measure: Numbered | None = None) -> Traced:
     measure = measure or Numbered()
     _, store, bound, inputs = parts_of(folder)
-    context, traced = TraceContext(store, bound, None, (), inputs), Traced()
+    context, traced = TraceContext(store, bound, None, (), None, inputs), Traced()
     for shard in store.manifest(store.require_latest(), "samples"):
         missing = {bound.entry.trace: "0" * 32}
         task = RowLayerTask(shard.shard, shard.source, {"samples": shard.object}, missing)

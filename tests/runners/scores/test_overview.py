@@ -193,7 +193,7 @@ def test_values_that_are_fitted_by_have_a_quality_each(folder: Path, capsys: pyt
     capsys.readouterr()
     assert main(["stats", "recipe.yaml"]) == 0
     shown = capsys.readouterr().out
-    assert [line.split()[:4] for line in shown.splitlines() if line.startswith("mimic ")] == [
+    assert [line.split()[:4] for line in shown.splitlines() if line.startswith("mimic  samples")] == [
         ["mimic", "samples.source.name", "books", "40"],
         ["mimic", "samples.source.name", "web", str(CLEAN + BROKEN)],
     ]

@@ -50,19 +50,20 @@ def test_every_row_has_its_scores_or_says_why_not(folder: Path) -> None:
     outcome = scored(write(folder, TRAINED + "    where: samples.source.name = 'web'\n"))
     trace, said = table(outcome, "trace.mimic"), table(outcome, "score.mimic")
     assert trace.column_names == ["status", "m1", "m2", "loss1", "loss2", "reference_loss"]
-    decided, measures = ["score", "keep", "votes", "checkpoints", "rank", "random"], ["mimic", "rho", "loss"]
-    assert said.column_names == ["status", *decided, *measures]
+    decided = ["status", "score", "keep", "votes", "checkpoints", "rank", "random"]
+    assert said.column_names == [*decided, "mimic", "rho", "loss", "alignment"]
     status = np.array(said["status"].to_pylist())
     assert sorted(set(status)) == ["not_selected", "ok"]
     assert (status == "not_selected").sum() == 40
-    for column in said.column_names[1:]:
+    assert said["alignment"].null_count == len(said)  # pairs alone have it
+    for column in said.column_names[1:-1]:
         assert (np.asarray(said[column].is_null()) == (status == "not_selected")).all(), column
     mean = np.mean(np.stack([trace[name].to_numpy() for name in ("m1", "m2")]), axis=0)
     np.testing.assert_allclose(said["score"].to_numpy(), mean)
 
 
-@pytest.mark.parametrize(("of", "judged"), [("mimic", "mimic"), ("rho", "rho")])
-def test_measures_stand_side_by_side_whichever_the_filter_uses(folder: Path, of: str, judged: str) -> None:
+@pytest.mark.parametrize("of", ["mimic", "rho", "loss"])
+def test_measures_stand_side_by_side_whichever_the_filter_uses(folder: Path, of: str) -> None:
     more = f"    where: samples.source.name = 'web'\n    filter: {{of: {of}}}\n"
     rules = "keep: [{drop: score.mimic.rho > 0.1 and score.mimic.loss > 1, reason: unlike, when_null: keep}]\n"
     outcome = scored(write(folder, TRAINED + more, rules))
@@ -73,7 +74,10 @@ def test_measures_stand_side_by_side_whichever_the_filter_uses(folder: Path, of:
     for name, values in expected.items():
         np.testing.assert_allclose(said[name].to_numpy(), values, rtol=1e-12)
     assert np.isnan(said["rho"].to_numpy()).sum() == 40  # not selected
-    assert said["score"].equals(said[judged])
+    judged = -said[of].to_numpy() if of == "loss" else said[of].to_numpy()
+    np.testing.assert_array_equal(said["score"].to_numpy(), judged)
+    ranked = np.argsort(said["rank"].to_numpy()[np.isfinite(judged)])
+    assert (np.diff(judged[np.isfinite(judged)][ranked]) <= 0).all()
 
 
 def test_clean_texts_score_above_broken_ones(folder: Path) -> None:

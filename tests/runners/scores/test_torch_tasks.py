@@ -141,7 +141,8 @@ score:
     reference:
       train_on: "samples.captions[1].text < 'caption 2'"
       training: {epochs: 2, learning_rate: 0.01, batch: 8}
-    trajectory: {checkpoints: 1, training: {epochs: 1, learning_rate: 0.01, batch: 8}}
+    trajectory: {checkpoints: 2, training: {epochs: 1, learning_rate: 0.01, batch: 8}}
+    filter: {of: alignment, binarise: top, top: 0.3}
 """
 
 
@@ -165,8 +166,15 @@ def test_neither_the_order_of_pairs_nor_the_size_of_shards_changes_their_scores(
             ingest(bind(recipe), ONE, Console(file=silent))
         outcome = scored(recipe, Engine("local", 1 if name == "sorted" else 2))
         ids = table(outcome, "samples")["id"].to_pylist()
-        found.append(dict(zip(ids, table(outcome, "trace.pairs").to_pylist(), strict=True)))
+        trace, decided = table(outcome, "trace.pairs"), table(outcome, "score.pairs")
+        assert decided["score"].equals(trace["alignment"])
+        assert decided["alignment"].equals(trace["alignment"])
+        assert decided["loss"].equals(trace["reference_loss"])
+        assert decided["votes"].drop_null().to_numpy().sum() == 12  # of 39, one vote each
+        found.append(dict(zip(ids, trace.to_pylist(), strict=True)))
     assert found[0].keys() == found[1].keys()
     assert sum(row["status"] == "ok" for row in found[0].values()) == 39
     for key, row in found[0].items():
-        assert found[1][key] == pytest.approx(row, rel=1e-4, abs=1e-7)
+        other = found[1][key]
+        assert (other.pop("status"), other.keys()) == (row.pop("status"), row.keys())
+        assert list(other.values()) == pytest.approx(list(row.values()), rel=1e-4, abs=1e-7)

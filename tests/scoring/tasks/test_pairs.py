@@ -131,6 +131,20 @@ def test_a_row_is_contrasted_with_companions_of_another_picture_and_caption(arch
         np.testing.assert_allclose(again.score, scores.score[order], rtol=1e-9)
 
 
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_the_alignment_is_the_cosine_of_a_pair_whatever_its_companions(architecture: str) -> None:
+    task = loaded(replace(CONFIG, architecture=architecture))
+    at, examples = task.initial(0), some(task, 9)
+    assert isinstance(task.model, BatchModel)
+    with torch.no_grad():
+        images, texts = task.model.embed({n: torch.from_numpy(v) for n, v in at.items()}, task.batch(examples))
+    expected = torch.nn.functional.cosine_similarity(images, texts).numpy()
+    np.testing.assert_allclose(task.alignments(at, examples), expected, rtol=1e-5, atol=1e-6)
+    for companions in (np.array([0, 1, 2, 3]), np.array([5, 8])):
+        among = task.among(task.companions(task.chosen(examples, companions)))
+        np.testing.assert_allclose(among.alignments(at, examples), expected, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("count", [0, 1])
 def test_without_another_companion_there_is_no_loss(count: int) -> None:
     task = loaded()
