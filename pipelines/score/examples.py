@@ -4,6 +4,7 @@ The choice depends only on the store's seed and the rows' ids, so a store that g
 """
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,10 +31,14 @@ from winnow.schemas.counts import count_of
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.uint128 import words_of
 from winnow.scoring.mixture.orders import draw_order, key_of
-from winnow.scoring.tasks.protocol import IMAGE, NO_INPUT, OK, TEXT, Encoded, Measure, Task
+from winnow.scoring.tasks.protocol import IMAGE, NO_INPUT, OK, TEXT, Encoded, Measure, Mismatching, Task
 
 LEFT_OUT = "left_out"  # a row that has killed workers
+HELD_OUT = "held_out"  # a row that is kept to try measures on
+PLANTED, HELD_OUT_SHARE = "planted errors", 0.1
+"""The purpose of the rows that are held out of the trajectory's training, where a task can plant errors in them."""
 
+_HELD_OUT_BELOW = np.uint64(round(HELD_OUT_SHARE * 2**64))
 _ROWS = 8192
 _TEXT_BYTES = 16 << 20  # of the texts that are encoded at once; a larger text is encoded alone
 _ID = Column(layout.SAMPLES, "id")
@@ -93,15 +98,19 @@ def collect_examples(
     key = key_of(bound.seed, f"score/{bound.entry.name}/{purpose}")
     sources = dict.fromkeys(shard.source for shard in shards)
     poison = {source: poisoned(store.objects, f"{bound.entry.trace}/{source}") for source in sources}
-    (orders, of_shards, rows), poison_count = _matching_rows(store, shards, condition, key, poison)
-    matching = len(orders) + poison_count
+    held_out = key_of(bound.seed, f"score/{bound.entry.name}/{PLANTED}")
+    without = held_out if purpose == "trajectory" and isinstance(task, Mismatching) else None
+    (orders, of_shards, rows), excluded = _matching_rows(store, shards, condition, key, poison, without)
+    matching = len(orders) + sum(excluded.values())
+    if purpose == PLANTED:
+        there = orders < _HELD_OUT_BELOW
+        orders, of_shards, rows = orders[there], of_shards[there], rows[there]
     if max_samples is not None and len(orders) > max_samples:
         chosen = np.argpartition(orders, max_samples - 1)[:max_samples]
         orders, of_shards, rows = orders[chosen], of_shards[chosen], rows[chosen]
     rounds = _rounds(orders, wanted)
     inputs = inputs.in_store(store.objects)
     buffer = ExampleBuffer(task, len(orders), max_bytes)
-    excluded: dict[str, int] = {LEFT_OUT: poison_count} if poison_count else {}
     for these, (number, shard) in itertools.product(rounds, enumerate(shards)):
         if number == 0 and wanted is not None and buffer.count >= wanted:
             break
@@ -159,13 +168,15 @@ def _matching_rows(
     condition: Condition,
     key: Any,
     poison: Mapping[str, frozenset[Position]],
-) -> tuple[tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]], int]:
-    """Return the hash, shard number and row number of each matching row, and the number of rows that kill workers."""
+    held_out: Any,
+) -> tuple[tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]], dict[str, int]]:
+    """Return the hash, shard number and row number of each matching row, and how many others match: rows that kill
+    workers, and rows that are held out by another key."""
     orders: list[NDArray[np.uint64]] = []
     of_shards: list[NDArray[np.int64]] = []
     rows: list[NDArray[np.int64]] = []
     hiding = load_hiding(store.objects)
-    poison_count = 0
+    excluded: Counter[str] = Counter()
     for number, shard in enumerate(shards):
         poison_rows = poison[shard.source]
         columns = dict.fromkeys((_ID, *condition.columns, *(_PLACE if poison_rows else ())))
@@ -181,16 +192,23 @@ def _matching_rows(
             if poison_rows:
                 at = zip(*(read[column.name].to_pylist() for column in _PLACE), strict=True)
                 out = np.array([Position(*place) in poison_rows for place in at], np.bool_)
-                poison_count += int(np.count_nonzero(matches & out))
+                excluded[LEFT_OUT] += int(np.count_nonzero(matches & out))
                 matches &= ~out
             which = np.flatnonzero(matches)
-            orders.append(draw_order(words_of(read[_ID.name].take(pa.array(which))), key))
+            ids = words_of(read[_ID.name].take(pa.array(which)))
+            kept = np.ones(len(which), np.bool_)
+            if held_out is not None:
+                kept = draw_order(ids, held_out) >= _HELD_OUT_BELOW
+                excluded[HELD_OUT] += int(np.count_nonzero(~kept))
+            which = which[kept]
+            orders.append(draw_order(ids, key)[kept])
             of_shards.append(np.full(len(which), number, np.int64))
             rows.append(which + done)
             done += count
+    found = {reason: count for reason, count in excluded.items() if count}
     if not orders:
-        return (np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0, np.int64)), poison_count
-    return (np.concatenate(orders), np.concatenate(of_shards), np.concatenate(rows)), poison_count
+        return (np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0, np.int64)), found
+    return (np.concatenate(orders), np.concatenate(of_shards), np.concatenate(rows)), found
 
 
 def _encode_rows(

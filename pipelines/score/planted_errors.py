@@ -1,7 +1,9 @@
 """How well each measure of a score finds errors that are planted for this purpose.
 
-Some rows are chosen by the hashes of their ids. Half of them get the label or caption of another; no weights are
-trained again. The figure says how well the measures tell these from the others, not how many errors the data have.
+A tenth of the rows, by the hashes of their ids, is held out of the trajectory's training: a model knows the labels and
+captions that it was trained on, so others in their place would be found too easily. Half of the held-out rows that are
+no trusted ones get the label or caption of another. The figure says how well the measures tell these from the other
+half, not how many errors the data have.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from winnow.pipelines.binding.scores import BoundScore
-from winnow.pipelines.score.examples import collect_examples
+from winnow.pipelines.binding.scores import BoundScore, Condition
+from winnow.pipelines.score.examples import PLANTED, collect_examples
 from winnow.pipelines.score.weights import WeightsContext, scored_shards
 from winnow.scoring.selection.detection import Area, area_between
 from winnow.scoring.tasks.protocol import Contrastive, Floats, Mismatching, Scored, Task, Weights
 
 ROWS = 512
-_FEWEST = 20  # of each half
+_FEWEST = 10  # of each half
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +39,9 @@ def plant_errors(
     """Return how well measures find planted errors; None if the task cannot plant any, or has too few rows."""
     if not isinstance(task, Mismatching):
         return None
-    shards = scored_shards(context.state, bound.columns)
-    found = collect_examples(
-        context.store, task, bound, shards, bound.where, "planted errors", None, context.inputs, wanted=ROWS
-    )
+    condition = _scored_but_not_trusted(bound)
+    shards = scored_shards(context.state, tuple(dict.fromkeys((*bound.inputs, *condition.columns))))
+    found = collect_examples(context.store, task, bound, shards, condition, PLANTED, None, context.inputs, wanted=ROWS)
     half = found.count // 2
     if half < _FEWEST:
         return None
@@ -56,6 +57,14 @@ def plant_errors(
     reference_loss = -float(good["loss"][finite[0]].mean())
     trajectory_loss = float(good["rho"][finite[0]].mean()) + reference_loss
     return PlantedErrors(int(finite[1].sum()), int(finite[0].sum()), areas, trajectory_loss, reference_loss)
+
+
+def _scored_but_not_trusted(bound: BoundScore) -> Condition:
+    where, trusted = bound.where, bound.reference_rows
+    if trusted is None:
+        return where
+    text = f"not ({trusted.text})" if where.text is None else f"({where.text}) and not ({trusted.text})"
+    return Condition(text, tuple(dict.fromkeys((*where.columns, *trusted.columns))))
 
 
 def _measures(task: Task, scored: Sequence[Scored], reference: Weights, examples: Any) -> dict[str, Floats]:

@@ -14,7 +14,7 @@ from winnow.filters.models.tensors import tensors_bytes, tensors_of
 from winnow.pipelines.binding.scores import BoundScore, Condition, layers_of
 from winnow.pipelines.media.score_inputs import Inputs
 from winnow.pipelines.reading.columns import Column
-from winnow.pipelines.score.examples import ScoredShard, collect_examples
+from winnow.pipelines.score.examples import HELD_OUT_SHARE, ScoredShard, collect_examples
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import Hiding, load_hiding
@@ -114,6 +114,7 @@ def _trajectory_settings(bound: BoundScore, state: StoreState) -> dict[str, Json
         "temperature": asdict(plan)["temperature"],
         "checkpoints": plan.checkpoints,
         "parameters": list(bound.entry.parameters),
+        "held_out": HELD_OUT_SHARE,
         "rows": _training_rows(bound, bound.trajectory_rows, state),
     }
 

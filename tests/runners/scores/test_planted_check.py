@@ -55,18 +55,20 @@ def said_of(folder: Path, name: str, rows: int, web: int, *, shuffled: bool) -> 
 
 
 def test_each_measure_has_an_area_that_depends_on_neither_order_nor_shards(tmp_path: Path) -> None:
-    found = said_of(tmp_path, "sorted", 16, 160, shuffled=False)
-    assert found == said_of(tmp_path, "shuffled", 64, 160, shuffled=True)
+    found = said_of(tmp_path, "sorted", 64, 600, shuffled=False)
+    assert found == said_of(tmp_path, "shuffled", 256, 600, shuffled=True)
     planted = re.match(r"score.labels  (\d+) samples given the label or caption of another, beside (\d+)", found[0])
     assert planted is not None
-    assert (20 <= int(planted[1]) < 80, planted[2]) == (True, "80")
+    assert (10 <= int(planted[1]) <= int(planted[2]), 20 < int(planted[2]) < 40) == (True, True)  # of a tenth
     for measure in ("mimic", "rho", "loss"):
         area = re.search(f"{measure} {NUMBER}", found[0])
         assert area is not None
         value, low, high = map(float, area.groups())
         assert low <= value <= high
-        assert measure == "mimic" or value > 0.9
-    assert re.search(r"mean loss of the 80 others: [\d.]+ by the trajectory, [\d.]+ by the reference", found[1])
+        assert value > (0.9 if measure == "loss" else 0.5)
+    assert re.search(
+        rf"mean loss of the {planted[2]} others: [\d.]+ by the trajectory, [\d.]+ by the reference", found[1]
+    )
 
 
 def test_too_few_rows_are_not_judged(tmp_path: Path) -> None:
