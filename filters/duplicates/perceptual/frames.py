@@ -1,4 +1,4 @@
-"""vPDQ: videos compared by the PDQ hashes of their frames, one a second: which share of one's frames the other has.
+"""vPDQ: videos compared by the PDQ hashes of their frames, four a second: which share of one's frames the other has.
 
 Facebook's vPDQ (in ThreatExchange) counts how many hashes of a video have one of another video within a radius of 31
 bits, and the other way round. Hashes of low quality do not count, nor does a frame that looks like an earlier one of

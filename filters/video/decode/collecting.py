@@ -28,6 +28,7 @@ __all__ = ["Cues", "Frames", "Hashes", "Packets", "Stills", "Vectors"]
 
 _BATCH_ROWS: Final = 256
 _BATCH_STILL_BYTES: Final = 16 << 20
+_SECONDS: Final = 0.25  # from hash to hash: copies that begin in between have frames an eighth away
 _MOST_CUE_BYTES: Final = 4 << 20  # of the packets of all subtitles; those of a film have some 100 kB
 
 
@@ -116,10 +117,10 @@ class Vectors:
 
 
 class Hashes:
-    """The PDQ hash of the first frame of every second."""
+    """The PDQ hash of the first frame of every quarter of a second."""
 
     def __init__(self, orientation: int) -> None:
-        self._due = Due(1.0)
+        self._due = Due(_SECONDS)
         self._orientation = orientation
         self._rows: list[tuple[int, float, Pdq]] = []
 

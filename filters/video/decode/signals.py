@@ -83,7 +83,7 @@ SCHEMAS: Final[Mapping[Kind, pa.Schema]] = {
         ]
     ),
     "stills": pa.schema([*_TIME, *IMAGES]),  # as `IMAGES`; `bytes` is that of the packet, `frames` is null
-    "hashes": pa.schema(  # the first frame of every second
+    "hashes": pa.schema(  # the first frame of every quarter of a second
         [
             *_TIME,
             pa.field("hash", pa.binary(32), nullable=False),  # PDQ, of luma

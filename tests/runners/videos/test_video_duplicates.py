@@ -85,6 +85,8 @@ COPIES = {
     "low.mp4",
     "small.mp4",
     "trimmed.mp4",
+    "half-a-second.mp4",
+    "between.mp4",
     "excerpt.mp4",
     "slower.mp4",
     "same.mp4",
@@ -106,6 +108,8 @@ def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / "low.mp4", frames, qmin="16")
     write(folder / "small.mp4", frames, scale=0.5)
     write(folder / "trimmed.mp4", frames[RATE:])
+    write(folder / "half-a-second.mp4", frames[RATE // 2 :])
+    write(folder / "between.mp4", frames[3:])  # half way between two hashes of the original
     write(folder / "excerpt.mp4", frames[2 * RATE : 7 * RATE])
     write(folder / "slower.mp4", frames[::2], rate=RATE // 2)
     shutil.copy(folder / "original.mp4", folder / "same.mp4")
