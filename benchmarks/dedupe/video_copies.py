@@ -2,11 +2,12 @@
 
     python -m benchmarks.dedupe.video_copies [--quick] [--json] [--rows N]
 
-A clip has forty hashes, four a second, which all differ; real ones have fewer, as frames like an earlier one do not count. One in a hundred is a copy of another, of which each hash differs in up to 24
-bits. They are written as the layers of a store and searched as `winnow dedupe` does by two workers: digests, the
-Hamming join of all frames, shares both ways, clusters. Writing the store is not counted, start-up is. The time allowed
-is five minutes on two cores, which here is ten minutes of CPU: a hundredth of what it takes to decode the clips. The peer compares each frame with each (numba, popcount;
-the same kernel on a part of the frames, extrapolated by the square).
+A clip has forty hashes, four a second, which all differ; of real ones frames like an earlier one do not count. One clip
+in a hundred is a copy of another, of which each hash differs in up to 24 bits. They are written as the layers of a
+store and searched as `winnow dedupe` does by two workers: digests, the Hamming join of all frames, shares both ways,
+clusters. Writing the store is not counted, start-up is. The time allowed is five minutes on two cores, which here is
+ten minutes of CPU. The peer compares each frame with each (numba, popcount; the same kernel on a part of the frames,
+extrapolated by the square).
 """
 
 import argparse
