@@ -164,8 +164,9 @@ class _Window:
             return
         each = -(-self.most // len(starts))
         crowded = length == 1 and len(starts) < len(offsets)  # several places in one row group or member
-        for start in starts:
-            events = self._read(self._section(), start, min(size, start + length), LIMITS)
+        for start, following in zip(starts, [*starts[1:], size], strict=True):
+            end = min(max(start + 1, following), start + length)  # no row is read from two places
+            events = self._read(self._section(), start, min(size, end), LIMITS)
             if codec is not None and start > 0:
                 first = next(events, None)
                 if first is None or isinstance(first, Unreadable):

@@ -20,6 +20,7 @@ from winnow.schemas.languages import language_name
 SHOWN_LANGUAGES = 30
 SHOWN_REASONS = 10
 SHOWN_LOSSES = 6
+SHOWN_ESTIMATED = 8
 
 
 def print_look(found: Found, proposal: Proposal, look: Look, console: Console) -> None:
@@ -57,7 +58,9 @@ def notes_of(found: Found, proposal: Proposal, look: Look) -> list[str]:
         counts: Counter[str] = Counter()
         for languages in look.unsplit.values():
             counts.update(languages)
-        named = ", ".join(f"{_language(code)} {count:,}" for code, count in counts.most_common(4))
+        named = ", ".join(f"{_language(code)} {count:,}" for code, count in counts.most_common(SHOWN_ESTIMATED))
+        others = sum(count for _, count in counts.most_common()[SHOWN_ESTIMATED:])
+        named += f", others {others:,}" if others else ""
         command = install_commands(MISSING[reason] for reason in look.unsplit)
         notes.append(f"words are estimated, for want of a package that finds them: {named}; run: {command}")
     return [*notes, *unread_notes(found.unread), *irregular_notes(found.irregular)]

@@ -78,6 +78,16 @@ def test_rows_are_from_all_over_a_file(kind: str, tmp_path: Path) -> None:
     assert (found.quarantined.total(), found.unreadable, found.read_of, found.large) == (0, {}, {}, 0)
 
 
+@pytest.mark.parametrize("long", [0, 2 << 20])
+def test_no_row_is_read_twice_where_places_lie_close(long: int, tmp_path: Path) -> None:
+    rows = lines()[:: EACH // 50]  # fewer than are asked for
+    rows[100] = orjson.dumps({"text": "c" + "x" * long}) + b"\n"  # it may lie over several places
+    (tmp_path / "a.jsonl").write_bytes(b"".join(rows))
+    found = sampled(tmp_path, 2_000)
+    assert len({row.key for row in found.rows}) == len(found.rows)
+    assert len(found.rows) == len(rows) or long
+
+
 def test_rows_are_from_all_over_many_files(tmp_path: Path) -> None:
     for number, row in enumerate(lines()[:: EACH // 100]):
         (tmp_path / f"{number:05}.txt").write_text(orjson.loads(row)["text"])

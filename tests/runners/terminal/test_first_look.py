@@ -1,5 +1,7 @@
 """What `winnow look` prints of many languages, reasons and losses: the first ones, and what the others add up to."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.runners.terminal.test_tables import piped, printed
@@ -51,3 +53,13 @@ def test_ten_reasons_and_six_losses_are_shown_and_programs_get_all() -> None:
     found = look_json(Found(()), Proposal((), ()), look)
     assert found["dropped_by"] == dict(look.reasons)
     assert found["losses"] == [loss.message for loss in look.losses]
+
+
+@pytest.mark.parametrize("languages", [8, 9, 11])
+def test_eight_languages_of_estimated_words_are_named_and_the_others_added_up(languages: int) -> None:
+    counts = {f"l{number}": 20 - number for number in range(languages)}
+    look = replace(look_of(1, 0, 0), unsplit={"needs_jieba": counts})
+    (note,) = look_json(Found(()), Proposal((), ()), look)["notes"]  # type: ignore[misc]
+    named = ", ".join(f"l{number} {20 - number}" for number in range(8))
+    others = sum(20 - number for number in range(8, languages))
+    assert f" finds them: {named}{f', others {others}' if others else ''}; run: " in str(note)
