@@ -46,7 +46,7 @@ test-torch: .cache/trainers/winnow .cache/benchmarks/stamps/done  ## run the tes
 		tests/scoring tests/filters/models/safety tests/runners/law tests/runners/scores tests/benchmarks/test_mimic_text.py
 
 .cache/trainers/winnow: .cache/trainers/ready pyproject.toml
-	.cache/trainers/bin/python -m pip install --quiet --requirement examples/requirements.txt $(EDITABLE) ".[torch]" \
+	.cache/trainers/bin/python -m pip install --quiet --requirement examples/requirements.txt $(EDITABLE) ".[onnx,torch]" \
 		hypothesis networkx onnx pytest pytest-xdist scikit-learn scipy
 	touch $@
 

@@ -234,7 +234,8 @@ def _context(
         except ScoreError as error:
             given = f", {bound.trajectory[number - 1].file}" if bound.trajectory else ""
             raise ScoreError(f"{bound.entry.layer}: checkpoint {number}{given}: {error}") from error
-    _check_planted(context, task, bound, weights, trajectory, companions)
+    if not run.part or run.part.startswith("1-"):  # once, of all slices
+        _check_planted(context, task, bound, weights, trajectory, companions)
     return TraceContext(run.store, bound, reference.objects[0], trajectory.objects, companions, inputs)
 
 
