@@ -52,6 +52,7 @@ def test_the_recipe_of_the_readme_is_a_recipe() -> None:
     assert [source.name for source in recipe.sources] == ["crawl", "books"]
 
 
+@pytest.mark.processes
 def test_the_mistake_of_the_readme_is_answered_as_shown(tmp_path: Path) -> None:
     (tmp_path / "recipe.yaml").write_text(
         "# recipe.yaml\nversion: 1\nstore: {path: store}\nsources:\n"

@@ -339,6 +339,7 @@ them; the manifests of its generation are missing; its lists of tasks are of oth
 purge is refused by who would finish it; the others are advice."""
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("change", [*DAMAGE, pytest.param(replaced_by_twin, marks=pytest.mark.large)])
 def test_the_audit_names_every_damaged_file(whole: Whole, tmp_path: Path, change: Change) -> None:
     folder = whole.copy(tmp_path / "copy")
@@ -460,6 +461,7 @@ def test_a_lost_decision_of_a_score_is_told_by_stats_and_report(whole: Whole, tm
     assert "not shown" not in run_here(folder, "stats", "recipe.yaml").err
 
 
+@pytest.mark.processes
 def test_nothing_is_deleted_or_exported_while_the_latest_generation_is_lost(whole: Whole, tmp_path: Path) -> None:
     folder = whole.copy(tmp_path / "copy")
     delete(folder, layout.OUTPUTS, layout.COPIES)  # of what was written from the original

@@ -101,6 +101,7 @@ def test_kills_at_any_time_leave_nothing_after_the_next_command(
     assert met > ROUNDS // 3
 
 
+@pytest.mark.processes
 def test_a_command_that_waits_says_for_whom_and_goes_on_or_is_interrupted(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

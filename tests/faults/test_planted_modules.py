@@ -131,6 +131,7 @@ def test_only_a_module_found_there_finds_others_there(tmp_path: Path, monkeypatc
         import beside_nobody  # type: ignore[import-not-found] # noqa: F401
 
 
+@pytest.mark.processes
 def test_every_python_that_winnow_starts_looks_for_no_modules_in_its_working_directory() -> None:
     """A process is started by `python_module`, or says `-I` itself."""
     unsafe = []

@@ -113,6 +113,7 @@ CASES: dict[str, tuple[Callable[[Path], None], tuple[str, ...]]] = {
 }
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("case", "every"),
     [

@@ -66,6 +66,7 @@ def test_the_wheel_holds_only_winnow(wheel: Path) -> None:
     assert not [name for name in names if "test" in name.lower() and name.endswith(".py")]
 
 
+@pytest.mark.processes
 def test_it_imports_beside_packages_of_the_same_names(installed: Path, tmp_path: Path) -> None:
     code = (
         "import winnow.schemas, winnow.filters, schemas, filters;"

@@ -65,6 +65,7 @@ def commits(folder: Path, layer: str) -> set[str]:
     return set(commits_of(LocalStore(folder / "store"), layer))
 
 
+@pytest.mark.processes
 def test_operators_of_a_package_are_found_listed_and_run(tmp_path: Path, shouting: Path) -> None:
     listed = ended(run(tmp_path, "operators"))
     assert "text.shouting" in listed
@@ -172,6 +173,7 @@ def test_a_layers_object_that_is_gone_is_made_again(tmp_path: Path, shouting: Pa
     assert_clean(tmp_path)
 
 
+@pytest.mark.processes
 def test_a_row_that_kills_a_measurement_is_left_out_of_it_and_stays_a_sample(tmp_path: Path, shouting: Path) -> None:
     write(tmp_path, "{text.shouting: {deadly: Line 7 is}}")
     ended(run_here(tmp_path, "run", "recipe.yaml", "--workers", "2"))

@@ -73,6 +73,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.processes
 def test_a_run_balances_and_another_number_of_workers_gives_the_same(folder: Path, tmp_path: Path) -> None:
     assert_clean(folder)
     other = written(tmp_path / "one")

@@ -40,6 +40,7 @@ BLOCKED = {
 before it failed."""
 
 
+@pytest.mark.processes
 def test_a_run_reports_whatever_stage_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

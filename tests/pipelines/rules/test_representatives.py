@@ -412,6 +412,7 @@ except StageError as error:
 """
 
 
+@pytest.mark.processes
 def test_a_full_disk_gives_one_line_that_names_the_folder() -> None:
     done = subprocess.run([sys.executable, "-c", FULL], capture_output=True, text=True, check=False, timeout=120)
     assert done.stderr == ""

@@ -90,6 +90,7 @@ def test_a_look_counts_and_judges_what_is_there(data: Path, capsys: pytest.Captu
     assert text.splitlines()[-1] == f"next  winnow init {data}"
 
 
+@pytest.mark.processes
 def test_a_recipe_is_written_that_runs_as_it_is(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

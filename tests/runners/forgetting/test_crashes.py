@@ -186,6 +186,7 @@ def killed_purge(forgotten: Path, tmp_path: Path, seen: str) -> Path:
     pytest.fail(f"{ATTEMPTS} purges ended before they could be killed at {seen}")
 
 
+@pytest.mark.processes
 def test_a_dry_run_of_the_collector_leaves_a_purge_that_was_begun(
     forgotten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -145,6 +145,7 @@ def test_an_export_whose_record_is_lost_is_named_by_its_copy(crawl: Path, capsys
     assert [path.name for path in sorted((crawl / "store" / "copies").iterdir())] == [one.name for one in records]
 
 
+@pytest.mark.processes
 def test_an_export_is_named_after_a_purge_until_it_is_written_again(
     crawl: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -153,6 +153,7 @@ def samples() -> list[dict[str, Any]]:
     return [row for one in rows for batch in opened.batches(one) for row in batch.to_pylist()]
 
 
+@pytest.mark.processes
 def test_what_comes_after_a_purge_brings_nothing_back(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A new operator, files that changed, and a crawl that holds the same address once more."""
     assert forget(*SELECTORS) == 0

@@ -141,6 +141,7 @@ def test_packed_texts_hold_each_document_once_on_one_side(texts: Path, tmp_path:
     assert index.stat().st_mtime_ns == made
 
 
+@pytest.mark.processes
 def test_a_store_gives_what_its_recipe_keeps_by_family(tmp_path: Path) -> None:
     (tmp_path / "lines").mkdir()
     for code in ("deu", "fra", "rus"):

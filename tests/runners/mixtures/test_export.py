@@ -240,6 +240,7 @@ def test_an_export_is_of_the_share_that_is_drawn(tiny: Tiny) -> None:
     assert tree(tiny.folder / "out") == all_ != few
 
 
+@pytest.mark.processes
 def test_a_run_draws_and_exports_a_share_with_any_number_of_workers(tiny: Tiny, tmp_path: Path) -> None:
     tiny.write(MIX, ONE)
     other = tiny.moved(tmp_path / "other")

@@ -300,6 +300,7 @@ def test_a_full_disk_under_what_is_counted_while_planning(small_disk: Path, tiny
     tiny.mix()
 
 
+@pytest.mark.processes
 def test_a_full_disk_under_the_store(small_disk: Path, tiny: Tiny) -> None:
     tiny.write(MIX, base=RECIPE.replace("path: store", f"path: {small_disk}/store"))
     shutil.move(tiny.folder / "store", small_disk / "store")

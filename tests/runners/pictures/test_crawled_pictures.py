@@ -74,6 +74,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.processes
 def test_pictures_of_a_crawl_are_measured_and_have_what_their_pages_say(folder: Path) -> None:
     ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
     rows = {row["url"]: row for row in table(folder, "samples").to_pylist()}

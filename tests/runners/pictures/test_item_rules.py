@@ -71,6 +71,7 @@ def exported(folder: Path) -> dict[str, bytes]:
     return {row["text"].split()[1]: row["image"]["bytes"] for row in pq.read_table(file).to_pylist()}
 
 
+@pytest.mark.processes
 def test_a_document_keeps_its_good_pictures_in_every_export(folder: Path) -> None:
     said = ended(run_here(folder, "run", "recipe.yaml", "--workers", "2"))
     rules = {line.split()[1]: line.split()[2] for line in said.splitlines() if line.startswith(("items ", "dedupe "))}
@@ -112,6 +113,7 @@ def identity(folder: Path, name: str) -> str:
     return found
 
 
+@pytest.mark.processes
 def test_a_document_without_pictures_left_may_stay_as_its_text(folder: Path) -> None:
     text = RECIPE.replace("items:", "no_items_left: keep\nitems:").partition("keep: [{")[0]
     (folder / "recipe.yaml").write_text(text + "mix: {unit: bytes}\nexport: [{jsonl: {path: out}}]\n")

@@ -113,6 +113,7 @@ def test_a_list_that_cannot_be_read_stops_before_anything_is_ingested(
     assert not (folder / "store" / "samples").exists()
 
 
+@pytest.mark.processes
 def test_rows_that_a_later_list_names_are_hidden_and_every_command_asks_for_it(folder: Path) -> None:
     ended(run_here(folder, "run", "recipe.yaml", "--workers", "1"))
     added = folder / "lists" / "digests.txt"
@@ -132,6 +133,7 @@ def test_rows_that_a_later_list_names_are_hidden_and_every_command_asks_for_it(f
     assert_clean(folder)
 
 
+@pytest.mark.processes
 def test_pictures_ingested_without_lists_are_compared_by_every_kind_of_hash(folder: Path) -> None:
     without, _, rest = RECIPE.partition("known_harm:")
     (folder / "recipe.yaml").write_text(f"{without}annotate:{rest.partition('annotate:')[2]}")

@@ -166,6 +166,7 @@ def test_split_bands_and_star_contraction_give_the_same_values(
     assert rows(searched(pictures, "split"), "pdq") == rows(store, "pdq")
 
 
+@pytest.mark.processes
 def test_a_recipe_may_list_the_hashes_among_its_measurements(pictures: Path, store: Path) -> None:
     folder = pictures / "listed"
     folder.mkdir()

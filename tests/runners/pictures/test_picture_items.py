@@ -232,6 +232,7 @@ def objects(folder: Path) -> dict[str, str]:
     return {row.shard: row.object for row in store.manifest(generation, "dedupe.pdq")}
 
 
+@pytest.mark.processes
 def test_a_grown_store_has_the_values_of_one_search_and_keeps_objects_that_did_not_change(tmp_path: Path) -> None:
     write(tmp_path, "a", FIRST)
     searched(tmp_path)

@@ -66,6 +66,7 @@ def exported(name: str) -> dict[str, str]:
 ORDERS = [("mail", "forget", "banks"), ("banks", "mail", "forget")]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "orders", [ORDERS, pytest.param([*itertools.permutations(STEPS)], marks=pytest.mark.large)], ids=["two", "all"]
 )

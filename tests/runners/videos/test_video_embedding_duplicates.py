@@ -76,6 +76,7 @@ def once(films: Path) -> tuple[Path, str]:
     return searched(films, "one-worker", 4, 1)
 
 
+@pytest.mark.processes
 def test_edited_copies_are_one_cluster_and_strangers_are_in_none(once: tuple[Path, str]) -> None:
     folder, said = once
     (copies,) = clusters(folder, "video_embedding")

@@ -46,6 +46,7 @@ def living(noted_by: list[tuple[int, list[str]]]) -> list[int]:
     return [worker for worker, _ in noted_by if started(worker) is not None]
 
 
+@pytest.mark.processes
 def test_workers_are_forked_processes_in_the_drivers_surroundings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
