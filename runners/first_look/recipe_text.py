@@ -93,7 +93,7 @@ def _measures(sources: Sequence[ProposedSource], *, rows_only: bool = False) -> 
     yield ""
     if not rows_only:
         yield "# Of samples that are alike, one stays. Nothing is deleted: `winnow plan` shows what would be dropped."
-        yield f"dedupe: {{{_ALIKE[medium]}}}"
+        yield f"dedupe: {{{_alike(sources)}}}"
         yield ""
     if archives and medium in _OTHERS:
         yield "# What else the archives hold."
@@ -108,6 +108,12 @@ def _measures(sources: Sequence[ProposedSource], *, rows_only: bool = False) -> 
         yield from (f"  - {one}" for one in rules)
         yield from ("  - preset: opt_out",) if archives else ()
     yield ""
+
+
+def _alike(sources: Sequence[ProposedSource]) -> str:
+    if sources[0].medium == "captions" and all(one.columns is not None and one.columns.url for one in sources):
+        return "url: {}"  # many media have the same caption
+    return _ALIKE[sources[0].medium]
 
 
 _ROWS: Final[Mapping[Medium, Sequence[str]]] = {

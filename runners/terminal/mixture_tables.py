@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from winnow.pipelines.mix.candidates import EMPTY
+from winnow.pipelines.mix.tokens import NO_TEXT, STATUSES
 from winnow.runners.terminal.quantities import grouped, share
 from winnow.runners.terminal.tables import Grid, print_grid
 from winnow.schemas.counts import count_of
@@ -13,6 +15,7 @@ from winnow.schemas.mixture import OF_LAW, Amount, MixturePlan, PlannedOutput, P
 SHOWN_STRATA = 40
 LAW_CHARACTERS = 120
 
+_NO_TEXT = STATUSES[NO_TEXT]
 _HEADERS = ("class", "source", "family", "language", "band")
 _NUMBERS = ("available", "asked", "given", "share", "epochs", "samples", "repeated")
 
@@ -49,10 +52,10 @@ def _print_notes(output: PlannedOutput, console: Console, recipe: str, all_notes
         console.print(f"note    {output.name}: {note}", markup=False, soft_wrap=True)
 
 
-def print_plan_line(plan: MixturePlan, console: Console) -> None:
-    """Print a plan on one line."""
+def print_plan_line(plan: MixturePlan, console: Console, textless: int = 0) -> None:
+    """Print a plan on one line; of the samples without a text, so many are no media."""
     of = "" if plan.sample == "1" else f" ({plan.sample} of it is drawn)"
-    console.print(f"plan    {plan.name}{of}: {_all(plan)}{_without(plan)}", markup=False, soft_wrap=True)
+    console.print(f"plan    {plan.name}{of}: {_all(plan)}{_without(plan, textless)}", markup=False, soft_wrap=True)
 
 
 def _all(plan: MixturePlan) -> str:
@@ -62,8 +65,13 @@ def _all(plan: MixturePlan) -> str:
     )
 
 
-def _without(plan: MixturePlan) -> str:
-    reasons = ", ".join(f"{reason} {grouped(amount.samples)}" for reason, amount in plan.left_out.items())
+def _without(plan: MixturePlan, textless: int) -> str:
+    counts = {reason: amount.samples for reason, amount in plan.left_out.items()}
+    absent = counts.get(_NO_TEXT, 0)
+    media = min(absent, absent + counts.get(EMPTY, 0) - textless) if textless else 0
+    some = "" if media == absent else f"{grouped(media)} of them "
+    of = {_NO_TEXT: f" ({some}pictures and videos without captions)"} if media > 0 else {}
+    reasons = ", ".join(f"{reason} {grouped(count)}{of.get(reason, '')}" for reason, count in counts.items())
     return f"; kept, but not in it: {reasons}" if reasons else ""
 
 

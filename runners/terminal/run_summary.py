@@ -81,7 +81,8 @@ def print_run_summary(recipe: BoundRecipe, whole: RecipeRun, engine: Engine, con
     if rules is not None:
         print_effects(rules, console)
     if whole.mixed is not None:
-        print_plan_line(whole.mixed.record.plan, console)
+        textless = 0 if rules is None else sum(rules.textless.values())
+        print_plan_line(whole.mixed.record.plan, console, textless)
     print_exports(whole.exported, console)
     console.print(f"store   {store.root}  (generation {outcome.generation.number})", soft_wrap=True)
     console.print(f"report  {store.root}/{layout.REPORT}", soft_wrap=True)

@@ -1,6 +1,8 @@
 """Pages in every syntax through a whole run: all that parses as HTML has a text, and what has none is told."""
 
 import json
+import struct
+import zlib
 from pathlib import Path
 
 import pyarrow as pa
@@ -89,3 +91,20 @@ def test_pages_that_are_kept_without_a_text_have_a_line(crawl: Path, capsys: pyt
     capsys.readouterr()
     assert main(["plan", "recipe.yaml"]) == 0
     assert "no text" not in capsys.readouterr().out
+
+
+def test_pictures_without_captions_are_told_apart_from_pages_without_a_text(
+    crawl: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(2):
+        (crawl / "html" / f"empty{number}.html").write_text(page(0, "<br/>"))
+    for number in range(3):
+        picture = struct.pack(">IIBBBBB", 8 + number, 8, 8, 2, 0, 0, 0)
+        header = len(picture).to_bytes(4, "big") + b"IHDR" + picture + zlib.crc32(b"IHDR" + picture).to_bytes(4, "big")
+        (crawl / "html" / f"{number}.png").write_bytes(b"\x89PNG\r\n\x1a\n" + header)
+    keeping = RECIPE.replace("WHERE", "").replace("< 10", "BETWEEN 1 AND 10")
+    (crawl / "recipe.yaml").write_text(keeping.replace("mix: {}", "mix: {unit: tokens, tokenizer: bytes}"))
+    assert main(["run", "recipe.yaml", "--workers", "1"]) == 0
+    told = capsys.readouterr().out
+    assert "LOSS  2 kept samples have no text (html 2)" in told
+    assert "kept, but not in it: empty 2, no_text 3 (pictures and videos without captions)" in told

@@ -188,6 +188,20 @@ def test_a_table_of_captions_belongs_to_the_pictures_that_it_describes(
     assert sorted(len(row["samples.captions"]) for row in rows) == [0, 1, 1]
 
 
+def test_media_elsewhere_that_have_one_caption_are_no_duplicates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], lid_model: None
+) -> None:
+    """Their rows would be an alarm, at which a first run stops."""
+    (tmp_path / "data").mkdir()
+    rows = [{"url": f"https://a.example/{number % 50}.jpg", "caption": "Free shipping"} for number in range(60)]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "data/0.parquet")
+    monkeypatch.chdir(tmp_path)
+    printed(capsys, "init", "data")
+    printed(capsys, "run", "recipe.yaml", "--workers", "1")
+    exported = pq.read_table([*Path("winnow-data/captions/parquet").rglob("*.parquet")])
+    assert len(set(exported["url"].to_pylist())) == exported.num_rows == 50
+
+
 def test_pictures_that_rows_name_are_read_once(tmp_path: Path) -> None:
     for number in range(3):
         picture(tmp_path / f"{number}.jpg", number)

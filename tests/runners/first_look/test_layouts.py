@@ -139,6 +139,7 @@ def test_a_table_of_captions_without_pictures_is_of_captions(tmp_path: Path) -> 
     assert source.columns is not None
     assert (source.medium, source.columns.text, source.columns.url) == ("captions", "caption", "url")
     assert any("captions of media at addresses, which are not fetched" in note for note in proposal.notes)
+    assert "dedupe: {url: {}}" in recipe_text(proposal.sources, tmp_path, "x")
 
 
 def test_media_without_captions_have_no_rule_for_them(tmp_path: Path) -> None:
