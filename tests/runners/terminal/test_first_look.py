@@ -59,7 +59,9 @@ def test_ten_reasons_and_six_losses_are_shown_and_programs_get_all() -> None:
 def test_eight_languages_of_estimated_words_are_named_and_the_others_added_up(languages: int) -> None:
     counts = {f"l{number}": 20 - number for number in range(languages)}
     look = replace(look_of(1, 0, 0), unsplit={"needs_jieba": counts})
-    (note,) = look_json(Found(()), Proposal((), ()), look)["notes"]  # type: ignore[misc]
+    notes = look_json(Found(()), Proposal((), ()), look)["notes"]
+    assert isinstance(notes, list)
+    (note,) = notes
     named = ", ".join(f"l{number} {20 - number}" for number in range(8))
     others = sum(20 - number for number in range(8, languages))
     assert f" finds them: {named}{f', others {others}' if others else ''}; run: " in str(note)
