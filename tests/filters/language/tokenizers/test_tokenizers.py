@@ -100,10 +100,12 @@ def test_special_tokens_that_stand_in_a_text_are_text(tokenizer: Tokenizer) -> N
 def test_no_model_reads_a_special_token_out_of_a_text(tmp_path: Path, model: dict[str, object]) -> None:
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
     added = [{"id": 0, "content": "?", **flags}, {"id": 1, "content": "</s>", **flags}]
+    added.append({**flags, "id": 3, "content": "[word]", "special": False})
     said = {"version": "1.0", "added_tokens": added, "model": model, "pre_tokenizer": {"type": "WhitespaceSplit"}}
     (tmp_path / "t.json").write_text(json.dumps(said))
     made = load_tokenizer(str(tmp_path / "t.json"))
-    assert (made.end, made.vocabulary) == (1, 3)
+    assert (made.end, made.vocabulary) == (1, 4)
+    assert 3 in ids_of(made, "a [word] a")[0]  # added, but not special
     (found,) = ids_of(made, "a </s> a")
     assert (found[0], found[-1]) == (2, 2)
     assert set(found[1:-1]) == {0}  # what is not known
