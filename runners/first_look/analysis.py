@@ -63,7 +63,7 @@ class LanguageLook:
     code: str
     rows: int
     kept: int
-    dropped_by: tuple[str, int] | None  # the rule that drops most of it
+    dropped_by: tuple[str, int] | None  # the rule that drops most of it first
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def look_at(proposal: Proposal, most_rows: int = MOST_ROWS) -> Look:
     return Look(
         tuple(source for one in looks for source in one.sources),
         totals.languages(),
-        tuple(totals.reasons.most_common()),
+        tuple(sum(totals.dropped.values(), Counter()).most_common()),
         tuple(loss for one in looks for loss in one.losses),
         totals.rows.total(),
         totals.kept.total(),
@@ -110,13 +110,11 @@ class _MediumLook:
 
 @dataclass
 class _Totals:
-    """The rows that each rule drops first, and by language all rows, those kept, and those that each rule fires for."""
+    """By language all rows, those kept, and those that each rule drops first."""
 
-    reasons: Counter[str] = field(default_factory=Counter)
     rows: Counter[str] = field(default_factory=Counter)
     kept: Counter[str] = field(default_factory=Counter)
-    fired: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-
+    dropped: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     unsplit: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
     def add(self, look: _MediumLook) -> None:
@@ -128,9 +126,7 @@ class _Totals:
             if outcome.kept:
                 self.kept[outcome.language] += tally.rows
                 continue
-            numbers = bits_of(outcome.fired)
-            self.reasons[look.reasons[numbers[0]]] += tally.rows
-            self.fired[outcome.language].update({look.reasons[number]: tally.rows for number in numbers})
+            self.dropped[outcome.language][look.reasons[bits_of(outcome.fired)[0]]] += tally.rows
 
     def languages(self) -> tuple[LanguageLook, ...]:
         """The languages, those with most rows first."""
@@ -140,7 +136,7 @@ class _Totals:
         )
 
     def _loudest(self, code: str) -> tuple[str, int] | None:
-        return max(self.fired[code].items(), key=lambda one: (one[1], one[0]), default=None)
+        return max(self.dropped[code].items(), key=lambda one: (one[1], one[0]), default=None)
 
 
 def _look_at_medium(sources: Sequence[ProposedSource], most_rows: int) -> _MediumLook:
