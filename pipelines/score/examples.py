@@ -31,7 +31,7 @@ from winnow.schemas.counts import count_of
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.uint128 import words_of
 from winnow.scoring.mixture.orders import draw_order, key_of
-from winnow.scoring.tasks.protocol import IMAGE, NO_INPUT, OK, TEXT, Encoded, Measure, Mismatching, Task
+from winnow.scoring.tasks.protocol import IMAGE, NO_INPUT, OK, TEXT, Encoded, Measure, Task
 
 LEFT_OUT = "left_out"  # a row that has killed workers
 HELD_OUT = "held_out"  # a row that is kept to try measures on
@@ -76,6 +76,7 @@ def collect_examples(
     max_bytes: int = 4 << 30,
     *,
     wanted: int | None = None,
+    held_out: bool | None = None,
 ) -> Collected:
     """Return examples of rows that meet a condition, up to a maximum.
 
@@ -90,6 +91,7 @@ def collect_examples(
         inputs: Reads pictures for tasks that need them.
         max_bytes: The most memory that all examples may take while they are collected and sorted.
         wanted: The number of examples after which to stop; then it is no error if there are fewer, or none.
+        held_out: Take only rows that are held out to try measures on, or none of them; None for all rows.
 
     Raises:
         ScoreError: No row that meets the condition gives an example, or the examples exceed `max_bytes`.
@@ -98,13 +100,10 @@ def collect_examples(
     key = key_of(bound.seed, f"score/{bound.entry.name}/{purpose}")
     sources = dict.fromkeys(shard.source for shard in shards)
     poison = {source: poisoned(store.objects, f"{bound.entry.trace}/{source}") for source in sources}
-    held_out = key_of(bound.seed, f"score/{bound.entry.name}/{PLANTED}")
-    without = held_out if purpose == "trajectory" and isinstance(task, Mismatching) else None
-    (orders, of_shards, rows), excluded = _matching_rows(store, shards, condition, key, poison, without)
+    drawn_by = key_of(bound.seed, f"score/{bound.entry.name}/{PLANTED}")
+    found, excluded = _matching_rows(store, shards, condition, key, poison, drawn_by, held_out)
+    orders, of_shards, rows = found
     matching = len(orders) + sum(excluded.values())
-    if purpose == PLANTED:
-        there = orders < _HELD_OUT_BELOW
-        orders, of_shards, rows = orders[there], of_shards[there], rows[there]
     if max_samples is not None and len(orders) > max_samples:
         chosen = np.argpartition(orders, max_samples - 1)[:max_samples]
         orders, of_shards, rows = orders[chosen], of_shards[chosen], rows[chosen]
@@ -168,10 +167,11 @@ def _matching_rows(
     condition: Condition,
     key: Any,
     poison: Mapping[str, frozenset[Position]],
-    held_out: Any,
+    drawn_by: Any,
+    held_out: bool | None,
 ) -> tuple[tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]], dict[str, int]]:
     """Return the hash, shard number and row number of each matching row, and how many others match: rows that kill
-    workers, and rows that are held out by another key."""
+    workers, and rows that another key holds out."""
     orders: list[NDArray[np.uint64]] = []
     of_shards: list[NDArray[np.int64]] = []
     rows: list[NDArray[np.int64]] = []
@@ -196,12 +196,12 @@ def _matching_rows(
                 matches &= ~out
             which = np.flatnonzero(matches)
             ids = words_of(read[_ID.name].take(pa.array(which)))
-            kept = np.ones(len(which), np.bool_)
+            order = draw_order(ids, key)
             if held_out is not None:
-                kept = draw_order(ids, held_out) >= _HELD_OUT_BELOW
-                excluded[HELD_OUT] += int(np.count_nonzero(~kept))
-            which = which[kept]
-            orders.append(draw_order(ids, key)[kept])
+                taken = (draw_order(ids, drawn_by) < _HELD_OUT_BELOW) == held_out
+                excluded[HELD_OUT] += 0 if held_out else int(np.count_nonzero(~taken))
+                which, order = which[taken], order[taken]
+            orders.append(order)
             of_shards.append(np.full(len(which), number, np.int64))
             rows.append(which + done)
             done += count

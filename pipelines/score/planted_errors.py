@@ -6,17 +6,18 @@ no trusted ones get the label or caption of another. The figure says how well th
 half, not how many errors the data have.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from winnow.pipelines.binding.scores import BoundScore, Condition
+from winnow.pipelines.score.deciding.decision import measures_of
 from winnow.pipelines.score.examples import PLANTED, collect_examples
+from winnow.pipelines.score.trace import WeightTracer
 from winnow.pipelines.score.weights import WeightsContext, scored_shards
 from winnow.scoring.selection.detection import Area, area_between
-from winnow.scoring.tasks.protocol import Contrastive, Floats, Mismatching, Scored, Task, Weights
+from winnow.scoring.tasks.protocol import Floats, Mismatching
 
 ROWS = 512
 _FEWEST = 10  # of each half
@@ -33,30 +34,28 @@ class PlantedErrors:
     reference_loss: float  # the same of the reference
 
 
-def plant_errors(
-    context: WeightsContext, task: Task, bound: BoundScore, reference: Weights, trajectory: Sequence[Weights]
-) -> PlantedErrors | None:
-    """Return how well measures find planted errors; None if the task cannot plant any, or has too few rows."""
-    if not isinstance(task, Mismatching):
-        return None
+def plant_errors(context: WeightsContext, tracer: WeightTracer, bound: BoundScore) -> PlantedErrors | None:
+    """Return how well measures find errors that the tracer's task plants; None if there are too few rows."""
+    task = tracer.task
+    assert isinstance(task, Mismatching)
     condition = _scored_but_not_trusted(bound)
     shards = scored_shards(context.state, tuple(dict.fromkeys((*bound.inputs, *condition.columns))))
-    found = collect_examples(context.store, task, bound, shards, condition, PLANTED, None, context.inputs, wanted=ROWS)
+    found = collect_examples(
+        context.store, task, bound, shards, condition, PLANTED, None, context.inputs, wanted=ROWS, held_out=True
+    )
     half = found.count // 2
     if half < _FEWEST:
         return None
     unchanged = task.chosen(found.examples, np.arange(half))
     planted, changed = task.mismatched(task.chosen(found.examples, np.arange(half, found.count)))
     planted = task.chosen(planted, np.flatnonzero(changed))
-    score = task.scorers(trajectory, reference, bound.entry.parameters, cosine=bound.entry.variant == "cosine")
-    good, bad = (_measures(task, score(examples), reference, examples) for examples in (unchanged, planted))
-    finite = [np.isfinite(np.stack(list(one.values()))).all(axis=0) for one in (good, bad)]
-    if min(int(one.sum()) for one in finite) < _FEWEST:
+    good, bad = (_measures(tracer.values(examples), bound) for examples in (unchanged, planted))
+    if min(len(one["loss"]) for one in (good, bad)) < _FEWEST:
         return None
-    areas = {name: area_between(good[name][finite[0]], bad[name][finite[1]]) for name in good}
-    reference_loss = -float(good["loss"][finite[0]].mean())
-    trajectory_loss = float(good["rho"][finite[0]].mean()) + reference_loss
-    return PlantedErrors(int(finite[1].sum()), int(finite[0].sum()), areas, trajectory_loss, reference_loss)
+    loss = float(good["loss"].mean())
+    signs = {"loss": -1.0}  # of the others, high values are good
+    areas = {name: area_between(signs.get(name, 1.0) * good[name], signs.get(name, 1.0) * bad[name]) for name in good}
+    return PlantedErrors(len(bad["loss"]), len(good["loss"]), areas, float(good["rho"].mean()) + loss, loss)
 
 
 def _scored_but_not_trusted(bound: BoundScore) -> Condition:
@@ -67,11 +66,7 @@ def _scored_but_not_trusted(bound: BoundScore) -> Condition:
     return Condition(text, tuple(dict.fromkeys((*where.columns, *trusted.columns))))
 
 
-def _measures(task: Task, scored: Sequence[Scored], reference: Weights, examples: Any) -> dict[str, Floats]:
-    """The measures of rows; the higher, the better."""
-    scores, losses = (np.mean([getattr(one, name) for one in scored], axis=0) for name in ("score", "loss"))
-    loss = task.losses(reference, examples)
-    found = {"mimic": scores, "rho": losses - loss, "loss": -loss}
-    if isinstance(task, Contrastive):
-        found["alignment"] = task.alignments(reference, examples)
-    return found
+def _measures(values: Floats, bound: BoundScore) -> dict[str, Floats]:
+    """The measures of rows with finite values."""
+    finite = values[np.isfinite(values).all(axis=1)]
+    return measures_of(dict(zip(bound.trace_schema.names[1:], finite.T, strict=True)))

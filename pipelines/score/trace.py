@@ -108,9 +108,12 @@ class MeasureTracer:
 def make_tracer(context: TraceContext) -> Tracer:
     """Load the models in this process, and return what computes the trace."""
     bound = context.bound
-    if bound.kind.measures:
-        return MeasureTracer(bound.measure())
-    task = bound.task()
+    return MeasureTracer(bound.measure()) if bound.kind.measures else weight_tracer(context, bound.task())
+
+
+def weight_tracer(context: TraceContext, task: Task) -> WeightTracer:
+    """Return what computes the trace of a task that is loaded already."""
+    bound = context.bound
     assert context.reference is not None
     reference, unscored = load_weights(context.store, context.reference), NOT_FINITE
     if context.companions is not None and context.companions.samples:

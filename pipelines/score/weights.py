@@ -29,7 +29,7 @@ from winnow.schemas.identity import Json, content_name, fingerprint_of
 from winnow.schemas.recipe import TrainingConfig
 from winnow.schemas.records import StoredWeights, WeightKeys
 from winnow.scoring.merging import average, task_arithmetic
-from winnow.scoring.tasks.protocol import Checkpoint, Contrastive, Task, TrainingSettings, Weights
+from winnow.scoring.tasks.protocol import Checkpoint, Contrastive, Mismatching, Task, TrainingSettings, Weights
 
 RESUME_CHECKPOINTS = 8  # the checkpoints of a training that it can continue from
 
@@ -271,8 +271,9 @@ def _train(
     if what == "reference" and entry.reference is not None:
         training = entry.reference.training
     shards = scored_shards(context.state, tuple(dict.fromkeys((*bound.inputs, *condition.columns))))
+    held_out = False if what == "trajectory" and isinstance(task, Mismatching) else None
     collected = collect_examples(
-        context.store, task, bound, shards, condition, what, training.max_samples, context.inputs
+        context.store, task, bound, shards, condition, what, training.max_samples, context.inputs, held_out=held_out
     )
     context.report(
         f"score.{entry.name}  training the {what} on {collected.count:,} of {collected.matching:,} samples"

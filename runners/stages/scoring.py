@@ -17,7 +17,7 @@ from winnow.pipelines.running.row_layers import load_layers
 from winnow.pipelines.score.keys import TraceLayer
 from winnow.pipelines.score.planted_errors import plant_errors
 from winnow.pipelines.score.stage import load_trace, missing_layers, pending_traces, trace_layer
-from winnow.pipelines.score.trace import TraceContext, TraceRows
+from winnow.pipelines.score.trace import TraceContext, TraceRows, WeightTracer, weight_tracer
 from winnow.pipelines.score.weights import (
     WeightsContext,
     find_weights,
@@ -42,7 +42,7 @@ from winnow.runners.stages.store_stages import current_state
 from winnow.runners.terminal.progress.stage import inputs_of
 from winnow.schemas.errors import ScoreError, StageError, StoreError
 from winnow.schemas.records import StoredWeights, WeightKeys
-from winnow.scoring.tasks.protocol import Contrastive, Task, Weights
+from winnow.scoring.tasks.protocol import Contrastive, Mismatching
 
 
 @dataclass(frozen=True)
@@ -234,24 +234,15 @@ def _context(
         except ScoreError as error:
             given = f", {bound.trajectory[number - 1].file}" if bound.trajectory else ""
             raise ScoreError(f"{bound.entry.layer}: checkpoint {number}{given}: {error}") from error
-    if not run.part or run.part.startswith("1-"):  # once, of all slices
-        _check_planted(context, task, bound, weights, trajectory, companions)
-    return TraceContext(run.store, bound, reference.objects[0], trajectory.objects, companions, inputs)
+    traced = TraceContext(run.store, bound, reference.objects[0], trajectory.objects, companions, inputs)
+    if isinstance(task, Mismatching) and (not run.part or run.part.startswith("1-")):  # once, of all slices
+        _check_planted(context, weight_tracer(traced, task), bound)
+    return traced
 
 
-def _check_planted(
-    context: WeightsContext,
-    task: Task,
-    bound: BoundScore,
-    reference: Weights,
-    trajectory: StoredWeights,
-    companions: StoredWeights | None,
-) -> None:
+def _check_planted(context: WeightsContext, tracer: WeightTracer, bound: BoundScore) -> None:
     """Print how well each measure finds errors that are planted."""
-    store, layer = context.store, bound.entry.layer
-    if companions is not None and companions.samples:
-        task = cast(Contrastive, task).among(load_weights(store, companions.objects[0]))
-    found = plant_errors(context, task, bound, reference, [load_weights(store, path) for path in trajectory.objects])
+    found, layer = plant_errors(context, tracer, bound), bound.entry.layer
     if found is None:
         return
     areas = ", ".join(f"{name} {one.value:.2f} ({one.low:.2f} to {one.high:.2f})" for name, one in found.areas.items())

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from winnow.scoring.selection.ranks import Floats
+from winnow.scoring.selection.share_interval import Z
 
-_NORMAL = 1.959964  # of 95 %
 _LEAST = 0.025  # of each side
 
 
@@ -31,7 +31,7 @@ def area_between(good: Floats, bad: Floats) -> Area:
         reach = 1 - _LEAST ** (1 / min(len(good), len(bad)))
         return Area(value, max(0.0, value - reach), min(1.0, value + reach))
     error = float(np.sqrt(above.var(ddof=1) / len(good) + below.var(ddof=1) / len(bad)))
-    middle, reach = float(np.log(value / (1 - value))), _NORMAL * error / (value * (1 - value))
+    middle, reach = float(np.log(value / (1 - value))), Z * error / (value * (1 - value))
     low, high = (1 / (1 + np.exp(-np.array([middle - reach, middle + reach])))).tolist()
     return Area(value, low, high)
 

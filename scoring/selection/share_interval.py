@@ -22,7 +22,7 @@ _MOST_UNLIKE: Final = 3.0
 """How many times wider one group may be than the other: a fit beyond that has put outliers into one of them."""
 _LEAST_SHARE: Final = 0.01  # of rows in a group: fewer are outliers
 _LEAST_DENSITY: Final = 1e-300
-_Z: Final = 1.959963984540054  # 95 %
+Z: Final = 1.959963984540054  # 95 %
 
 
 def share_odds(mixture: Gaussians, values: Floats, counts: Integers) -> tuple[float, float]:
@@ -59,8 +59,8 @@ def _density(mixture: Gaussians, x: Floats) -> Floats:
 def _wilson(share: float, rows: float, sign: int) -> float:
     """The end of Wilson's interval of a share of so many rows."""
     share = min(max(share, 0.0), 1.0)
-    wide = _Z * math.sqrt(share * (1 - share) / rows + _Z * _Z / (4 * rows * rows))
-    return (share + _Z * _Z / (2 * rows) + sign * wide) / (1 + _Z * _Z / rows)
+    wide = Z * math.sqrt(share * (1 - share) / rows + Z * Z / (4 * rows * rows))
+    return (share + Z * Z / (2 * rows) + sign * wide) / (1 + Z * Z / rows)
 
 
 def _odds(share: float) -> float:

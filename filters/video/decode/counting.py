@@ -146,9 +146,7 @@ class Counting:
         apart = np.diff(times)
         start, last, duration = int(times[0]), int(times[-1]), self._last[1]
         end = last + (duration or (int(apart[-1]) if len(apart) else self._tick_guess()))
-        if (
-            len(apart) and apart.max() - apart.min() <= 1
-        ):  # of one rate, whose frames were rounded to ticks, each by itself
+        if len(apart) and apart.max() - apart.min() <= 1:  # of one rate, each frame rounded to ticks by itself
             even = Fraction((last - start) * len(times), len(apart))  # from the first frame to the end of the last
             if abs(end - start - even) <= 1:
                 end = start + round(even)

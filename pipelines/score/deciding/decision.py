@@ -172,8 +172,8 @@ def read_scores(decision: Decision, shard: int, *, ids: bool, measures: bool = F
     scores."""
     columns, bound = decision.columns, decision.bound
     measures = measures and not bound.kind.measures
-    every = [Column(bound.entry.trace, name) for name in bound.trace_schema.names[1:]]
-    wanted = [*dict.fromkeys((*columns.all, *((_ID,) if ids else ()), *(every if measures else ())))]
+    every = {name: Column(bound.entry.trace, name) for name in bound.trace_schema.names[1:]} if measures else {}
+    wanted = [*dict.fromkeys((*columns.all, *((_ID,) if ids else ()), *every.values()))]
     for at, read in decision.shards.read(shard, wanted):
         scores = np.stack([_floats(read[column.name]) for column in columns.scores], axis=1)
         if columns.subtracted is not None:
@@ -181,12 +181,12 @@ def read_scores(decision: Decision, shard: int, *, ids: bool, measures: bool = F
         scores = -scores if columns.negated else scores
         words = words_of(read[_ID.name]) if ids else (_NO_WORDS, _NO_WORDS)
         groups = None if columns.by is None else read[columns.by.name]
-        trace = {column.name.rpartition(".")[2]: _floats(read[column.name]) for column in every} if measures else {}
-        yield ScoredRows(at, read[columns.status.name], scores, words, groups, _measures(trace) if trace else {})
+        trace = {name: _floats(read[column.name]) for name, column in every.items()}
+        yield ScoredRows(at, read[columns.status.name], scores, words, groups, measures_of(trace) if trace else {})
 
 
-def _measures(trace: dict[str, Floats]) -> dict[str, Floats]:
-    """The measures of rows, from the numbers of their trace."""
+def measures_of(trace: dict[str, Floats]) -> dict[str, Floats]:
+    """The measures of rows, from the numbers of their trace by name, of a task with weights."""
     alignment, loss = trace.pop("alignment", None), trace.pop("reference_loss")
     scores, losses = np.split(np.stack([*trace.values()], axis=1), 2, axis=1)
     found = {"mimic": _means(scores), "rho": _means(losses - loss[:, np.newaxis]), "loss": loss}

@@ -181,12 +181,13 @@ def trace(folder: Path, measure: Numbered | None = None) -> Traced:
     return traced
 
 
-def collected(folder: Path, max_samples: int = 1000, **more: int) -> Collected:
+def collected(folder: Path, max_samples: int = 1000, max_bytes: int = 4 << 30) -> Collected:
     _, store, bound, inputs = parts_of(folder)
     rows = store.manifest(store.require_latest(), "samples")
     shards = [ScoredShard(one.shard, one.source, {"samples": one.object}) for one in rows]
     task = cast(Task, Numbered())
-    found = collect_examples(store, task, bound, shards, Condition(None, ()), "reference", max_samples, inputs, **more)
+    every = Condition(None, ())
+    found = collect_examples(store, task, bound, shards, every, "reference", max_samples, inputs, max_bytes)
     assert max(cast(Numbered, task).calls) <= ROWS
     return found
 
