@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.filters.restated_digests import digest_of
@@ -206,6 +206,7 @@ def test_what_is_canonical_stays_as_it_is(url: str, config: CanonicalConfig) -> 
 
 @settings(deadline=None)
 @given(st.lists(addresses, max_size=8), configs)
+@example(["http://a.b.:80/", "http://a.b.:8080/", "https://a.b.:443/"], DEFAULT)
 def test_the_kernel_writes_what_the_function_says(urls: list[str], config: CanonicalConfig) -> None:
     assert measured(*urls, config=config) == [expected(url, config) for url in urls]
 

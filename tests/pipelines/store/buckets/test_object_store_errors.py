@@ -12,7 +12,8 @@ import pytest
 from tests.pipelines.store.conftest import point_to
 from tests.pipelines.store.faulty import in_front_of
 from tests.pipelines.store.servers import BUCKET, Server, free_port
-from winnow.pipelines.store.buckets import trying
+from winnow.pipelines.store.buckets import gcs_session, trying
+from winnow.pipelines.store.buckets.trying import PassingError, wrong_clock
 from winnow.pipelines.store.location import open_location
 from winnow.schemas.errors import StoreError
 
@@ -121,6 +122,24 @@ def test_refusals_of_gcs(monkeypatch: pytest.MonkeyPatch, status: int, message: 
         point_to(monkeypatch, {"STORAGE_EMULATOR_HOST": proxy.endpoint})
         assert expected in said_of(f"gs://{BUCKET}/x")
         assert len(proxy.requests) == 1
+
+
+def test_credentials_that_google_rejects_are_not_a_wrong_clock() -> None:
+    exceptions = pytest.importorskip("google.auth.exceptions")
+    place, endpoint = f"gs://{BUCKET}/x", "https://storage"
+    clock = gcs_session.said(
+        exceptions.RefreshError("Token must be a short-lived token and in a reasonable timeframe"), place, endpoint
+    )
+    assert str(clock) == str(wrong_clock(place))
+    for error in (
+        exceptions.RefreshError("invalid_grant: Bad Request"),
+        exceptions.DefaultCredentialsError("reasonable timeframe"),
+    ):
+        assert str(gcs_session.said(error, place, endpoint)).startswith(f"{place}: the credentials were rejected (")
+    unreachable = gcs_session.said(exceptions.TransportError("no route"), place, endpoint)
+    assert isinstance(unreachable, PassingError)
+    assert "the credential service cannot be reached" in str(unreachable)
+    assert gcs_session.said(KeyError("x"), place, endpoint) is None
 
 
 def test_a_listing_that_is_not_found_is_of_no_bucket(monkeypatch: pytest.MonkeyPatch) -> None:

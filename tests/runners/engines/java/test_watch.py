@@ -1,4 +1,4 @@
-"""A job server that runs out of memory or dies is told apart from a pipeline that fails."""
+"""A job server that does not start says why; one that runs out of memory or dies is no pipeline that fails."""
 
 import sys
 import time
@@ -20,10 +20,10 @@ class Talking(Service):
     """A process that says what a job server says when it is ready, then other things, and then waits."""
 
     script: str = ""
+    ready: str = "import sys, time\nprint('JobService started on localhost:1', flush=True)\n"
 
     def command(self, _: Path) -> list[str]:
-        ready = "import sys, time\nprint('JobService started on localhost:1', flush=True)\n"
-        return [sys.executable, "-I", "-S", "-c", f"{ready}{self.script}\ntime.sleep(60)"]
+        return [sys.executable, "-I", "-S", "-c", f"{self.ready}{self.script}\ntime.sleep(60)"]
 
 
 @contextmanager
@@ -60,6 +60,28 @@ def test_a_job_that_hangs_since_java_ran_out_of_memory_is_ended_and_named() -> N
         java_watched(server, grace_seconds=0.1),
     ):
         await_end(server)
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        ("x\\nUnrecognized option: --nonsense", "Unrecognized option: --nonsense; see --job_server_jvm_properties"),
+        ("Initial heap size set to a larger value", "Initial heap size set to a larger value; see -Xmx"),
+        (
+            "OpenJDK: Could not reserve enough space for 9 kB",
+            "give it less memory with --job_server_jvm_properties=-Xmx1g",
+        ),
+        ("Caused by: Address already in use", "a port is taken by another program"),
+        ("something else\\n\\tat Some.java:1", r"something else \(log: "),
+    ],
+)
+def test_one_that_does_not_start_says_why_and_what_to_do(written: str, says: str) -> None:
+    service = Talking(
+        title="the job server", java=Path("java"), jvm=(), jar=Path("jar"), arguments=(),
+        script="", ready=f"import sys\nprint('{written}', flush=True)\nsys.exit(1)\n",
+    )  # fmt: skip
+    with pytest.raises(StageError, match=f"the job server(?: did not start)?: .*{says}"):
+        JOB_SERVERS.at(service)
 
 
 def test_a_job_that_ends_well_all_the_same_is_left_alone() -> None:
