@@ -16,6 +16,7 @@ from tests.faults.crawl import write_crawl
 from tests.trainers import require_trainer_package, run_trainer
 from winnow.runners.commands.main import main
 from winnow.runners.notebook.opened_store import OpenedStore
+from winnow.runners.notebook.result import SHOWN_ROWS
 from winnow.runners.notebook.sql import QueryError
 from winnow.schemas.errors import StoreError
 
@@ -171,7 +172,12 @@ def test_what_notebooks_show_is_escaped_and_short(store: OpenedStore) -> None:
     assert "\ntext.length: id, status, bytes, characters" in repr(store)
     assert "\nrows: " in repr(store)
     assert len(repr(store)) < 4000  # not each column once more
-    assert repr(store.table(["id"])).splitlines()[0] == "id"
+    ids = store.sql("SELECT id FROM samples ORDER BY id")
+    every = [row["id"] for row in ids.to_arrow().to_pylist()]
+    shown = every[:SHOWN_ROWS]
+    assert len(every) > SHOWN_ROWS
+    assert repr(ids).splitlines() == ["id", *shown, "…"]
+    assert [ids._repr_html_().count(f"<td>{one}</td>") for one in shown] == [1] * SHOWN_ROWS
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from PIL import Image
 
 from tests.filters.image.decode.mutated_files import CHANGES, HEIGHT, VARIANTS, WIDTH, Mutated, mutated, whole
 from tests.property_sizes import THOROUGH
-from winnow.filters.image.decode.claims import frames_within
+from winnow.filters.image.decode.claims import frames_within, is_cut
 from winnow.filters.image.decode.containers import HeldBytes
 from winnow.filters.image.decode.frames import image_frames
 from winnow.filters.image.decode.headers import image_size
@@ -137,6 +137,14 @@ def test_frames_beyond_the_limit_are_refused_where_there_are_too_many_to_count_a
     assert refusal(gif[:-1] + frame * 30_000, "image/gif", DecodeLimits()) == TOO_MANY_FRAMES
     comment = b"!\xfe" + b"\1x" * 6 + b"\0"  # so many blocks that ingest counts no frames
     assert refusal(gif[:-1] + (comment + frame) * 11_000, "image/gif", DecodeLimits()) == TOO_MANY_FRAMES
+
+
+def test_a_tiff_whose_later_page_lacks_the_end_of_a_tag_is_cut() -> None:
+    first = struct.pack("<HHHIII", 1, 256, 4, 1, 8, 26)  # one page of one tag, then where the next page is
+    second = struct.pack("<HHHIII", 1, 270, 2, 20, 44, 0)  # its description is behind everything
+    whole_file = b"II*\0" + struct.pack("<I", 8) + first + second + b"x" * 19 + b"\0"
+    assert not is_cut(HeldBytes(whole_file), "image/tiff")
+    assert is_cut(HeldBytes(whole_file[:-1]), "image/tiff")
 
 
 def test_our_limit_of_pixels_holds_and_not_the_librarys(monkeypatch: pytest.MonkeyPatch) -> None:
