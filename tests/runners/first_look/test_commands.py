@@ -142,6 +142,7 @@ def test_tables_of_two_shapes_are_two_sources(
     printed(capsys, "init", "--output", "all.yaml")
     found = {tuple(source.files): source.columns.text for source in load_recipe("all.yaml").sources}
     assert found == {("a.csv", "c.csv"): "body", ("b.csv",): "article", ("it's; a name.tsv",): "text"}
+    assert not load_recipe("all.yaml").extract  # tables hold no pages
     rows = json.loads(printed(capsys, "look", ".", "--json"))["rows_measured"]
     assert rows == 5
 

@@ -177,6 +177,16 @@ def test_languages_are_counted_before_and_after(rendered: str) -> None:
     assert "|swe_Latn|Swedish|390|3.8 KiB|10|2.6 %|40|160|7.8 %|20.4 %|" in languages
 
 
+def test_columns_of_numbers_stand_on_the_right_and_others_on_the_left(rendered: str) -> None:
+    number = re.compile(r"[\d.,–-]+(?: (?:[KMGT]?i?B|%))?")
+    for table in re.findall(r"<table.*?</table>", rendered, re.DOTALL):
+        rows = [re.findall(r'<t[hd][^>]*class="(\w+)[^"]*"[^>]*>(.*?)</t[hd]>', row) for row in table.split("<tr>")[1:]]
+        for column in zip(*(row for row in rows if len(row) == len(rows[0])), strict=True):
+            shown = [re.sub("<[^>]*>", "", content).strip() for _, content in column[1:]]
+            if column[0][1] != "version" and shown and all(map(number.fullmatch, shown)):
+                assert {kind for kind, _ in column} == {"number"}, (column[0], shown)
+
+
 def test_each_rule_says_what_it_takes_of_each_language(rendered: str) -> None:
     rules = section(rendered, "rules")
     assert "|rule|deu_Latn|swe_Latn|language|66.7 %|too_short|16.7 %|43.6 %|" in rules

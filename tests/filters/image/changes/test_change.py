@@ -54,6 +54,14 @@ def opened(changed: Changed) -> np.ndarray[Any, np.dtype[np.uint8]]:
         return np.asarray(found.convert("RGB"))
 
 
+def test_a_large_picture_is_shrunk_when_it_is_decoded_and_no_more_than_its_change_asks() -> None:
+    smaller = PictureChanges(resize=Resize("keep_ratio", 64), encode=Encode("jpg"))
+    assert decoded_side(picture(400, 600, "JPEG"), "image/jpeg", smaller) == 96
+    assert decoded_side(picture(400, 600, "JPEG", orientation=6), "image/jpeg", smaller) == 96
+    assert decoded_side(picture(400, 600, "JPEG"), "image/jpeg", PictureChanges(encode=Encode("jpg"))) is None
+    assert decoded_side(b"no picture", "image/jpeg", smaller) is None
+
+
 @pytest.mark.parametrize(("encode", "mime"), [("jpg", "image/jpeg"), ("png", "image/png"), ("webp", "image/webp")])
 def test_a_picture_is_resized_and_encoded_as_asked(encode: Any, mime: str) -> None:
     changes = PictureChanges(resize=Resize("keep_ratio", 64), encode=Encode(encode))

@@ -124,13 +124,17 @@ def test_refusals_of_gcs(monkeypatch: pytest.MonkeyPatch, status: int, message: 
         assert len(proxy.requests) == 1
 
 
+CLOCK = "this machine's clock differs from the service's by too much"
+
+
 def test_credentials_that_google_rejects_are_not_a_wrong_clock() -> None:
     exceptions = pytest.importorskip("google.auth.exceptions")
     place, endpoint = f"gs://{BUCKET}/x", "https://storage"
     clock = gcs_session.said(
         exceptions.RefreshError("Token must be a short-lived token and in a reasonable timeframe"), place, endpoint
     )
-    assert str(clock) == str(wrong_clock(place))
+    assert str(clock) == f"{place}: {CLOCK}; set the clock (timedatectl set-ntp true)"
+    assert f"{CLOCK} (an hour ahead); set" in str(wrong_clock(place, "an hour ahead"))
     for error in (
         exceptions.RefreshError("invalid_grant: Bad Request"),
         exceptions.DefaultCredentialsError("reasonable timeframe"),
