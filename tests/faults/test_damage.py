@@ -346,7 +346,7 @@ def test_the_audit_names_every_damaged_file(whole: Whole, tmp_path: Path, change
     paths = [whole.change(kind, folder, change) for name, kind in KINDS.items() if name != "store.json"]
     said = problems(folder)
     unnoticed = [path for path in paths if f"{path} is damaged: " not in said]
-    assert all(change is replaced_by_twin and path.startswith(TWINS) for path in unnoticed), unnoticed
+    assert all(change is replaced_by_twin and path.startswith(TWINS) for path in unnoticed), (unnoticed, said)
     assert all("; " in line for line in said.splitlines()), "each says what mends it"
     if change is replaced_by_twin:
         return
