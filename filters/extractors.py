@@ -6,7 +6,7 @@ Another package adds one with an entry point of the group `winnow.extractors` th
 import pkgutil
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from winnow.filters.entry_points import entry_points
 from winnow.schemas.errors import RecipeError
+from winnow.schemas.rows.extraction import EXTRACTION
 
 ENTRY_POINTS = "winnow.extractors"
 
@@ -24,13 +25,20 @@ ENTRY_POINTS = "winnow.extractors"
 class Extractor:
     """A kernel that turns decoded pages (PAGES) into text and structure (EXTRACTION), row by row.
 
-    The version goes up whenever the output for any page changes; the configuration is a frozen dataclass.
+    The version goes up whenever the output for any page changes; the configuration is a frozen dataclass. Columns of
+    its own come after those of EXTRACTION.
     """
 
     name: str
     version: int
     config: type[Any]
     kernel: Callable[[pa.RecordBatch, Any], pa.RecordBatch]
+    own: tuple[pa.Field, ...] = field(default=())
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of its layer."""
+        return pa.schema([*EXTRACTION, *self.own])
 
 
 def extractor_names() -> tuple[str, ...]:

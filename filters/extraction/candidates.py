@@ -15,7 +15,7 @@ _OTHERS: Final = (  # of which none is what a reader sees first
     *("data-lazy-srcset", "data-original-set", "data-lazy", "data-original-src", "data-src-retina"),
     *("data-orig-file", "data-medium-file", "data-large-file", "data-full-src", "data-hi-res-src", "data-zoom-image"),
 )
-_OF_SOURCES: Final = ("srcset", "data-srcset", "data-lazy-srcset")
+OF_SOURCES: Final = ("srcset", "data-srcset", "data-lazy-srcset")
 MOST_CANDIDATES: Final = 32  # of one image; pages of shops and news have up to thirty
 _MOST_WRITTEN: Final = 8 * MAX_URL_CHARACTERS  # of one `srcset`
 _MOST_CHARACTERS: Final = 2_048  # of one address in it
@@ -82,6 +82,6 @@ def of_pictures(document: DocumentNode, most: int) -> dict[int, list[str]]:
         mark = IMAGE_MARK.fullmatch(images[0].getattr("alt") or "") if len(images) else None
         if mark is not None:
             sets = found.setdefault(int(mark[1]), [])
-            written = (source.getattr(name) for source in sources.values() for name in _OF_SOURCES)
+            written = (source.getattr(name) for source in sources.values() for name in OF_SOURCES)
             sets.extend(unmarked(value) for value in written if value and len(sets) < MOST_CANDIDATES)
     return found

@@ -68,7 +68,7 @@ class Page:
 
 _OPEN_GRAPH_TITLE = 'meta[property="og:title" i][content], meta[name="og:title" i][content]'
 _MOST_PARENTS = 32
-_CANDIDATES_AN_IMAGE = 8  # of a page, on average
+CANDIDATES_AN_IMAGE = 8  # of a page, on average
 _SOURCE = re.compile(r"<[sS][oO][uU][rR][cC][eE][\s/]")
 _MENTION_CHARACTERS = 1 << 15  # of the head, searched for rare elements
 _ATTRIBUTE = re.compile(
@@ -77,7 +77,7 @@ _ATTRIBUTE = re.compile(
 )
 _REL = re.compile(rf"(?<![^\s/\"'])[rR][eE][lL]\s*+=\s*+({VALUE})")
 _PIXELS = re.compile(r"\s*+([0-9]{1,6})(?:\.[0-9]++)?(?:px)?\s*+")
-_LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:[-_][A-Za-z0-9]{1,8})*+")
+LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:[-_][A-Za-z0-9]{1,8})*+")
 _PLAIN = re.compile(  # in a value an ampersand is only itself; these escapes are as canonical spelling has them
     "(?:({})|({})|({}))(?:#.*+)?".format(*plain_references("&", "%(?:[89A-F][0-9A-F]|2[0-9A-CF]|3[A-F])")), re.DOTALL
 )
@@ -108,14 +108,14 @@ def read_page(html: str) -> Page:
 def page_facts(page: Page, url: str | None, limits: PageLimits) -> Facts:
     """The metadata of a page fetched from `url`."""
     document = page.tree.document
-    title = _label(page.tree.title, limits)
+    title = label(page.tree.title, limits)
     if document is None:
         return Facts(title, None, None, {}, {})
     source = page.source
     body = _BODY.search(source)
     head_end = body.start() if body else len(source)
     if _mentioned("og:title", source, head_end):  # without the name of the site, and there where a script sets <title>
-        title = _label(_attribute_of(document, _OPEN_GRAPH_TITLE, "content"), limits) or title
+        title = label(_attribute_of(document, _OPEN_GRAPH_TITLE, "content"), limits) or title
     base = url
     if source.find("<base", 0, head_end) >= 0 or source.find("<BASE", 0, head_end) >= 0:
         written = _attribute_of(document, "base[href]", "href")
@@ -203,13 +203,13 @@ def _links(markup: Markup, addresses: Addresses, limits: PageLimits) -> dict[str
             if not written:
                 continue
             if written not in parsed:
-                parsed[written] = _link(_value(written), addresses)
+                parsed[written] = link(attribute_value(written), addresses)
             url = parsed[written]
         if url and "/." in url:
             url = resolve(addresses.base, url)
         if url and url not in links:
             rel = _REL.search(f"{before} {after}") if "rel" in after or "rel" in before else None
-            links[url] = _value(rel[1]) if rel else None
+            links[url] = attribute_value(rel[1]) if rel else None
             if len(links) >= limits.max_links:
                 break
     return links
@@ -219,7 +219,7 @@ def _links_of_tree(document: DocumentNode, addresses: Addresses, limits: PageLim
     links: dict[str, str | None] = {}
     for anchor in document.get_elements_by_tag_name("a").values()[: 4 * limits.max_links]:
         href = anchor.getattr("href")
-        url = _link(unmarked(href), addresses) if href else None
+        url = link(unmarked(href), addresses) if href else None
         if url is not None and url not in links:
             links[url] = anchor.getattr("rel")
             if len(links) >= limits.max_links:
@@ -227,8 +227,8 @@ def _links_of_tree(document: DocumentNode, addresses: Addresses, limits: PageLim
     return links
 
 
-def _link(reference: str, addresses: Addresses) -> str | None:
-    # A reference to a place on the same page is not a link.
+def link(reference: str, addresses: Addresses) -> str | None:
+    """The URL of a link; a reference to a place on the same page is none."""
     reference = reference.strip()
     return None if not reference or reference[0] == "#" else addresses.absolute(reference)
 
@@ -243,21 +243,21 @@ def _images(page: Page, addresses: Addresses, limits: PageLimits) -> dict[int, I
     if page.tree.document is not None and _SOURCE.search(page.source):
         sources = of_pictures(page.tree.document, limits.max_images)
     images: dict[int, Image] = {}
-    room = _CANDIDATES_AN_IMAGE * limits.max_images
+    room = CANDIDATES_AN_IMAGE * limits.max_images
     for number in numbers:
-        image = _image(page.image_attributes[number], sources.get(number, []), addresses, limits, room)
+        image = image_of(page.image_attributes[number], sources.get(number, []), addresses, limits, room)
         if image is not None:
             images[number] = image
             room -= len(image.candidates)
     return images
 
 
-def _image(written: str, sources: list[str], addresses: Addresses, limits: PageLimits, room: int) -> Image | None:
-    # The first of equal attributes counts.
+def image_of(written: str, sources: list[str], addresses: Addresses, limits: PageLimits, room: int) -> Image | None:
+    """The image that these attributes declare, the first of equal ones; None without an address."""
     attributes = {name.lower(): value for name, value in reversed(_ATTRIBUTE.findall(written)) if name and value}
     get = attributes.get
     found: dict[str, None] = {}
-    for address in shown_first({name: _value(value) for name, value in attributes.items()}, sources):
+    for address in shown_first({name: attribute_value(value) for name, value in attributes.items()}, sources):
         if address and address[:5].lower() != "data:":
             url = addresses.absolute(address) if addresses.base else address[:MAX_URL_CHARACTERS]
             if url:
@@ -270,11 +270,11 @@ def _image(written: str, sources: list[str], addresses: Addresses, limits: PageL
     alt, title, width, height = get("alt"), get("title"), get("width"), get("height")
     return Image(
         src,
-        _label(_value(alt), limits) if alt else None,
-        _label(_value(title), limits) if title else None,
+        label(attribute_value(alt), limits) if alt else None,
+        label(attribute_value(title), limits) if title else None,
         None,
-        _pixels(_value(width)) if width else None,
-        _pixels(_value(height)) if height else None,
+        _pixels(attribute_value(width)) if width else None,
+        _pixels(attribute_value(height)) if height else None,
         tuple(others),
     )
 
@@ -287,7 +287,7 @@ def _add_captions(document: DocumentNode, images: dict[int, Image], limits: Page
         room -= len(content)
         if room < 0:
             return  # captions nested in captions have more text than the whole page
-        text = _label(content, limits)
+        text = label(content, limits)
         if figure is None or text is None:
             continue
         elements = figure.get_elements_by_tag_name("img")
@@ -309,7 +309,7 @@ def _language(document: DocumentNode, source: str, head_end: int) -> str | None:
     if not declared and _mentioned("og:locale", source, head_end):
         declared = _attribute_of(document, 'meta[property="og:locale"]', "content")
     declared = declared.strip() if declared else ""
-    return declared if _LANGUAGE.fullmatch(declared) else None
+    return declared if LANGUAGE.fullmatch(declared) else None
 
 
 def _mentioned(word: str, source: str, end: int) -> bool:
@@ -322,15 +322,16 @@ def _attribute_of(document: DocumentNode, selector: str, name: str) -> str | Non
     return unmarked(value) if value else None
 
 
-def _value(written: str) -> str:
-    # An attribute's value, decoded.
+def attribute_value(written: str) -> str:
+    """An attribute's value, decoded."""
     value = written[1:-1] if written[0] in "\"'" else written
     if "&" in value:
         value = value.replace("&amp;", "&") if value.count("&") == value.count("&amp;") else unescape(value)
     return value
 
 
-def _label(text: str | None, limits: PageLimits) -> str | None:
+def label(text: str | None, limits: PageLimits) -> str | None:
+    """A short text on one line; None for one of white space."""
     return " ".join(unmarked(text).split())[: limits.max_label_characters] or None if text else None
 
 

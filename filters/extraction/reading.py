@@ -3,7 +3,7 @@
 Rows are built column by column: a hundred links per page are too many for dicts.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -18,9 +18,10 @@ _NOWHERE = (None, None)
 
 
 class ExtractionRows:
-    """Collects rows of EXTRACTION."""
+    """Collects rows of EXTRACTION, with columns of the extractor's own behind them."""
 
-    def __init__(self) -> None:
+    def __init__(self, own: Sequence[pa.Field] = ()) -> None:
+        self._own: list[tuple[pa.Field, list[object]]] = [(field, []) for field in own]
         self._status: list[str] = []
         self._text: list[bytes | None] = []
         self._title: list[str | None] = []
@@ -37,9 +38,13 @@ class ExtractionRows:
             column.append(None)
         for lists in (self._links, self._images, self._parts):
             lists.end_null()
+        for _, values in self._own:
+            values.append(None)
 
-    def add(self, placed: PlacedText, facts: Facts) -> None:
+    def add(self, placed: PlacedText, facts: Facts, own: Mapping[str, object] | None = None) -> None:
         """Add an extracted row. Parts and metadata number the images alike."""
+        for field, values in self._own:
+            values.append(own[field.name] if own is not None else None)
         text, parts = placed.text, placed.parts
         self._status.append("ok" if text else "empty")
         self._text.append(text)
@@ -85,8 +90,9 @@ class ExtractionRows:
                 self._links.array(LINK, "links"),
                 self._images.array(IMAGE, "images"),
                 self._parts.array(PART, "parts"),
+                *(pa.array(values, field.type) for field, values in self._own),
             ],
-            schema=EXTRACTION,
+            schema=pa.schema([*EXTRACTION, *(field for field, _ in self._own)]),
         )
 
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
+from winnow.filters.extractors import find_extractor
 from winnow.filters.extras import required_package
 from winnow.filters.image.decode.stills import DECODER, DecodeLimits, require_decoders
 from winnow.filters.language.folding.composed import FORM
@@ -47,7 +48,7 @@ from winnow.schemas.recipe import OperatorEntry, Recipe, build_config
 from winnow.schemas.recipe.build import settings
 from winnow.schemas.recipe.nodes import MapNode, located
 from winnow.schemas.rows.duplicates import layer_of_kind, schema_of_kind
-from winnow.schemas.rows.extraction import EXTRACTED, EXTRACTION
+from winnow.schemas.rows.extraction import EXTRACTED
 from winnow.schemas.rows.samples import SAMPLES
 from winnow.schemas.rows.scores import SCORE, trace_schema
 from winnow.schemas.rules.checking import ColumnInfo, check_where
@@ -278,7 +279,7 @@ def operator_remarks(operators: Sequence[BoundOperator]) -> list[str]:
 def store_columns(recipe: Recipe, measured: Iterable[Measurement]) -> dict[Column, ColumnInfo]:
     """Return every column of the recipe's store with these measurements, samples first."""
     schemas = [(layout.SAMPLES, SAMPLES)]
-    schemas += [(f"{EXTRACTED}{entry.name}", EXTRACTION) for entry in recipe.extract]
+    schemas += [(f"{EXTRACTED}{entry.name}", find_extractor(entry.name).schema) for entry in recipe.extract]
     schemas += [(one.entry.layer, layer_schema(one.operator, one.config)) for one in measured]
     late = [(layer_of_kind(kind), schema_of_kind(kind)) for kind in duplicate_kinds(recipe)]
     for score in recipe.score:

@@ -16,18 +16,16 @@ from winnow.pipelines.ingest.planning.etag import content_etag
 from winnow.pipelines.ingest.planning.formats import container_reader
 from winnow.pipelines.ingest.records import FilePart, Reader, Record
 from winnow.pipelines.ingest.rows import Row, page_batch, row_of
-from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, extract
+from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, extract, extraction_writer
 from winnow.pipelines.running.ledger.strikes import Marker, Position, is_struck, poisoned
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.running.worker import Heartbeats
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.hiding.neutral import is_neutral, neutral, neutral_stream
 from winnow.pipelines.store.hiding.scans import load_hiding
-from winnow.pipelines.store.layers import LayerWriter, commit_layers
+from winnow.pipelines.store.layers import commit_layers
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import SourceError
-from winnow.schemas.rows.extraction import EXTRACTION
-from winnow.schemas.statistics import EXTRACTION_STATISTICS
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +109,7 @@ def extract_shard(context: IngestContext, task: ExtractionTask, beat: Heartbeats
     hidden = load_hiding(objects).of(objects, task.samples).rows
     batches = neutral_stream(layout.SAMPLES, read_batches(objects, task.samples, batch_rows=BATCH_ROWS), hidden)
     try:
-        with LayerWriter(context.store, EXTRACTION, EXTRACTION_STATISTICS) as writer:
+        with extraction_writer(context.store, bound) as writer:
             with closing(RecordFinder(context, source, marker)) as finder:
                 for samples in _small_batches(batches, step):
                     for first, last, pages in _pages(samples, finder):

@@ -13,11 +13,12 @@ from winnow.pipelines.ingest.rows import Row, page_batch, sample_batch, text_byt
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.hiding.matching import Matcher
 from winnow.pipelines.store.hiding.neutral import neutral
+from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.layers import LayerWriter, put_statistics
 from winnow.schemas.records import ShardRecord
-from winnow.schemas.rows.extraction import EXTRACTION, PAGES
+from winnow.schemas.rows.extraction import PAGES
 from winnow.schemas.rows.samples import SAMPLES
-from winnow.schemas.statistics import EXTRACTION_STATISTICS, SAMPLES_STATISTICS
+from winnow.schemas.statistics import SAMPLES_STATISTICS, layer_spec
 
 BATCH_ROWS = 1024
 BATCH_BYTES = 8 << 20
@@ -82,9 +83,7 @@ class ShardWriter:
             return
         if self._samples is None:
             self._samples = LayerWriter(self._context.store, SAMPLES, SAMPLES_STATISTICS)
-            self._layers = [
-                LayerWriter(self._context.store, EXTRACTION, EXTRACTION_STATISTICS) for _ in self._context.extractors
-            ]
+            self._layers = [extraction_writer(self._context.store, bound) for bound in self._context.extractors]
         samples = sample_batch(self._pending, self._source.rows)
         pages = page_batch(
             [None if row.forgotten else row.html for row in self._pending], [row.url for row in self._pending]
@@ -120,6 +119,12 @@ class ShardWriter:
         self._shard_bytes = 0
 
 
+def extraction_writer(store: Store, bound: BoundExtractor) -> LayerWriter:
+    """A writer of an extractor's layer."""
+    schema = bound.extractor.schema
+    return LayerWriter(store, schema, layer_spec(bound.layer, schema))
+
+
 def extract(bound: BoundExtractor, samples: pa.RecordBatch, pages: pa.RecordBatch) -> pa.RecordBatch:
     """An extractor's rows for a batch; rows outside its `where` are null and marked so."""
     asked = selected(samples, bound.where)
@@ -130,7 +135,7 @@ def extract(bound: BoundExtractor, samples: pa.RecordBatch, pages: pa.RecordBatc
     given = pa.RecordBatch.from_arrays([html, pages["url"]], schema=PAGES)
     result = _extracted(bound, given)
     status = pc.if_else(mask, result["status"], pa.scalar("not_selected"))
-    return result.set_column(0, EXTRACTION.field("status"), status)
+    return result.set_column(0, bound.extractor.schema.field("status"), status)
 
 
 def _extracted(bound: BoundExtractor, pages: pa.RecordBatch) -> pa.RecordBatch:
@@ -143,6 +148,6 @@ def _extracted(bound: BoundExtractor, pages: pa.RecordBatch) -> pa.RecordBatch:
     if pages.num_rows > 1:
         alone = [_extracted(bound, pages.slice(row, 1)) for row in range(pages.num_rows)]
         return pa.Table.from_batches(alone).combine_chunks().to_batches()[0]
-    rows = ExtractionRows()
+    rows = ExtractionRows(bound.extractor.own)
     rows.refuse("failed")
     return rows.batch()

@@ -101,7 +101,7 @@ def read_rates(path: str | None) -> Rates:
 @cache
 def part_names() -> frozenset[str]:
     """All names of parts, including the default part of each kind."""
-    found = {"ingest.none", "ingest.fast", "ingest.precise", "mix.tokens"}
+    found = {"ingest.none", "ingest.fast", "ingest.main", "ingest.precise", "mix.tokens"}
     found |= {f"dedupe.{kind}" for kind in KINDS}
     found |= {f"export.{name}" for name in formats()} | {f"score.{name}" for name in task_names()}
     found |= set(operator_names())

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 def ingest_part(extractors: Iterable[str]) -> str:
     """The part name of an ingest, which depends on the slowest extractor; the others hardly matter."""
     names = set(extractors)
-    return "ingest.precise" if names - {"fast"} else "ingest.fast" if names else "ingest.none"
+    quick = "ingest.fast" if "fast" in names else "ingest.main" if names else "ingest.none"
+    return "ingest.precise" if names - {"fast", "main"} else quick
 
 
 def record_ingest(

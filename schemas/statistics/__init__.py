@@ -5,7 +5,6 @@ from winnow.schemas.statistics.distinct import Distinct
 from winnow.schemas.statistics.histogram import RELATIVE_ERROR, Histogram, bin_range
 from winnow.schemas.statistics.numbers import FloatStatistics, IntegerStatistics
 from winnow.schemas.statistics.shard import (
-    EXTRACTION_STATISTICS,
     SAMPLES_STATISTICS,
     OrderedMerge,
     ShardStatistics,
@@ -19,7 +18,6 @@ from winnow.schemas.statistics.shard import (
 from winnow.schemas.statistics.top import TopValues
 
 __all__ = [
-    "EXTRACTION_STATISTICS",
     "RELATIVE_ERROR",
     "SAMPLES_STATISTICS",
     "ColumnSpec",

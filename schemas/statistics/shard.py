@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import Json, canonical_json
-from winnow.schemas.rows.extraction import EXTRACTED, EXTRACTION
+from winnow.schemas.rows.extraction import EXTRACTED
 from winnow.schemas.rows.samples import SAMPLES
 from winnow.schemas.statistics.columns import ColumnSpec, ColumnStatistics, WrittenColumn, kind_of
 from winnow.schemas.typed_json import Count, read_value
@@ -44,7 +44,8 @@ def layer_spec(layer: str, schema: pa.Schema) -> StatisticsSpec:
     if layer == "samples":
         return SAMPLES_STATISTICS
     if layer.startswith(EXTRACTED):
-        return EXTRACTION_STATISTICS
+        few = ("status", "language", "kind")
+        return spec_of(schema, categorical=[name for name in few if name in schema.names])
     texts = [field.name for field in schema if pa.types.is_string(field.type)]
     return spec_of(schema, categorical=texts, undistinguished=texts, values=LAYER_VALUES)
 
@@ -258,4 +259,4 @@ SAMPLES_STATISTICS = spec_of(
     undistinguished=("metadata",),
     skip=("id", "source.record"),  # different in every row
 )
-EXTRACTION_STATISTICS = spec_of(EXTRACTION, categorical=("status", "language"))
+

@@ -53,6 +53,13 @@ sources:
   texts: {root: texts, files: ["*.jsonl"], class: web, key: id}
   pages: {root: texts, files: ["*.html", "*.png", "*.webm"], class: web}
 """
+_MAIN = """\
+version: 1
+store: {path: extracted, seed: 1}
+sources: {pages: {root: texts, files: ["*.html"], class: web}}
+extract: {main: {}}
+text: extract.main.text
+"""
 _COPIES = """\
 version: 1
 store: {path: copies, seed: 1}
@@ -292,6 +299,7 @@ def _stage_steps() -> list[Step]:
     vectors = [Step(_PICTURES + _VECTORS_OF_PICTURES, needs=f"{_PICTURES_FOLDER}/*")] if find_spec("faiss") else []
     return [
         *(Step(_STAGES, command) for command in ("ingest", "annotate", "run")),
+        Step(_MAIN, "ingest"),
         Step(_COPIES, needs="texts/*.webm"),
         Step(_PICTURES + _HASHES_OF_PICTURES, needs=f"{_PICTURES_FOLDER}/*"),
         *vectors,

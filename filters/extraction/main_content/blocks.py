@@ -1,0 +1,107 @@
+"""A page's blocks with everything that the model reads: the scan, its measures, and what says of which kind it is."""
+
+import re
+from dataclasses import dataclass
+from html import unescape
+from urllib.parse import urlsplit
+
+import numpy as np
+import numpy.typing as npt
+
+from winnow.filters.extraction.main_content.features import Layout, laid_out
+from winnow.filters.extraction.main_content.measures import Measures, element_tokens, measured, word_set
+from winnow.filters.extraction.main_content.names import NUMBER, TAGS, hash_of
+from winnow.filters.extraction.main_content.scan import Page, scanned
+
+_META = NUMBER["meta"]
+_ATTRIBUTE = re.compile(rb"([A-Za-z-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))")
+_LOWER_WORDS = re.compile(r"[a-z]{3,}")
+_WORDS = re.compile(r"\w+")
+_LD_TYPE = re.compile(rb'"@type"\s*:\s*"(\w+)"')
+_MOST_DATA = 1 << 18
+_MOST_TITLE = 1 << 12
+_MOST_META = 200
+
+
+@dataclass(frozen=True, slots=True)
+class PageBlocks:
+    """A page as the model sees it."""
+
+    page: Page
+    measures: Measures
+    layout: Layout
+    signs: npt.NDArray[np.uint64]  # of the page's kind
+    meta: dict[str, str]
+    title: str
+
+    def __len__(self) -> int:
+        """How many blocks there are."""
+        return len(self.page.block_begins)
+
+    def texts(self) -> list[str]:
+        """The text of each block."""
+        text = self.page.text.tobytes()
+        return [
+            text[begin:end].decode("utf-8", "replace")
+            for begin, end in zip(self.page.block_begins.tolist(), self.page.block_ends.tolist(), strict=True)
+        ]
+
+
+def page_blocks(source: bytes, url: str | None) -> PageBlocks:
+    """Scan and measure a page in UTF-8."""
+    page = scanned(np.frombuffer(source, np.uint8))
+    meta = _meta(page, source)
+    title = unescape(source[page.title[0] : page.title[1]][:_MOST_TITLE].decode("utf-8", "replace")).strip()
+    titles, title_words = word_set(_bytes(f"{title} {meta.get('og:title', '')}"))
+    description, _ = word_set(_bytes(meta.get("description") or meta.get("og:description") or ""))
+    places, tokens = element_tokens(page)
+    measures = measured(page, places, tokens, titles, title_words, description)
+    layout = laid_out(page, measures.stats, places, tokens, (url or "").count("/"), len(url or ""))
+    return PageBlocks(page, measures, layout, _signs(page, source, url, title, meta, tokens, places), meta, title)
+
+
+def _bytes(text: str) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(text.encode("utf-8", "replace"), np.uint8)
+
+
+def _meta(page: Page, source: bytes) -> dict[str, str]:
+    """What the page's <meta> elements say, by name or property; the first of equal names counts."""
+    found: dict[str, str] = {}
+    for element in np.flatnonzero(page.tag == _META)[:_MOST_META].tolist():
+        begin, end = page.attributes[:, element].tolist()
+        said: dict[bytes, bytes] = {}
+        for name, *values in _ATTRIBUTE.findall(source, begin, end):
+            said.setdefault(name.lower(), b"".join(values))
+        name = said.get(b"property") or said.get(b"name")
+        content = said.get(b"content")
+        if name and content:
+            found.setdefault(name.decode("utf-8", "replace").lower(), unescape(content.decode("utf-8", "replace")))
+    return found
+
+
+def _signs(
+    page: Page,
+    source: bytes,
+    url: str | None,
+    title: str,
+    meta: dict[str, str],
+    tokens: npt.NDArray[np.uint64],
+    places: npt.NDArray[np.int32],
+) -> npt.NDArray[np.uint64]:
+    """Keys of what tells pages of one kind from others."""
+    found = {f"og={meta.get('og:type', '').lower()}", f"generator={meta.get('generator', '').lower()[:9]}"}
+    for begin, end in page.data.T.tolist():
+        found.update(f"ld={name.decode()}" for name in _LD_TYPE.findall(source, begin, min(end, begin + _MOST_DATA)))
+    split = urlsplit(url) if url else None
+    path, host = (split.path, split.hostname or "") if split else ("", "")
+    found.update(f"path={word}" for word in _LOWER_WORDS.findall(path.lower()))
+    found.update(f"host={word}" for word in _LOWER_WORDS.findall(host))
+    if not path.strip("/"):
+        found.add("path=/")
+    found.update(f"title={word}" for word in _WORDS.findall(title.lower()))
+    used = np.bincount(page.tag, minlength=len(TAGS) + 1)[1:]
+    found.update(f"<{name}" for name, count in zip(TAGS, used.tolist(), strict=True) if count)
+    keys = [hash_of(sign) for sign in found]
+    body = np.flatnonzero((page.parent < 0) & (page.end_block > page.first_block))[:2]
+    keys += [int(token) ^ 0x5BD1E995 for element in body for token in tokens[places[element] : places[element + 1]]]
+    return np.unique(np.array(keys, np.uint64))

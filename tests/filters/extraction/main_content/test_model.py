@@ -1,0 +1,140 @@
+"""The compiled model says what its formulas say, and the choice is the best there is."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.filters.extraction.written_pages import TABLES, article
+from tests.property_sizes import scaled
+from winnow.filters.extraction.extract_main import model
+from winnow.filters.extraction.main_content.blocks import PageBlocks, page_blocks
+from winnow.filters.extraction.main_content.features import COLUMNS, KINDS, filled
+from winnow.filters.extraction.main_content.model import (
+    WEIGHTS,
+    KeyWeights,
+    Trees,
+    chosen,
+    crossed,
+    judged,
+    linear_scores,
+    tree_sums,
+)
+from winnow.filters.extraction.main_content.names import MARKS
+from winnow.filters.extraction.main_content.network import MOST_BLOCKS
+
+URL = "https://example.org/a/b"
+REPEATED = "The very same sentence of more than eight words, once more. "
+
+
+def blocks(html: str) -> PageBlocks:
+    return page_blocks(html.encode(), URL)
+
+
+PAGES = [
+    blocks(html) for html in (article("en"), TABLES, "<h1>T</h1>" + "<p class=post-body>x y z</p><li><a>b</a>" * 40)
+]
+
+
+def reference_scores(weights: KeyWeights, keys: npt.NDArray[Any], crosses: list[int]) -> tuple[float, float]:
+    """The two scores of one block, by numpy."""
+    place = {int(key): int(weights.rows[slot]) for slot, key in enumerate(weights.table) if key}
+    rows = [place[int(key)] for key in keys if int(key) in place]
+    own = weights.weights[rows].astype(np.float64) if rows else np.zeros((0, WEIGHTS))
+    known = max(1, len(rows))
+    return (
+        own[:, [0, *crosses]].sum() / (4 * known) ** 0.5 + weights.bias[0],
+        own[:, -1].sum() / known**0.5 + weights.bias[1],
+    )
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_linear_scores_are_those_of_the_formula(page: PageBlocks) -> None:
+    learned = model()
+    for kind in (0, len(KINDS) - 1):
+        found = linear_scores(page, kind, learned.names, learned.words)
+        crosses = crossed(page.page, page.layout, kind)
+        measures = page.measures
+        for block in range(len(page)):
+            names = measures.name_keys[measures.name_places[block] : measures.name_places[block + 1]]
+            words = measures.word_keys[measures.word_places[block] : measures.word_places[block + 1]]
+            by_name = reference_scores(learned.names, names, crosses[block].tolist())
+            by_word = reference_scores(learned.words, words, crosses[block].tolist())
+            expected = [by_name[0], by_word[0], by_name[1], by_word[1]]
+            np.testing.assert_allclose(found[block], expected, rtol=1e-4, atol=1e-4)
+
+
+def reference_tree(trees: Trees, tree: int, row: npt.NDArray[np.float32]) -> float:
+    node = 0
+    while node >= 0:
+        at = trees.roots[tree] + node
+        node = int(trees.left[at] if row[trees.column[at]] <= trees.threshold[at] else trees.right[at])
+    return float(trees.leaves[trees.first_leaf[tree] - node - 1])
+
+
+def test_trees_give_the_sum_of_their_leaves() -> None:
+    learned = model()
+    for page in PAGES:
+        kinds = learned.kinds.probabilities(page.signs, page.layout.page_numbers)
+        assert kinds.sum() == pytest.approx(1)
+        scores = linear_scores(page, int(kinds.argmax()), learned.names, learned.words)
+        rows = filled(page.page, page.measures.stats, page.layout, scores, kinds, 0, len(page))
+        assert rows.shape == (len(page), len(COLUMNS))
+        assert np.isfinite(rows).all()
+        expected = [
+            sum(reference_tree(learned.trees, tree, row) for tree in range(len(learned.trees.roots))) for row in rows
+        ]
+        np.testing.assert_allclose(tree_sums(learned.trees, rows), expected, rtol=1e-3, atol=1e-3)
+
+
+def test_rows_do_not_depend_on_how_many_are_written_at_once() -> None:
+    page = PAGES[-1]
+    scores = np.random.default_rng(0).normal(size=(len(page), 4)).astype(np.float32)
+    kinds = np.full(len(KINDS), 1 / len(KINDS), np.float32)
+    every = filled(page.page, page.measures.stats, page.layout, scores, kinds, 0, len(page))
+    some = filled(page.page, page.measures.stats, page.layout, scores, kinds, 17, 23)
+    np.testing.assert_array_equal(every[17:23], some)
+    assert every[0, COLUMNS.index("is_nav")] == 0
+    assert set(COLUMNS) >= {f"is_{mark}" for mark in MARKS}
+
+
+@settings(deadline=None, max_examples=scaled(60))
+@given(st.lists(st.tuples(st.integers(1, 999), st.integers(1, 50)), min_size=1, max_size=9))
+def test_the_choice_has_the_best_expected_f1(drawn: list[tuple[int, int]]) -> None:
+    thousandths, words = (np.array(column) for column in zip(*drawn, strict=True))
+    probabilities = (thousandths / 1000).astype(np.float32)
+    kept, expected = chosen(probabilities, words)
+    wanted = (probabilities * words).sum()
+
+    def worth(some: npt.NDArray[np.bool_]) -> float:
+        return float(2 * (probabilities * words)[some].sum() / (words[some].sum() + wanted))
+
+    best = max(worth(np.array(some)) for some in itertools.product([False, True], repeat=len(words)) if any(some))
+    assert worth(kept) == pytest.approx(expected, abs=1e-5) == pytest.approx(best, abs=1e-5)
+
+
+def test_a_text_that_stands_twice_is_kept_once_and_code_as_often_as_it_stands() -> None:
+    body = f"<article><h1>A title of some words</h1><p>{REPEATED * 3}</p><p>{REPEATED}</p><p>{REPEATED}</p></article>"
+    page = blocks(f"<title>A title of some words</title>{body}")
+    found = judged(page, model())
+    texts = [text for text, kept in zip(page.texts(), found.kept, strict=True) if kept]
+    assert found.kind != "documentation"
+    assert texts.count(REPEATED.strip()) == 1
+    assert 0 < found.confidence <= 1
+    assert 0 < found.share <= 1
+
+
+def test_a_page_of_more_blocks_than_rows_at_once() -> None:
+    page = blocks("<p>some words of a paragraph</p>" * (MOST_BLOCKS + 10))
+    probabilities, _ = model().probabilities(page)
+    assert len(probabilities) == len(page) == MOST_BLOCKS + 10
+    assert ((probabilities > 0) & (probabilities < 1)).all()
+
+
+def test_a_page_without_blocks_has_no_content() -> None:
+    found = judged(blocks("<script>x</script>"), model())
+    assert (found.kept.tolist(), found.share) == ([], 0.0)

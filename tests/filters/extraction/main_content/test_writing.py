@@ -1,0 +1,74 @@
+"""Chosen blocks become a text with its structure: rows, items, code, quotes, headings, and images in their places."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from winnow.filters.extraction.main_content.blocks import page_blocks
+from winnow.filters.extraction.main_content.names import NUMBER
+from winnow.filters.extraction.main_content.writing import written
+
+
+def write(html: str, left_out: Sequence[str] = ()) -> tuple[str, list[tuple[str, str]]]:
+    """The text of all blocks but some, and its parts; an image's is its number."""
+    page = page_blocks(html.encode(), None)
+    kept = np.array([text not in left_out for text in page.texts()], np.bool_)
+    images = np.flatnonzero(page.page.tag == NUMBER["img"]).tolist()
+    placed = written(page.page, kept, {element: number for number, element in enumerate(images)})
+    parts = placed.parts
+    shown = [
+        (kind, str(image) if kind == "image" else placed.text[begin:end].decode())
+        for kind, begin, end, image in zip(parts.kinds, parts.starts, parts.ends, parts.images, strict=True)
+    ]
+    assert all(text for _, text in shown)
+    assert parts.starts == sorted(parts.starts)
+    return placed.text.decode(), shown
+
+
+@pytest.mark.parametrize(
+    ("html", "text", "kinds"),
+    [
+        ("<h2>T</h2><p>a<p>b", "T\n\na\n\nb", ["heading", "text", "text"]),
+        ("<p>x</p><ul><li>a<li>b<ol><li>c</ol></ul><p>y", "x\n\na\nb\nc\n\ny", ["text", "list", "text"]),
+        ("<dl><dt>t<dd>d</dl>", "t\nd", ["list"]),
+        ("<table><tr><th>a<th>b<tr><td>1<td>2</table>", "a\tb\n1\t2", ["table"]),
+        ("<table><tr><td><p>a<p>b<td>c</table>", "a b\tc", ["table"]),
+        ("<table><tr><td>" + "<p>x" * 9 + "</table>", "\n\n".join("x" * 9), ["text"] * 9),  # lays out a page
+        ("<pre>a \n  b\n\nc</pre>", "a\n  b\n\nc", ["code"]),
+        ("<blockquote><p>a<p>b</blockquote>c", "a\n\nb\n\nc", ["quote", "text"]),
+        ("<ul><li><h3>t</h3>x</ul>", "t\nx", ["heading", "list"]),
+        ("", "", []),
+    ],
+)
+def test_structure_is_kept(html: str, text: str, kinds: list[str]) -> None:
+    found, parts = write(html)
+    assert (found, [kind for kind, _ in parts]) == (text, kinds)
+
+
+def test_cells_that_are_left_out_leave_no_tab() -> None:
+    assert write("<table><tr><td>a<td>b<td>c<tr><td>d</table>", ["b"])[0] == "a\tc\nd"
+
+
+def test_images_stand_where_they_stood() -> None:
+    text, parts = write("<p>before <img> after</p><figure><img></figure><p>last</p><img><footer>f</footer><img>", ["f"])
+    assert text == "before after\n\nlast"
+    assert parts == [
+        ("text", "before"),
+        ("image", "0"),
+        ("text", "after"),
+        ("image", "1"),
+        ("text", "last"),
+        ("image", "2"),
+    ]
+
+
+def test_an_image_away_from_all_text_has_no_place() -> None:
+    _, parts = write("<nav>a</nav><img><nav>b</nav><p>text", ["a", "b"])
+    assert parts == [("text", "text")]
+
+
+def test_an_image_between_items_parts_the_list() -> None:
+    text, parts = write("<ul><li>a<li><img>b</ul>")
+    assert text == "a\nb"
+    assert parts == [("list", "a"), ("image", "0"), ("list", "b")]

@@ -1,0 +1,120 @@
+"""The default extractor: which text of which page, with what else, and that no page is too much for it."""
+
+import itertools
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.filters.extraction.hostile_pages import HOSTILE
+from tests.filters.extraction.reading import pages_of
+from tests.filters.extraction.written_pages import SENTENCES, article
+from tests.property_sizes import scaled
+from winnow.filters.extraction.extract_main import EXTRACTOR, MainConfig, extract_main
+from winnow.filters.extraction.main_content.features import KINDS
+
+URL = "https://example.org/a/b.html"
+MENU = (
+    "<nav><ul>"
+    + "".join(f"<li><a href=/{name}>{name}</a></li>" for name in ("home", "news", "about", "contact"))
+    + "</ul></nav>"
+)
+FOOTER = "<footer><p>© 2024 Example Ltd. All rights reserved. <a href=/privacy>Privacy policy</a></p></footer>"
+
+
+def read(html: str | None, config: MainConfig | None = None, url: str | None = URL) -> dict[str, Any]:
+    made = extract_main(pages_of([html], [url]), config or MainConfig())
+    made.validate(full=True)
+    assert made.schema == EXTRACTOR.schema
+    row: dict[str, Any] = made.to_pylist()[0]
+    return row
+
+
+@pytest.mark.parametrize("language", sorted(SENTENCES))
+def test_an_article_is_found_among_menus_in_every_language(language: str) -> None:
+    row = read(article(language))
+    body = "".join(SENTENCES[language].split())
+    assert row["status"] == "ok"
+    assert body in "".join(row["text"].split())
+    assert row["kind"] in KINDS
+
+
+def test_what_is_around_an_article_is_left_out_and_what_it_says_of_itself_is_kept() -> None:
+    sentence = "The harbour was quiet in the morning, and the boats lay in two rows along the wall. "
+    row = read(
+        f"<html lang=sv><title>Two  rows</title><link rel=canonical href='/harbour?b=1&amp;a=2'>{MENU}"
+        f"<article><h1>The harbour</h1><p>{sentence * 3}</p><figure><img src=boats.jpg alt=Boats width=640>"
+        f"<figcaption>At six</figcaption></figure><p>{sentence * 2}</p></article>{FOOTER}"
+    )
+    assert sentence.strip() in row["text"]
+    assert "contact" not in row["text"]
+    assert "Privacy" not in row["text"]
+    assert "Boats" not in row["text"]
+    assert (row["title"], row["canonical_url"], row["language"]) == (
+        "Two rows",
+        "https://example.org/harbour?b=1&a=2",
+        "sv",
+    )
+    assert [link["url"].rpartition("/")[2] for link in row["links"]] == ["home", "news", "about", "contact", "privacy"]
+    (image,) = row["images"]
+    assert (image["src"], image["alt"], image["caption"], image["width"]) == (
+        "https://example.org/a/boats.jpg",
+        "Boats",
+        "At six",
+        640,
+    )
+    assert image["before"].endswith(sentence.strip())
+    assert "image" in {part["kind"] for part in row["parts"]}
+    assert 0 < row["share"] < 1
+    assert 0.5 < row["confidence"] <= 1
+
+
+@pytest.mark.parametrize(
+    ("html", "config", "status"),
+    [
+        (None, MainConfig(), "not_html"),
+        ("<p>" + "é" * 50, MainConfig(max_bytes=102), "too_large"),
+        ("<title>t</title><script>x</script>", MainConfig(), "empty"),
+        ("<frameset><frame src=x></frameset>", MainConfig(), "empty"),
+        ("", MainConfig(), "empty"),
+    ],
+)
+def test_a_page_without_text_says_why(html: str | None, config: MainConfig, status: str) -> None:
+    assert read(html, config)["status"] == status
+
+
+def test_a_row_depends_on_its_page_alone() -> None:
+    pages = [article(language) for language in sorted(SENTENCES)]
+    alone = [read(page) for page in pages]
+    order = list(range(len(pages)))
+    random.Random(3).shuffle(order)
+    made = extract_main(pages_of([pages[place] for place in order], [URL] * len(pages)), MainConfig()).to_pylist()
+    assert made == [alone[place] for place in order]
+
+
+@pytest.mark.parametrize("kind", sorted(HOSTILE))
+def test_a_page_that_is_dear_to_parse_is_extracted(kind: str) -> None:
+    row = read(HOSTILE[kind](scaled(3_000)))
+    assert row["status"] in ("ok", "empty")
+    lines = (row["text"] or "").split("\n")
+    assert all(line == line.rstrip() for line in lines)
+    assert not any(before == after == "" for before, after in itertools.pairwise(lines)) or kind == "line feeds"
+
+
+PIECES = [
+    *("<p>A sentence of several words, to be read.</p>", "<div class=content>", "</div>", "<li>item", "<ul>", "</ul>"),
+    *("<table><tr><td>c", "</table>", "<img src=x>", "<h2>head</h2>", "<pre> code\n  line</pre>", "<br>", "text "),
+    *("<a href=y>link</a>", "<blockquote>", "&shy;"),
+]
+
+
+@settings(deadline=None, max_examples=scaled(40))
+@given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join))
+def test_the_text_and_its_parts_agree(html: str) -> None:
+    row = read(html)
+    raw = (row["text"] or "").encode()
+    covered = b"".join(raw[part["start"] : part["end"]] for part in row["parts"])
+    assert "".join(covered.decode().split()) == "".join(raw.decode().split())
+    assert "\u00ad" not in raw.decode()
