@@ -43,11 +43,11 @@ trainers: .cache/trainers/ready  ## make the environment of the libraries that r
 # What needs PyTorch, where it is: beside the trainers' libraries. `make test` skips these.
 test-torch: .cache/trainers/winnow .cache/benchmarks/stamps/done  ## run the tests that need PyTorch
 	.cache/trainers/bin/python -m pytest -q -n 2 --dist loadfile -m torch \
-		tests/scoring tests/filters/models/safety tests/runners/law tests/runners/scores tests/benchmarks/test_mimic_text.py
+		tests/scoring tests/filters/models/safety tests/runners/law tests/runners/scores tests/benchmarks/test_mimic_text.py tests/tools/test_main_content.py
 
 .cache/trainers/winnow: .cache/trainers/ready pyproject.toml
 	.cache/trainers/bin/python -m pip install --quiet --requirement examples/requirements.txt $(EDITABLE) ".[onnx,torch]" \
-		hypothesis networkx onnx pytest pytest-xdist scikit-learn scipy
+		hypothesis lightgbm==4.7.0 networkx onnx pytest pytest-xdist scikit-learn scipy
 	touch $@
 
 # Exports, read back by the reader of each format; `make test` skips these.
