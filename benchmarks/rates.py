@@ -62,7 +62,8 @@ def main() -> None:
     many, few = (3_000, 500) if options.quick else (26_000, 500)
     print(f'machine: "one core of {_processor()}, {platform.system()}"')
     print("rates:", flush=True)
-    for extractor, count in (("fast", 1_500 if options.quick else 6_000), ("precise", 1_500)):
+    some = 1_500 if options.quick else 6_000
+    for extractor, count in (("main", some), ("fast", some), ("precise", 1_500)):
         _print(_extracted(extractor, count))
     with tempfile.TemporaryDirectory(prefix="winnow-rates-") as name:
         # The first run of a part in this process loads what the next ones find loaded: it counts for nothing.

@@ -75,6 +75,7 @@ ENVIRONMENTS = {
                 ("tqdm", "wrapt", "numpy", "dm-tree", "pyarrow", "nltk", "langdetect", "spacy>=3.8,<4"),
             ),
         ),
+        Environment("extraction", "rs_trafilatura", (("rs-trafilatura==0.1.1", "justext==3.0.2", "lxml_html_clean"),)),
         Environment("minhash", "rensa", (("rensa>=0.5,<0.6", "datasketch==2.0.0", "pyarrow"),)),
         Environment(
             "text-dedup",
