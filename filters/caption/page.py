@@ -63,7 +63,7 @@ _FIELDS: Final[dict[str, tuple[str, ...]]] = {
 class PageConfig:
     """Which extractor's images are read, and which of their texts become captions."""
 
-    extractor: str = "fast"
+    extractor: str = "main"
     origins: Annotated[tuple[Origin, ...], NotEmpty()] = ("alt", "figcaption", "title", "context", "page_title")
     max_pages: Annotated[int, Between(1, 64)] = 4  # those with the smallest ids; a logo is on every page
 

@@ -44,7 +44,7 @@ class ReadSamples(beam.PTransform[PBegin, SamplesRead]):
     The text of a web page is what the extractor finds in it. Records without a sample are the second output: batches
     with the file, the byte range and the reason of each. A file is one task, however large it is.
 
-        samples, refused = pipeline | ReadSamples({"root": "crawl", "files": ["*.warc.gz"]}, extract="fast")
+        samples, refused = pipeline | ReadSamples({"root": "crawl", "files": ["*.warc.gz"]}, extract="main")
 
     Args:
         source: As under `sources` in a recipe: `root`, `files`, `format`, `key`, `columns`, …
@@ -57,7 +57,7 @@ class ReadSamples(beam.PTransform[PBegin, SamplesRead]):
     """
 
     def __init__(
-        self, source: Mapping[str, Any], *, extract: str | Mapping[str, Any] = "fast", name: str = _SOURCE
+        self, source: Mapping[str, Any], *, extract: str | Mapping[str, Any] = "main", name: str = _SOURCE
     ) -> None:
         super().__init__()
         if not isinstance(source, Mapping):

@@ -80,9 +80,9 @@ def _measures(sources: Sequence[ProposedSource], *, rows_only: bool = False) -> 
     described = any(one.is_captioned for one in sources)
     archives = any(one.group.content == "archive" for one in sources)
     if any(one.has_pages for one in sources):
-        yield "# Main text of web pages; the first extractor that finds any counts."
-        yield "extract: {precise: {}, fast: {}}"
-        yield "text: coalesce(extract.precise.text, extract.fast.text, samples.text)"
+        yield "# The main content of web pages."
+        yield "extract: {main: {}}"
+        yield "text: coalesce(extract.main.text, samples.text)"
         yield ""
     yield "# What is measured. `winnow operators` lists all that there is."
     opt_out = ["page.opt_out  # what headers and pages say against training and mining"] if archives else []

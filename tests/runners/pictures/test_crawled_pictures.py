@@ -24,8 +24,8 @@ version: 1
 store: {path: store, seed: 7}
 sources:
   crawl: {root: crawl, files: ["*.warc.gz"], class: web}
-extract: {fast: {}}
-text: coalesce(extract.fast.text, samples.text)
+extract: {main: {}}
+text: coalesce(extract.main.text, samples.text)
 annotate: [caption.length, image.geometry, caption.page, {caption.overlap: {captions: samples.captions}}]
 captions: coalesce(samples.captions, caption.page.captions)
 dedupe: {captions: {}}
@@ -45,8 +45,8 @@ version: 1
 store: {path: store, seed: 7, shard_rows: 2}
 sources:
   crawl: {root: crawl, files: ["*.warc"], class: web}
-extract: {fast: {}}
-text: coalesce(extract.fast.text, samples.text)
+extract: {main: {}}
+text: coalesce(extract.main.text, samples.text)
 captions: coalesce(samples.captions, caption.page.captions)
 annotate: [caption.page, caption.length]
 """
