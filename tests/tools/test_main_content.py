@@ -20,7 +20,7 @@ from tools.main_content.pages import folds_of, load, registered_domain
 from tools.main_content.train import arrays, train
 from tools.main_content.training import fit_linear, fit_trees, flat, unseen_features
 from winnow.filters.extraction.main_content.features import COLUMNS, KINDS
-from winnow.filters.extraction.main_content.model import judged, read, tree_sums
+from winnow.filters.extraction.main_content.model import cuts_of, judged, read, tree_sums
 from winnow.filters.extraction.main_content.network import NUMBERS, inputs, logits
 
 pytestmark = pytest.mark.torch
@@ -74,7 +74,7 @@ def test_compiled_trees_are_those_of_lightgbm(tmp_path: Path) -> None:
     booster = fit_trees(pages, rows, foreign, 20, min_data_in_leaf=5)
     every = np.concatenate(rows)
     expected = booster.predict(every, raw_score=True)
-    np.testing.assert_allclose(tree_sums(flat(booster), every), expected, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(tree_sums(cuts_of(flat(booster)), every), expected, rtol=1e-3, atol=1e-3)
     linear = fit_linear(pages, taken, 3)
     again = fit_linear(pages, taken, 3)
     network = training_network.fit_network(pages, rows, foreign, 1)

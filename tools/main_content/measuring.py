@@ -23,6 +23,7 @@ from winnow.filters.extraction.main_content.measures import WORDS
 from winnow.filters.extraction.main_content.model import (
     Trees,
     chosen,
+    cuts_of,
     network_probabilities,
     tree_sums,
     without_copies,
@@ -63,7 +64,7 @@ def calibration(scores: npt.NDArray[np.float64], expected: npt.NDArray[np.float6
 
 def page_probabilities(page: LabelledPage, rows: Table, trees: Trees, network: Network) -> Table:
     """What trees and network together make of a page's rows."""
-    by_trees = 1 / (1 + np.exp(-tree_sums(trees, rows)))
+    by_trees = 1 / (1 + np.exp(-tree_sums(cuts_of(trees), rows)))
     if not 0 < len(rows) <= MOST_BLOCKS:
         return np.asarray(by_trees, np.float32)
     return np.asarray((by_trees + network_probabilities(network, page.blocks, rows)) / 2, np.float32)

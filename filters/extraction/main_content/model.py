@@ -26,6 +26,11 @@ WEIGHTS = 1 + sum(CROSSES) + 1  # a key's own, one for each cross, and one for a
 LEAST_WORDS_OF_A_COPY = 8
 LEAST_KNOWN = 0.35  # of the keys of a page's words, for these to say something
 _PRE = MARKS.index("pre")
+_EVERY_LEAF = np.uint32(0xFFFFFFFF)
+_SEQUENCE = np.uint32(0x077CB531)  # whose every five bits in a row differ: by them a single bit's place is found
+_PLACES = np.zeros(32, np.int32)
+for _bit in range(32):
+    _PLACES[(0x077CB531 << _bit & 0xFFFFFFFF) >> 27] = _bit
 _ITEM, _PARAGRAPH, _CELL, _HEADER_CELL = (NUMBER[name] for name in ("li", "p", "td", "th"))
 
 
@@ -46,8 +51,19 @@ class Trees(NamedTuple):
     threshold: Table
     left: npt.NDArray[np.int16]
     right: npt.NDArray[np.int16]
-    leaves: Table
+    leaves: Table  # of each tree from the left to the right
     first_leaf: npt.NDArray[np.int32]  # of each tree
+
+
+class Cuts(NamedTuple):
+    """The same trees as what each node rules out: a row above its threshold ends in no leaf on its left."""
+
+    roots: npt.NDArray[np.int32]
+    column: npt.NDArray[np.int16]
+    threshold: Table
+    stay: npt.NDArray[np.uint32]  # bits of the leaves that are left
+    leaves: Table
+    first_leaf: npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,21 +168,43 @@ def summed(places, rows, crosses, weights, bias):  # type: ignore[no-untyped-def
 
 
 @kernel
-def tree_sums(trees, rows):  # type: ignore[no-untyped-def]
-    """The sum of all trees' leaves for each row."""
-    found = np.zeros(len(rows), np.float32)
-    for place in range(len(rows)):
-        row = rows[place]
-        total = np.float32(0)
-        for tree in range(len(trees.roots)):
-            root = trees.roots[tree]
-            node = 0
-            while node >= 0:
-                at = root + node
-                node = trees.left[at] if row[trees.column[at]] <= trees.threshold[at] else trees.right[at]
-            total += trees.leaves[trees.first_leaf[tree] - node - 1]
-        found[place] = total
+def cuts_of(trees):  # type: ignore[no-untyped-def]
+    """What the nodes of trees of at most 32 leaves rule out."""
+    nodes, count = len(trees.column), len(trees.roots)
+    first, end, stay = np.zeros(nodes, np.int32), np.zeros(nodes, np.int32), np.zeros(nodes, np.uint32)
+    for tree in range(count):
+        root = trees.roots[tree]
+        last = trees.roots[tree + 1] if tree + 1 < count else nodes
+        for node in range(last - 1, root - 1, -1):  # a node stands before those below it
+            left, right = trees.left[node], trees.right[node]
+            first[node] = first[root + left] if left >= 0 else -left - 1
+            middle = end[root + left] if left >= 0 else -left
+            end[node] = end[root + right] if right >= 0 else -right
+            ruled_out = (np.uint64(1) << np.uint64(middle)) - (np.uint64(1) << np.uint64(first[node]))
+            stay[node] = ~np.uint32(ruled_out)
+    return Cuts(trees.roots, trees.column, trees.threshold, stay, trees.leaves, trees.first_leaf)
+
+
+@kernel
+def _leaf_sums(cuts, columns):  # type: ignore[no-untyped-def]
+    """The sum of all trees' leaves for each row. A node looks at all rows at once, which processors do by the dozen."""
+    rows, nodes, count = columns.shape[1], len(cuts.column), len(cuts.roots)
+    found, possible = np.zeros(rows, np.float32), np.empty(rows, np.uint32)
+    for tree in range(count):
+        possible[:] = _EVERY_LEAF
+        for node in range(cuts.roots[tree], cuts.roots[tree + 1] if tree + 1 < count else nodes):
+            values, threshold, stay = columns[cuts.column[node]], cuts.threshold[node], cuts.stay[node]
+            for row in range(rows):
+                possible[row] &= stay | (np.uint32(0) - np.uint32(values[row] <= threshold))
+        for row in range(rows):
+            lowest = possible[row] & (np.uint32(0) - possible[row])
+            found[row] += cuts.leaves[cuts.first_leaf[tree] + _PLACES[np.uint32(lowest * _SEQUENCE) >> np.uint32(27)]]
     return found
+
+
+def tree_sums(cuts: Cuts, rows: Table) -> Table:
+    """The sum of all trees' leaves for each row."""
+    return np.asarray(_leaf_sums(cuts, np.ascontiguousarray(rows.T)))
 
 
 def _sigmoid(values: Table) -> Table:
@@ -187,7 +225,7 @@ class Model:
     kinds: KindWeights
     names: KeyWeights
     words: KeyWeights
-    trees: Trees
+    trees: Cuts
     network: Network
     calibration: tuple[Table, Table]  # expected F1, and the mean F1 that pages with it had
 
@@ -284,7 +322,7 @@ def read(file: Path) -> Model:
             KindWeights(*(stored[f"kinds_{name}"] for name in ("keys", "weights", "mean", "scale", "numbers", "bias"))),
             _key_weights(stored, "names"),
             _key_weights(stored, "words"),
-            Trees(*(stored[f"trees_{name}"] for name in Trees._fields)),
+            cuts_of(Trees(*(stored[f"trees_{name}"] for name in Trees._fields))),
             Network(*(_whole(stored[f"network_{name}"]) for name in Network._fields)),
             (stored["calibration"][0], stored["calibration"][1]),
         )

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.filters.extraction.written_pages import TABLES, article
 from tests.property_sizes import scaled
+from winnow.filters.extraction.extract_main import WEIGHTS as MODEL
 from winnow.filters.extraction.extract_main import model
 from winnow.filters.extraction.main_content.blocks import PageBlocks, page_blocks
 from winnow.filters.extraction.main_content.features import COLUMNS, KINDS, filled
@@ -20,6 +21,7 @@ from winnow.filters.extraction.main_content.model import (
     Trees,
     chosen,
     crossed,
+    cuts_of,
     judged,
     linear_scores,
     tree_sums,
@@ -68,6 +70,11 @@ def test_linear_scores_are_those_of_the_formula(page: PageBlocks) -> None:
             np.testing.assert_allclose(found[block], expected, rtol=1e-4, atol=1e-4)
 
 
+def stored_trees() -> Trees:
+    with np.load(MODEL, allow_pickle=False) as stored:
+        return Trees(*(stored[f"trees_{name}"] for name in Trees._fields))
+
+
 def reference_tree(trees: Trees, tree: int, row: npt.NDArray[np.float32]) -> float:
     node = 0
     while node >= 0:
@@ -77,7 +84,7 @@ def reference_tree(trees: Trees, tree: int, row: npt.NDArray[np.float32]) -> flo
 
 
 def test_trees_give_the_sum_of_their_leaves() -> None:
-    learned = model()
+    learned, trees = model(), stored_trees()
     for page in PAGES:
         kinds = learned.kinds.probabilities(page.signs, page.layout.page_numbers)
         assert kinds.sum() == pytest.approx(1)
@@ -85,10 +92,22 @@ def test_trees_give_the_sum_of_their_leaves() -> None:
         rows = filled(page.page, page.measures.stats, page.layout, scores, kinds, 0, len(page))
         assert rows.shape == (len(page), len(COLUMNS))
         assert np.isfinite(rows).all()
-        expected = [
-            sum(reference_tree(learned.trees, tree, row) for tree in range(len(learned.trees.roots))) for row in rows
-        ]
+        expected = [sum(reference_tree(trees, tree, row) for tree in range(len(trees.roots))) for row in rows]
         np.testing.assert_allclose(tree_sums(learned.trees, rows), expected, rtol=1e-3, atol=1e-3)
+        np.testing.assert_array_equal(tree_sums(learned.trees, rows[:5]), tree_sums(learned.trees, rows)[:5])
+
+
+def test_trees_of_one_leaf_and_of_thirty_two() -> None:
+    """A chain to the left has all 32 leaves; one that divides nothing has two of the same value."""
+    chain = np.arange(31, dtype=np.int16)
+    trees = Trees(
+        np.array([0, 31], np.int32), np.zeros(32, np.int16), np.append(np.arange(30, -1, -1), 0).astype(np.float32),
+        np.append(np.append(chain[1:], -1), -1).astype(np.int16), np.append(-32 + chain, -2).astype(np.int16),
+        np.append(np.arange(32), [100, 100]).astype(np.float32), np.array([0, 32], np.int32),
+    )  # fmt: skip
+    rows = np.linspace(-1, 32, 67, dtype=np.float32)[:, np.newaxis]
+    expected = [100 + reference_tree(trees, 0, row) for row in rows]
+    assert tree_sums(cuts_of(trees), rows).tolist() == expected
 
 
 def test_rows_do_not_depend_on_how_many_are_written_at_once() -> None:
