@@ -11,9 +11,9 @@ from winnow.pipelines.ingest.boundary import is_of_content
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext, IngestSource, selected
 from winnow.pipelines.ingest.rows import Row, page_batch, sample_batch, text_bytes
 from winnow.pipelines.store import layout
+from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.matching import Matcher
 from winnow.pipelines.store.hiding.neutral import neutral
-from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.layers import LayerWriter, put_statistics
 from winnow.schemas.records import ShardRecord
 from winnow.schemas.rows.extraction import PAGES
