@@ -259,4 +259,3 @@ SAMPLES_STATISTICS = spec_of(
     undistinguished=("metadata",),
     skip=("id", "source.record"),  # different in every row
 )
-
