@@ -153,15 +153,21 @@ def _close_block(sheet, tag):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def end_tag(sheet, at, end):  # type: ignore[no-untyped-def]
-    """Read an end tag whose name begins here; where it ends."""
-    counts = sheet.counts
-    source = sheet.source
+def tag_name(source, at, end):  # type: ignore[no-untyped-def]
+    """The name of a tag that begins here: where it ends, its hash, and the element's number."""
     place = at
     while place < end and not is_space(source[place]) and source[place] not in (_SLASH, _GT):
         place += 1
     key = name_hash(source, at, place)
-    tag = max(look_up(TAG_KEYS, TAG_NUMBERS, key), 0)
+    return place, key, max(look_up(TAG_KEYS, TAG_NUMBERS, key), 0)
+
+
+@leaf
+def end_tag(sheet, at, end):  # type: ignore[no-untyped-def]
+    """Read an end tag whose name begins here; where it ends."""
+    counts = sheet.counts
+    source = sheet.source
+    place, key, tag = tag_name(source, at, end)
     while place < end and source[place] != _GT:
         place += 1
     place = min(place + 1, end)

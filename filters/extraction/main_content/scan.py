@@ -16,8 +16,8 @@ import numpy as np
 
 from winnow.filters.extraction.main_content.attributes import attributes
 from winnow.filters.extraction.main_content.block_text import end_block, write_text
-from winnow.filters.extraction.main_content.names import FLAGS, NUMBER, TAG_KEYS, TAG_MASK, TAG_NUMBERS, Kind
-from winnow.filters.extraction.main_content.pairing import close_down_to, close_top, end_tag, imply_ends
+from winnow.filters.extraction.main_content.names import FLAGS, NUMBER, TAG_MASK, Kind
+from winnow.filters.extraction.main_content.pairing import close_down_to, close_top, end_tag, imply_ends, tag_name
 from winnow.filters.extraction.main_content.sheet import (
     ATTRIBUTES,
     ATTRIBUTES_END,
@@ -72,7 +72,6 @@ from winnow.filters.extraction.main_content.sheet import (
     Sheet,
     is_letter,
     is_space,
-    look_up,
     name_hash,
 )
 from winnow.schemas.kernels import kernel, leaf
@@ -233,11 +232,7 @@ def _start_tag(sheet, at, end):  # type: ignore[no-untyped-def]
     """Read a start tag whose name begins here, with its content where that is no markup; where it ends."""
     counts = sheet.counts
     source = sheet.source
-    place = at
-    while place < end and not is_space(source[place]) and source[place] not in (_SLASH, _GT):
-        place += 1
-    key = name_hash(source, at, place)
-    tag = max(look_up(TAG_KEYS, TAG_NUMBERS, key), 0)
+    place, key, tag = tag_name(source, at, end)
     flags = FLAGS[tag]
     if tag != _HTML:
         _leave_head(sheet, tag)
