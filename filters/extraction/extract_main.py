@@ -41,6 +41,8 @@ class MainConfig:
     """Settings of the extractor."""
 
     max_bytes: Annotated[int, Between(1, 1 << 30)] = 16 << 20
+    # Tags in the source, start and end; each may take some hundred bytes. A real page of 10 MB has half as many.
+    max_nodes: Annotated[int, Between(1, 10_000_000)] = 400_000
     limits: PageLimits = field(default_factory=PageLimits)
 
 
@@ -62,8 +64,9 @@ def extract_main(pages: pa.RecordBatch, config: MainConfig) -> pa.RecordBatch:
             rows.refuse("not_html")
         elif size > config.max_bytes:
             rows.refuse("too_large")
+        elif (source := html[place].as_buffer().to_pybytes()).count(b"<") > config.max_nodes:
+            rows.refuse("too_many_nodes")
         else:
-            source = html[place].as_buffer().to_pybytes()
             blocks = page_blocks(source, url)
             facts, numbers = page_facts(blocks, source, url, config.limits)
             found = judged(blocks, learned)

@@ -76,6 +76,7 @@ def test_what_is_around_an_article_is_left_out_and_what_it_says_of_itself_is_kep
     [
         (None, MainConfig(), "not_html"),
         ("<p>" + "é" * 50, MainConfig(max_bytes=102), "too_large"),
+        ("<p>x" * 11, MainConfig(max_nodes=10), "too_many_nodes"),
         ("<title>t</title><script>x</script>", MainConfig(), "empty"),
         ("<frameset><frame src=x></frameset>", MainConfig(), "empty"),
         ("", MainConfig(), "empty"),
