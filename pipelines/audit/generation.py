@@ -83,10 +83,10 @@ def audit_generation(
 def audit_store(
     store: Store, recipe: BoundRecipe | None, context: IngestContext | None, *, exports: bool = True, jobs: Jobs = HERE
 ) -> Findings:
-    """Audits the latest generation as a recipe reads it; if its record is damaged, every file by itself."""
+    """Audits the latest generation as a recipe reads it; if what says so is damaged or lost, every file by itself."""
     try:
         generation = require_latest_for(recipe, store)
-    except DamagedError as error:
+    except (DamagedError, MissingError) as error:
         findings = Findings(problems=[str(error)])
         with jobs.folder("audit") as steps:
             tasks = TaskFolder(steps)
