@@ -396,6 +396,11 @@ def scanned(source: Bytes) -> Page:
     elements, blocks = sheet.elements[:, : counts[N_ELEMENTS]], sheet.blocks[:, : counts[N_BLOCKS]]
     columns = [source, sheet.text[: counts[N_TEXT]], *(elements[row] for row in (TAG, PARENT))]
     columns += [sheet.masks[: counts[N_ELEMENTS]], *(elements[row] for row in (BEGINS, ENDS, FIRST_BLOCK, END_BLOCK))]
-    columns += [elements[row : row + 2] for row in (ATTRIBUTES, CLASS, ID, HREF)]
+    columns += [_whole(elements[row : row + 2]) for row in (ATTRIBUTES, CLASS, ID, HREF)]
     columns += [blocks[row] for row in (OWNER, FROM, UNTIL, LINKED, BUTTONED, LINKS, RUNS, BREAKS, PICTURES)]
-    return Page._make([*columns, sheet.noted[:, 0], sheet.noted[:, 1 : 1 + counts[N_DATA]]])
+    return Page._make([*columns, _whole(sheet.noted[:, 0]), _whole(sheet.noted[:, 1 : 1 + counts[N_DATA]])])
+
+
+def _whole(part: Numbers) -> Numbers:
+    """A part of an array as one of its own: what takes pages would be compiled again for another layout in memory."""
+    return np.ascontiguousarray(part)

@@ -1,21 +1,27 @@
 """The default extractor: which text of which page, with what else, and that no page is too much for it."""
 
+import hashlib
 import itertools
+import json
+import os
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.extraction import demo_pages
 from tests.filters.extraction.hostile_pages import HOSTILE
 from tests.filters.extraction.reading import pages_of
 from tests.filters.extraction.written_pages import SENTENCES, article
 from tests.property_sizes import scaled
-from winnow.filters.extraction.extract_main import EXTRACTOR, MainConfig, extract_main
+from winnow.filters.extraction.extract_main import EXTRACTOR, VERSION, MainConfig, extract_main
 from winnow.filters.extraction.main_content.features import KINDS
 
 URL = "https://example.org/a/b.html"
+GOLDEN = Path(__file__).parent / "golden" / "main.json"
 MENU = (
     "<nav><ul>"
     + "".join(f"<li><a href=/{name}>{name}</a></li>" for name in ("home", "news", "about", "contact"))
@@ -119,3 +125,16 @@ def test_the_text_and_its_parts_agree(html: str) -> None:
     covered = b"".join(raw[part["start"] : part["end"]] for part in row["parts"])
     assert "".join(covered.decode().split()) == "".join(raw.decode().split())
     assert "\u00ad" not in raw.decode()
+
+
+def test_what_this_version_makes_of_known_pages_never_changes() -> None:
+    pages = demo_pages(12)
+    made = extract_main(pages_of([page.html for page in pages], [page.url for page in pages]), MainConfig()).to_pylist()
+    found = {
+        page.url: [row["kind"], hashlib.blake2b((row["text"] or "").encode(), digest_size=8).hexdigest()]
+        for page, row in zip(pages, made, strict=True)
+    }
+    assert len(found) >= 30
+    if os.environ.get("UPDATE_GOLDEN") == "1":
+        GOLDEN.write_text(json.dumps({"version": VERSION, "pages": found}, indent=1) + "\n")
+    assert json.loads(GOLDEN.read_text()) == {"version": VERSION, "pages": found}
