@@ -1,6 +1,5 @@
 """Fits the parts of the model: kinds of pages, linear scores of names and words, and trees over the features."""
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -238,8 +237,3 @@ def flat(booster: lightgbm.Booster) -> Trees:
         np.array(roots, np.int32), small[0], np.array(threshold, np.float32), small[1], small[2],
         np.array(leaves, np.float32), np.array(first_leaf, np.int32),
     )  # fmt: skip
-
-
-def kinds_of(pages: list[LabelledPage]) -> Counter[str]:
-    """How many pages of each kind there are."""
-    return Counter(KINDS[page.kind] for page in pages)

@@ -22,6 +22,7 @@ from winnow.filters.extraction.main_content.measures import (
     mixed,
 )
 from winnow.filters.extraction.main_content.names import HEADING_LEVEL, MARKS, NUMBER
+from winnow.filters.extraction.main_content.sheet import slot_of
 from winnow.schemas.kernels import kernel, leaf
 
 Floats = npt.NDArray[np.float64]
@@ -82,9 +83,7 @@ def _columns() -> list[str]:
 COLUMNS = tuple(_columns())
 _LOGS = np.array([name in _LOGARITHMIC for name in STATS])
 _MARKS = len(MARKS)
-_ITEM, _PARAGRAPH, _FORM, _BUTTON, _TIME, _PRE, _H1 = (
-    NUMBER[name] for name in ("li", "p", "form", "button", "time", "pre", "h1")
-)
+_ITEM, _PARAGRAPH, _FORM, _BUTTON, _TIME = (NUMBER[name] for name in ("li", "p", "form", "button", "time"))
 _LANDMARK_OF = np.full(len(HEADING_LEVEL), -1, np.int64)
 for _place, _name in enumerate(LANDMARKS):
     _LANDMARK_OF[NUMBER[_name]] = _place
@@ -176,13 +175,10 @@ def _signatures_into(page, places, tokens, signatures):  # type: ignore[no-untyp
 
 @leaf
 def _groups_into(page, stats, sums, signatures, owner, table, group, group_sums):  # type: ignore[no-untyped-def]
-    mask = np.uint64(table.shape[1] - 1)
     for kind in range(GROUPS):
         for block in range(len(stats)):
             key = signatures[owner[block], kind] if page.block_element[block] >= 0 else _OWN_SEED
-            slot = (key ^ (key >> np.uint64(29))) & mask
-            while table[kind, slot] != 0 and table[kind, slot] != key:
-                slot = (slot + np.uint64(1)) & mask
+            slot = slot_of(table[kind], key)
             table[kind, slot] = key
             group[block, kind] = slot
             group_sums[kind, slot, 0] += 1

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.filters.extraction.main_content.names import FNV_BASIS, FNV_PRIME
+from winnow.filters.extraction.main_content.sheet import slot_of
 from winnow.schemas.kernels import kernel, leaf
 
 Keys = npt.NDArray[np.uint64]
@@ -32,7 +33,6 @@ _SHORT_MARK, _WHOLE_MARK = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27
 _MIX = np.uint64(0xFF51AFD7ED558CCD)
 _LEVELS = np.array([0x632BE59BD9B4E019, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F, 0xE7037ED1A0B428DB], np.uint64)
 _TOGETHER = np.uint64(0x8EBC6AF09C88C6E3)
-_LOWER_LETTER, _UPPER_LETTER, _DIGIT, _OTHER_LETTER = 1, 2, 3, 4
 
 
 class Measures(NamedTuple):
@@ -99,27 +99,6 @@ def _share_of_word(first, second):  # type: ignore[no-untyped-def]
     if (first == 0xE0 and 0xB8 <= second <= 0xBB) or (first == 0xE1 and (second <= 0x82 or 0x9E <= second <= 0x9F)):
         return np.float32(0.2)
     return np.float32(0.0)
-
-
-@leaf
-def _holds_key(table, key):  # type: ignore[no-untyped-def]
-    mask = np.uint64(len(table) - 1)
-    slot = (key ^ (key >> np.uint64(29))) & mask
-    while table[slot] != 0:
-        if table[slot] == key:
-            return True
-        slot = (slot + np.uint64(1)) & mask
-    return False
-
-
-@leaf
-def _put_key(table, key):  # type: ignore[no-untyped-def]
-    mask = np.uint64(len(table) - 1)
-    slot = (key ^ (key >> np.uint64(29))) & mask
-    while table[slot] != 0 and table[slot] != key:
-        slot = (slot + np.uint64(1)) & mask
-    table[slot] = key
-    return slot
 
 
 @leaf
@@ -247,8 +226,8 @@ def _words(text, begin, end, row, title, description, keys, at_key):  # type: ig
         same = mixed(same * _PRIME ^ key)
         capitals += 65 <= text[word] <= 90
         digits += 48 <= text[word] <= 57
-        row[IN_TITLE] += _holds_key(title, key)
-        row[IN_DESCRIPTION] += _holds_key(description, key)
+        row[IN_TITLE] += title[slot_of(title, key)] == key
+        row[IN_DESCRIPTION] += description[slot_of(description, key)] == key
         if runs < MOST_WORDS:
             seen = False
             for earlier in range(first_key, at_key):
@@ -367,9 +346,9 @@ def word_set(texts):  # type: ignore[no-untyped-def]
         key, word, place, _ = _next_word(texts, place, len(texts))
         if word >= len(texts):
             return table, count
-        if not _holds_key(table, key):
-            _put_key(table, key)
-            count += 1
+        slot = slot_of(table, key)
+        count += table[slot] != key
+        table[slot] = key
 
 
 @kernel
@@ -397,7 +376,8 @@ def measured(page, places, tokens, title, title_words, description):  # type: ig
         row[UPPER] = (65 <= page.text[begin] <= 90) if letters else -1
         row[CAPITALS] = row[CAPITALS] / (row[WORDS] + 1) if letters else -1
         row[OF_TITLE] = row[IN_TITLE] / (title_words + 1)
-        slot = _put_key(table, same)
+        slot = slot_of(table, same)
+        table[slot] = same
         first[block] = slot
         row[COPY] = counts[slot]
         counts[slot] += 1

@@ -16,6 +16,7 @@ from winnow.filters.extraction.main_content.features import KINDS, filled
 from winnow.filters.extraction.main_content.measures import COPIES, WORDS
 from winnow.filters.extraction.main_content.names import HEADING_LEVEL, MARKS, NUMBER
 from winnow.filters.extraction.main_content.network import MOST_BLOCKS, Network, logits
+from winnow.filters.extraction.main_content.sheet import look_up, slot_of
 from winnow.schemas.kernels import arithmetic, kernel
 
 Table = npt.NDArray[np.float32]
@@ -100,24 +101,17 @@ def open_keys(keys: Keys) -> tuple[Keys, npt.NDArray[np.int32]]:
 
 @kernel
 def _put_all(table, rows, keys):  # type: ignore[no-untyped-def]
-    mask = np.uint64(len(table) - 1)
     for place in range(len(keys)):
-        slot = (keys[place] ^ (keys[place] >> np.uint64(29))) & mask
-        while table[slot] != 0:
-            slot = (slot + np.uint64(1)) & mask
+        slot = slot_of(table, keys[place])
         table[slot], rows[slot] = keys[place], place
 
 
 @kernel
 def rows_of(table, rows, keys):  # type: ignore[no-untyped-def]
     """The row of each key, -1 for one that is not known."""
-    mask = np.uint64(len(table) - 1)
     found = np.empty(len(keys), np.int32)
     for place in range(len(keys)):
-        slot = (keys[place] ^ (keys[place] >> np.uint64(29))) & mask
-        while table[slot] != 0 and table[slot] != keys[place]:
-            slot = (slot + np.uint64(1)) & mask
-        found[place] = rows[slot] if table[slot] else -1
+        found[place] = look_up(table, rows, keys[place])
     return found
 
 

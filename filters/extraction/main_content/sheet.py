@@ -64,15 +64,20 @@ def is_space(byte):  # type: ignore[no-untyped-def]
 
 
 @leaf
+def slot_of(table, key):  # type: ignore[no-untyped-def]
+    """The slot of an open table that holds a key, or the empty one where it belongs."""
+    mask = np.uint64(len(table) - 1)
+    slot = (key ^ (key >> np.uint64(29))) & mask
+    while table[slot] != 0 and table[slot] != key:
+        slot = (slot + np.uint64(1)) & mask
+    return slot
+
+
+@leaf
 def look_up(keys, numbers, key):  # type: ignore[no-untyped-def]
     """The number of a key in an open table, or -1."""
-    mask = np.uint64(len(keys) - 1)
-    slot = (key ^ (key >> np.uint64(29))) & mask
-    while keys[slot] != 0:
-        if keys[slot] == key:
-            return numbers[slot]
-        slot = (slot + np.uint64(1)) & mask
-    return -1
+    slot = slot_of(keys, key)
+    return numbers[slot] if keys[slot] != 0 else -1
 
 
 @leaf
