@@ -59,13 +59,13 @@ test-readers: setup kernels .cache/trainers/ready  ## read exports with the libr
 test-peers: setup kernels  ## compare networks and published rules with their authors' own programs
 	$(BIN)/python -c "from benchmarks.measuring.environments import peer_node, peer_python; \
 		[peer_python(name) for name in ('picture-networks', 'datatrove', 'dolma', 'tfds')]; peer_node('nsfwjs')"
-	$(BIN)/winnow assets fetch efficientnet-lite0
+	$(BIN)/winnow assets fetch efficientnet-lite0 open-nsfw sscd.distilled
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/filters/image/test_faces.py tests/filters/image/test_text_area.py \
 		tests/filters/image/test_nsfw.py tests/filters/text/test_c4.py tests/filters/text/test_fineweb.py \
 		tests/filters/text/test_fineweb2.py tests/filters/text/test_gopher.py tests/filters/url/test_blocklist.py \
 		tests/filters/language/words/test_tokens.py tests/filters/language/words/test_scripts.py \
 		tests/pipelines/export/formats/test_arrayrecord.py tests/pipelines/binding/test_readiness.py \
-		tests/filters/image/test_embedding.py
+		tests/filters/image/test_embedding.py tests/runners/pictures/test_contamination.py
 
 # Packages that no extra brings, on top of .venv: an LGPL one, one that brings another fasttext, Beam's client of Dataflow.
 # That fixes where Python looks for the namespace `google` before .venv is known: without its file Python looks in both.
