@@ -19,6 +19,7 @@ from winnow.schemas.errors import RecipeError
 from winnow.schemas.rows.extraction import EXTRACTION
 
 ENTRY_POINTS = "winnow.extractors"
+_REMOVED = {"fast": "resiliparse", "precise": "trafilatura"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,11 @@ def extractor_names() -> tuple[str, ...]:
 def find_extractor(name: str) -> Extractor:
     """The extractor with this name; the error for an unknown name suggests the nearest."""
     if name not in extractor_names() or not re.fullmatch(r"[a-z0-9_-]+", name):
+        if name in _REMOVED:
+            raise RecipeError(
+                f"extract: {name!r} is no longer an extractor; write 'main', which finds more of what it found, or "
+                f"{_REMOVED[name]!r} for the library's own text"
+            )
         near = get_close_matches(name, extractor_names(), n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"available: {', '.join(extractor_names())}"
         raise RecipeError(f"extract: unknown extractor {name!r} ({hint})")

@@ -71,12 +71,10 @@ _OPTION = re.compile(rf"<{any_case('option')}")
 
 
 def refusal(html: str, tags: int, budgets: Budgets, *, every_page: bool = False) -> Status | None:
-    """Why a page with this many `<` may not be parsed, or None. The caller checks its size in bytes.
+    """Why a page with this many `<` may not be parsed, or None. The caller checks its bytes and its tags.
 
     A small page can do little harm to a fast parser, so it passes unread unless `every_page` is set.
     """
-    if tags > budgets.max_nodes:
-        return "too_many_nodes"
     is_read = every_page or len(html) > _FREE_CHARACTERS
     if is_read and not _attributes_within(budgets.max_attributes).fullmatch(html):
         return "too_many_nodes"

@@ -4,9 +4,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from resiliparse.parse.html.node import DocumentNode
-
-from winnow.filters.extraction.markup import IMAGE_MARK, unmarked
 from winnow.filters.web.urls import MAX_URL_CHARACTERS
 
 # Attributes of lazy loaders come first: where one is present, `src` is a placeholder.
@@ -68,20 +65,3 @@ def candidates(srcset: str) -> list[tuple[str, float]]:
 def _largest(found: list[tuple[str, float]]) -> str:
     # The first of the largest.
     return max(found, key=lambda one: one[1], default=("", 0.0))[0]
-
-
-def of_pictures(document: DocumentNode, most: int) -> dict[int, list[str]]:
-    """What the <source> elements of a <picture> say, by the number of the mark of its image."""
-    found: dict[int, list[str]] = {}
-    looked_at = 0
-    for picture in document.get_elements_by_tag_name("picture").values()[:most]:
-        images, sources = picture.get_elements_by_tag_name("img"), picture.get_elements_by_tag_name("source")
-        looked_at += len(images) + len(sources)
-        if looked_at > 8 * most:
-            break  # pictures nested in pictures
-        mark = IMAGE_MARK.fullmatch(images[0].getattr("alt") or "") if len(images) else None
-        if mark is not None:
-            sets = found.setdefault(int(mark[1]), [])
-            written = (source.getattr(name) for source in sources.values() for name in OF_SOURCES)
-            sets.extend(unmarked(value) for value in written if value and len(sets) < MOST_CANDIDATES)
-    return found

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from winnow.filters.extraction.main_content.about import about
 from winnow.filters.extraction.main_content.blocks import page_blocks
@@ -19,7 +18,7 @@ from winnow.filters.extraction.main_content.facts import page_facts
 from winnow.filters.extraction.main_content.model import Model, judged, read
 from winnow.filters.extraction.main_content.writing import written
 from winnow.filters.extraction.page import PageLimits
-from winnow.filters.extraction.reading import ExtractionRows
+from winnow.filters.extraction.reading import ExtractionRows, readable
 from winnow.filters.extractors import Extractor
 from winnow.schemas.recipe.checks import Between
 
@@ -55,24 +54,14 @@ def model() -> Model:
 def extract_main(pages: pa.RecordBatch, config: MainConfig) -> pa.RecordBatch:
     """Turn PAGES into EXTRACTION, row by row in the same order. A row depends only on its page and the config."""
     rows = ExtractionRows(OWN)
-    html = pages.column("html")
     learned = model()
-    for place, (url, size) in enumerate(  # a page at a time: all loops over its parts are compiled
-        zip(pages.column("url").to_pylist(), pc.binary_length(html).to_pylist(), strict=True)
-    ):
-        if size is None:
-            rows.refuse("not_html")
-        elif size > config.max_bytes:
-            rows.refuse("too_large")
-        elif (source := html[place].as_buffer().to_pybytes()).count(b"<") > config.max_nodes:
-            rows.refuse("too_many_nodes")
-        else:
-            blocks = page_blocks(source, url)
-            facts, numbers = page_facts(blocks, source, url, config.limits)
-            found = judged(blocks, learned)
-            own = asdict(about(blocks, source, url, config.limits))
-            own |= {"confidence": found.confidence, "kind": found.kind, "share": found.share}
-            rows.add(written(blocks.page, found.kept, numbers), facts, own)
+    for source, url in readable(pages, rows, config.max_bytes, config.max_nodes):
+        blocks = page_blocks(source, url)
+        facts, numbers = page_facts(blocks, source, url, config.limits)
+        found = judged(blocks, learned)
+        own = asdict(about(blocks, source, url, config.limits))
+        own |= {"confidence": found.confidence, "kind": found.kind, "share": found.share}
+        rows.add(written(blocks.page, found.kept, numbers), facts, own)
     return rows.batch()
 
 

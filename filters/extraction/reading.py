@@ -1,17 +1,15 @@
-"""The frame of every extractor: budgets before it reads a page, metadata after.
+"""The frame of every extractor: which pages it reads, and the rows that it writes.
 
 Rows are built column by column: a hundred links per page are too many for dicts.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.extraction.budgets import Budgets, is_too_deep, refusal, without_copies
-from winnow.filters.extraction.page import Facts, Page, PageLimits, page_facts, read_page
-from winnow.filters.extraction.placed_text import PlacedText, context, even_lines
+from winnow.filters.extraction.page import Facts
+from winnow.filters.extraction.placed_text import PlacedText, context
 from winnow.schemas.rows.extraction import EXTRACTION, IMAGE, LINK, PART, Status
 
 _NOWHERE = (None, None)
@@ -125,43 +123,19 @@ class _Lists:
         )
 
 
-Read: TypeAlias = Callable[[Page, str], PlacedText | None]
-"""Turns a page and its source into text; None when the extractor fails on it."""
-
-
-def read_pages(
-    pages: pa.RecordBatch, budgets: Budgets, limits: PageLimits, read: Read, *, every_page: bool = False
-) -> pa.RecordBatch:
-    """Turn PAGES into EXTRACTION, row by row in the same order. A row depends only on its page.
-
-    With `every_page` the budgets apply to small pages too, which can only harm a slow extractor.
-    """
-    rows = ExtractionRows()
+def readable(
+    pages: pa.RecordBatch, rows: ExtractionRows, max_bytes: int, max_nodes: int
+) -> Iterator[tuple[bytes, str | None]]:
+    """The source and the address of each page of PAGES within these limits; `rows` gets a refusal for each other."""
     html = pages.column("html")
-    # One page at a time: the work is in C, and the Python per page costs less than parsing it. Each becomes a string
-    # when its turn comes, which may take four bytes a byte.
-    for place, (url, size) in enumerate(
+    for place, (url, size) in enumerate(  # a page at a time: the work on it is compiled
         zip(pages.column("url").to_pylist(), pc.binary_length(html).to_pylist(), strict=True)
     ):
         if size is None:
             rows.refuse("not_html")
-            continue
-        if size > budgets.max_bytes:
+        elif size > max_bytes:
             rows.refuse("too_large")
-            continue
-        source = html[place].as_py()
-        tags = source.count("<")
-        refused = refusal(source, tags, budgets, every_page=every_page)
-        if refused is not None:
-            rows.refuse(refused)
-            continue
-        page = read_page(without_copies(source, tags))
-        if is_too_deep(page.tree, tags, budgets, every_page=every_page):
-            rows.refuse("too_deep")
-            continue
-        placed = read(page, source)
-        if placed is None:
-            rows.refuse("failed")
+        elif (source := html[place].as_buffer().to_pybytes()).count(b"<") > max_nodes:
+            rows.refuse("too_many_nodes")
         else:
-            rows.add(even_lines(placed), page_facts(page, url, limits))
-    return rows.batch()
+            yield source, url

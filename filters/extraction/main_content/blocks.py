@@ -24,15 +24,21 @@ _MOST_META = 200
 
 
 @dataclass(frozen=True, slots=True)
-class PageBlocks:
-    """A page as the model sees it."""
+class ReadPage:
+    """A scanned page, and what its head says."""
 
     page: Page
+    meta: dict[str, str]
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageBlocks(ReadPage):
+    """A page as the model sees it."""
+
     measures: Measures
     layout: Layout
     signs: npt.NDArray[np.uint64]  # of the page's kind
-    meta: dict[str, str]
-    title: str
 
     def __len__(self) -> int:
         """How many blocks there are."""
@@ -47,17 +53,23 @@ class PageBlocks:
         ]
 
 
+def read_page(source: bytes) -> ReadPage:
+    """Scan a page in UTF-8."""
+    page = scanned(np.frombuffer(source, np.uint8))
+    title = unescape(source[page.title[0] : page.title[1]][:_MOST_TITLE].decode("utf-8", "replace")).strip()
+    return ReadPage(page, _meta(page, source), title)
+
+
 def page_blocks(source: bytes, url: str | None) -> PageBlocks:
     """Scan and measure a page in UTF-8."""
-    page = scanned(np.frombuffer(source, np.uint8))
-    meta = _meta(page, source)
-    title = unescape(source[page.title[0] : page.title[1]][:_MOST_TITLE].decode("utf-8", "replace")).strip()
+    read = read_page(source)
+    page, meta, title = read.page, read.meta, read.title
     titles, title_words = word_set(_bytes(f"{title} {meta.get('og:title', '')}"))
     description, _ = word_set(_bytes(meta.get("description") or meta.get("og:description") or ""))
     places, tokens = element_tokens(page)
     measures = measured(page, places, tokens, titles, title_words, description)
     layout = laid_out(page, measures.stats, places, tokens, (url or "").count("/"), len(url or ""))
-    return PageBlocks(page, measures, layout, _signs(page, source, url, title, meta, tokens, places), meta, title)
+    return PageBlocks(page, meta, title, measures, layout, _signs(page, source, url, title, meta, tokens, places))
 
 
 def _bytes(text: str) -> npt.NDArray[np.uint8]:

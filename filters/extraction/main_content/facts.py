@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from winnow.filters.extraction.candidates import MOST_CANDIDATES, OF_SOURCES
-from winnow.filters.extraction.main_content.blocks import PageBlocks
+from winnow.filters.extraction.main_content.blocks import ReadPage
 from winnow.filters.extraction.main_content.names import NUMBER
 from winnow.filters.extraction.main_content.scan import Page
 from winnow.filters.extraction.page import (
@@ -40,9 +40,9 @@ _REL_NAME = re.compile(rb"rel", re.IGNORECASE)
 _SETS = [_attribute(name) for name in OF_SOURCES]
 
 
-def page_facts(blocks: PageBlocks, source: bytes, url: str | None, limits: PageLimits) -> tuple[Facts, dict[int, int]]:
+def page_facts(read: ReadPage, source: bytes, url: str | None, limits: PageLimits) -> tuple[Facts, dict[int, int]]:
     """A page's metadata, and the numbers of its images by their elements."""
-    page, meta = blocks.page, blocks.meta
+    page, meta = read.page, read.meta
     base = _first(page, source, _BASE, _HREF)
     addresses = Addresses((Addresses(url).absolute(base.strip()) if base else None) or url)
     images, numbers = _images(page, source, addresses, limits)
@@ -50,7 +50,7 @@ def page_facts(blocks: PageBlocks, source: bytes, url: str | None, limits: PageL
         _add_captions(page, images, numbers, limits)
     declared = _first(page, source, _HTML, _LANG) or meta.get("content-language") or meta.get("og:locale") or ""
     facts = Facts(
-        label(meta.get("og:title"), limits) or label(blocks.title, limits),
+        label(meta.get("og:title"), limits) or label(read.title, limits),
         _canonical(page, source, addresses),
         declared.strip() if LANGUAGE.fullmatch(declared.strip()) else None,
         _links(page, source, addresses, limits),

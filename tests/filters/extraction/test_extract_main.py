@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from benchmarks.extraction import demo_pages
 from tests.filters.extraction.hostile_pages import HOSTILE
-from tests.filters.extraction.reading import pages_of
-from tests.filters.extraction.written_pages import SENTENCES, article
+from tests.filters.extraction.written_pages import SENTENCES, article, pages_of
 from tests.property_sizes import scaled
 from winnow.filters.extraction.extract_main import EXTRACTOR, VERSION, MainConfig, extract_main
 from winnow.filters.extraction.main_content.features import KINDS

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.filters.extraction.written_pages import SENTENCES, TABLES, article
-from winnow.filters.extraction.extract_fast import FastConfig, extract_fast
+from winnow.filters.extraction.extract_main import MainConfig, extract_main
 from winnow.filters.extraction.visible_text import visible_bytes
 from winnow.schemas.rows import extraction
 
@@ -63,6 +63,6 @@ def test_extractors_find_no_more_than_a_reader_sees() -> None:
     pages = [TABLES, *map(article, SENTENCES)]
     urls = pa.nulls(len(pages), pa.string())
     batch = pa.RecordBatch.from_arrays([pa.array(pages, pa.large_string()), urls], schema=extraction.PAGES)
-    found = extract_fast(batch, FastConfig())["text"].to_pylist()
+    found = extract_main(batch, MainConfig())["text"].to_pylist()
     for text, seen in zip(found, visible(*pages), strict=True):
         assert len((text or "").encode()) <= 1.25 * seen  # an extractor writes marks of its own, such as line ends

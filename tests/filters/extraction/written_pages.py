@@ -1,4 +1,8 @@
-"""Small pages that two extractors are tested on."""
+"""Small pages that extractors are tested on."""
+
+import pyarrow as pa
+
+from winnow.schemas.rows.extraction import PAGES
 
 SENTENCES = {
     "en": "The river rose two metres overnight and the old bridge was closed to traffic until the morning.",
@@ -12,6 +16,10 @@ SENTENCES = {
     "am": "ወንዙ በአንድ ሌሊት ሁለት ሜትር ከፍ አለ፤ አሮጌው ድልድይም እስከ ጠዋት ድረስ ለትራፊክ ተዘግቶ ቆየ ብለዋል የአካባቢው ነዋሪዎች።",
     "emoji": "The 👩‍👩‍👧‍👦 family saw the 🇫🇷 flag over the flooded bridge, waved at it 👋🏽, and walked home.",
 }
+
+
+def pages_of(pages: list[str | None], urls: list[str | None]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array(pages, pa.large_string()), pa.array(urls, pa.string())], schema=PAGES)
 
 
 def article(language: str) -> str:
