@@ -12,9 +12,12 @@ from typing import Annotated, Final
 
 import pyarrow as pa
 
+from winnow.filters.edits.spans import SPANS
 from winnow.filters.extraction.main_content.about import about
 from winnow.filters.extraction.main_content.blocks import page_blocks
 from winnow.filters.extraction.main_content.facts import page_facts
+from winnow.filters.extraction.main_content.formulas import with_formulas
+from winnow.filters.extraction.main_content.markdown import MarkdownPage, as_markdown
 from winnow.filters.extraction.main_content.model import Model, judged, read
 from winnow.filters.extraction.main_content.writing import written
 from winnow.filters.extraction.page import PageLimits
@@ -32,6 +35,8 @@ OWN: Final = (
     pa.field("published", pa.string()),  # 2024-05-01
     pa.field("modified", pa.string()),
     pa.field("site", pa.string()),
+    pa.field("comments", SPANS),  # of the text, what readers wrote
+    pa.field("code_languages", pa.list_(pa.string())),  # of each part that is code
 )
 
 
@@ -39,6 +44,9 @@ OWN: Final = (
 class MainConfig:
     """Settings of the extractor."""
 
+    markdown: bool = False  # headings, lists, tables, code, emphasis and images as Markdown writes them
+    links: bool = False  # in Markdown: the addresses of links
+    min_confidence: Annotated[float, Between(0, 1)] = 0.0  # a page with less is `unsure` and has no text
     max_bytes: Annotated[int, Between(1, 1 << 30)] = 16 << 20
     # Tags in the source, start and end; each may take some hundred bytes. A real page of 10 MB has half as many.
     max_nodes: Annotated[int, Between(1, 10_000_000)] = 400_000
@@ -55,13 +63,22 @@ def extract_main(pages: pa.RecordBatch, config: MainConfig) -> pa.RecordBatch:
     """Turn PAGES into EXTRACTION, row by row in the same order. A row depends only on its page and the config."""
     rows = ExtractionRows(OWN)
     learned = model()
-    for source, url in readable(pages, rows, config.max_bytes, config.max_nodes):
+    for html, url in readable(pages, rows, config.max_bytes, config.max_nodes):
+        source = with_formulas(html)
         blocks = page_blocks(source, url)
         facts, numbers = page_facts(blocks, source, url, config.limits)
         found = judged(blocks, learned)
         own = asdict(about(blocks, source, url, config.limits))
         own |= {"confidence": found.confidence, "kind": found.kind, "share": found.share}
-        rows.add(written(blocks.page, found.kept, numbers), facts, own)
+        if found.confidence < config.min_confidence:
+            rows.refuse("unsure", own)
+            continue
+        if config.markdown:
+            text = as_markdown(MarkdownPage(blocks, source, url, facts.images, numbers, config.links), found.kept)
+        else:
+            text = written(blocks, source, found.kept, numbers)
+        own |= {"comments": text.comments, "code_languages": text.languages}
+        rows.add(text.placed, facts, own)
     return rows.batch()
 
 

@@ -43,8 +43,7 @@ _SETS = [_attribute(name) for name in OF_SOURCES]
 def page_facts(read: ReadPage, source: bytes, url: str | None, limits: PageLimits) -> tuple[Facts, dict[int, int]]:
     """A page's metadata, and the numbers of its images by their elements."""
     page, meta = read.page, read.meta
-    base = _first(page, source, _BASE, _HREF)
-    addresses = Addresses((Addresses(url).absolute(base.strip()) if base else None) or url)
+    addresses = addresses_of(page, source, url)
     images, numbers = _images(page, source, addresses, limits)
     if images:
         _add_captions(page, images, numbers, limits)
@@ -57,6 +56,12 @@ def page_facts(read: ReadPage, source: bytes, url: str | None, limits: PageLimit
         images,
     )
     return facts, numbers
+
+
+def addresses_of(page: Page, source: bytes, url: str | None) -> Addresses:
+    """What a page's references are relative to."""
+    base = _first(page, source, _BASE, _HREF)
+    return Addresses((Addresses(url).absolute(base.strip()) if base else None) or url)
 
 
 def _found(pattern: re.Pattern[bytes], source: bytes, begin: int, end: int) -> str | None:
