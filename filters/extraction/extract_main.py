@@ -35,6 +35,7 @@ OWN: Final = (
     pa.field("published", pa.string()),  # 2024-05-01
     pa.field("modified", pa.string()),
     pa.field("site", pa.string()),
+    pa.field("breadcrumbs", pa.list_(pa.string())),  # where the page stands in its site, from the outside
     pa.field("comments", SPANS),  # of the text, what readers wrote
     pa.field("code_languages", pa.list_(pa.string())),  # of each part that is code
 )
@@ -77,7 +78,7 @@ def extract_main(pages: pa.RecordBatch, config: MainConfig) -> pa.RecordBatch:
             text = as_markdown(MarkdownPage(blocks, source, url, facts.images, numbers, config.links), found.kept)
         else:
             text = written(blocks, source, found.kept, numbers)
-        own |= {"comments": text.comments, "code_languages": text.languages}
+        own |= {"comments": [] if found.kind == "documentation" else text.comments, "code_languages": text.languages}
         rows.add(text.placed, facts, own)
     return rows.batch()
 

@@ -39,6 +39,8 @@ class PageBlocks(ReadPage):
     measures: Measures
     layout: Layout
     signs: npt.NDArray[np.uint64]  # of the page's kind
+    token_places: npt.NDArray[np.int32]  # of each element, which of the names in classes and ids are its own
+    tokens: npt.NDArray[np.uint64]
 
     def __len__(self) -> int:
         """How many blocks there are."""
@@ -69,7 +71,8 @@ def page_blocks(source: bytes, url: str | None) -> PageBlocks:
     places, tokens = element_tokens(page)
     measures = measured(page, places, tokens, titles, title_words, description)
     layout = laid_out(page, measures.stats, places, tokens, (url or "").count("/"), len(url or ""))
-    return PageBlocks(page, meta, title, measures, layout, _signs(page, source, url, title, meta, tokens, places))
+    signs = _signs(page, source, url, title, meta, tokens, places)
+    return PageBlocks(page, meta, title, measures, layout, signs, places, tokens)
 
 
 def _bytes(text: str) -> npt.NDArray[np.uint8]:
@@ -84,7 +87,7 @@ def _meta(page: Page, source: bytes) -> dict[str, str]:
         said: dict[bytes, bytes] = {}
         for name, *values in _ATTRIBUTE.findall(source, begin, end):
             said.setdefault(name.lower(), b"".join(values))
-        name = said.get(b"property") or said.get(b"name")
+        name = said.get(b"property") or said.get(b"name") or said.get(b"itemprop")
         content = said.get(b"content")
         if name and content:
             found.setdefault(name.decode("utf-8", "replace").lower(), unescape(content.decode("utf-8", "replace")))

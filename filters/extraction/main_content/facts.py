@@ -8,6 +8,7 @@ import numpy as np
 
 from winnow.filters.extraction.candidates import MOST_CANDIDATES, OF_SOURCES
 from winnow.filters.extraction.main_content.blocks import ReadPage
+from winnow.filters.extraction.main_content.headline import headline
 from winnow.filters.extraction.main_content.names import NUMBER
 from winnow.filters.extraction.main_content.scan import Page
 from winnow.filters.extraction.page import (
@@ -47,9 +48,10 @@ def page_facts(read: ReadPage, source: bytes, url: str | None, limits: PageLimit
     images, numbers = _images(page, source, addresses, limits)
     if images:
         _add_captions(page, images, numbers, limits)
+    titles = [title for title in (label(meta.get("og:title"), limits), label(read.title, limits)) if title]
     declared = _first(page, source, _HTML, _LANG) or meta.get("content-language") or meta.get("og:locale") or ""
     facts = Facts(
-        label(meta.get("og:title"), limits) or label(read.title, limits),
+        headline(page, titles, meta.get("og:site_name"), url),
         _canonical(page, source, addresses),
         declared.strip() if LANGUAGE.fullmatch(declared.strip()) else None,
         _links(page, source, addresses, limits),

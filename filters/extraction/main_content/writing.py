@@ -29,6 +29,7 @@ for _stand, _names in (
     for _name in _names.split():
         _OF_TAG[NUMBER[_name]] = _stand
 _IMAGE = NUMBER["img"]
+_WHOLE_TEXT: Final = 0.95
 _LAYOUT_CELL_BLOCKS: Final = 6  # a table whose cells hold more on average lays out a page
 
 
@@ -131,7 +132,9 @@ def comment_ranges(parts: Parts, marked: list[bool], size: int) -> list[tuple[in
                 begin = found.pop()[0]
             found.append((begin, last))
         end = max(end, last)
-    return [(begin, min(last, size)) for begin, last in found if begin < last]
+    if sum(last - begin for begin, last in found) >= _WHOLE_TEXT * size:
+        return []  # a page of posts alone, which are called comments
+    return [(begin, last) for begin, last in found if begin < last]
 
 
 def written(blocks: PageBlocks, source: bytes, kept: npt.NDArray[np.bool_], numbers: dict[int, int]) -> Written:
