@@ -6,7 +6,8 @@ Without a FOLDER, on the demo's pages in 46 languages, which are made and whose 
 FOLDER holds `html/<id>.html.gz` and `ground-truth.json` ({id: {"articleBody", "url", "page_type"}}). Where pages have
 a type, the score is that of WCXB: F1 of words as multisets, averaged over pages; of the demo's pages it counts runs of
 five characters, as some languages write no spaces. Else it is that of the Article Extraction Benchmark: shingles of
-four words, normalised for each page, precision and recall averaged over pages. Rates are by CPU time.
+four words, normalised for each page, precision and recall averaged over pages. Rates are by CPU time; those of
+`resiliparse` and `trafilatura`, whose text is the library's, are with the page's facts.
 
 `main` learned from WCXB's development split: of pages in it, `python -m tools.main_content.train FOLDER --measure` says
 how good it is on those that it has not seen. `--quick` takes every eighth page.
@@ -20,7 +21,6 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,8 +37,8 @@ from winnow.schemas.rows.extraction import PAGES
 
 SHINGLE, RUN = 4, 5
 BATCH = 64  # pages
-PEER = "rs-trafilatura"
-Extract = Callable[[str, str], str]
+PEERS = ("rs-trafilatura", "justext")  # in an environment of their own
+LIBRARIES = ("resiliparse", "trafilatura")  # extractors whose text is a library's
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,14 +155,6 @@ def _mean(values: list[float]) -> float:
     return statistics.mean(values) if values else 0.0
 
 
-def made(name: str, extract: Extract, pages: list[Page]) -> Texts:
-    """Run an extractor over the pages."""
-    extract(pages[0].html, pages[0].url)  # imports and tables are not part of a page's cost
-    started = time.process_time()
-    texts = [extract(page.html, page.url) for page in pages]
-    return Texts(name, texts, time.process_time() - started)
-
-
 def ours(name: str, pages: list[Page]) -> Texts:
     """What one of winnow's extractors makes of the pages with its defaults, in batches as a run has them."""
     extractor = find_extractor(name)
@@ -177,21 +169,6 @@ def ours(name: str, pages: list[Page]) -> Texts:
     started = time.process_time()
     texts = [text for first in range(0, len(pages), BATCH) for text in extract(pages[first : first + BATCH])]
     return Texts(name, texts, time.process_time() - started)
-
-
-def bare_resiliparse(html: str, _: str) -> str:
-    """Resiliparse's main content as its documentation calls it."""
-    from resiliparse.extract.html2text import extract_plain_text
-
-    text: str = extract_plain_text(html, main_content=True, alt_texts=False)
-    return text
-
-
-def bare_trafilatura(html: str, _: str) -> str:
-    """trafilatura as its documentation calls it."""
-    import trafilatura
-
-    return trafilatura.extract(html, include_comments=False) or ""
 
 
 _PEERS = """
@@ -238,10 +215,9 @@ def main() -> int:
     options = parser.parse_args()
     every = 8 if options.quick else 1
     pages = load(options.folder, every) if options.folder else demo_pages(every)
-    results = [score(ours(name, pages), pages) for name in extractor_names()]
-    peers = [score(of_peer(name, pages), pages) for name in (PEER, "justext")]
-    bare = {"resiliparse": bare_resiliparse, "trafilatura": bare_trafilatura}
-    peers += [score(made(name, extract, pages), pages) for name, extract in bare.items()]
+    results = [score(ours(name, pages), pages) for name in extractor_names() if name not in LIBRARIES]
+    peers = [score(of_peer(name, pages), pages) for name in PEERS]
+    peers += [score(ours(name, pages), pages) for name in LIBRARIES]
     kinds = list(results[0].by_kind)
     head = "".join(f"{kind[:8]:>10}" for kind in kinds)
     print(f"{len(pages)} pages\n{'extractor':<16}{'precision':>10}{'recall':>10}{'F1':>10}{head}{'pages/s':>10}")

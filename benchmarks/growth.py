@@ -31,8 +31,8 @@ version: 1
 store: {{path: {store}, task_bytes: {task_bytes}}}
 sources:
   crawl: {{root: {root}, files: ["*.warc.gz"], class: web}}
-extract: {{fast: {{}}}}
-text: extract.fast.text
+extract: {{main: {{}}}}
+text: extract.main.text
 """
 
 COPIES, ARCHIVES = 10, 3

@@ -2,11 +2,11 @@
 
     python -m benchmarks.ingest [--quick] [--json]
 
-- `bare_kernel`, `bare_kernel_fast`: FastWARC and the same extractor (`main`, `fast`), with its links, images and parts,
-  rows discarded: what is left to us.
-- `bare`: FastWARC and Resiliparse's main content by its defaults, text discarded, against `fast`: less work, lower F1.
+- `bare_kernel`, `bare_kernel_resiliparse`: FastWARC and the same extractor, with its links, images and parts, rows
+  discarded: what is left to us.
+- `bare`: FastWARC and Resiliparse's main content alone, text discarded, against `resiliparse`: less work.
 - `datatrove`: its WarcReader + Trafilatura + ParquetWriter against our `main`; with Resiliparse on both sides
-  (`datatrove_same_extractor`, ours is `fast`); and with trafilatura on both (ours is `precise`).
+  (`datatrove_same_extractor`), and with trafilatura on both (`datatrove_both_trafilatura`).
 
 One core each (pinned), start-up included, the same file, median of three. Rates are pages per CPU-second; `--quick`
 says those of the full run (`benchmarks.measuring.reporting`).
@@ -115,14 +115,14 @@ def main() -> int:
         cases: dict[str, tuple[Amounts, Callable[[int], Measured]]] = {
             "winnow, main": (many, lambda pages: _winnow(folder, pages, "main")),
             "bare_kernel": (many, lambda pages: _bare(BARE_KERNEL, pages, "main")),
-            "winnow, fast": (many, lambda pages: _winnow(folder, pages, "fast")),
-            "bare_kernel_fast": (many, lambda pages: _bare(BARE_KERNEL, pages, "fast")),
+            "winnow, resiliparse": (many, lambda pages: _winnow(folder, pages, "resiliparse")),
+            "bare_kernel_resiliparse": (many, lambda pages: _bare(BARE_KERNEL, pages, "resiliparse")),
             "bare": (many, lambda pages: _bare(BARE, pages)),
             "datatrove_same_extractor": (some, lambda pages: _datatrove(folder, pages, "main_content")),
-            "winnow, precise": (few, lambda pages: _winnow(folder, pages, "precise")),
+            "winnow, trafilatura": (few, lambda pages: _winnow(folder, pages, "trafilatura")),
             "datatrove": (few, lambda pages: _datatrove(folder, pages, "trafilatura")),
         }
-        for extractor in ("main", "fast", "precise"):
+        for extractor in ("main", "resiliparse", "trafilatura"):
             _winnow(folder, SMALL, extractor)  # what is compiled, is compiled once a machine
         rows = {}
         for case, (amounts, run) in cases.items():
@@ -135,8 +135,10 @@ def main() -> int:
         rows["winnow, main"],
         peers | {"datatrove_both_trafilatura": rows["datatrove"]},
         {
-            "datatrove_both_trafilatura": rows["winnow, precise"],
-            **dict.fromkeys(("bare", "bare_kernel_fast", "datatrove_same_extractor"), rows["winnow, fast"]),
+            "datatrove_both_trafilatura": rows["winnow, trafilatura"],
+            **dict.fromkeys(
+                ("bare", "bare_kernel_resiliparse", "datatrove_same_extractor"), rows["winnow, resiliparse"]
+            ),
         },
         floors=FLOORS,
         rows=list(rows.values()),

@@ -63,7 +63,7 @@ def main() -> None:
     print(f'machine: "one core of {_processor()}, {platform.system()}"')
     print("rates:", flush=True)
     some = 1_500 if options.quick else 6_000
-    for extractor, count in (("main", some), ("fast", some), ("precise", 1_500)):
+    for extractor, count in (("resiliparse", some), ("main", some), ("trafilatura", 1_500)):
         _print(_extracted(extractor, count))
     with tempfile.TemporaryDirectory(prefix="winnow-rates-") as name:
         # The first run of a part in this process loads what the next ones find loaded: it counts for nothing.

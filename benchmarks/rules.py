@@ -24,18 +24,18 @@ from winnow.schemas.rows.extraction import EXTRACTION
 ROWS = 10_000_000
 WANTED_SECONDS = 10.0
 RATIO_SHAPES = {"char_dup_ratio": (0.1, 20), "line_punct_ratio": (6, 2)}  # of beta distributions
-MEASURE, PAGES = "text.fineweb", "extract.fast"
+MEASURE, PAGES = "text.fineweb", "extract.main"
 
 RECIPE = """
 version: 1
 store: {{path: {store}}}
 sources:
   crawl: {{root: {root}, files: ["*.warc.gz"], class: web}}
-extract: {{fast: {{}}}}
-text: extract.fast.text
+extract: {{main: {{}}}}
+text: extract.main.text
 annotate: [{{text.fineweb: {{preset: fineweb}}}}]
 eligible:
-  - {{drop: "extract.fast.status <> 'ok'", reason: extraction}}
+  - {{drop: "extract.main.status <> 'ok'", reason: extraction}}
   - {{drop: "text.fineweb.words < {least}", reason: short, when_null: drop}}
 keep:
   - {{preset: fineweb, rules: {{short_line_ratio: {{drop: "text.fineweb.short_line_ratio > 0.75"}}}}}}

@@ -14,7 +14,7 @@ from tests.faults.crawl import write_crawl, write_recipe
 
 def test_a_recipe_runs_and_its_store_is_read_from_python(tmp_path: Path) -> None:
     write_crawl(tmp_path, archives=1, pages=5, lines=50)
-    recipe = winnow.load_recipe(write_recipe(tmp_path, "fast"))
+    recipe = winnow.load_recipe(write_recipe(tmp_path, "main"))
     assert isinstance(recipe, winnow.Recipe)
     outcome = winnow.run(recipe, workers=1)
     assert outcome.new
@@ -22,7 +22,7 @@ def test_a_recipe_runs_and_its_store_is_read_from_python(tmp_path: Path) -> None
     store = winnow.open_store(tmp_path / "store")
     generation = store.require_latest()
     assert generation.tree_hash == outcome.generation.tree_hash
-    rows = [batch for row in store.manifest(generation, "extract.fast") for batch in store.batches(row, ["text"])]
+    rows = [batch for row in store.manifest(generation, "extract.main") for batch in store.batches(row, ["text"])]
     assert sum(batch.num_rows for batch in rows) == 5 + 40
 
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.inputs.pages import CACHE, help_pages, packaged_pages
 from winnow.filters.extraction.charset import decode_page
-from winnow.filters.extraction.extract_fast import FastConfig, extract_fast
+from winnow.filters.extraction.extract_resiliparse import ResiliparseConfig, extract_resiliparse
 from winnow.schemas.rows.extraction import PAGES
 
 DOCUMENTS = pa.schema(
@@ -93,7 +93,8 @@ def _name(page: Path) -> str:
 def _extracted(names: list[str], pages: list[Path]) -> pa.RecordBatch:
     html = pa.array([decode_page(page.read_bytes(), None).text for page in pages], pa.large_string())
     urls = pa.array([f"https://help.example/{name}" for name in names])
-    texts = extract_fast(pa.RecordBatch.from_arrays([html, urls], schema=PAGES), FastConfig()).column("text")
+    config = ResiliparseConfig(list_bullets=False)
+    texts = extract_resiliparse(pa.RecordBatch.from_arrays([html, urls], schema=PAGES), config).column("text")
     languages = pa.array([language_of(page) for page in pages])
     batch = pa.record_batch([pa.array(names), languages, texts], names=DOCUMENTS.names)
     return batch.filter(pa.compute.greater(pa.compute.binary_length(texts), 0)).cast(DOCUMENTS)

@@ -22,8 +22,8 @@ version: 1
 store: {{path: {store}, task_bytes: {task_bytes}}}
 sources:
   crawl: {{root: {root}, files: ["*.warc.gz"], class: web}}
-extract: {{fast: {{}}}}
-text: extract.fast.text
+extract: {{main: {{}}}}
+text: extract.main.text
 annotate: [text.language, text.gopher, text.minhash{more}]
 keep:
   - {{drop: text.gopher.words < 3, reason: short, when_null: drop}}

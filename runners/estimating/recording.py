@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def ingest_part(extractors: Iterable[str]) -> str:
     """The part name of an ingest, which depends on the slowest extractor; the others hardly matter."""
     names = set(extractors)
-    quick = "ingest.fast" if "fast" in names else "ingest.main" if names else "ingest.none"
-    return "ingest.precise" if names - {"fast", "main"} else quick
+    quick = "main" if "main" in names else "resiliparse" if names else "none"
+    return f"ingest.{'trafilatura' if names - {'main', 'resiliparse'} else quick}"
 
 
 def record_ingest(

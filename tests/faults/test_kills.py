@@ -14,7 +14,7 @@ from tests.made_once import made_once
 from tests.pipelines.store.commits import commits_of
 from winnow.pipelines.store.local import LocalStore
 
-STAGES = {"ingest": "samples", "extract.fast": "extract.fast", "annotate.cpu": "text.again"}
+STAGES = {"ingest": "samples", "extract.main": "extract.main", "annotate.cpu": "text.again"}
 ROUNDS = 2
 PATIENCE_SECONDS = 60.0
 
@@ -28,7 +28,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 def undisturbed(folder: Path) -> None:
     write_crawl(folder)
-    write_recipe(folder, "fast")
+    write_recipe(folder, "main")
     done = run(folder, "run", "recipe.yaml", "--workers", "2")
     assert done.status == 0, done.err
     assert_clean(folder)
@@ -40,9 +40,9 @@ def before(stage: str, source: Path, places: pytest.TempPathFactory) -> Path:
     def make(folder: Path) -> None:
         for name in ("crawl", "lines"):
             shutil.copytree(source / name, folder / name)
-        write_recipe(folder, "fast")
+        write_recipe(folder, "main")
         if stage != "ingest":
-            without = write_recipe(folder, *(() if stage == "extract.fast" else ("fast",)), name="without.yaml")
+            without = write_recipe(folder, *(() if stage == "extract.main" else ("main",)), name="without.yaml")
             assert run(folder, "ingest", without.name, "--workers", "2").status == 0
 
     return made_once(places, f"kills-before-{stage}", make)

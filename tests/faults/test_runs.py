@@ -29,7 +29,7 @@ ONE = Engine("local", 1)
 @pytest.fixture
 def crawl(tmp_path: Path) -> Path:
     write_crawl(tmp_path, archives=2, pages=20, lines=2_000)
-    write_recipe(tmp_path, "fast")
+    write_recipe(tmp_path, "main")
     return tmp_path
 
 
@@ -43,7 +43,7 @@ def elsewhere(crawl: Path, tmp_path: Path, name: str) -> Path:
     folder = tmp_path / name
     for part in ("crawl", "lines"):
         shutil.copytree(crawl / part, folder / part)
-    write_recipe(folder, "fast")
+    write_recipe(folder, "main")
     return folder
 
 
@@ -79,11 +79,11 @@ def test_a_changed_recipe_redoes_only_what_depends_on_it(crawl: Path) -> None:
     store = open_store(LocalStore(crawl / "store"))
     first = store.require_latest()
     recipe = crawl / "recipe.yaml"
-    recipe.write_text(recipe.read_text().replace("fast: {}", "fast: {budgets: {max_bytes: 4096}}"))
+    recipe.write_text(recipe.read_text().replace("main: {}", "main: {max_bytes: 4096}"))
     ingest(crawl)
     second = store.require_latest()
     assert second.layers["samples"] == first.layers["samples"]
-    assert second.layers["extract.fast"].keys != first.layers["extract.fast"].keys
+    assert second.layers["extract.main"].keys != first.layers["extract.main"].keys
     recipe.write_text(recipe.read_text().replace("class: public", "class: books"))
     ingest(crawl)
     third = store.require_latest()
@@ -184,7 +184,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.processes
 def test_a_full_disk_is_one_clear_line_and_a_rerun_continues(small_disk: Path, tmp_path: Path) -> None:
     write_crawl(tmp_path / "in", archives=2, pages=20)
-    recipe = write_recipe(tmp_path / "in", "fast")
+    recipe = write_recipe(tmp_path / "in", "main")
     recipe.write_text(recipe.read_text().replace("path: store", f"path: {small_disk}/store"))
     filler = small_disk / "filler"
     filler.write_bytes(b"0" * 16_300_000)
@@ -261,14 +261,14 @@ def test_a_stale_layer_is_never_read(crawl: Path) -> None:
     """The layer of an older configuration stays in the store and no generation with the new one names it."""
     ingest(crawl)
     recipe = crawl / "recipe.yaml"
-    recipe.write_text(recipe.read_text().replace("fast: {}", "fast: {budgets: {max_bytes: 4096}}"))
+    recipe.write_text(recipe.read_text().replace("main: {}", "main: {max_bytes: 4096}"))
     ingest(crawl)
     store = open_store(LocalStore(crawl / "store"))
     now = store.require_latest()
-    (key,) = set(now.layers["extract.fast"].keys.values()) - {now.layers["extract.fast"].keys["lines"]}
-    rows = [row for row in store.manifest(now, "extract.fast") if row.source == "crawl"]
+    (key,) = set(now.layers["extract.main"].keys.values()) - {now.layers["extract.main"].keys["lines"]}
+    rows = [row for row in store.manifest(now, "extract.main") if row.source == "crawl"]
     assert {row.object.split("/")[2] for row in rows} == {key}
-    assert len(list((crawl / "store" / "layers" / "extract.fast").iterdir())) == 4
+    assert len(list((crawl / "store" / "layers" / "extract.main").iterdir())) == 4
 
 
 def test_a_store_on_object_semantics_gives_the_same_tree(crawl: Path) -> None:
@@ -303,7 +303,7 @@ def test_a_key_that_repeats_across_the_parts_of_a_file_is_found_whatever_ran_bef
     lines = [task for task in store.tasks(store.require_latest()) if task.source == "lines"]
     assert len(lines) > 1
     assert sum(task.kept for task in lines) == 2_000
-    write_recipe(crawl, "fast")
+    write_recipe(crawl, "main")
     ingest(crawl)
     (whole,) = [task for task in store.tasks(store.require_latest()) if task.source == "lines"]
     assert whole.quarantined_by_reason == {"duplicate_id": 10}

@@ -24,8 +24,8 @@ version: 1
 store: {{path: store, seed: 7, shard_rows: 8}}
 sources:
   crawl: {{root: crawl, files: ["*.warc.gz"], class: web}}
-extract: {{fast: {{}}}}
-text: extract.fast.text
+extract: {{main: {{}}}}
+text: extract.main.text
 annotate: [{annotate}]
 """
 ONE = ("--workers", "1")

@@ -17,8 +17,8 @@ store: {{path: store, seed: {seed}, shard_rows: 24, task_bytes: 16 KiB}}
 sources:
   crawl: {{root: crawl, files: ["*.warc.gz"], class: web}}
   lines: {{root: lines, files: ["*.jsonl"], class: public, key: id}}
-extract: {{fast: {{}}}}
-text: coalesce(extract.fast.text, samples.text)
+extract: {{main: {{}}}}
+text: coalesce(extract.main.text, samples.text)
 annotate: [text.length]
 known_harm: {{own: {{path: harm.txt, kind: sha256}}}}
 dedupe: {{exact: {{}}, near: {{preset: fineweb, min_similarity: {similarity}}}}}

@@ -79,7 +79,7 @@ SUMMARY = StoreSummary(
             ),
         ),
         LayerSummary(
-            "extract.fast",
+            "extract.main",
             "1",
             10,
             400,
@@ -87,7 +87,7 @@ SUMMARY = StoreSummary(
             {"ok": 9, HOSTILE: 1},
             (ColumnSummary("language", "text", 10, 5, top=(ValueCount("en", 3), ValueCount("de", 2))),),
         ),
-        LayerSummary("extract.precise", "2", 10, 500, 0, {"ok": 10}),
+        LayerSummary("extract.trafilatura", "2", 10, 500, 0, {"ok": 10}),
         LayerSummary(
             "text.language",
             "1",

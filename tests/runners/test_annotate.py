@@ -201,7 +201,7 @@ WRONG = [
     ("{text.shouting: {preset: gofer@datatrove}}", "unknown preset 'gofer@datatrove'"),
     ("shouting", "annotate[0]: 'shouting' is not a dotted name"),
     ("{text.shouting: {as: samples.text}}", "writes the layer 'samples.text', which is reserved"),
-    ("{text.shouting: {as: extract.fast}}", "writes the layer 'extract.fast', which is reserved"),
+    ("{text.shouting: {as: extract.main}}", "writes the layer 'extract.main', which is reserved"),
     ("{text.shouting: {as: text.language}}", "'as' names text.language, which is an operator"),
     ("{text.gopher: {words: klingon}}", "recipe.yaml:7: annotate[0].text.gopher: unknown style of words 'klingon'"),
     ("{text.classifier: {}}", "annotate[0].text.classifier: text.classifier: `model` is not set"),

@@ -19,8 +19,8 @@ sources:
   html: {root: html, files: ["*"], class: web}
   xhtml: {root: xhtml, files: ["*"], class: web}
   notes: {root: notes, files: ["*"], class: own}
-extract: {fast: {WHERE}}
-text: coalesce(extract.fast.text, samples.text)
+extract: {main: {WHERE}}
+text: coalesce(extract.main.text, samples.text)
 annotate: [text.length, text.controls]
 keep: [{drop: text.length.characters < 10, reason: short, when_null: keep}]
 edits: [text.controls]

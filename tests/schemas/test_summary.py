@@ -55,7 +55,7 @@ def test_a_layer_is_summarised_from_its_statistics() -> None:
         }
     )
     statistics = ShardStatistics.of(spec_of(batch.schema, categorical=("status",)), [batch])
-    layer = summarise_layer("extract.fast", "1", 77, statistics)
+    layer = summarise_layer("extract.main", "1", 77, statistics)
     assert (layer.rows, layer.bytes, layer.nulls, layer.statuses) == (4, 77, 1, {"empty": 1, "failed": 1, "ok": 2})
     assert [column.name for column in layer.columns] == ["hit", "score", "status", "text"]
     assert layer.column("hit") == ColumnSummary(

@@ -245,18 +245,18 @@ def test_a_text_without_paragraphs_has_no_shares() -> None:
 
 
 def test_further_columns_have_their_own_language() -> None:
-    config = Config(columns=("extract.fast.title", "samples.captions"), second_opinion=False, max_paragraphs=0)
-    assert OPERATOR.reads(config) == ("text", "extract.fast.title", "samples.captions")
+    config = Config(columns=("extract.main.title", "samples.captions"), second_opinion=False, max_paragraphs=0)
+    assert OPERATOR.reads(config) == ("text", "extract.main.title", "samples.captions")
     captions = [[{"text": "Ein schöner Tag"}, {"text": "am Meer mit Freunden"}], [], None, [{"text": "x"}]]
     batch = batch_of(
         [ENGLISH, ENGLISH, ENGLISH, "123"],
         **{
-            "extract.fast.title": pa.array([RUSSIAN, None, "99", "Titel"]),
+            "extract.main.title": pa.array([RUSSIAN, None, "99", "Titel"]),
             "samples.captions": pa.array(captions, pa.list_(pa.struct([("text", pa.string())]))),
         },
     )
     found = OPERATOR.load(config, AssetFiles())(batch).to_pydict()
-    assert found["extract_fast_title_code"] == ["rus_Cyrl", None, None, None]
+    assert found["extract_main_title_code"] == ["rus_Cyrl", None, None, None]
     assert found["samples_captions_code"] == ["deu_Latn", None, None, None]
     assert [score is None for score in found["samples_captions_score"]] == [False, True, True, True]
 

@@ -11,8 +11,8 @@ version: 1
 store: {{path: store}}
 sources:
   crawl: {{root: crawl, files: ["*.warc"], class: web}}
-extract: {{fast: {{where: "{where}"}}}}
-text: extract.fast.text
+extract: {{main: {{where: "{where}"}}}}
+text: extract.main.text
 """
 
 
@@ -25,7 +25,7 @@ def test_a_where_reads_the_samples(where: str) -> None:
     ("where", "complaint"),
     [
         ("mine = 'x'", "unknown column 'mine' (did you mean 'mime'?)"),
-        ("read_csv('/etc/passwd') is null", "extract.fast.where"),
+        ("read_csv('/etc/passwd') is null", "extract.main.where"),
     ],
 )
 def test_a_faulty_condition_is_refused_with_its_line(where: str, complaint: str) -> None:

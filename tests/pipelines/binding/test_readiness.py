@@ -17,8 +17,8 @@ RECIPE = """\
 version: 1
 store: {path: STORE}
 sources: {crawl: {root: d, files: ["*.jsonl"], class: web, key: id}, books: {root: b, files: ["*"], class: own}}
-extract: {fast: {}}
-text: coalesce(extract.fast.text, samples.text)
+extract: {main: {}}
+text: coalesce(extract.main.text, samples.text)
 annotate: [text.length, {text.language: WHERE}]
 keep: [{drop: "KEEP", reason: r, when_null: keep}]
 mix: MIX
@@ -79,8 +79,8 @@ def test_a_sound_recipe_is_ready(lid_model: None, tmp_path: Path) -> None:
         ({"KEEP": "text.language.status <> 'no_leters'"}, "text.language.status is never 'no_leters' (did you mean"),
         ({"KEEP": "text.length.status in ('ok', 'okay')"}, "text.length.status is never 'okay'"),
         (
-            {"KEEP": "extract.fast.status = 'okay'"},
-            "extract.fast.status is never 'okay' (did you",
+            {"KEEP": "extract.main.status = 'okay'"},
+            "extract.main.status is never 'okay' (did you",
         ),
         (
             {"MIX": "{unit: samples, languages: {weights: {de: 0.5, eng_Latn: 0.5}}}"},

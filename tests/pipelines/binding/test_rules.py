@@ -15,8 +15,8 @@ RECIPE = """\
 version: 1
 store: {path: s}
 sources: {crawl: {root: crawl, files: ["*.warc.gz"], class: web}}
-extract: {fast: {}}
-text: extract.fast.text
+extract: {main: {}}
+text: extract.main.text
 annotate: [{text.fineweb: {preset: fineweb}}]
 """
 TABLE = "language,least,most\ndeu_Latn,1.5,9\nfra_Latn,,7\n"
@@ -41,14 +41,14 @@ def program_over_layers(text: str, folder: Path) -> RuleProgram:
 def test_a_program_lists_all_that_it_reads() -> None:
     program = bind(
         recipe_from_text(
-            RECIPE + "eligible: [{drop: extract.fast.status <> 'ok', reason: page}]\nkeep: [{preset: fineweb}]"
+            RECIPE + "eligible: [{drop: extract.main.status <> 'ok', reason: page}]\nkeep: [{preset: fineweb}]"
         )
     ).rules
     assert program.eligible == 1
     assert program.reasons[:2] == ("page", "no_lines")
-    assert program.layers == ("extract.fast", "text.fineweb")
-    assert [column.name for column in program.languages] == ["extract.fast.language"]
-    assert program.only_eligible().layers == ("extract.fast",)
+    assert program.layers == ("extract.main", "text.fineweb")
+    assert [column.name for column in program.languages] == ["extract.main.language"]
+    assert program.only_eligible().layers == ("extract.main",)
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ sources:
   pages: {root: pages, files: ["*"], class: web}
   album: {root: album, files: ["*"], class: web, format: image_folder}
   films: {root: films, files: ["*"], class: web, format: video_folder}
-extract: {fast: {}}
-text: coalesce(extract.fast.text, samples.text)
+extract: {main: {}}
+text: coalesce(extract.main.text, samples.text)
 """
 
 Rows: TypeAlias = set[tuple[str, str, str, str | None]]

@@ -12,7 +12,7 @@ import pytest
 
 from tests.faults.winnow import assert_clean, run_here
 from tests.pipelines.ingest.bad_files import arrow, lines, parquet, seeds
-from winnow.filters.extraction.extract_fast import EXTRACTOR
+from winnow.filters.extraction.extract_main import EXTRACTOR
 from winnow.pipelines.ingest import row_maker, task
 from winnow.pipelines.ingest.boundary import GuardedReader
 from winnow.pipelines.ingest.planning.context import BoundExtractor

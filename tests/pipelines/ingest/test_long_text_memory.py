@@ -17,8 +17,8 @@ version: 1
 store: {path: store, seed: 7}
 sources:
   texts: {root: texts, files: ["*"], class: web}
-extract: {fast: {}}
-text: coalesce(extract.fast.text, samples.text)
+extract: {main: {}}
+text: coalesce(extract.main.text, samples.text)
 annotate: [text.length, text.digest]
 """
 MEASURE = """

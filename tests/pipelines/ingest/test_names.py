@@ -26,8 +26,8 @@ store: {path: store}
 sources:
   all: {root: data, files: ["**/*.txt", "**/*.html", "**/*.png", "**/*.warc.gz", "lines/*"], class: web}
   named: {root: data, files: ["named.*"], class: web, columns: {media: image}}
-extract: {fast: {}}
-text: coalesce(extract.fast.text, samples.text)
+extract: {main: {}}
+text: coalesce(extract.main.text, samples.text)
 """
 
 FILES = {

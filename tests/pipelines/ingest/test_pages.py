@@ -38,7 +38,7 @@ def row(page: str, path: str) -> Row:
     return found
 
 
-@pytest.mark.parametrize("extractor", ["fast", "precise"])
+@pytest.mark.parametrize("extractor", ["main", "resiliparse", "trafilatura"])
 @pytest.mark.parametrize("path", ["a.html", "a.xhtml", "a.xml", "a"])
 @pytest.mark.parametrize("syntax", PAGES)
 def test_a_page_in_any_syntax_has_the_same_text(syntax: str, path: str, extractor: str) -> None:
@@ -46,13 +46,14 @@ def test_a_page_in_any_syntax_has_the_same_text(syntax: str, path: str, extracto
     assert (found.mime, found.text) == ("text/html", None)
     one = find_extractor(extractor)
     (extracted,) = one.kernel(page_batch([found.html], [None]), one.config()).to_pylist()
-    assert (extracted["status"], extracted["title"], extracted["text"]) == ("ok", "A book", TEXT)
+    assert (extracted["status"], extracted["title"]) == ("ok", "A book")
+    assert extracted["text"].replace("\n\n", "\n") == TEXT.replace("\n\n", "\n")
 
 
 def test_a_page_without_a_title_has_none() -> None:
-    fast = find_extractor("fast")
+    main = find_extractor("main")
     batch = page_batch([row(XHTML % ("<title/>", ""), "a.html").html], [None])
-    (extracted,) = fast.kernel(batch, fast.config()).to_pylist()
+    (extracted,) = main.kernel(batch, main.config()).to_pylist()
     assert (extracted["title"], extracted["text"]) == (None, TEXT)
 
 

@@ -6,12 +6,12 @@ from winnow.pipelines.reading.chosen_text import first_text, text_setting
 
 
 def test_the_first_text_that_is_not_empty_counts() -> None:
-    precise = pa.array(["a", "", None, "", None, ""])
-    fast = pa.array(["b", "b", "b", None, None, ""], pa.large_string())
+    main = pa.array(["a", "", None, "", None, ""])
+    library = pa.array(["b", "b", "b", None, None, ""], pa.large_string())
     own = pa.array(["c", "c", "c", "c", None, None], pa.string_view()).cast(pa.string())
-    assert first_text([precise, fast, own]).to_pylist() == ["a", "b", "b", "c", None, ""]
-    assert first_text([precise]).to_pylist() == precise.to_pylist()
-    assert first_text([precise[:0], fast[:0]]).to_pylist() == []
+    assert first_text([main, library, own]).to_pylist() == ["a", "b", "b", "c", None, ""]
+    assert first_text([main]).to_pylist() == main.to_pylist()
+    assert first_text([main[:0], library[:0]]).to_pylist() == []
 
 
 def test_a_choice_among_columns_is_part_of_a_layers_key() -> None:

@@ -46,7 +46,7 @@ def test_layers_of_different_lengths_are_an_error() -> None:
 
 
 def test_a_dotted_name_means_a_leaf_of_a_layer() -> None:
-    layers = ["samples", "extract.fast", "text.language"]
+    layers = ["samples", "extract.main", "text.language"]
     assert column_of("samples.source.name", layers) == Column("samples", "source.name")
     assert column_of("text.language.code", layers) == Column("text.language", "code")
     assert column_of("text.other.code", layers) is None

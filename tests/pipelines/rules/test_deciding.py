@@ -307,8 +307,8 @@ def test_only_valid_declared_languages_count(tmp_path: Path) -> None:
     declared = ["de-AT", "EN", "zh_Hans", "a poem", "<script>", None, ""]
     pages = pa.schema([pa.field("status", pa.string(), nullable=False), pa.field("language", pa.string())])
     table = pa.table({"status": ["ok"] * 7, "language": declared}, schema=pages)
-    store, generation = make_store(LocalStore(tmp_path), {"crawl-0": Shard("crawl", 7, {"extract.fast": table})})
-    text = recipe_text([("extract.fast.status = 'x'", "null")], [], "extract: {fast: {}}\ntext: extract.fast.text")
+    store, generation = make_store(LocalStore(tmp_path), {"crawl-0": Shard("crawl", 7, {"extract.main": table})})
+    text = recipe_text([("extract.main.status = 'x'", "null")], [], "extract: {main: {}}\ntext: extract.main.text")
     counts = count_decisions(pin(store, generation, bind(recipe_from_text(text)).rules))
     assert {outcome.language: tally.rows for outcome, tally in counts} == {"de": 1, "en": 1, "unknown": 4, "zh": 1}
 

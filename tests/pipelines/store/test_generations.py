@@ -37,12 +37,12 @@ def layer_of(store: Store, task: TaskCommit, values: list[int], key: str) -> Lay
     shard = task.shards[0]
     table = pa.table({"length": pa.array(values, pa.int64())})
     written = put_table(
-        store.objects, table, lambda content: layout.layer_object("extract.fast", key, shard.shard, content)
+        store.objects, table, lambda content: layout.layer_object("extract.main", key, shard.shard, content)
     )
-    commit = commit_of("extract.fast", key, shard.shard, written, shard.object.path)
+    commit = commit_of("extract.main", key, shard.shard, written, shard.object.path)
     store.objects.put(commit.statistics, b"{}")
-    name = layout.set_name({"extract.fast": key})
-    put_record_if_absent(store.objects, layout.layer_set(name), LayerSet({"extract.fast": key}))
+    name = layout.set_name({"extract.main": key})
+    put_record_if_absent(store.objects, layout.layer_set(name), LayerSet({"extract.main": key}))
     put_record_if_absent(store.objects, layout.layer_commit(name, shard.shard), commit)
     return commit
 
@@ -96,15 +96,15 @@ def test_generations_of_a_store_with_other_settings_are_refused(objects: ObjectS
 def test_generations_follow_each_other_and_pin_what_they_name(objects: ObjectStore) -> None:
     store = create_or_open(objects, RECORD)
     one = made(store, "crawl-a-00000", [1, 2])
-    first, new = publish_commits(store, [one], {"extract.fast": [layer_of(store, one, [5, 6], "x")]})
+    first, new = publish_commits(store, [one], {"extract.main": [layer_of(store, one, [5, 6], "x")]})
     assert (first.number, first.parent, new) == (1, 0, True)
     second, _ = publish_commits(store, [one, made(store, "crawl-b-00000", [3])], {})
     assert (second.number, second.parent) == (2, 1)
     assert first.tree_hash != second.tree_hash
     assert [row.rows for row in store.manifest(store.generation(1), "samples")] == [2]
     assert [row.rows for row in store.manifest(store.generation(2), "samples")] == [2, 1]
-    with pytest.raises(StoreError, match=r"layer 'extract\.fast' of generation 2 covers 1 of 2 shards"):
-        store.manifest(second, "extract.fast")
+    with pytest.raises(StoreError, match=r"layer 'extract\.main' of generation 2 covers 1 of 2 shards"):
+        store.manifest(second, "extract.main")
 
 
 def test_the_same_state_is_not_published_twice(objects: ObjectStore) -> None:
@@ -119,7 +119,7 @@ def test_a_late_writer_of_another_config_changes_nothing(objects: ObjectStore) -
     """It finishes after the rerun: its commits are under a key that no generation names."""
     store = create_or_open(objects, RECORD)
     one = made(store, "crawl-a-00000", [1])
-    current, _ = publish_commits(store, [one], {"extract.fast": [layer_of(store, one, [8], "new")]})
+    current, _ = publish_commits(store, [one], {"extract.main": [layer_of(store, one, [8], "new")]})
     before = store.objects.read(layout.generation(current.number))
     layer_of(store, one, [3], "old")
     made(store, "crawl-a-00000", [99], key="k0")
@@ -128,7 +128,7 @@ def test_a_late_writer_of_another_config_changes_nothing(objects: ObjectStore) -
     zombie = replace(store.generation_record(current.number), recipe="zombie")
     assert not store.publish(zombie), "nor can it take the number that it saw as next"
     assert store.latest() == current
-    again, new = publish_commits(store, [one], {"extract.fast": [layer_of(store, one, [8], "new")]})
+    again, new = publish_commits(store, [one], {"extract.main": [layer_of(store, one, [8], "new")]})
     assert (again, new) == (current, False)
 
 
@@ -143,7 +143,7 @@ def test_gc_keeps_what_the_last_generations_name_and_nothing_else(objects: Objec
     store = create_or_open(objects, RECORD)
     tasks = [made(store, "crawl-a-00000", [1])]
     for number, key in enumerate(("x", "y", "z")):
-        publish_commits(store, tasks, {"extract.fast": [layer_of(store, tasks[0], [number], key)]})
+        publish_commits(store, tasks, {"extract.main": [layer_of(store, tasks[0], [number], key)]})
     garbage = store.objects.put_if_absent("samples/stray.0.parquet", b"a late writer's")
     assert garbage
     would = collect_garbage(store, keep=2, dry_run=True)
@@ -154,7 +154,7 @@ def test_gc_keeps_what_the_last_generations_name_and_nothing_else(objects: Objec
     )
     assert store.generation_numbers() == [2, 3]
     for number in (2, 3):
-        for layer in ("samples", "extract.fast"):
+        for layer in ("samples", "extract.main"):
             for row in store.manifest(store.generation(number), layer):
                 assert sum(batch.num_rows for batch in store.batches(row)) == row.rows
     assert not store.objects.exists("samples/stray.0.parquet")
@@ -164,19 +164,19 @@ def test_gc_keeps_what_the_last_generations_name_and_nothing_else(objects: Objec
 def test_recipes_read_their_own_keys_side_by_side(objects: ObjectStore) -> None:
     store = create_or_open(objects, RECORD)
     tasks = [made(store, "crawl-a-00000", [1])]
-    mine, _ = publish_commits(store, tasks, {"extract.fast": [layer_of(store, tasks[0], [1], "x")]}, "mine.yaml")
-    theirs, new = publish_commits(store, tasks, {"extract.fast": [layer_of(store, tasks[0], [2], "y")]}, "theirs.yaml")
+    mine, _ = publish_commits(store, tasks, {"extract.main": [layer_of(store, tasks[0], [1], "x")]}, "mine.yaml")
+    theirs, new = publish_commits(store, tasks, {"extract.main": [layer_of(store, tasks[0], [2], "y")]}, "theirs.yaml")
     assert new
     record = store.require_record()
     for generation, recipe in ((mine, "mine.yaml"), (theirs, "theirs.yaml")):
         now = as_read(record, record.recipes[recipe].layers)
         assert now.tree_hash == generation.tree_hash
-        assert store.manifest(now, "extract.fast") == store.manifest(generation, "extract.fast")
-    commits = load_layer_commits(store.objects, layout.set_name({"extract.fast": "x"}), [tasks[0].shards[0].shard])
-    again, new = publish_commits(store, tasks, {"extract.fast": list(commits)}, "mine.yaml")
+        assert store.manifest(now, "extract.main") == store.manifest(generation, "extract.main")
+    commits = load_layer_commits(store.objects, layout.set_name({"extract.main": "x"}), [tasks[0].shards[0].shard])
+    again, new = publish_commits(store, tasks, {"extract.main": list(commits)}, "mine.yaml")
     assert (again.number, new) == (2, False), "a recipe that wrote nothing publishes nothing"
     collect_garbage(store, keep=1)
-    assert [len(store.manifest(as_read(record, one.layers), "extract.fast")) for one in record.recipes.values()] == [
+    assert [len(store.manifest(as_read(record, one.layers), "extract.main")) for one in record.recipes.values()] == [
         1,
         1,
     ]
@@ -186,7 +186,7 @@ def test_a_publication_that_lacks_a_layer_takes_none_away(objects: ObjectStore) 
     """As an export does, which has no layer of duplicates in its hands."""
     store = create_or_open(objects, RECORD)
     one = made(store, "crawl-a-00000", [1, 2])
-    first, _ = publish_commits(store, [one], {"extract.fast": [layer_of(store, one, [5, 6], "x")]})
+    first, _ = publish_commits(store, [one], {"extract.main": [layer_of(store, one, [5, 6], "x")]})
     same, new = publish_commits(store, [one], {})
     assert (same, new) == (first, False)
 
@@ -195,15 +195,15 @@ def test_a_key_that_no_recipe_reads_any_more_goes_with_the_next_generation(objec
     store = create_or_open(objects, RECORD)
     one = made(store, "crawl-a-00000", [1])
     for key in ("x", "y"):
-        publish_commits(store, [one], {"extract.fast": [layer_of(store, one, [1], key)]})
-    assert [sorted(store.generation_record(number).layers["extract.fast"].keys) for number in (1, 2)] == [["x"], ["y"]]
+        publish_commits(store, [one], {"extract.main": [layer_of(store, one, [1], key)]})
+    assert [sorted(store.generation_record(number).layers["extract.main"].keys) for number in (1, 2)] == [["x"], ["y"]]
 
 
 def test_layers_of_samples_that_changed_are_left_out(objects: ObjectStore) -> None:
     store = create_or_open(objects, RECORD)
     before, after = made(store, "crawl-a-00000", [1]), made(store, "crawl-a-00000", [2], key="k2")
-    publish_commits(store, [before], {"extract.fast": [layer_of(store, before, [1], "x")]})
+    publish_commits(store, [before], {"extract.main": [layer_of(store, before, [1], "x")]})
     changed, _ = publish_commits(store, [after], {})
     assert sorted(changed.layers) == ["samples"]
     assert changed.partial == {}
-    assert "extract.fast" not in store.require_record().layers
+    assert "extract.main" not in store.require_record().layers

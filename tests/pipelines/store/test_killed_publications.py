@@ -54,21 +54,21 @@ class Mortal(MemoryStore):
 def before(store: Store) -> None:
     """A store of two recipes; the first has read one of two tasks, and does not list a layer any more."""
     one = made(store, "crawl-a-00000", [1, 2])
-    publish_commits(store, [one], {"extract.fast": [layer_of(store, one, [5, 6], "x")]}, "first.yaml")
-    publish_commits(store, [one], {"extract.fast": [layer_of(store, one, [7, 8], "y")]}, "second.yaml")
+    publish_commits(store, [one], {"extract.main": [layer_of(store, one, [5, 6], "x")]}, "first.yaml")
+    publish_commits(store, [one], {"extract.main": [layer_of(store, one, [7, 8], "y")]}, "second.yaml")
 
 
 def grow(store: Store) -> None:
     """The first recipe reads a second task."""
     tasks = [made(store, f"crawl-{name}-00000", rows) for name, rows in (("a", [1, 2]), ("b", [3]))]
     layers = [layer_of(store, task, values, "x") for task, values in zip(tasks, ([5, 6], [9]), strict=True)]
-    publish_commits(store, tasks, {"extract.fast": layers}, "first.yaml")
+    publish_commits(store, tasks, {"extract.main": layers}, "first.yaml")
 
 
 def replace_samples(store: Store) -> None:
     """The first recipe reads other rows, so what both made of the old ones goes."""
     task = made(store, "crawl-c-00000", [4])
-    publish_commits(store, [task], {"extract.fast": [layer_of(store, task, [5], "x")]}, "first.yaml")
+    publish_commits(store, [task], {"extract.main": [layer_of(store, task, [5], "x")]}, "first.yaml")
 
 
 def collect(store: Store) -> None:
@@ -143,8 +143,8 @@ def test_a_command_that_lost_its_number_to_another_adds_to_what_that_one_publish
     held.all_tasks()
     grow(store)
     task = made(store, "crawl-a-00000", [1, 2])
-    publish_commits(store, [task], {"extract.fast": [layer_of(store, task, [0, 0], "z")]}, "third.yaml", held)
+    publish_commits(store, [task], {"extract.main": [layer_of(store, task, [0, 0], "z")]}, "third.yaml", held)
     record = readable(store)
     assert record == held.record
     assert record.number == 4
-    assert sorted(record.layers["extract.fast"].keys) == ["x", "y", "z"]
+    assert sorted(record.layers["extract.main"].keys) == ["x", "y", "z"]

@@ -31,7 +31,7 @@ def three_generations(objects: ObjectStore) -> tuple[Store, list[str]]:
     store = create_or_open(objects, RECORD)
     tasks = [made(store, "crawl-a-00000", [1])]
     trees = [
-        publish_commits(store, tasks, {"extract.fast": [layer_of(store, tasks[0], [number], key)]})[0].tree_hash
+        publish_commits(store, tasks, {"extract.main": [layer_of(store, tasks[0], [number], key)]})[0].tree_hash
         for number, key in enumerate(("x", "y", "z"))
     ]
     return store, trees

@@ -22,8 +22,8 @@ store: {{path: "{store}", seed: 7, task_bytes: 64 KiB}}
 sources:
   crawl: {{root: "{sources}/crawl", files: ["*.warc.gz"], class: web}}
   lines: {{root: "{sources}/lines", files: ["*.jsonl"], class: public, key: id}}
-extract: {{fast: {{}}}}
-text: coalesce(extract.fast.text, samples.text)
+extract: {{main: {{}}}}
+text: coalesce(extract.main.text, samples.text)
 annotate: [text.length]
 dedupe: {{exact: {{}}, near: {{preset: fineweb}}}}
 score:

@@ -25,8 +25,8 @@ store: {path: store, seed: 1, shard_rows: 100}
 sources:
   texts: {root: texts, files: ["*.jsonl"], class: web, licence: CC0-1.0, key: id, columns: {text: body}}
   album: {root: album, files: ["*"], format: image_folder, class: own}
-extract: {fast: {where: "mime = 'text/html'"}}
-text: coalesce(extract.fast.text, samples.text)
+extract: {main: {where: "mime = 'text/html'"}}
+text: coalesce(extract.main.text, samples.text)
 annotate:
   - text.length
   - {text.gopher: {preset: gopher@datatrove, where: "samples.text IS NOT NULL"}}

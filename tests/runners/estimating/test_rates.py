@@ -14,7 +14,7 @@ def test_shipped_rates_name_their_machine_and_every_engine() -> None:
     rates = shipped_rates()
     assert rates.machine
     assert {one.name for one in rates.engines} == {"local", "spark", "flink", "dataflow"}
-    assert rates.of("ingest.fast").name == "ingest.fast"
+    assert rates.of("ingest.main").name == "ingest.main"
 
 
 def test_what_nobody_measured_has_the_rate_of_its_kind(tmp_path: Path) -> None:

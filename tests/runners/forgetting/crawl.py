@@ -27,7 +27,7 @@ eligible:
 def write_recipe(
     folder: Path,
     *,
-    extract: tuple[str, ...] = ("fast", "precise"),
+    extract: tuple[str, ...] = ("main", "trafilatura"),
     annotate: str = "text.gopher, text.length",
     rules: str = RULES,
     store: str = "store",

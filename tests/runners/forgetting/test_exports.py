@@ -45,7 +45,7 @@ export:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("exported")
     write_crawl(folder)
-    recipe = write_recipe(folder, extract=("fast",), annotate="text.length", rules="")
+    recipe = write_recipe(folder, extract=("main",), annotate="text.length", rules="")
     recipe.write_text(recipe.read_text() + MIXTURE)
     with open(os.devnull, "w") as nowhere:
         stages.run_all(bind(load_recipe(recipe)), ONE, Console(file=nowhere))

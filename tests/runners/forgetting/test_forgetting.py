@@ -104,7 +104,7 @@ def test_what_is_forgotten_is_hidden_from_every_reader_at_once(
     assert not any(
         SECRET in text
         for text, _ in texts_of_store(
-            opened, ["extract.fast.text", "samples.text"], "samples.source.offset >= 0", Losses()
+            opened, ["extract.main.text", "samples.text"], "samples.source.offset >= 0", Losses()
         )
     )
     after = contents(crawl / "store")
@@ -205,7 +205,7 @@ def test_a_new_extractor_does_not_read_a_forgotten_record_again(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_crawl(tmp_path)
-    write_recipe(tmp_path, extract=("fast",), annotate="", rules="")
+    write_recipe(tmp_path, extract=("main",), annotate="", rules="")
     run(tmp_path)
     assert forget("--url", f"{PAGE}-3") == 0
     rules = json.loads(printed(capsys, "plan", "recipe.yaml", "--json"))["rules"]
@@ -215,7 +215,7 @@ def test_a_new_extractor_does_not_read_a_forgotten_record_again(
     opened = store()
     statuses = [
         row["status"]
-        for one in opened.manifest(opened.require_latest(), "extract.precise")
+        for one in opened.manifest(opened.require_latest(), "extract.trafilatura")
         for batch in opened.batches(one)
         for row in batch.to_pylist()
     ]
@@ -238,7 +238,7 @@ def extracted_texts() -> list[str]:
     opened = store()
     texts = (
         row["text"]
-        for one in opened.manifest(opened.require_latest(), "extract.precise")
+        for one in opened.manifest(opened.require_latest(), "extract.trafilatura")
         for batch in opened.batches(one, ["text"])
         for row in batch.to_pylist()
         if SECRET in (row["text"] or "")

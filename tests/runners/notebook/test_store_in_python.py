@@ -26,8 +26,8 @@ store: {path: store, shard_rows: 7}
 sources:
   crawl: {root: crawl, files: ["*.warc.gz"], class: web}
   books: {root: books, files: ["*.jsonl"], class: public, key: id}
-extract: {fast: {}}
-text: coalesce(extract.fast.text, samples.text)
+extract: {main: {}}
+text: coalesce(extract.main.text, samples.text)
 annotate: [text.length]
 dedupe: {exact: {}}
 keep: [{drop: text.length.characters < 40, reason: short, when_null: drop}]
@@ -63,11 +63,11 @@ def objects(store: OpenedStore, layer: str, column: str) -> list[object]:
 
 
 def test_columns_of_layers_lie_side_by_side(store: OpenedStore) -> None:
-    found = store.table(["id", "samples.source.name", "text.length.characters", "extract.fast.text"]).to_arrow()
-    assert found.column_names == ["id", "samples.source.name", "text.length.characters", "extract.fast.text"]
+    found = store.table(["id", "samples.source.name", "text.length.characters", "extract.main.text"]).to_arrow()
+    assert found.column_names == ["id", "samples.source.name", "text.length.characters", "extract.main.text"]
     assert found["id"].to_pylist() == [one.hex() for one in objects(store, "samples", "id")]  # type: ignore[attr-defined]
     assert found["text.length.characters"].to_pylist() == objects(store, "text.length", "characters")
-    assert found["extract.fast.text"].to_pylist() == objects(store, "extract.fast", "text")
+    assert found["extract.main.text"].to_pylist() == objects(store, "extract.main", "text")
     assert found.schema.types == [store.table([name]).schema.types[0] for name in found.column_names]
 
 
@@ -136,7 +136,7 @@ import json, sys
 import winnow
 
 store = winnow.open_store(sys.argv[1], recipe=sys.argv[2])
-names = {"samples", "rows", "decisions", "quarantine", "dropped", "extract.fast", "text.length", "dedupe.exact"}
+names = {"samples", "rows", "decisions", "quarantine", "dropped", "extract.main", "text.length", "dedupe.exact"}
 found = {name: store.sql(f"SELECT * FROM {name} ORDER BY ALL").to_datasets() for name in names}
 counted = {name: dataset.num_rows for name, dataset in found.items()}
 none = store.sql("SELECT url FROM samples WHERE false").to_datasets()

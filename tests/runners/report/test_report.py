@@ -118,7 +118,7 @@ def test_every_plot_says_what_it_shows(page: Page) -> None:
         "Keep probability by mimic",
         "Families",
         "Groups",
-        "Language declared by the page (extract.fast)",
+        "Language declared by the page (extract.main)",
         "Modality of samples",
         "Media type of samples",
         "Most frequent domains",

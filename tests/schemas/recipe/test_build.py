@@ -39,12 +39,12 @@ def options(text: str) -> MapNode:
 
 def complaints(text: str) -> list[str]:
     with pytest.raises(RecipeError) as caught:
-        build_config(Config, options(text), "extract.fast")
+        build_config(Config, options(text), "extract.main")
     return str(caught.value).splitlines()
 
 
 def test_nothing_written_gives_the_defaults() -> None:
-    assert build_config(Config, options("{}"), "extract.fast") == Config()
+    assert build_config(Config, options("{}"), "extract.main") == Config()
 
 
 def test_every_kind_of_value() -> None:
@@ -59,44 +59,44 @@ def test_every_kind_of_value() -> None:
         words: 1_000
     """
     expected = Config("strict", 1.0, 2 << 20, ("phone", "iban"), "no", False, Inner(4), 1000)
-    built = build_config(Config, options(text), "extract.fast")
+    built = build_config(Config, options(text), "extract.main")
     assert built == expected
     assert isinstance(built.min_score, float)
 
 
 def test_null_is_a_value_only_where_the_type_says_so() -> None:
     assert build_config(Config, options("language: null"), "x").language is None
-    assert complaints("words: null") == ["r.yaml:1: extract.fast.words: expected an integer, found nothing"]
+    assert complaints("words: null") == ["r.yaml:1: extract.main.words: expected an integer, found nothing"]
 
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("kind: [x]", "extract.fast: unknown key 'kind' (did you mean 'kinds'?)"),
+        ("kind: [x]", "extract.main: unknown key 'kind' (did you mean 'kinds'?)"),
         (
             "zzz: 1",
-            "extract.fast: unknown key 'zzz' (known: inner, kinds, language, links, max_html_bytes, min_score, ",
+            "extract.main: unknown key 'zzz' (known: inner, kinds, language, links, max_html_bytes, min_score, ",
         ),
-        ("words: 1.5", "extract.fast.words: expected an integer, found the number 1.5"),
-        ("words: '3'", "extract.fast.words: expected an integer, found the text '3'"),
-        ("words: true", "extract.fast.words: expected an integer, found the boolean true"),
-        ("words: [3]", "extract.fast.words: expected an integer, found a list"),
-        ("links: yes", "extract.fast.links: expected true or false, found the text 'yes'"),
-        ("links: 1", "extract.fast.links: expected true or false, found the integer 1"),
-        ("kinds: email", "extract.fast.kinds: expected a list of text, found the text 'email'; write it as [ … ]"),
-        ("kinds: [1]", "extract.fast.kinds[0]: expected text, found the integer 1; put it in quotes"),
-        ("preset: Strict", "extract.fast.preset: expected one of plain, strict, found the text 'Strict'"),
-        ("min_score: 1.5", "extract.fast.min_score: 1.5 is out of range; expected from 0 to 1"),
-        ("language: nob", "extract.fast.language: 'nob' is not a language of two letters"),
+        ("words: 1.5", "extract.main.words: expected an integer, found the number 1.5"),
+        ("words: '3'", "extract.main.words: expected an integer, found the text '3'"),
+        ("words: true", "extract.main.words: expected an integer, found the boolean true"),
+        ("words: [3]", "extract.main.words: expected an integer, found a list"),
+        ("links: yes", "extract.main.links: expected true or false, found the text 'yes'"),
+        ("links: 1", "extract.main.links: expected true or false, found the integer 1"),
+        ("kinds: email", "extract.main.kinds: expected a list of text, found the text 'email'; write it as [ … ]"),
+        ("kinds: [1]", "extract.main.kinds[0]: expected text, found the integer 1; put it in quotes"),
+        ("preset: Strict", "extract.main.preset: expected one of plain, strict, found the text 'Strict'"),
+        ("min_score: 1.5", "extract.main.min_score: 1.5 is out of range; expected from 0 to 1"),
+        ("language: nob", "extract.main.language: 'nob' is not a language of two letters"),
         (
             "max_html_bytes: '1,5 MiB'",
-            "extract.fast.max_html_bytes: expected a size in bytes, found the text '1,5 MiB'; a number has a point, as "
+            "extract.main.max_html_bytes: expected a size in bytes, found the text '1,5 MiB'; a number has a point, as "
             "in 1.5 MiB",
         ),
-        ("max_html_bytes: 2 XiB", "extract.fast.max_html_bytes: expected a size in bytes, found the text '2 XiB'"),
-        ("inner: {tip: 1}", "extract.fast.inner: unknown key 'tip' (did you mean 'top'?)"),
-        ("inner:", "extract.fast.inner: expected a mapping, found nothing; write {} for the defaults"),
-        ("{preset: strict, words: 1}", "extract.fast: preset strict needs words of at least 3"),
+        ("max_html_bytes: 2 XiB", "extract.main.max_html_bytes: expected a size in bytes, found the text '2 XiB'"),
+        ("inner: {tip: 1}", "extract.main.inner: unknown key 'tip' (did you mean 'top'?)"),
+        ("inner:", "extract.main.inner: expected a mapping, found nothing; write {} for the defaults"),
+        ("{preset: strict, words: 1}", "extract.main: preset strict needs words of at least 3"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(text: str, complaint: str) -> None:
@@ -106,9 +106,9 @@ def test_what_is_wrong_is_said_with_its_line(text: str, complaint: str) -> None:
 
 def test_all_that_is_wrong_is_said_at_once_in_the_order_of_lines() -> None:
     assert complaints("words: x\nlinks: x\nnew: 1") == [
-        "r.yaml:1: extract.fast.words: expected an integer, found the text 'x'",
-        "r.yaml:2: extract.fast.links: expected true or false, found the text 'x'",
-        "r.yaml:3: extract.fast: unknown key 'new' (known: inner, kinds, language, links, max_html_bytes, min_score, "
+        "r.yaml:1: extract.main.words: expected an integer, found the text 'x'",
+        "r.yaml:2: extract.main.links: expected true or false, found the text 'x'",
+        "r.yaml:3: extract.main: unknown key 'new' (known: inner, kinds, language, links, max_html_bytes, min_score, "
         "preset, words)",
     ]
 

@@ -54,8 +54,8 @@ def test_a_whole_recipe() -> None:
     recipe = recipe_from_text(
         SMALL
         + """
-extract: {fast: {}, precise: {where: "mime = 'text/html'", favour: recall}}
-text: coalesce(extract.fast.text, samples.text)
+extract: {main: {}, trafilatura: {where: "mime = 'text/html'", favour: recall}}
+text: coalesce(extract.main.text, samples.text)
 limits: {max_body_bytes: 1 MiB}
 eligible:
   - {drop: "samples.modality <> 'text'", reason: not_text, when_null: keep}
@@ -63,11 +63,11 @@ keep:
   - {drop: length(samples.text) < 3, reason: short}
 """
     )
-    assert recipe.text == ("extract.fast.text", "samples.text")
+    assert recipe.text == ("extract.main.text", "samples.text")
     assert recipe.limits.max_body_bytes == 1 << 20
-    assert [extractor.name for extractor in recipe.extract] == ["fast", "precise"]
-    assert recipe.extractor("precise").where == "mime = 'text/html'"
-    assert recipe.extractor("precise").options.plain() == {"favour": "recall"}
+    assert [extractor.name for extractor in recipe.extract] == ["main", "trafilatura"]
+    assert recipe.extractor("trafilatura").where == "mime = 'text/html'"
+    assert recipe.extractor("trafilatura").options.plain() == {"favour": "recall"}
     place = recipe.eligible[0].place
     assert recipe.eligible == (Rule("samples.modality <> 'text'", "not_text", place, "keep"),)
     assert place.line == 9
@@ -90,11 +90,11 @@ keep:
             "r.yaml:4: extract: 'Fast' is not a name of 1 to 40 characters from a-z, 0-9, _ and -",
         ),
         (
-            "extract: {fast: {}}",
+            "extract: {main: {}}",
             "r.yaml:1: the key 'text' is missing; with extractors it is required, such as coalesce(",
         ),
         ("text: samples.txt", "r.yaml:4: text: unknown text column 'samples.txt' (did you mean 'samples.text'?)"),
-        ("text: extract.fast.text", "r.yaml:4: text: unknown text column 'extract.fast.text'"),
+        ("text: extract.main.text", "r.yaml:4: text: unknown text column 'extract.main.text'"),
         ("text: concat(samples.text)", "r.yaml:4: text: 'concat(samples.text)' is not a column; expected a column, or"),
         ("text: coalesce(samples.text", "r.yaml:4: text: 'coalesce(samples.text' is not a column; expected a column"),
         ("text: samples.text, samples.url", "r.yaml:4: text: several columns without coalesce; expected a column, or"),
@@ -335,7 +335,7 @@ def test_relative_paths_are_meant_from_the_recipes_folder() -> None:
 
 
 def test_a_recipe_travels_to_workers_and_serves_as_a_key() -> None:
-    recipe = recipe_from_text(SMALL + "extract: {fast: {a: [1]}}\ntext: samples.text")
+    recipe = recipe_from_text(SMALL + "extract: {main: {a: [1]}}\ntext: samples.text")
     assert pickle.loads(pickle.dumps(recipe)) == recipe  # noqa: S301
     assert hash(recipe) == hash(recipe_from_text(resolved_yaml(recipe)))
 
@@ -363,10 +363,10 @@ def test_a_resolved_recipe_shows_variables_not_their_values() -> None:
 
 
 def test_a_resolved_recipe_shows_the_defaults_of_built_configs() -> None:
-    recipe = recipe_from_text(SMALL + "extract: {fast: {}}\ntext: samples.text")
-    resolved = resolved_yaml(recipe, {"fast": ColumnNames()})  # any config: here one that is at hand
+    recipe = recipe_from_text(SMALL + "extract: {main: {}}\ntext: samples.text")
+    resolved = resolved_yaml(recipe, {"main": ColumnNames()})  # any config: here one that is at hand
     names = "text: text\n    url: url\n    fetched_at: null\n    media: null\n    captions: null\n"
-    assert f"  fast:\n    where: null\n    {names}" in resolved
+    assert f"  main:\n    where: null\n    {names}" in resolved
 
 
 WORDS = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), min_size=1, max_size=20)
@@ -402,7 +402,7 @@ def recipes(draw: st.DrawFn) -> str:
     lines.append("keep:" if rules else "keep: []")
     lines += [f'  - {{drop: {quoted(c)}, reason: "{r}", when_null: {n}}}' for r, (c, n) in rules.items()]
     pairs = ", ".join(f"{quoted(key)}: {quoted(value)}" for key, value in options.items() if "${" not in key)
-    lines += [f"extract: {{fast: {{{pairs}}}}}", "text: samples.text"]
+    lines += [f"extract: {{main: {{{pairs}}}}}", "text: samples.text"]
     return "\n".join(lines)
 
 

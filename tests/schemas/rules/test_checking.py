@@ -226,9 +226,9 @@ def test_all_unknown_columns_are_named() -> None:
 def test_a_where_is_checked_alike() -> None:
     place = Place("recipe.yaml", 7)
     known = {"mime": ColumnInfo(nullable=True, type=pa.string())}
-    assert check_where("mime = 'text/html'", known, place, "extract.precise.where") == (("mime",), [])
-    _, (problem,) = check_where("mine = 'text/html'", known, place, "extract.precise.where")
-    assert str(problem) == "recipe.yaml:7: extract.precise.where: unknown column 'mine' (did you mean 'mime'?)"
+    assert check_where("mime = 'text/html'", known, place, "extract.trafilatura.where") == (("mime",), [])
+    _, (problem,) = check_where("mine = 'text/html'", known, place, "extract.trafilatura.where")
+    assert str(problem) == "recipe.yaml:7: extract.trafilatura.where: unknown column 'mine' (did you mean 'mime'?)"
 
 
 def test_conditions_are_checked_from_many_threads() -> None:

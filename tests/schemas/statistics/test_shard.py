@@ -294,7 +294,7 @@ def test_bytes_that_are_no_statistics_are_refused(raw: bytes, message: str) -> N
 
 
 def test_the_stores_own_tables_are_counted() -> None:
-    for schema, spec in ((SAMPLES, SAMPLES_STATISTICS), (EXTRACTION, layer_spec("extract.fast", EXTRACTION))):
+    for schema, spec in ((SAMPLES, SAMPLES_STATISTICS), (EXTRACTION, layer_spec("extract.main", EXTRACTION))):
         assert ShardStatistics.of(spec, [pa.RecordBatch.from_pylist([], schema)]).rows == 0
     assert "id" not in {column.name for column in SAMPLES_STATISTICS.columns}
 

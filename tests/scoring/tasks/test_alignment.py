@@ -67,9 +67,9 @@ def test_each_row_says_why_it_has_no_example(weights: Path) -> None:
 
 
 def test_the_caption_may_be_another_column_and_too_long_ones_refused(weights: Path) -> None:
-    task = loaded(weights, caption="extract.fast.title", longer="refuse")
-    assert task.reads == TASK.reads(replace(CONFIG, caption="extract.fast.title")) == ("image", "extract.fast.title")
-    given = pa.record_batch({"image": squares([noise(0), noise(1)]), "extract.fast.title": ["a", "x" * 13]})
+    task = loaded(weights, caption="extract.main.title", longer="refuse")
+    assert task.reads == TASK.reads(replace(CONFIG, caption="extract.main.title")) == ("image", "extract.main.title")
+    given = pa.record_batch({"image": squares([noise(0), noise(1)]), "extract.main.title": ["a", "x" * 13]})
     assert list(task.encode(given).status) == [OK, TOO_LONG]
 
 

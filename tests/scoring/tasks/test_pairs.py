@@ -82,9 +82,9 @@ def test_each_row_says_why_it_has_no_example() -> None:
 
 
 def test_the_caption_may_be_another_column() -> None:
-    task = loaded(replace(CONFIG, caption="extract.fast.title"))
-    assert task.reads == ("image", "extract.fast.title")
-    assert task.encode(pa.record_batch({"image": squares([noise(0)]), "extract.fast.title": ["a"]})).count == 1
+    task = loaded(replace(CONFIG, caption="extract.main.title"))
+    assert task.reads == ("image", "extract.main.title")
+    assert task.encode(pa.record_batch({"image": squares([noise(0)]), "extract.main.title": ["a"]})).count == 1
 
 
 def test_a_long_caption_is_cut_before_its_end_or_refused() -> None:

@@ -88,7 +88,7 @@ def test_a_sample_keeps_its_place_alone() -> None:
 
 def test_a_measurement_says_that_it_is_forgotten() -> None:
     batch = pa.RecordBatch.from_pylist([{"status": "ok", "text": "words", "links": []}] * 2, schema=EXTRACTION)
-    gone = neutral("extract.fast", batch, np.array([True, False])).to_pylist()[0]
+    gone = neutral("extract.main", batch, np.array([True, False])).to_pylist()[0]
     assert gone == {name: "forgotten" if name == "status" else None for name in EXTRACTION.names}
 
 

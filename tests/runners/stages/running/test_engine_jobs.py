@@ -86,7 +86,7 @@ def damage(folder: Path) -> dict[str, str]:
     """Files of several kinds, one of them gone; what the audit must say of each."""
     store = open_store_at(folder / "store")
     generation = store.require_latest()
-    rows = [store.manifest(generation, layer)[-1] for layer in ("samples", "text.gopher", "extract.fast")]
+    rows = [store.manifest(generation, layer)[-1] for layer in ("samples", "text.gopher", "extract.main")]
     lost = folder / "store" / rows[2].object
     lost.unlink()
     said = {rows[2].object: "is missing"}
