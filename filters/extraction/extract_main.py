@@ -16,7 +16,6 @@ from winnow.filters.edits.spans import SPANS
 from winnow.filters.extraction.main_content.about import about
 from winnow.filters.extraction.main_content.blocks import page_blocks
 from winnow.filters.extraction.main_content.facts import page_facts
-from winnow.filters.extraction.main_content.formulas import with_formulas
 from winnow.filters.extraction.main_content.markdown import MarkdownPage, as_markdown
 from winnow.filters.extraction.main_content.model import Model, judged, read
 from winnow.filters.extraction.main_content.writing import written
@@ -64,20 +63,19 @@ def extract_main(pages: pa.RecordBatch, config: MainConfig) -> pa.RecordBatch:
     """Turn PAGES into EXTRACTION, row by row in the same order. A row depends only on its page and the config."""
     rows = ExtractionRows(OWN)
     learned = model()
-    for html, url in readable(pages, rows, config.max_bytes, config.max_nodes):
-        source = with_formulas(html)
+    for source, url in readable(pages, rows, config.max_bytes, config.max_nodes):
         blocks = page_blocks(source, url)
-        facts, numbers = page_facts(blocks, source, url, config.limits)
+        facts, numbers = page_facts(blocks, config.limits)
         found = judged(blocks, learned)
-        own = asdict(about(blocks, source, url, config.limits))
+        own = asdict(about(blocks, config.limits))
         own |= {"confidence": found.confidence, "kind": found.kind, "share": found.share}
         if found.confidence < config.min_confidence:
             rows.refuse("unsure", own)
             continue
         if config.markdown:
-            text = as_markdown(MarkdownPage(blocks, source, url, facts.images, numbers, config.links), found.kept)
+            text = as_markdown(MarkdownPage(blocks, facts.images, numbers, config.links), found.kept)
         else:
-            text = written(blocks, source, found.kept, numbers)
+            text = written(blocks, found.kept, numbers)
         own |= {"comments": [] if found.kind == "documentation" else text.comments, "code_languages": text.languages}
         rows.add(text.placed, facts, own)
     return rows.batch()

@@ -16,7 +16,6 @@ import orjson
 from winnow.filters.extraction.main_content.blocks import PageBlocks
 from winnow.filters.extraction.main_content.comments import called, comment_blocks, keys_of
 from winnow.filters.extraction.main_content.names import NUMBER
-from winnow.filters.extraction.main_content.scan import Page
 from winnow.filters.extraction.page import PageLimits, label
 
 _AUTHORS: Final = (
@@ -69,17 +68,17 @@ class About:
     breadcrumbs: tuple[str, ...] = ()  # where the page stands in its site, from the outside
 
 
-def about(blocks: PageBlocks, source: bytes, url: str | None, limits: PageLimits) -> About:
+def about(blocks: PageBlocks, limits: PageLimits) -> About:
     """A page's author, dates and site."""
     meta = blocks.meta
-    nodes = list(_nodes(blocks, source))
+    nodes = list(_nodes(blocks))
     pages = [node for node in nodes if "datePublished" in node or "headline" in node]
     authors = [meta[name] for name in _AUTHORS if name in meta]
     authors += [name for node in pages for name in _names(node.get("author"))]
     authors += _bylines(blocks)
     written = next((name for name in map(_author, authors) if name), None)
     published = [meta[name] for name in _PUBLISHED if name in meta] + [node.get("datePublished") for node in pages]
-    in_text = dict(_times(blocks.page, source))
+    in_text = dict(_times(blocks))
     published.append(in_text.get("published"))
     modified = [meta[name] for name in _MODIFIED if name in meta] + [node.get("dateModified") for node in pages]
     modified.append(in_text.get("modified"))
@@ -87,19 +86,20 @@ def about(blocks: PageBlocks, source: bytes, url: str | None, limits: PageLimits
     sites += [name for node in pages for name in _names(node.get("publisher"))]
     return About(
         label(written, limits),
-        _first_date(published) or _date_of_address(url) or _first_date([in_text.get("alone")]),
+        _first_date(published) or _date_of_address(blocks.url) or _first_date([in_text.get("alone")]),
         _first_date(modified),
         next((found for name in sites if (found := label(name, limits))), None),
         tuple(found for name in _crumbs(blocks, nodes)[:_MOST_CRUMBS] if (found := label(name, limits))),
     )
 
 
-def _times(page: Page, source: bytes) -> Iterator[tuple[str, str]]:
+def _times(blocks: PageBlocks) -> Iterator[tuple[str, str]]:
     """The dates of <time> elements that say what they are of; where there are few, also of one that does not."""
+    page = blocks.page
     elements = np.flatnonzero(page.tag == _TIME)[:_MOST_TIMES].tolist()
     for element in reversed(elements):
         begin, end = page.attributes[:, element].tolist()
-        attributes = source[begin : min(end, begin + _MOST_CHARACTERS)].decode("utf-8", "replace")
+        attributes = blocks.source[begin : min(end, begin + _MOST_CHARACTERS)].decode("utf-8", "replace")
         written = _DATETIME.search(attributes)
         if written:
             if _IS_MODIFIED.search(attributes):
@@ -143,13 +143,13 @@ def _bylines(blocks: PageBlocks) -> Iterator[str]:
                 yield " ".join(words)
 
 
-def _nodes(blocks: PageBlocks, source: bytes) -> Iterator[dict[str, object]]:
+def _nodes(blocks: PageBlocks) -> Iterator[dict[str, object]]:
     """The objects of a page's JSON-LD, outermost first."""
     pending: list[object] = []
     for begin, end in blocks.page.data.T.tolist():
         if end - begin <= _MOST_BYTES:
             try:
-                pending.append(orjson.loads(_CONTROLS.sub(b" ", source[begin:end])))
+                pending.append(orjson.loads(_CONTROLS.sub(b" ", blocks.source[begin:end])))
             except orjson.JSONDecodeError:
                 continue  # pages write what no parser reads
     for _ in range(_MOST_NODES):

@@ -1,12 +1,16 @@
 """Writes the formulas of a page as TeX between dollars, as far as the page has their TeX; others by their characters.
 
 MathML keeps TeX in an annotation or in `alttext`; MathJax in a script. KaTeX draws each formula a second time, out of
-spans for the eye alone: these go. A page without any of this is not touched.
+spans for the eye alone: these go.
 """
 
 import re
 from typing import Final
 
+from winnow.filters.extraction.main_content.names import NUMBER
+from winnow.filters.extraction.main_content.scan import Page
+
+_MATH_TAG, _SCRIPT_TAG = NUMBER["math"], NUMBER["script"]
 _MATH, _MATH_END = b"<math", b"</math>"
 _DRAWN: Final = b'<span class="katex-html"'
 _MOST_BYTES: Final = 1 << 14  # of one formula; a longer one is left as it is
@@ -23,6 +27,14 @@ _OTHER_ANNOTATION = re.compile(rb"<(annotation(?:-xml)?)\b.*?(?:</\1>|\Z)", re.D
 _TAG = re.compile(rb"<[^<>]*>")
 _DISPLAYED = re.compile(rb"\A\{\\(?:display|text)style\s+(.*)\}\Z", re.DOTALL)
 _SPAN = re.compile(rb"<(/?)span\b", re.IGNORECASE)
+
+
+def has_formulas(page: Page, source: bytes) -> bool:
+    """Whether a scanned page has formulas that are not text."""
+    if (page.tag == _MATH_TAG).any():
+        return True
+    scripts = page.attributes[:, page.tag == _SCRIPT_TAG].T.tolist()
+    return any(source.find(b"math/tex", begin, end) >= 0 for begin, end in scripts)
 
 
 def with_formulas(source: bytes) -> bytes:

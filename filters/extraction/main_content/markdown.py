@@ -63,8 +63,6 @@ class MarkdownPage:
     """A page whose blocks are written, and what stands in it."""
 
     blocks: PageBlocks
-    source: bytes
-    url: str | None
     images: dict[int, Image]
     numbers: dict[int, int]  # of images, by their elements
     links: bool  # whether the addresses of links are wanted
@@ -85,7 +83,7 @@ class _Writer:
 
     def __init__(self, source: MarkdownPage, kept: npt.NDArray[np.bool_]) -> None:
         self._source, self._page = source, source.blocks.page
-        self._addresses = addresses_of(self._page, source.source, source.url)
+        self._addresses = addresses_of(source.blocks)
         self._comments = comment_blocks(source.blocks)
         self._languages: list[str | None] = []
         self._text = bytearray()
@@ -212,7 +210,7 @@ class _Writer:
         begin, end = self._page.target[:, element].tolist()
         if not self._source.links or begin < 0:
             return None
-        written = unescape(self._source.source[begin:end].decode("utf-8", "replace"))
+        written = unescape(self._source.blocks.source[begin:end].decode("utf-8", "replace"))
         return link(written, self._addresses)
 
     def _add_cell(self, stand: list[int], text: str) -> None:
@@ -265,7 +263,7 @@ class _Writer:
         if self._rows:
             lines, kind = _table(self._rows), "table"
         elif sort == CODE and self._lines:
-            self._languages.append(code_language(self._page, self._source.source, element))
+            self._languages.append(code_language(self._page, self._source.blocks.source, element))
             language = self._languages[-1] or ""
             longest = max(map(len, _FENCE.findall("\n".join(self._lines))), default=2)
             fence = "`" * (longest + 1)

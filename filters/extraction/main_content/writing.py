@@ -137,7 +137,7 @@ def comment_ranges(parts: Parts, marked: list[bool], size: int) -> list[tuple[in
     return [(begin, last) for begin, last in found if begin < last]
 
 
-def written(blocks: PageBlocks, source: bytes, kept: npt.NDArray[np.bool_], numbers: dict[int, int]) -> Written:
+def written(blocks: PageBlocks, kept: npt.NDArray[np.bool_], numbers: dict[int, int]) -> Written:
     """The text of these blocks. `numbers` are those of images by their elements."""
     page = blocks.page
     stands, comments = stands_of(page), comment_blocks(blocks)
@@ -157,7 +157,7 @@ def written(blocks: PageBlocks, source: bytes, kept: npt.NDArray[np.bool_], numb
             parts.add(open_part.kind, open_part.begin, len(text))
             marked.append(open_part.is_comment)
             if open_part.kind == "code":
-                languages.append(code_language(page, source, open_part.outer))
+                languages.append(code_language(page, blocks.source, open_part.outer))
 
     for block, stand, begin, end, is_comment in zip(chosen, rows, begins, ends, comments[chosen].tolist(), strict=True):
         kind = kind_of(stand)

@@ -10,8 +10,7 @@ NEWS = "https://news.example/2021/3/4/title"
 
 
 def said(html: str, url: str | None = None) -> About:
-    source = html.encode()
-    return about(page_blocks(source, url), source, url, PageLimits())
+    return about(page_blocks(html.encode(), url), PageLimits())
 
 
 def ld(script: str) -> str:

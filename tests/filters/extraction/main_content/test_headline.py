@@ -25,6 +25,5 @@ from winnow.filters.extraction.page import PageLimits
     ],
 )
 def test_the_title_of_a_page(html: str, title: str | None) -> None:
-    source, url = html.encode(), "https://www.paper.example/1"
-    blocks = page_blocks(source, url)
-    assert page_facts(blocks, source, url, PageLimits())[0].title == title
+    blocks = page_blocks(html.encode(), "https://www.paper.example/1")
+    assert page_facts(blocks, PageLimits())[0].title == title

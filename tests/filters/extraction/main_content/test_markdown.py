@@ -22,8 +22,8 @@ def write(html: str, *, links: bool = False) -> Written:
     """All blocks of a page."""
     source = html.encode()
     blocks = page_blocks(source, URL)
-    facts, numbers = page_facts(blocks, source, URL, PageLimits())
-    found = as_markdown(MarkdownPage(blocks, source, URL, facts.images, numbers, links), np.ones(len(blocks), np.bool_))
+    facts, numbers = page_facts(blocks, PageLimits())
+    found = as_markdown(MarkdownPage(blocks, facts.images, numbers, links), np.ones(len(blocks), np.bool_))
     parts = found.placed.parts
     assert parts.starts == sorted(parts.starts)
     assert max([0, *parts.ends]) <= len(found.placed.text)
