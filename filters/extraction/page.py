@@ -3,11 +3,10 @@
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from html import unescape
 from typing import Annotated, NamedTuple
 
 from winnow.filters.extraction.budgets import VALUE
-from winnow.filters.extraction.candidates import MOST_CANDIDATES, shown_first
+from winnow.filters.extraction.candidates import MOST_CANDIDATES, attribute_value, shown_first
 from winnow.filters.web.urls import MAX_URL_CHARACTERS, canonical_url, resolve
 from winnow.schemas.recipe.checks import Between
 
@@ -64,7 +63,6 @@ _HOST_ALONE = re.compile(_HOST)
 _OTHER_SCHEME = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*+:")
 _PARENTS = re.compile(r"(?:\.\./)*+")
 _ORIGIN = re.compile(r"https?://[^/]++")
-_DROPPED = re.compile("\x01| alt=\x02[0-9]+\x03 ?|\x02[0-9]+\x03")  # from labels, ever since version 1 of `main`
 
 
 class Addresses:
@@ -132,10 +130,13 @@ def link(reference: str, addresses: Addresses) -> str | None:
 
 def image_of(written: str, sources: list[str], addresses: Addresses, limits: PageLimits, room: int) -> Image | None:
     """The image that these attributes declare, the first of equal ones; None without an address."""
-    attributes = {name.lower(): value for name, value in reversed(_ATTRIBUTE.findall(written)) if name and value}
+    attributes: dict[str, str] = {}
+    for name, value in _ATTRIBUTE.findall(written):
+        if name and value:
+            attributes.setdefault(name.lower(), value)
     get = attributes.get
     found: dict[str, None] = {}
-    for address in shown_first({name: attribute_value(value) for name, value in attributes.items()}, sources):
+    for address in shown_first(attributes, sources):
         if address and address[:5].lower() != "data:":
             url = addresses.absolute(address) if addresses.base else address[:MAX_URL_CHARACTERS]
             if url:
@@ -157,17 +158,9 @@ def image_of(written: str, sources: list[str], addresses: Addresses, limits: Pag
     )
 
 
-def attribute_value(written: str) -> str:
-    """An attribute's value, decoded."""
-    value = written[1:-1] if written[0] in "\"'" else written
-    if "&" in value:
-        value = value.replace("&amp;", "&") if value.count("&") == value.count("&amp;") else unescape(value)
-    return value
-
-
 def label(text: str | None, limits: PageLimits) -> str | None:
     """A short text on one line; None for one of white space."""
-    return " ".join(_DROPPED.sub("", text).split())[: limits.max_label_characters] or None if text else None
+    return " ".join(text.split())[: limits.max_label_characters] or None if text else None
 
 
 def _pixels(value: str) -> int | None:

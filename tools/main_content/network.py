@@ -159,10 +159,17 @@ def _weights(net: _Net, mean: Table, scale: Table, tags: npt.NDArray[np.int32]) 
         return np.stack([tensor.detach().numpy() for tensor in tensors]).astype(np.float32)
 
     layers = [layer for layer in net.layers if isinstance(layer, _Layer)]
+    joins = [layer.join.weight.t().double().reshape(4, WIDTH, WIDTH) for layer in layers]
+    near = [
+        layer.near.weight.permute(2, 1, 0).double() @ join[0] for layer, join in zip(layers, joins, strict=True)
+    ]  # nothing stands between the convolution and what joins it to the means: they are one product
+    bias = [
+        _bias(layer.near).double() @ join[0] + layer.join.bias.double()
+        for layer, join in zip(layers, joins, strict=True)
+    ]
     return Network(
         mean, scale, tags, of(net.enter.weight)[0].T.copy(), of(net.enter.bias)[0], of(net.norm.weight, net.norm.bias),
-        of(*(layer.near.weight.permute(2, 1, 0) for layer in layers)), of(*(_bias(layer.near) for layer in layers)),
-        of(*(layer.join.weight.t() for layer in layers)), of(*(layer.join.bias for layer in layers)),
+        of(*near), *(of(*(join[which] for join in joins)) for which in (1, 2, 3)), of(*bias),
         np.stack([of(layer.norm.weight, layer.norm.bias) for layer in layers]),
         of(net.leave.weight)[0, 0], of(net.leave.bias)[0],
     )  # fmt: skip

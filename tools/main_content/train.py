@@ -62,7 +62,7 @@ def train(pages: list[LabelledPage], out: Path) -> str:
     network = fit_network(pages, rows, foreign, SEED)
     linear = fit_linear(pages, taken, SEED)
     with out.open("wb") as file:
-        np.savez_compressed(file, allow_pickle=False, calibration=worth, **arrays(linear, trees, network))
+        np.savez_compressed(file, calibration=worth, **arrays(linear, trees, network))
     return hashlib.sha256(out.read_bytes()).hexdigest()
 
 

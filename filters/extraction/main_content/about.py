@@ -11,10 +11,11 @@ from html import unescape
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import orjson
 
 from winnow.filters.extraction.main_content.blocks import PageBlocks
-from winnow.filters.extraction.main_content.comments import called, comment_blocks, keys_of
+from winnow.filters.extraction.main_content.called import AUTHOR, BREADCRUMBS, called, comment_blocks
 from winnow.filters.extraction.main_content.names import NUMBER
 from winnow.filters.extraction.page import PageLimits, label
 
@@ -40,9 +41,7 @@ _TIME: Final = NUMBER["time"]
 _DATETIME = re.compile(r"\bdatetime\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
 _IS_PUBLISHED = re.compile(r"\bpubdate\b|datePublished|\bpublished\b|dateCreated|entry-date", re.IGNORECASE)
 _IS_MODIFIED = re.compile(r"dateModified|\b(?:updated|modified)\b", re.IGNORECASE)
-_AUTHOR_KEYS: Final = keys_of("author", "byline", "auteur", "autor", "autore")
 _BY = re.compile(r"^(?:written |posted |story )?(?:by|von|par|por|di|da|av|af|door)\b:?\s*|[,|•·]\s*$", re.IGNORECASE)
-_CRUMB_KEYS: Final = keys_of("breadcrumb", "breadcrumbs", "crumbs", "breadcrumblist")
 _BETWEEN_CRUMBS = re.compile(r"\s*[\n/›»>→|·•]\s*|\s::\s")
 _MOST_CRUMBS: Final = 12
 _FEW_TIMES: Final = 3
@@ -75,8 +74,8 @@ def about(blocks: PageBlocks, limits: PageLimits) -> About:
     pages = [node for node in nodes if "datePublished" in node or "headline" in node]
     authors = [meta[name] for name in _AUTHORS if name in meta]
     authors += [name for node in pages for name in _names(node.get("author"))]
-    authors += _bylines(blocks)
-    written = next((name for name in map(_author, authors) if name), None)
+    names = called(blocks)
+    written = next((name for name in map(_author, authors) if name), None) or _byline(blocks, names)
     published = [meta[name] for name in _PUBLISHED if name in meta] + [node.get("datePublished") for node in pages]
     in_text = dict(_times(blocks))
     published.append(in_text.get("published"))
@@ -89,7 +88,7 @@ def about(blocks: PageBlocks, limits: PageLimits) -> About:
         _first_date(published) or _date_of_address(blocks.url) or _first_date([in_text.get("alone")]),
         _first_date(modified),
         next((found for name in sites if (found := label(name, limits))), None),
-        tuple(found for name in _crumbs(blocks, nodes)[:_MOST_CRUMBS] if (found := label(name, limits))),
+        tuple(found for name in _crumbs(blocks, nodes, names)[:_MOST_CRUMBS] if (found := label(name, limits))),
     )
 
 
@@ -110,7 +109,7 @@ def _times(blocks: PageBlocks) -> Iterator[tuple[str, str]]:
                 yield "alone", written[1]
 
 
-def _crumbs(blocks: PageBlocks, nodes: list[dict[str, object]]) -> list[str]:
+def _crumbs(blocks: PageBlocks, nodes: list[dict[str, object]], names: npt.NDArray[np.uint8]) -> list[str]:
     """The names on the way to a page: of its JSON-LD, or of an element that is called so."""
     for node in nodes:
         items = node.get("itemListElement")
@@ -118,7 +117,7 @@ def _crumbs(blocks: PageBlocks, nodes: list[dict[str, object]]) -> list[str]:
             named = [one.get("name") or one.get("item") for one in items[:_MOST_CRUMBS] if isinstance(one, dict)]
             return [name for one in named for name in _names(one) if "://" not in name]
     page = blocks.page
-    for element in called(blocks, _CRUMB_KEYS)[:1].tolist():
+    for element in np.flatnonzero(names & BREADCRUMBS)[:1].tolist():
         begin, end = int(page.begins[element]), int(page.ends[element])
         first, last = int(page.first_block[element]), int(page.end_block[element])
         if end - begin <= _MOST_CRUMBS * _MOST_CHARACTERS and last - first <= 3 * _MOST_CRUMBS:
@@ -131,16 +130,20 @@ def _crumbs(blocks: PageBlocks, nodes: list[dict[str, object]]) -> list[str]:
     return []
 
 
-def _bylines(blocks: PageBlocks) -> Iterator[str]:
-    """Short texts of elements that are called the author's, outside comments."""
+def _byline(blocks: PageBlocks, names: npt.NDArray[np.uint8]) -> str | None:
+    """The first short text of an element that is called the author's, outside comments."""
+    elements = np.flatnonzero(names & AUTHOR)[:_MOST_BYLINES].tolist()
+    if not elements:
+        return None
     page, comments = blocks.page, comment_blocks(blocks)
-    for element in called(blocks, _AUTHOR_KEYS)[:_MOST_BYLINES].tolist():
+    for element in elements:
         begin, end, first = int(page.begins[element]), int(page.ends[element]), int(page.first_block[element])
         if 0 < end - begin <= _MOST_CHARACTERS and first < len(blocks) and not comments[first]:
             text = " ".join(page.text[begin:end].tobytes().decode("utf-8", "replace").split())
             words = _BY.sub("", text).split()
             if 2 <= len(words) <= _MOST_WORDS_OF_A_NAME and not any(map(str.isdigit, text)):
-                yield " ".join(words)
+                return " ".join(words)
+    return None
 
 
 def _nodes(blocks: PageBlocks) -> Iterator[dict[str, object]]:

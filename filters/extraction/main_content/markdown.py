@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.filters.extraction.main_content.blocks import PageBlocks
+from winnow.filters.extraction.main_content.called import comment_blocks
 from winnow.filters.extraction.main_content.code import code_language
-from winnow.filters.extraction.main_content.comments import comment_blocks
 from winnow.filters.extraction.main_content.facts import addresses_of
 from winnow.filters.extraction.main_content.names import HEADING_LEVEL, NUMBER
 from winnow.filters.extraction.main_content.scan import Page

@@ -25,10 +25,11 @@ NUMBERS = tuple(
 """The columns that are numbers; the others name tags, of which the network sees some."""
 
 DILATIONS = (1, 4)
+_NUMBERS, _TAG_COLUMNS = np.array(NUMBERS, np.int64), np.array(TAG_COLUMNS, np.int64)
 MOST_BLOCKS = 1 << 14
 """Pages with more are judged by trees alone."""
 
-_FAR = 4.0  # standard deviations
+_FAR = np.float32(4)  # standard deviations
 
 
 class Network(NamedTuple):
@@ -40,35 +41,90 @@ class Network(NamedTuple):
     enter: Table
     enter_bias: Table
     enter_norm: Table  # [2, width] factors and terms
-    near: Table  # [layers, 3, width, width]
-    near_bias: Table
-    join: Table  # [layers, 4 * width, width]
-    join_bias: Table
+    near: Table  # [layers, 3, width, width] of the block before, of the block itself, of the one after
+    group: Table  # [layers, width, width] of the mean over the blocks of equal markup
+    section: Table
+    page: Table
+    bias: Table  # [layers, width]
     norm: Table  # [layers, 2, width]
     leave: Table
     leave_bias: Table
 
 
+@arithmetic
+def _inputs(rows, mean, scale, tags, numbers, tag_columns):  # type: ignore[no-untyped-def]
+    width = len(numbers)
+    found = np.zeros((len(rows), width + tags.size), np.float32)
+    for row in range(len(rows)):
+        for place in range(width):
+            value = (rows[row, numbers[place]] - mean[place]) / scale[place]
+            found[row, place] = min(max(value, -_FAR), _FAR)
+        at = width
+        for which in range(len(tag_columns)):
+            tag = np.int32(rows[row, tag_columns[which]])
+            for place in range(tags.shape[1]):
+                found[row, at + place] = tag == tags[which, place]
+            at += tags.shape[1]
+    return found
+
+
 def inputs(rows: Table, mean: Table, scale: Table, tags: Ints) -> Table:
     """What the network reads of rows of features."""
-    numbers = np.clip((rows[:, NUMBERS] - mean) / scale, -_FAR, _FAR)
-    named = [rows[:, column].astype(np.int32)[:, None] == own for column, own in zip(TAG_COLUMNS, tags, strict=True)]
-    return np.concatenate([numbers, *named], axis=1, dtype=np.float32)
+    return np.asarray(_inputs(rows, mean, scale, tags, _NUMBERS, _TAG_COLUMNS))
+
+
+@arithmetic
+def near_sums(values, weights, bias, dilation):  # type: ignore[no-untyped-def]
+    """A convolution over the rows before, at and after each; beyond the ends there is nothing.
+
+    Four rows at once, as each weight that is loaded then serves four times.
+    """
+    rows, width = values.shape
+    found = np.empty((rows, width), np.float32)
+    found[:] = bias
+    for which in range(3):
+        shift = (which - 1) * dilation
+        first, end = max(0, -shift), min(rows, rows - shift)
+        whole = first + max(0, end - first) // 4 * 4
+        for row in range(first, whole, 4):
+            one, two, three, four = found[row], found[row + 1], found[row + 2], found[row + 3]
+            at = row + shift
+            for place in range(width):
+                own = weights[which, place]
+                a, b, c, d = values[at, place], values[at + 1, place], values[at + 2, place], values[at + 3, place]
+                for column in range(width):
+                    weight = own[column]
+                    one[column] += a * weight
+                    two[column] += b * weight
+                    three[column] += c * weight
+                    four[column] += d * weight
+        for row in range(whole, end):
+            for place in range(width):
+                for column in range(width):
+                    found[row, column] += values[row + shift, place] * weights[which, place, column]
+    return found
 
 
 @arithmetic
 def segment_means(values, segments, count):  # type: ignore[no-untyped-def]
-    """Of each row, the mean of the rows in its segment."""
-    sums, sizes = np.zeros((count, values.shape[1]), np.float32), np.zeros(count, np.float32)
+    """The mean of the rows in each segment."""
+    means, sizes = np.zeros((count, values.shape[1]), np.float32), np.zeros(count, np.float32)
     for row in range(len(values)):
         sizes[segments[row]] += 1
         for column in range(values.shape[1]):
-            sums[segments[row], column] += values[row, column]
-    found = np.empty_like(values)
-    for row in range(len(values)):
-        for column in range(values.shape[1]):
-            found[row, column] = sums[segments[row], column] / sizes[segments[row]]
-    return found
+            means[segments[row], column] += values[row, column]
+    for segment in range(count):
+        if sizes[segment]:
+            means[segment] /= sizes[segment]
+    return means
+
+
+@arithmetic
+def add_rows(sums, values, segments):  # type: ignore[no-untyped-def]
+    """Add to each row the values of its segment."""
+    for row in range(len(sums)):
+        for column in range(sums.shape[1]):
+            sums[row, column] += values[segments[row], column]
 
 
 @arithmetic
@@ -119,31 +175,16 @@ def normal(values, norm):  # type: ignore[no-untyped-def]
     return found
 
 
-def _shifted(values: Table, by: int) -> Table:
-    """The rows so many places further on; zeros beyond the ends."""
-    found = np.zeros_like(values)
-    if 0 <= by < len(values):
-        found[: len(values) - by] = values[by:]
-    elif -len(values) < by < 0:
-        found[-by:] = values[:by]
-    return found
-
-
 def logits(network: Network, rows: Table, groups: Ints, sections: Ints) -> Table:
     """How much speaks for each block of a page, from its rows, its groups of markup and its headings."""
     read = inputs(rows, network.mean, network.scale, network.tags)
     values = normal(np.maximum(product(read, network.enter, network.enter_bias), 0), network.enter_norm)
-    group_count, section_count = int(groups.max()) + 1, int(sections.max()) + 1
+    nothing = np.zeros(network.enter.shape[1], np.float32)
     page = np.zeros(len(rows), np.int32)
     for layer, dilation in enumerate(DILATIONS):
-        near = network.near[layer].reshape(-1, network.near.shape[-1])
-        around = np.concatenate([_shifted(values, -dilation), values, _shifted(values, dilation)], axis=1)
-        joined = [
-            product(around, near, network.near_bias[layer]),
-            segment_means(values, groups, group_count),
-            segment_means(values, sections, section_count),
-            segment_means(values, page, 1),
-        ]
-        step = product(np.concatenate(joined, axis=1), network.join[layer], network.join_bias[layer])
+        step = near_sums(values, network.near[layer], network.bias[layer], dilation)
+        for segments, weights in ((groups, network.group), (sections, network.section), (page, network.page)):
+            means = segment_means(values, segments, int(segments.max()) + 1)
+            add_rows(step, product(means, weights[layer], nothing), segments)
         values = normal(values + np.maximum(step, 0), network.norm[layer])
     return np.asarray(product(values, network.leave[:, np.newaxis], network.leave_bias)[:, 0])

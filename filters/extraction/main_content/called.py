@@ -1,0 +1,59 @@
+"""What the markup of a page calls its parts: readers' comments, authors, breadcrumbs."""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from winnow.filters.extraction.main_content.blocks import PageBlocks
+from winnow.filters.extraction.main_content.measures import mixed
+from winnow.filters.extraction.main_content.names import FLAGS, NUMBER, Kind, hash_of, open_table
+from winnow.filters.extraction.main_content.sheet import look_up
+from winnow.schemas.kernels import kernel
+
+COMMENT, AUTHOR, BREADCRUMBS = 1, 2, 4
+_NAMES: Final = {
+    COMMENT: "comment comments commentlist commentsection commentthread commentaires kommentare kommentar comentarios"
+    " comentarii commenti reply replies respond disqus webmention",
+    AUTHOR: "author byline auteur autor autore",
+    BREADCRUMBS: "breadcrumb breadcrumbs crumbs breadcrumblist",
+}
+_ALL: Final = [(name, bit) for bit, names in _NAMES.items() for name in names.split()]
+_KEYS, _PLACES = open_table(mixed.py_func(np.array([hash_of(name) for name, _ in _ALL], np.uint64)).tolist())
+_BITS: Final = np.array([bit for _, bit in _ALL], np.uint8)[_PLACES]
+_WHOLE_PAGE: Final = np.array([NUMBER[name] for name in ("html", "body", "main")], np.int32)
+_MOST_OF_THE_TEXT: Final = 0.95
+"""What holds more of a page is not a part of it: a class that says whether comments are open."""
+
+
+@kernel
+def _called(places, tokens):  # type: ignore[no-untyped-def]
+    """Which bits the names in each element's class and id have."""
+    found = np.zeros(len(places) - 1, np.uint8)
+    for element in range(len(found)):
+        for place in range(places[element], places[element + 1]):
+            bits = look_up(_KEYS, _BITS, tokens[place])
+            if bits > 0:
+                found[element] |= np.uint8(bits)
+    return found
+
+
+def called(blocks: PageBlocks) -> npt.NDArray[np.uint8]:
+    """What each element with text is called, as bits."""
+    return np.asarray(_called(blocks.token_places, blocks.tokens))
+
+
+def comment_blocks(blocks: PageBlocks) -> npt.NDArray[np.bool_]:
+    """Whether each block is in comments: its element, or one around it, is called so."""
+    page, layout = blocks.page, blocks.layout
+    edges = np.zeros(len(blocks) + 1, np.int64)
+    named = np.flatnonzero(called(blocks) & COMMENT)
+    if len(named):
+        title = layout.first_h1 if layout.first_h1 >= 0 else layout.like_title
+        tags, begins, ends = page.tag[named], page.first_block[named], page.end_block[named]
+        is_part = (FLAGS[tags] & int(Kind.BLOCK)) != 0  # highlighters call spans of code so
+        is_part &= ~np.isin(tags, _WHOLE_PAGE) & ~((begins <= title) & (title < ends))
+        is_part &= page.ends[named] - page.begins[named] <= _MOST_OF_THE_TEXT * len(page.text)
+        np.add.at(edges, begins[is_part], 1)
+        np.add.at(edges, ends[is_part], -1)
+    return np.asarray(np.cumsum(edges)[:-1] > 0)
