@@ -42,7 +42,7 @@ _NAMES: Final[dict[Kind, str]] = {
     " optgroup p pre search section select summary table caption tbody td tfoot th thead tr ul textarea hr",
     Kind.VOID: "area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr",
     Kind.RAW: "script style iframe xmp noembed noframes title",
-    Kind.HIDDEN: "template object video audio canvas map head svg math",
+    Kind.HIDDEN: "template object video audio canvas map head svg math rt rp",
     Kind.ENDS_PARAGRAPH: "address article aside blockquote center details dialog dir div dl fieldset figcaption figure"
     " footer form h1 h2 h3 h4 h5 h6 header hgroup hr main menu nav ol p pre search section summary table ul li dd dt",
     Kind.BOUND: "table td th caption template object applet marquee svg math foreignobject",
@@ -53,7 +53,7 @@ _NAMES: Final[dict[Kind, str]] = {
 
 _OTHERS: Final = (
     "a b i u s em strong small big code kbd samp var cite q abbr sub sup del ins mark span font label button time tt"
-    " picture ruby rt rp bdi bdo dfn data output progress meter annotation foreignobject strike nobr acronym html"
+    " picture ruby bdi bdo dfn data output progress meter annotation foreignobject strike nobr acronym html"
 )
 
 TAGS: Final = tuple(dict.fromkeys(" ".join([*_NAMES.values(), _OTHERS]).split()))
@@ -120,8 +120,9 @@ def open_table(keys: list[int], least: int = 8) -> tuple[npt.NDArray[np.uint64],
     return table, places
 
 
-TAG_KEYS, _places = open_table([hash_of(name) for name in TAGS])
-TAG_NUMBERS: Final = (_places + 1).astype(np.int32)
+_ALIASES: Final = {"amp-img": "img", "image": "img"}
+TAG_KEYS, _places = open_table([hash_of(name) for name in (*TAGS, *_ALIASES)])
+TAG_NUMBERS: Final = np.array([*NUMBER.values(), *map(NUMBER.__getitem__, _ALIASES.values())], np.int32)[_places]
 
 _ENDED = sorted(name for name in html5 if name.endswith(";"))
 ENTITY_KEYS, ENTITY_PLACES = open_table([hash_of(name[:-1]) for name in _ENDED])

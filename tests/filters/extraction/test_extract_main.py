@@ -91,6 +91,65 @@ def test_a_page_without_text_says_why(html: str | None, config: MainConfig, stat
     assert read(html, config)["status"] == status
 
 
+ENGLISH, JAPANESE, HEBREW = SENTENCES["en"], SENTENCES["ja"], SENTENCES["he"]
+RUBY = "<ruby>漢字<rp>(</rp><rt>かんじ</rt><rp>)</rp></ruby>の本。"
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        (  # AMP, whose pictures are elements of its own
+            f"<html amp><body>{MENU}<main><p>{ENGLISH}</p><amp-img src=b.jpg alt=B width=640></amp-img>"
+            f"<p>{ENGLISH} Again.</p></main>{FOOTER}",
+            f"{ENGLISH}\n\n{ENGLISH} Again.",
+        ),
+        (  # Japanese in columns, with the reading of its characters above them
+            f"<html lang=ja style='writing-mode: vertical-rl'><body>{MENU}<article><p>{RUBY}{JAPANESE}</p>"
+            f"<p>{JAPANESE}次。</p></article>",
+            f"漢字の本。{JAPANESE}\n\n{JAPANESE}次。",
+        ),
+        (  # two languages beside one another
+            f"<body>{MENU}<article><p lang=en>{ENGLISH}</p><p lang=he dir=rtl>{HEBREW}</p>"
+            f"<p lang=en>{ENGLISH} Again.</p><p lang=he dir=rtl>{HEBREW} שוב.</p></article>{FOOTER}",
+            f"{ENGLISH}\n\n{HEBREW}\n\n{ENGLISH} Again.\n\n{HEBREW} שוב.",
+        ),
+        (  # an application that writes its page by a script: what the script keeps is no text
+            '<body><div id="root"></div><script id="__NEXT_DATA__" type="application/json">'
+            + json.dumps({"props": {"body": ENGLISH}})
+            + "</script>"
+            + '<script type="application/ld+json">'
+            + json.dumps({"@type": "Article", "headline": "h", "articleBody": ENGLISH})
+            + "</script>",
+            "",
+        ),
+    ],
+)
+def test_pages_of_other_shapes(html: str, text: str) -> None:
+    row = read(html)
+    assert row["text"] == text
+    if "amp-img" in html:
+        assert [(image["src"], image["alt"]) for image in row["images"]] == [("https://example.org/a/b.jpg", "B")]
+
+
+def test_a_page_that_the_model_is_unsure_of_has_no_text_where_that_is_asked_for() -> None:
+    page = article("en")
+    sure = read(page)["confidence"]
+    assert read(page, MainConfig(min_confidence=max(0.0, sure - 0.01)))["status"] == "ok"
+    row = read(page, MainConfig(min_confidence=min(1.0, sure + 0.01)))
+    assert (row["status"], row["text"], row["parts"]) == ("unsure", None, None)
+    assert row["confidence"] == sure
+    assert row["kind"] in KINDS
+
+
+def test_markdown_is_a_setting() -> None:
+    page = (
+        f"<body>{MENU}<article><h2>Floods</h2><p>{ENGLISH} See <a href=x.html>more</a>.</p><p>{ENGLISH}</p></article>"
+    )
+    assert "## Floods" in read(page, MainConfig(markdown=True))["text"]
+    assert "[more](https://example.org/a/x.html)" in read(page, MainConfig(markdown=True, links=True))["text"]
+    assert "#" not in read(page)["text"]
+
+
 def test_a_row_depends_on_its_page_alone() -> None:
     pages = [article(language) for language in sorted(SENTENCES)]
     alone = [read(page) for page in pages]
