@@ -12,9 +12,11 @@ from typing import Annotated, Final
 
 import pyarrow as pa
 
+from winnow.filters.edits.spans import SPANS
 from winnow.filters.extraction.main_content.about import about
 from winnow.filters.extraction.main_content.blocks import page_blocks
 from winnow.filters.extraction.main_content.facts import page_facts
+from winnow.filters.extraction.main_content.markdown import MarkdownPage, as_markdown
 from winnow.filters.extraction.main_content.model import Model, judged, read
 from winnow.filters.extraction.main_content.writing import written
 from winnow.filters.extraction.page import PageLimits
@@ -32,6 +34,9 @@ OWN: Final = (
     pa.field("published", pa.string()),  # 2024-05-01
     pa.field("modified", pa.string()),
     pa.field("site", pa.string()),
+    pa.field("breadcrumbs", pa.list_(pa.string())),  # where the page stands in its site, from the outside
+    pa.field("comments", SPANS),  # of the text, what readers wrote
+    pa.field("code_languages", pa.list_(pa.string())),  # of each part that is code
 )
 
 
@@ -39,6 +44,9 @@ OWN: Final = (
 class MainConfig:
     """Settings of the extractor."""
 
+    markdown: bool = False  # headings, lists, tables, code, emphasis and images as Markdown writes them
+    links: bool = False  # in Markdown: the addresses of links
+    min_confidence: Annotated[float, Between(0, 1)] = 0.0  # a page with less is `unsure` and has no text
     max_bytes: Annotated[int, Between(1, 1 << 30)] = 16 << 20
     # Tags in the source, start and end; each may take some hundred bytes. A real page of 10 MB has half as many.
     max_nodes: Annotated[int, Between(1, 10_000_000)] = 400_000
@@ -57,11 +65,19 @@ def extract_main(pages: pa.RecordBatch, config: MainConfig) -> pa.RecordBatch:
     learned = model()
     for source, url in readable(pages, rows, config.max_bytes, config.max_nodes):
         blocks = page_blocks(source, url)
-        facts, numbers = page_facts(blocks, source, url, config.limits)
+        facts, numbers = page_facts(blocks, config.limits)
         found = judged(blocks, learned)
-        own = asdict(about(blocks, source, url, config.limits))
+        own = asdict(about(blocks, config.limits))
         own |= {"confidence": found.confidence, "kind": found.kind, "share": found.share}
-        rows.add(written(blocks.page, found.kept, numbers), facts, own)
+        if found.confidence < config.min_confidence:
+            rows.refuse("unsure", own)
+            continue
+        if config.markdown:
+            text = as_markdown(MarkdownPage(blocks, facts.images, numbers, config.links), found.kept)
+        else:
+            text = written(blocks, found.kept, numbers)
+        own |= {"comments": [] if found.kind == "documentation" else text.comments, "code_languages": text.languages}
+        rows.add(text.placed, facts, own)
     return rows.batch()
 
 

@@ -46,5 +46,5 @@ def read_pages(
         text, parts = found.encode(), Parts()
         if text:
             parts.add("text", 0, len(text))
-        rows.add(PlacedText(text, parts), page_facts(read_page(source), source, url, limits)[0])
+        rows.add(PlacedText(text, parts), page_facts(read_page(source, url), limits)[0])
     return rows.batch()

@@ -29,15 +29,15 @@ class ExtractionRows:
         self._images = _Lists(IMAGE.num_fields)
         self._parts = _Lists(4)
 
-    def refuse(self, status: Status) -> None:
-        """Add a row that was not extracted: null except for its status."""
+    def refuse(self, status: Status, own: Mapping[str, object] | None = None) -> None:
+        """Add a row without text: null except for its status, and for what the extractor says all the same."""
         self._status.append(status)
         for column in (self._text, self._title, self._canonical_url, self._language):
             column.append(None)
         for lists in (self._links, self._images, self._parts):
             lists.end_null()
-        for _, values in self._own:
-            values.append(None)
+        for field, values in self._own:
+            values.append(None if own is None else own.get(field.name))
 
     def add(self, placed: PlacedText, facts: Facts, own: Mapping[str, object] | None = None) -> None:
         """Add an extracted row. Parts and metadata number the images alike."""

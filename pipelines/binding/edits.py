@@ -35,6 +35,7 @@ from winnow.pipelines.reading.columns import Column
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.problems import Place, Problem, nearest, recipe_error, shown, suggestion
 from winnow.schemas.recipe import EditEntry, Recipe
+from winnow.schemas.rows.extraction import EXTRACTED
 from winnow.schemas.rules.checking import ColumnInfo
 
 Action: TypeAlias = Literal["delete", "placeholder", "pseudonym"]
@@ -201,6 +202,12 @@ def _bind_edit(
     known: Mapping[Column, ColumnInfo],
 ) -> BoundEdit:
     column, typed = _spans_column(entry.name, known)
+    when_null = entry.when_null
+    if column.layer.startswith(EXTRACTED):  # its places are those of its own text, and where that is missing, none
+        own = f"{column.layer}.text"
+        if recipe.text[:1] != (own,):
+            raise _EditError(f"its places are those of {own}, which must come first in the recipe's 'text'")
+        when_null = "keep"
     action: Action = entry.replace or ("placeholder" if typed else "delete")
     if not typed and (action != "delete" or entry.kinds is not None):
         what = f"replace: {action}" if action != "delete" else "'kinds'"
@@ -215,7 +222,7 @@ def _bind_edit(
         None if entry.key_file is None else recipe.located(entry.key_file),
         path,
         entry.place,
-        entry.when_null,
+        when_null,
         next((one for one in known if (one.layer, one.leaf) == (column.layer, STATUS.name)), None),
     )
 

@@ -14,8 +14,9 @@ PAGES = pa.schema(
 PartKind: TypeAlias = Literal["text", "heading", "list", "table", "code", "quote", "image"]
 
 Status: TypeAlias = Literal[
-    "ok", "empty", "not_html", "too_large", "too_deep", "too_many_nodes", "failed", "not_selected", "forgotten"
-]
+    "ok", "empty", "unsure", "not_html", "too_large", "too_deep", "too_many_nodes", "failed", "not_selected",
+    "forgotten",
+]  # fmt: skip
 """Why a row has no text: `empty` is a page without main content; the other rows are null (law 2)."""
 
 IMAGE = pa.struct(

@@ -10,9 +10,12 @@ from datetime import date
 from html import unescape
 from typing import Final
 
+import numpy as np
 import orjson
 
 from winnow.filters.extraction.main_content.blocks import PageBlocks
+from winnow.filters.extraction.main_content.comments import called, comment_blocks, keys_of
+from winnow.filters.extraction.main_content.names import NUMBER
 from winnow.filters.extraction.page import PageLimits, label
 
 _AUTHORS: Final = (
@@ -33,6 +36,20 @@ _PUBLISHED: Final = (
 _MODIFIED: Final = ("article:modified_time", "og:updated_time", "dcterms.modified", "last-modified", "datemodified")
 _DATE = re.compile(r"(?<!\d)(\d{4})[-/.]?(\d{2})[-/.]?(\d{2})(?!\d)")
 _OF_ADDRESS = re.compile(r"/(\d{4})/(\d{1,2})/(\d{1,2})(?=/|$)")
+_TIME: Final = NUMBER["time"]
+_DATETIME = re.compile(r"\bdatetime\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
+_IS_PUBLISHED = re.compile(r"\bpubdate\b|datePublished|\bpublished\b|dateCreated|entry-date", re.IGNORECASE)
+_IS_MODIFIED = re.compile(r"dateModified|\b(?:updated|modified)\b", re.IGNORECASE)
+_AUTHOR_KEYS: Final = keys_of("author", "byline", "auteur", "autor", "autore")
+_BY = re.compile(r"^(?:written |posted |story )?(?:by|von|par|por|di|da|av|af|door)\b:?\s*|[,|•·]\s*$", re.IGNORECASE)
+_CRUMB_KEYS: Final = keys_of("breadcrumb", "breadcrumbs", "crumbs", "breadcrumblist")
+_BETWEEN_CRUMBS = re.compile(r"\s*[\n/›»>→|·•]\s*|\s::\s")
+_MOST_CRUMBS: Final = 12
+_FEW_TIMES: Final = 3
+_MOST_TIMES: Final = 40
+_MOST_BYLINES: Final = 8
+_MOST_CHARACTERS: Final = 200
+_MOST_WORDS_OF_A_NAME: Final = 5
 _CONTROLS = re.compile(rb"[\x00-\x1f]")
 _MOST_BYTES: Final = 1 << 18  # of one script
 _MOST_NODES: Final = 500
@@ -48,35 +65,91 @@ class About:
     published: str | None  # 2024-05-01
     modified: str | None
     site: str | None
+    breadcrumbs: tuple[str, ...] = ()  # where the page stands in its site, from the outside
 
 
-def about(blocks: PageBlocks, source: bytes, url: str | None, limits: PageLimits) -> About:
+def about(blocks: PageBlocks, limits: PageLimits) -> About:
     """A page's author, dates and site."""
     meta = blocks.meta
-    nodes = list(_nodes(blocks, source))
+    nodes = list(_nodes(blocks))
     pages = [node for node in nodes if "datePublished" in node or "headline" in node]
     authors = [meta[name] for name in _AUTHORS if name in meta]
     authors += [name for node in pages for name in _names(node.get("author"))]
+    authors += _bylines(blocks)
     written = next((name for name in map(_author, authors) if name), None)
     published = [meta[name] for name in _PUBLISHED if name in meta] + [node.get("datePublished") for node in pages]
+    in_text = dict(_times(blocks))
+    published.append(in_text.get("published"))
     modified = [meta[name] for name in _MODIFIED if name in meta] + [node.get("dateModified") for node in pages]
+    modified.append(in_text.get("modified"))
     sites = [meta.get("og:site_name"), meta.get("application-name")]
     sites += [name for node in pages for name in _names(node.get("publisher"))]
     return About(
         label(written, limits),
-        _first_date(published) or _date_of_address(url),
+        _first_date(published) or _date_of_address(blocks.url) or _first_date([in_text.get("alone")]),
         _first_date(modified),
         next((found for name in sites if (found := label(name, limits))), None),
+        tuple(found for name in _crumbs(blocks, nodes)[:_MOST_CRUMBS] if (found := label(name, limits))),
     )
 
 
-def _nodes(blocks: PageBlocks, source: bytes) -> Iterator[dict[str, object]]:
+def _times(blocks: PageBlocks) -> Iterator[tuple[str, str]]:
+    """The dates of <time> elements that say what they are of; where there are few, also of one that does not."""
+    page = blocks.page
+    elements = np.flatnonzero(page.tag == _TIME)[:_MOST_TIMES].tolist()
+    for element in reversed(elements):
+        begin, end = page.attributes[:, element].tolist()
+        attributes = blocks.source[begin : min(end, begin + _MOST_CHARACTERS)].decode("utf-8", "replace")
+        written = _DATETIME.search(attributes)
+        if written:
+            if _IS_MODIFIED.search(attributes):
+                yield "modified", written[1]
+            elif _IS_PUBLISHED.search(attributes):
+                yield "published", written[1]
+            elif len(elements) <= _FEW_TIMES:
+                yield "alone", written[1]
+
+
+def _crumbs(blocks: PageBlocks, nodes: list[dict[str, object]]) -> list[str]:
+    """The names on the way to a page: of its JSON-LD, or of an element that is called so."""
+    for node in nodes:
+        items = node.get("itemListElement")
+        if node.get("@type") == "BreadcrumbList" and isinstance(items, list):
+            named = [one.get("name") or one.get("item") for one in items[:_MOST_CRUMBS] if isinstance(one, dict)]
+            return [name for one in named for name in _names(one) if "://" not in name]
+    page = blocks.page
+    for element in called(blocks, _CRUMB_KEYS)[:1].tolist():
+        begin, end = int(page.begins[element]), int(page.ends[element])
+        first, last = int(page.first_block[element]), int(page.end_block[element])
+        if end - begin <= _MOST_CRUMBS * _MOST_CHARACTERS and last - first <= 3 * _MOST_CRUMBS:
+            written = [
+                page.text[max(begin, page.block_begins[block]) : min(end, page.block_ends[block])].tobytes()
+                for block in range(first, last)
+            ]
+            shown = "/".join(text.decode("utf-8", "replace") for text in written)
+            return [name.strip() for name in _BETWEEN_CRUMBS.split(shown) if name.strip()]
+    return []
+
+
+def _bylines(blocks: PageBlocks) -> Iterator[str]:
+    """Short texts of elements that are called the author's, outside comments."""
+    page, comments = blocks.page, comment_blocks(blocks)
+    for element in called(blocks, _AUTHOR_KEYS)[:_MOST_BYLINES].tolist():
+        begin, end, first = int(page.begins[element]), int(page.ends[element]), int(page.first_block[element])
+        if 0 < end - begin <= _MOST_CHARACTERS and first < len(blocks) and not comments[first]:
+            text = " ".join(page.text[begin:end].tobytes().decode("utf-8", "replace").split())
+            words = _BY.sub("", text).split()
+            if 2 <= len(words) <= _MOST_WORDS_OF_A_NAME and not any(map(str.isdigit, text)):
+                yield " ".join(words)
+
+
+def _nodes(blocks: PageBlocks) -> Iterator[dict[str, object]]:
     """The objects of a page's JSON-LD, outermost first."""
     pending: list[object] = []
     for begin, end in blocks.page.data.T.tolist():
         if end - begin <= _MOST_BYTES:
             try:
-                pending.append(orjson.loads(_CONTROLS.sub(b" ", source[begin:end])))
+                pending.append(orjson.loads(_CONTROLS.sub(b" ", blocks.source[begin:end])))
             except orjson.JSONDecodeError:
                 continue  # pages write what no parser reads
     for _ in range(_MOST_NODES):

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.filters.extraction.main_content.features import Layout, laid_out
+from winnow.filters.extraction.main_content.formulas import has_formulas, with_formulas
 from winnow.filters.extraction.main_content.measures import Measures, element_tokens, measured, word_set
 from winnow.filters.extraction.main_content.names import NUMBER, TAGS, hash_of
 from winnow.filters.extraction.main_content.scan import Page, scanned
@@ -27,6 +28,8 @@ _MOST_META = 200
 class ReadPage:
     """A scanned page, and what its head says."""
 
+    source: bytes  # in UTF-8, with its formulas as text
+    url: str | None
     page: Page
     meta: dict[str, str]
     title: str
@@ -39,6 +42,8 @@ class PageBlocks(ReadPage):
     measures: Measures
     layout: Layout
     signs: npt.NDArray[np.uint64]  # of the page's kind
+    token_places: npt.NDArray[np.int32]  # of each element, which of the names in classes and ids are its own
+    tokens: npt.NDArray[np.uint64]
 
     def __len__(self) -> int:
         """How many blocks there are."""
@@ -53,23 +58,28 @@ class PageBlocks(ReadPage):
         ]
 
 
-def read_page(source: bytes) -> ReadPage:
+def read_page(source: bytes, url: str | None) -> ReadPage:
     """Scan a page in UTF-8."""
     page = scanned(np.frombuffer(source, np.uint8))
+    if has_formulas(page, source):
+        source = with_formulas(source)
+        page = scanned(np.frombuffer(source, np.uint8))
     title = unescape(source[page.title[0] : page.title[1]][:_MOST_TITLE].decode("utf-8", "replace")).strip()
-    return ReadPage(page, _meta(page, source), title)
+    return ReadPage(source, url, page, _meta(page, source), title)
 
 
 def page_blocks(source: bytes, url: str | None) -> PageBlocks:
     """Scan and measure a page in UTF-8."""
-    read = read_page(source)
+    read = read_page(source, url)
+    source = read.source
     page, meta, title = read.page, read.meta, read.title
     titles, title_words = word_set(_bytes(f"{title} {meta.get('og:title', '')}"))
     description, _ = word_set(_bytes(meta.get("description") or meta.get("og:description") or ""))
     places, tokens = element_tokens(page)
     measures = measured(page, places, tokens, titles, title_words, description)
     layout = laid_out(page, measures.stats, places, tokens, (url or "").count("/"), len(url or ""))
-    return PageBlocks(page, meta, title, measures, layout, _signs(page, source, url, title, meta, tokens, places))
+    signs = _signs(page, source, url, title, meta, tokens, places)
+    return PageBlocks(source, url, page, meta, title, measures, layout, signs, places, tokens)
 
 
 def _bytes(text: str) -> npt.NDArray[np.uint8]:
@@ -84,7 +94,7 @@ def _meta(page: Page, source: bytes) -> dict[str, str]:
         said: dict[bytes, bytes] = {}
         for name, *values in _ATTRIBUTE.findall(source, begin, end):
             said.setdefault(name.lower(), b"".join(values))
-        name = said.get(b"property") or said.get(b"name")
+        name = said.get(b"property") or said.get(b"name") or said.get(b"itemprop")
         content = said.get(b"content")
         if name and content:
             found.setdefault(name.decode("utf-8", "replace").lower(), unescape(content.decode("utf-8", "replace")))

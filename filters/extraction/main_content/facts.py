@@ -8,6 +8,7 @@ import numpy as np
 
 from winnow.filters.extraction.candidates import MOST_CANDIDATES, OF_SOURCES
 from winnow.filters.extraction.main_content.blocks import ReadPage
+from winnow.filters.extraction.main_content.headline import headline
 from winnow.filters.extraction.main_content.names import NUMBER
 from winnow.filters.extraction.main_content.scan import Page
 from winnow.filters.extraction.page import (
@@ -40,23 +41,29 @@ _REL_NAME = re.compile(rb"rel", re.IGNORECASE)
 _SETS = [_attribute(name) for name in OF_SOURCES]
 
 
-def page_facts(read: ReadPage, source: bytes, url: str | None, limits: PageLimits) -> tuple[Facts, dict[int, int]]:
+def page_facts(read: ReadPage, limits: PageLimits) -> tuple[Facts, dict[int, int]]:
     """A page's metadata, and the numbers of its images by their elements."""
-    page, meta = read.page, read.meta
-    base = _first(page, source, _BASE, _HREF)
-    addresses = Addresses((Addresses(url).absolute(base.strip()) if base else None) or url)
+    page, source, meta = read.page, read.source, read.meta
+    addresses = addresses_of(read)
     images, numbers = _images(page, source, addresses, limits)
     if images:
         _add_captions(page, images, numbers, limits)
+    titles = [title for title in (label(meta.get("og:title"), limits), label(read.title, limits)) if title]
     declared = _first(page, source, _HTML, _LANG) or meta.get("content-language") or meta.get("og:locale") or ""
     facts = Facts(
-        label(meta.get("og:title"), limits) or label(read.title, limits),
+        headline(page, titles, meta.get("og:site_name"), read.url),
         _canonical(page, source, addresses),
         declared.strip() if LANGUAGE.fullmatch(declared.strip()) else None,
         _links(page, source, addresses, limits),
         images,
     )
     return facts, numbers
+
+
+def addresses_of(read: ReadPage) -> Addresses:
+    """What a page's references are relative to."""
+    base = _first(read.page, read.source, _BASE, _HREF)
+    return Addresses((Addresses(read.url).absolute(base.strip()) if base else None) or read.url)
 
 
 def _found(pattern: re.Pattern[bytes], source: bytes, begin: int, end: int) -> str | None:

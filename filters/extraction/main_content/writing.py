@@ -4,28 +4,32 @@ Blocks stand apart by an empty line; items of a list and rows of a table by the 
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from winnow.filters.extraction.main_content.blocks import PageBlocks
+from winnow.filters.extraction.main_content.code import code_language
+from winnow.filters.extraction.main_content.comments import comment_blocks
 from winnow.filters.extraction.main_content.names import HEADING_LEVEL, NUMBER
 from winnow.filters.extraction.main_content.scan import Page
 from winnow.filters.extraction.placed_text import Parts, PlacedText
 from winnow.schemas.kernels import kernel
 from winnow.schemas.rows.extraction import PartKind
 
-_LIST, _ITEM, _TABLE, _ROW, _CELL, _QUOTE, _CODE, _HEADING = range(8)
+LIST, ITEM, TABLE, ROW, CELL, QUOTE, CODE, HEADING = range(8)
 """What a block can stand in; of each, the nearest element (of lists, the outermost)."""
 _STANDS: Final = 8
 _OF_TAG = np.full(len(HEADING_LEVEL), -1, np.int64)
 for _stand, _names in (
-    (_LIST, "ul ol dl"), (_ITEM, "li dt dd"), (_TABLE, "table"), (_ROW, "tr"), (_CELL, "td th"),
-    (_QUOTE, "blockquote"), (_CODE, "pre"), (_HEADING, "h1 h2 h3 h4 h5 h6"),
+    (LIST, "ul ol dl"), (ITEM, "li dt dd"), (TABLE, "table"), (ROW, "tr"), (CELL, "td th"),
+    (QUOTE, "blockquote"), (CODE, "pre"), (HEADING, "h1 h2 h3 h4 h5 h6"),
 ):  # fmt: skip
     for _name in _names.split():
         _OF_TAG[NUMBER[_name]] = _stand
 _IMAGE = NUMBER["img"]
+_WHOLE_TEXT: Final = 0.95
 _LAYOUT_CELL_BLOCKS: Final = 6  # a table whose cells hold more on average lays out a page
 
 
@@ -48,9 +52,9 @@ def _stands(page):  # type: ignore[no-untyped-def]
         parent = page.parent[element]
         table_of[element] = table_of[parent] if parent >= 0 else -1
         tag = page.tag[element]
-        if _OF_TAG[tag] == _TABLE:
+        if _OF_TAG[tag] == TABLE:
             table_of[element] = element
-        elif _OF_TAG[tag] == _CELL and table_of[element] >= 0:
+        elif _OF_TAG[tag] == CELL and table_of[element] >= 0:
             cells[table_of[element]] += 1
     for element in range(elements):
         parent = page.parent[element]
@@ -58,9 +62,9 @@ def _stands(page):  # type: ignore[no-untyped-def]
             for stand in range(_STANDS):
                 found[element, stand] = found[parent, stand]
         stand = _OF_TAG[page.tag[element]]
-        if stand < 0 or (stand == _LIST and found[element, _LIST] >= 0):
+        if stand < 0 or (stand == LIST and found[element, LIST] >= 0):
             continue
-        if _TABLE <= stand <= _CELL:
+        if TABLE <= stand <= CELL:
             table = table_of[element]
             if table < 0:
                 continue
@@ -82,85 +86,128 @@ def stands_of(page: Page) -> Stands:
     return Stands(_stands(page), np.flatnonzero(page.tag == _IMAGE).astype(np.int32))
 
 
-def _kind(stand: list[int]) -> PartKind:
-    if stand[_CODE] >= 0:
+def kind_of(stand: list[int]) -> PartKind:
+    """The kind of part that a block is, by where it stands."""
+    if stand[CODE] >= 0:
         return "code"
-    if stand[_TABLE] >= 0:
+    if stand[TABLE] >= 0:
         return "table"
-    if stand[_HEADING] >= 0:
+    if stand[HEADING] >= 0:
         return "heading"
-    if stand[_LIST] >= 0:
+    if stand[LIST] >= 0:
         return "list"
-    return "quote" if stand[_QUOTE] >= 0 else "text"
+    return "quote" if stand[QUOTE] >= 0 else "text"
 
 
-_OUTER: Final[dict[PartKind, int]] = {"table": _TABLE, "list": _LIST, "quote": _QUOTE, "code": _CODE}
+_OUTER: Final[dict[PartKind, int]] = {"table": TABLE, "list": LIST, "quote": QUOTE, "code": CODE}
 
 
 def _between(before: list[int], after: list[int]) -> bytes:
     """What stands between the texts of two blocks."""
-    if before[_CELL] >= 0 and after[_ROW] == before[_ROW] >= 0:
-        return b" " if before[_CELL] == after[_CELL] else b"\t"
-    if before[_TABLE] >= 0 and before[_TABLE] == after[_TABLE]:
+    if before[CELL] >= 0 and after[ROW] == before[ROW] >= 0:
+        return b" " if before[CELL] == after[CELL] else b"\t"
+    if before[TABLE] >= 0 and before[TABLE] == after[TABLE]:
         return b"\n"
-    if before[_LIST] >= 0 and before[_LIST] == after[_LIST]:
+    if before[LIST] >= 0 and before[LIST] == after[LIST]:
         return b"\n"
     return b"\n\n"
 
 
-def written(page: Page, kept: npt.NDArray[np.bool_], numbers: dict[int, int]) -> PlacedText:
+class Written(NamedTuple):
+    """The text of a page's main content, and what is said of parts of it."""
+
+    placed: PlacedText
+    comments: list[tuple[int, int]]  # the ranges of the text that are readers' comments, each with what parts it
+    languages: list[str | None]  # of each part that is code
+
+
+def comment_ranges(parts: Parts, marked: list[bool], size: int) -> list[tuple[int, int]]:
+    """The ranges of a text of which these parts are comments: from the end of the part before to the last one's end."""
+    found: list[tuple[int, int]] = []
+    end = 0
+    for part, (last, is_comment) in enumerate(zip(parts.ends, marked, strict=True)):
+        if is_comment:
+            begin = end if part else 0
+            if found and found[-1][1] >= begin:
+                begin = found.pop()[0]
+            found.append((begin, last))
+        end = max(end, last)
+    if sum(last - begin for begin, last in found) >= _WHOLE_TEXT * size:
+        return []  # a page of posts alone, which are called comments
+    return [(begin, last) for begin, last in found if begin < last]
+
+
+def written(blocks: PageBlocks, kept: npt.NDArray[np.bool_], numbers: dict[int, int]) -> Written:
     """The text of these blocks. `numbers` are those of images by their elements."""
-    stands = stands_of(page)
-    source = page.text.tobytes()
+    page = blocks.page
+    stands, comments = stands_of(page), comment_blocks(blocks)
+    shown = page.text.tobytes()
     chosen = np.flatnonzero(kept).tolist()
     rows = stands.of_block[chosen].tolist() if chosen else []
     begins, ends = page.block_begins[chosen].tolist(), page.block_ends[chosen].tolist()
-    images = _images_at(page, kept, stands.images, numbers)
+    images = images_at(page, kept, stands.images, numbers)
     parts, text = Parts(), bytearray()
+    marked: list[bool] = []
+    languages: list[str | None] = []
     before: list[int] | None = None
-    open_part: tuple[PartKind, int, int] | None = None  # its kind, its outer element, where it begins
+    open_part: _Open | None = None
 
     def end_part() -> None:
         if open_part is not None:
-            parts.add(open_part[0], open_part[2], len(text))
+            parts.add(open_part.kind, open_part.begin, len(text))
+            marked.append(open_part.is_comment)
+            if open_part.kind == "code":
+                languages.append(code_language(page, blocks.source, open_part.outer))
 
-    for block, stand, begin, end in zip(chosen, rows, begins, ends, strict=True):
-        kind = _kind(stand)
+    for block, stand, begin, end, is_comment in zip(chosen, rows, begins, ends, comments[chosen].tolist(), strict=True):
+        kind = kind_of(stand)
         outer = stand[_OUTER[kind]] if kind in _OUTER else -1
         between = b"" if before is None else _between(before, stand)
         inside = images.get(block, ())
-        if open_part is None or outer < 0 or (kind, outer) != open_part[:2] or inside:
+        if open_part is None or outer < 0 or (kind, outer, is_comment) != open_part[:3] or inside:
             end_part()
             text += between
-            open_part = (kind, outer, len(text))
+            open_part = _Open(kind, outer, is_comment, len(text))
         else:
             text += between
         at = begin
         for place, number in inside:
             if place <= begin:
                 parts.add("image", len(text), len(text), number)
+                marked.append(is_comment)
                 continue
-            text += source[at:place].rstrip() if place >= end else source[at:place]
+            text += shown[at:place].rstrip() if place >= end else shown[at:place]
             at = place
-            if len(text) > open_part[2]:
-                parts.add(kind, open_part[2], len(text))
+            if len(text) > open_part.begin:
+                end_part()
             parts.add("image", len(text), len(text), number)
-            if source[at : at + 1].isspace():
-                text += source[at : at + 1]
+            marked.append(is_comment)
+            if shown[at : at + 1].isspace():
+                text += shown[at : at + 1]
                 at += 1
-            open_part = (kind, outer, len(text))
+            open_part = _Open(kind, outer, is_comment, len(text))
         if kind == "code":
-            text += b"\n".join(line.rstrip() for line in source[at:end].split(b"\n"))
+            text += b"\n".join(line.rstrip() for line in shown[at:end].split(b"\n"))
         else:
-            text += source[at:end]
-        if at >= end and len(text) == open_part[2]:
+            text += shown[at:end]
+        if at >= end and len(text) == open_part.begin:
             open_part = None
         before = stand
     end_part()
-    return PlacedText(bytes(text), parts.complete())
+    parts.complete()
+    return Written(PlacedText(bytes(text), parts), comment_ranges(parts, marked, len(text)), languages)
 
 
-def _images_at(
+class _Open(NamedTuple):
+    """A part that is being written."""
+
+    kind: PartKind
+    outer: int  # its outer element
+    is_comment: bool
+    begin: int
+
+
+def images_at(
     page: Page, kept: npt.NDArray[np.bool_], images: npt.NDArray[np.int32], numbers: dict[int, int]
 ) -> dict[int, list[tuple[int, int]]]:
     """By block, the images that are shown in it, before it, or after it where it is the last: (place, number)."""

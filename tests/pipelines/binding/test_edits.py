@@ -208,3 +208,25 @@ edits:
         _ = bind(recipe_from_text(text)).edits
     assert "text.pii finds no 'emial' (did you mean 'email'?)" in str(refused.value)
     assert "text.secrets finds no 'githb_token' (did you mean 'github_token'?)" in str(refused.value)
+
+
+def extracting(text: str) -> Recipe:
+    return recipe_from_text(
+        'version: 1\nstore: {path: s}\nsources: {a: {root: r, files: ["*"], class: web}}\n'
+        f"extract: {{main: {{}}, trafilatura: {{}}}}\ntext: {text}\nedits: [extract.main.comments]\n",
+        "r.yaml",
+    )
+
+
+def test_comments_of_an_extractor_are_cut_out_of_its_own_text_alone() -> None:
+    bound = bind(extracting("coalesce(extract.main.text, samples.text)"))
+    (edit,) = bound.edits
+    assert (edit.column.name, edit.action, edit.when_null) == ("extract.main.comments", "delete", "keep")
+    spans = pa.array([[{"start": 3, "end": 6}], None, []], SPANS)
+    edited = with_keys(bound.edits).apply(
+        pa.array(["abc\n\nd", "samples.text", "x"], pa.large_string()), {"extract.main.comments": spans}
+    )
+    assert edited.texts.to_pylist() == ["abc", "samples.text", "x"]
+    assert not any(edited.dropped.to_pylist())
+    with pytest.raises(RecipeError, match=r"extract\.main\.text, which must come first in the recipe's 'text'"):
+        _ = bind(extracting("coalesce(extract.trafilatura.text, extract.main.text)")).edits

@@ -10,8 +10,7 @@ NEWS = "https://news.example/2021/3/4/title"
 
 
 def said(html: str, url: str | None = None) -> About:
-    source = html.encode()
-    return about(page_blocks(source, url), source, url, PageLimits())
+    return about(page_blocks(html.encode(), url), PageLimits())
 
 
 def ld(script: str) -> str:
@@ -36,6 +35,29 @@ BROKEN = ld("{not json") + ld("[" * 5000) + ld('{"headline": "", "author": {"nam
         (ld(GRAPH), None, About("A&B", "2023-01-02", None, "P")),
         (ADDRESS + ld('{"headline": 1, "author": "D\nE"}'), None, About("D E", None, None, None)),
         (BROKEN, None, About(None, None, None, None)),
+        ("<time datetime=2024-02-03>3 Feb", None, About(None, "2024-02-03", None, None)),
+        ("<time datetime=2024-02-03>a</time>" * 4, None, About(None, None, None, None)),
+        (
+            "<time class=updated datetime='2024-02-05T01:00'>a</time>"
+            + "<time datetime=2024-02-04 itemprop=datePublished>b</time><time datetime=2024-02-03 pubdate>c</time>",
+            None,
+            About(None, "2024-02-04", "2024-02-05", None),
+        ),
+        ("<meta itemprop=datePublished content=2024-02-03>", None, About(None, "2024-02-03", None, None)),
+        ("<p class=post-author>By Ann Lee</p>", None, About("Ann Lee", None, None, None)),
+        ("<p class=author>12 posts of all</p><p class=author>Ann</p>", None, About(None, None, None, None)),
+        ("<h1>x</h1><div id=comments><p class=author>Ann Lee</p></div><p>x", None, About(None, None, None, None)),
+        (
+            "<ul class=breadcrumbs><li><a>Home</a> ›<li><a>Tools</a><li>Saws</ul>",
+            None,
+            About(None, None, None, None, ("Home", "Tools", "Saws")),
+        ),
+        ("<p class=breadcrumb><a>Home</a> / <a>Tools</a>", None, About(None, None, None, None, ("Home", "Tools"))),
+        (
+            ld('{"@type": "BreadcrumbList", "itemListElement": [{"name": "A"}, {"item": {"name": "B"}}, 3]}'),
+            None,
+            About(None, None, None, None, ("A", "B")),
+        ),
     ],
 )
 def test_what_a_page_says_of_itself(html: str, url: str | None, expected: About) -> None:

@@ -14,7 +14,7 @@ URL = "https://example.org/news/2024/story.html?id=1"
 
 def facts(html: str, url: str | None = URL, limits: PageLimits | None = None) -> Facts:
     source = html.encode()
-    return page_facts(read_page(source), source, url, limits or PageLimits())[0]
+    return page_facts(read_page(source, url), limits or PageLimits())[0]
 
 
 def links(html: str, url: str | None = URL) -> list[str]:

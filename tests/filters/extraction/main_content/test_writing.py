@@ -15,7 +15,7 @@ def write(html: str, left_out: Sequence[str] = ()) -> tuple[str, list[tuple[str,
     page = page_blocks(html.encode(), None)
     kept = np.array([text not in left_out for text in page.texts()], np.bool_)
     images = np.flatnonzero(page.page.tag == NUMBER["img"]).tolist()
-    placed = written(page.page, kept, {element: number for number, element in enumerate(images)})
+    placed = written(page, kept, {element: number for number, element in enumerate(images)}).placed
     parts = placed.parts
     shown = [
         (kind, str(image) if kind == "image" else placed.text[begin:end].decode())

@@ -1,0 +1,104 @@
+"""Writes the formulas of a page as TeX between dollars, as far as the page has their TeX; others by their characters.
+
+MathML keeps TeX in an annotation or in `alttext`; MathJax in a script. KaTeX draws each formula a second time, out of
+spans for the eye alone: these go.
+"""
+
+import re
+from typing import Final
+
+from winnow.filters.extraction.main_content.names import NUMBER
+from winnow.filters.extraction.main_content.scan import Page
+
+_MATH_TAG, _SCRIPT_TAG = NUMBER["math"], NUMBER["script"]
+_MATH, _MATH_END = b"<math", b"</math>"
+_DRAWN: Final = b'<span class="katex-html"'
+_MOST_BYTES: Final = 1 << 14  # of one formula; a longer one is left as it is
+_ANNOTATION = re.compile(
+    rb"<annotation\b[^<>]{0,99}\bencoding\s*=\s*[\"']?(?:application/x-tex|(?:La)?TeX)\b[^<>]{0,99}>([^<]*)<",
+    re.IGNORECASE,
+)
+_ALTERNATIVE = re.compile(rb"<math\b[^<>]*\salttext\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)')")
+_IS_BLOCK = re.compile(rb"<math\b[^<>]*\sdisplay\s*=\s*[\"']?block")
+_SCRIPT = re.compile(
+    rb"<script\b[^<>]{0,99}\btype\s*=\s*[\"']?math/tex([^\"'<>]{0,40})[\"']?[^<>]{0,99}>", re.IGNORECASE
+)
+_OTHER_ANNOTATION = re.compile(rb"<(annotation(?:-xml)?)\b.*?(?:</\1>|\Z)", re.DOTALL)
+_TAG = re.compile(rb"<[^<>]*>")
+_DISPLAYED = re.compile(rb"\A\{\\(?:display|text)style\s+(.*)\}\Z", re.DOTALL)
+_SPAN = re.compile(rb"<(/?)span\b", re.IGNORECASE)
+
+
+def has_formulas(page: Page, source: bytes) -> bool:
+    """Whether a scanned page has formulas that are not text."""
+    if (page.tag == _MATH_TAG).any():
+        return True
+    scripts = page.attributes[:, page.tag == _SCRIPT_TAG].T.tolist()
+    return any(source.find(b"math/tex", begin, end) >= 0 for begin, end in scripts)
+
+
+def with_formulas(source: bytes) -> bytes:
+    """The page with its formulas as text."""
+    if b"katex-html" in source:
+        source = _without_drawings(source)
+    if b"math/tex" in source:
+        source = _with_scripts(source)
+    return _with_mathml(source) if _MATH in source else source
+
+
+def _with_scripts(source: bytes) -> bytes:
+    parts: list[bytes] = []
+    done = 0
+    while (found := _SCRIPT.search(source, done)) and (close := source.find(b"</script>", found.end())) >= 0:
+        tex = source[found.end() : close].replace(b"&", b"&amp;").replace(b"<", b"&lt;")
+        parts += [source[done : found.start()], _dollars(tex, block=b"display" in found[1])]
+        done = close + len(b"</script>")
+    return b"".join([*parts, source[done:]])
+
+
+def _with_mathml(source: bytes) -> bytes:
+    parts: list[bytes] = []
+    done, at = 0, source.find(_MATH)
+    while at >= 0:
+        close = source.find(_MATH_END, at)
+        if close < 0:
+            break
+        end = close + len(_MATH_END)
+        if close - at <= _MOST_BYTES and source[at + len(_MATH) : at + len(_MATH) + 1] in b" \t\r\n>/":
+            parts += [source[done:at], _formula(source[at:end])]
+            done = end
+        at = source.find(_MATH, end)
+    return b"".join([*parts, source[done:]])
+
+
+def _formula(math: bytes) -> bytes:
+    found = _ANNOTATION.search(math) or _ALTERNATIVE.search(math)
+    tex = next((group for group in found.groups() if group), b"").strip() if found else b""
+    if not tex:
+        return b"".join(_TAG.sub(b"", _OTHER_ANNOTATION.sub(b"", math)).split())
+    wrapped = _DISPLAYED.match(tex)
+    return _dollars(wrapped[1].strip() if wrapped else tex, block=_IS_BLOCK.match(math) is not None)
+
+
+def _dollars(tex: bytes, *, block: bool) -> bytes:
+    mark = b"$$" if block else b"$"
+    return tex if tex.startswith(b"$") else mark + tex.strip() + mark
+
+
+def _without_drawings(source: bytes) -> bytes:
+    """The page without the spans that KaTeX draws with."""
+    parts: list[bytes] = []
+    done, at = 0, source.find(_DRAWN)
+    while at >= 0:
+        depth, end = 0, -1
+        for tag in _SPAN.finditer(source, at):
+            depth += -1 if tag[1] else 1
+            if depth == 0:
+                end = source.find(b">", tag.end()) + 1
+                break
+        if end <= 0:
+            break
+        parts.append(source[done:at])
+        done = end
+        at = source.find(_DRAWN, end)
+    return b"".join([*parts, source[done:]])
