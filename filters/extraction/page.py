@@ -135,7 +135,7 @@ def image_of(written: str, sources: list[str], addresses: Addresses, limits: Pag
     attributes = {name.lower(): value for name, value in reversed(_ATTRIBUTE.findall(written)) if name and value}
     get = attributes.get
     found: dict[str, None] = {}
-    for address in shown_first({name: attribute_value(value) for name, value in attributes.items()}, sources):
+    for address in shown_first({name: _attribute_value(value) for name, value in attributes.items()}, sources):
         if address and address[:5].lower() != "data:":
             url = addresses.absolute(address) if addresses.base else address[:MAX_URL_CHARACTERS]
             if url:
@@ -148,16 +148,16 @@ def image_of(written: str, sources: list[str], addresses: Addresses, limits: Pag
     alt, title, width, height = get("alt"), get("title"), get("width"), get("height")
     return Image(
         src,
-        label(attribute_value(alt), limits) if alt else None,
-        label(attribute_value(title), limits) if title else None,
+        label(_attribute_value(alt), limits) if alt else None,
+        label(_attribute_value(title), limits) if title else None,
         None,
-        _pixels(attribute_value(width)) if width else None,
-        _pixels(attribute_value(height)) if height else None,
+        _pixels(_attribute_value(width)) if width else None,
+        _pixels(_attribute_value(height)) if height else None,
         tuple(others),
     )
 
 
-def attribute_value(written: str) -> str:
+def _attribute_value(written: str) -> str:
     """An attribute's value, decoded."""
     value = written[1:-1] if written[0] in "\"'" else written
     if "&" in value:
