@@ -72,7 +72,7 @@ class Config:
     max_bytes: Annotated[int, Between(1_000, 64 << 20)] = 1 << 20  # longer texts are judged by their beginning
     alternatives: Annotated[int, Between(1, 10)] = 3  # languages in `top`; each beyond the first slows the model down
     second_opinion: bool = True  # CLD2's
-    columns: tuple[str, ...] = field(default=())  # more columns, such as extract.fast.title or samples.captions
+    columns: tuple[str, ...] = field(default=())  # more columns, such as extract.main.title or samples.captions
     max_paragraphs: Annotated[int, Between(0, 10_000)] = 16  # classified one by one; 0 for none
     max_paragraph_chars: Annotated[int, Between(20, 100_000)] = 500  # read of each
     min_paragraph_chars: Annotated[int, Between(1, 100_000)] = 50  # of a line that is a paragraph

@@ -8,7 +8,6 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from winnow.filters.extractors import find_extractor
 from winnow.filters.extras import required_package
 from winnow.filters.image.decode.stills import DECODER, DecodeLimits, require_decoders
 from winnow.filters.language.folding.composed import FORM
@@ -35,7 +34,7 @@ from winnow.pipelines.annotate.rows import layer_schema
 from winnow.pipelines.assets import asset_digest, asset_path, known_asset, require_file
 from winnow.pipelines.binding.captions import bind_captions
 from winnow.pipelines.binding.duplicates import duplicate_kinds, signature_entries
-from winnow.pipelines.binding.sources import decode_limits, video_limits
+from winnow.pipelines.binding.sources import decode_limits, extractor_of, video_limits
 from winnow.pipelines.processes.last_words import last_words
 from winnow.pipelines.reading.chosen_text import text_setting
 from winnow.pipelines.reading.columns import MEDIA, Column, column_of, leaves
@@ -279,7 +278,7 @@ def operator_remarks(operators: Sequence[BoundOperator]) -> list[str]:
 def store_columns(recipe: Recipe, measured: Iterable[Measurement]) -> dict[Column, ColumnInfo]:
     """Return every column of the recipe's store with these measurements, samples first."""
     schemas = [(layout.SAMPLES, SAMPLES)]
-    schemas += [(f"{EXTRACTED}{entry.name}", find_extractor(entry.name).schema) for entry in recipe.extract]
+    schemas += [(f"{EXTRACTED}{entry.name}", extractor_of(entry).schema) for entry in recipe.extract]
     schemas += [(one.entry.layer, layer_schema(one.operator, one.config)) for one in measured]
     late = [(layer_of_kind(kind), schema_of_kind(kind)) for kind in duplicate_kinds(recipe)]
     for score in recipe.score:

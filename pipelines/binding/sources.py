@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from winnow.filters.extractors import find_extractor
+from winnow.filters.extractors import Extractor, find_extractor
 from winnow.filters.image.decode.stills import DecodeLimits, require_decoders
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.pipelines.ingest.clips import film_store
@@ -205,12 +205,17 @@ def _opened(address: str, named: str) -> ObjectStore:
         raise SourceError(f"{named}.root: {error}") from None
 
 
-def bind_extractor(entry: ExtractorEntry) -> BoundExtractor:
-    """Bind one extractor to its configuration in the recipe."""
+def extractor_of(entry: ExtractorEntry) -> Extractor:
+    """The extractor that a recipe names; the error for an unknown name says where."""
     try:
-        extractor = find_extractor(entry.name)
+        return find_extractor(entry.name)
     except RecipeError as error:
         raise RecipeError(f"{entry.place}: {error}") from None
+
+
+def bind_extractor(entry: ExtractorEntry) -> BoundExtractor:
+    """Bind one extractor to its configuration in the recipe."""
+    extractor = extractor_of(entry)
     return BoundExtractor(
         extractor, build_config(extractor.config, entry.options, f"extract.{entry.name}"), entry.where
     )

@@ -11,7 +11,7 @@ Example:
     >>> @dataclass(frozen=True)
     ... class FastConfig:
     ...     max_html_bytes: Annotated[int, Between(1, 1 << 30)] = 16 << 20
-    >>> build_config(FastConfig, entry.options, "extract.fast")
+    >>> build_config(MainConfig, entry.options, "extract.main")
 """
 
 import dataclasses
@@ -52,7 +52,7 @@ def build_config(kind: type[T], options: MapNode, where: str) -> T:
     Args:
         kind: A frozen dataclass.
         options: The part of the recipe, with lines.
-        where: The dotted path of that part, such as `extract.fast`, for messages.
+        where: The dotted path of that part, such as `extract.main`, for messages.
 
     Raises:
         RecipeError: Every unknown key, wrong type and refused value, one line each.

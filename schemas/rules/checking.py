@@ -62,7 +62,7 @@ def check_where(
         condition: As written in the recipe.
         known: The columns that it may name.
         place: Its line in the recipe.
-        where: Its path, such as `extract.precise.where`.
+        where: Its path, such as `extract.main.where`.
     """
     columns, complaints = _columns(condition, known, "eligible")
     return columns, [Problem(place, where, complaint) for complaint in complaints]
