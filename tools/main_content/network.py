@@ -160,17 +160,14 @@ def _weights(net: _Net, mean: Table, scale: Table, tags: npt.NDArray[np.int32]) 
 
     layers = [layer for layer in net.layers if isinstance(layer, _Layer)]
     joins = [layer.join.weight.t().double().reshape(4, WIDTH, WIDTH) for layer in layers]
-    near = [
-        layer.near.weight.permute(2, 1, 0).double() @ join[0] for layer, join in zip(layers, joins, strict=True)
-    ]  # nothing stands between the convolution and what joins it to the means: they are one product
-    bias = [
-        _bias(layer.near).double() @ join[0] + layer.join.bias.double()
-        for layer, join in zip(layers, joins, strict=True)
-    ]
+    # Nothing stands between the convolution and what joins it to the means: they are one product.
+    pairs = list(zip(layers, joins, strict=True))
+    near = of(*(layer.near.weight.permute(2, 1, 0).double() @ join[0] for layer, join in pairs))
+    bias = of(*(_bias(layer.near).double() @ join[0] + layer.join.bias.double() for layer, join in pairs))
+    group, section, page = (of(*(join[which] for join in joins)) for which in (1, 2, 3))
     return Network(
         mean, scale, tags, of(net.enter.weight)[0].T.copy(), of(net.enter.bias)[0], of(net.norm.weight, net.norm.bias),
-        of(*near), *(of(*(join[which] for join in joins)) for which in (1, 2, 3)), of(*bias),
-        np.stack([of(layer.norm.weight, layer.norm.bias) for layer in layers]),
+        near, group, section, page, bias, np.stack([of(layer.norm.weight, layer.norm.bias) for layer in layers]),
         of(net.leave.weight)[0, 0], of(net.leave.bias)[0],
     )  # fmt: skip
 

@@ -61,8 +61,9 @@ def train(pages: list[LabelledPage], out: Path) -> str:
     trees = flat(fit_trees(pages, rows, foreign))
     network = fit_network(pages, rows, foreign, SEED)
     linear = fit_linear(pages, taken, SEED)
+    stored = {"calibration": worth} | arrays(linear, trees, network)
     with out.open("wb") as file:
-        np.savez_compressed(file, calibration=worth, **arrays(linear, trees, network))
+        np.savez_compressed(file, **stored)
     return hashlib.sha256(out.read_bytes()).hexdigest()
 
 
