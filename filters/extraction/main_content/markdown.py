@@ -55,6 +55,7 @@ _OUTSIDE: Final = (-1, CODE)  # where an image before a block is a paragraph, an
 _LETTER = re.compile(r"\w")
 _MOST_DEEP: Final = 16  # lists in lists
 _MOST_COLUMNS: Final = 64
+_MOST_BETWEEN: Final = 1 << 9  # elements of a row that are looked at for a cell
 _MOST_BLOCKS: Final = 8  # that one mark is around: one around more was never closed
 
 
@@ -94,8 +95,7 @@ class _Writer:
         self._lines: list[str] = []
         self._rows: list[tuple[int, dict[int, str]]] = []  # of a table: its row, and the text of its cells
         self._item = -1
-        self._numbers: dict[int, int] = {}  # of items in numbered lists
-        self._counts: dict[int, int] = {}
+        self._counts: dict[int, int] = {}  # of the items so far of numbered lists
 
     def add(self, block: int, stand: list[int], images: list[tuple[int, int]]) -> None:
         """Write a block with the images in it."""
@@ -147,7 +147,7 @@ class _Writer:
             alt = " ".join((image.alt or image.caption or "").split()).replace("[", "(").replace("]", ")")
             text += self._text[at : found.start()]
             kinds.append((len(text), 1, "image", len(text), number, False))
-            text += f"![{alt}]({image.src})".encode()
+            text += f"![{alt}]({_target(image.src)})".encode()
             at = found.end()
             shifts.append((at, len(text) - at))
         text += self._text[at:]
@@ -200,7 +200,7 @@ class _Writer:
                 continue
             if mark is None:
                 if address := self._address(element):
-                    found += [(first, 2, -last, "["), (last, 0, -first, f"]({address})")]
+                    found += [(first, 2, -last, "["), (last, 0, -first, f"]({_target(address)})")]
             elif covered[mark] <= first and covered["`"] <= first:  # none inside itself, and nothing inside code
                 covered[mark] = last
                 found += [(first, 2, -last, mark), (last, 0, -first, mark)]
@@ -220,8 +220,8 @@ class _Writer:
         page, cells = self._page, self._rows[-1][1]
         column = 0
         if cell >= 0 and row >= 0:
-            between = np.flatnonzero(page.parent[row:cell] == page.parent[cell])
-            column = min(len(between), _MOST_COLUMNS)
+            between = page.parent[max(row, cell - _MOST_BETWEEN) : cell] == page.parent[cell]
+            column = min(int(between.sum()), _MOST_COLUMNS)
         text = text.replace("\n", " ").replace("|", "\\|")
         cells[column] = f"{cells[column]} {text}" if column in cells else text
 
@@ -229,7 +229,7 @@ class _Writer:
         page, item = self._page, stand[ITEM]
         depth = self._depth(item, stand[LIST]) if item >= 0 else 0
         indent = "    " * depth
-        text = text.replace("\n", f"\n{indent}  ")
+        text = _BEGINS_MARKUP.sub(r"\1\\", text).replace("\n", f"\n{indent}  ")
         if item < 0 or item == self._item:
             self._lines.append(f"{indent}  {text}" if item >= 0 else text)
             return
@@ -291,6 +291,10 @@ def _by_block(page: Page, kept: npt.NDArray[np.bool_]) -> dict[int, list[int]]:
             if kept[block]:
                 found.setdefault(block, []).append(element)
     return found
+
+
+def _target(address: str) -> str:
+    return f"<{address}>" if "(" in address or ")" in address else address
 
 
 def _table(rows: list[tuple[int, dict[int, str]]]) -> list[str]:

@@ -87,6 +87,11 @@ def test_links_have_addresses_where_they_are_wanted() -> None:
     assert text(html, links=True) == "see [this](https://example.org/docs/x.html?a=1&b=2) and top"
 
 
+def test_addresses_with_brackets_and_items_that_look_like_headings() -> None:
+    assert text("<p><a href='/a_(b)'>x</a>", links=True) == "[x](<https://example.org/a_(b)>)"
+    assert text("<ul><li># a<li>1. b") == "- \\# a\n- 1\\. b"
+
+
 def test_marks_do_not_stand_in_themselves_or_around_nothing() -> None:
     assert text("<p><b><strong>a</strong></b> <b> </b><i>, </i><code>`</code></p>") == "**a** , `"
 
