@@ -94,7 +94,7 @@ def _meta(page: Page, source: bytes) -> dict[str, str]:
         said: dict[bytes, bytes] = {}
         for name, *values in _ATTRIBUTE.findall(source, begin, end):
             said.setdefault(name.lower(), b"".join(values))
-        name = said.get(b"property") or said.get(b"name") or said.get(b"itemprop")
+        name = said.get(b"property") or said.get(b"name") or said.get(b"itemprop") or said.get(b"http-equiv")
         content = said.get(b"content")
         if name and content:
             found.setdefault(name.decode("utf-8", "replace").lower(), unescape(content.decode("utf-8", "replace")))
