@@ -13,13 +13,15 @@ from numba import njit
 
 Words = npt.NDArray[np.int32]
 _WORD = re.compile(r"\w+")
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+_SIGN_OR_WORD = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])\w)+")
 _RUN = np.float32(1.5)
 _MOST_CELLS = 1 << 31
 
 
-def words_of(text: str) -> list[str]:
-    """The words that the score counts."""
-    return _WORD.findall(text.lower())
+def words_of(text: str, *, signs: bool = False) -> list[str]:
+    """The words that the score counts; with `signs`, each character of a script that writes no spaces is one."""
+    return (_SIGN_OR_WORD if signs else _WORD).findall(text.lower())
 
 
 def word_f1(reference: Counter[str], found: Counter[str]) -> float:

@@ -87,5 +87,10 @@ def measure(pages: list[LabelledPage]) -> tuple[npt.NDArray[np.float64], npt.NDA
             found = page_probabilities(pages[place], features(pages[place], linear, kind), trees, network)
             scores[place], expected[place] = score(pages[place], found, int(kind.argmax()))
         print(line(f"fold {fold}", [pages[place] for place in inside], scores[inside]), flush=True)
-    print(line(f"{len(pages)} pages, unseen", pages, scores))
-    return scores, expected
+    real = np.array([not page.language for page in pages])
+    some = [page for page in pages if not page.language]
+    print(line(f"{len(some)} real pages, unseen", some, scores[real]))
+    for language in sorted({page.language for page in pages} - {""}):
+        inside = np.array([page.language == language for page in pages])
+        print(f"  made, {language:<8}{inside.sum():>5}  {scores[inside].mean():.4f}")
+    return scores[real], expected[real]

@@ -11,7 +11,7 @@ from torch import nn  # type: ignore[import-not-found, unused-ignore]
 from torch.nn import functional  # type: ignore[import-not-found, unused-ignore]
 
 from tools.main_content.pages import LabelledPage
-from tools.main_content.training import weights_of
+from tools.main_content.training import MADE_WEIGHT, weights_of
 from winnow.filters.extraction.main_content.network import DILATIONS, NUMBERS, TAG_COLUMNS, Network, Table, inputs
 
 WIDTH = 64
@@ -37,6 +37,7 @@ class Batch:
     weights: torch.Tensor
     sizes: torch.Tensor
     references: torch.Tensor
+    parts: torch.Tensor  # how much each page counts
 
 
 def _means(values: torch.Tensor, segments: torch.Tensor) -> torch.Tensor:
@@ -104,6 +105,7 @@ def _batch(pages: Sequence[tuple[LabelledPage, Table]], mean_weight: float) -> B
         floats([weights_of(page) / mean_weight for page, _ in pages]),
         floats([page.sizes for page, _ in pages]),
         torch.tensor([float(page.reference.total()) for page, _ in pages]),
+        torch.tensor([MADE_WEIGHT if page.language else 1.0 for page, _ in pages]),
     )  # fmt: skip
 
 
@@ -114,7 +116,8 @@ def _loss(net: _Net, batch: Batch) -> torch.Tensor:
     count = len(batch.references)
     hit = kept.new_zeros(count).index_add_(0, batch.pages, kept * batch.shares)
     size = kept.new_zeros(count).index_add_(0, batch.pages, kept)
-    return blocks.mean() + 1 - (2 * hit / (size + batch.references + 1)).mean()
+    pages = 1 - 2 * hit / (size + batch.references + 1)
+    return blocks.mean() + (pages * batch.parts).mean()
 
 
 def fit_network(pages: list[LabelledPage], rows: list[Table], foreign: list[Table], seed: int) -> Network:

@@ -30,6 +30,7 @@ class LabelledPage:
     sizes: npt.NDArray[np.float64]  # words of each block
     words: list[Counter[str]]  # of each block
     reference: Counter[str]
+    language: str  # of a page that was made; empty for real ones, which are mostly in English
 
 
 def registered_domain(url: str) -> str:
@@ -41,9 +42,10 @@ def registered_domain(url: str) -> str:
 
 def labelled(name: str, html: str, truth: dict[str, Any]) -> LabelledPage:
     """A page with its labels."""
+    language = truth.get("language", "") if truth.get("made") else ""
     blocks = page_blocks(html.encode(), truth["url"])
-    words = [words_of(text) for text in blocks.texts()]
-    reference = words_of(truth["articleBody"])
+    words = [words_of(text, signs=bool(language)) for text in blocks.texts()]
+    reference = words_of(truth["articleBody"], signs=bool(language))
     return LabelledPage(
         name,
         registered_domain(truth["url"]),
@@ -53,6 +55,7 @@ def labelled(name: str, html: str, truth: dict[str, Any]) -> LabelledPage:
         np.array([len(one) for one in words], np.float64),
         [Counter(one) for one in words],
         Counter(reference),
+        language,
     )
 
 

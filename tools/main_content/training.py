@@ -32,6 +32,7 @@ TREES: dict[str, Any] = {
 }  # fmt: skip
 ROUNDS = 240
 FOREIGN_WEIGHT = 0.3
+MADE_WEIGHT = 0.3  # of a page that was made
 CASED = [COLUMNS.index("upper"), COLUMNS.index("capitals")]
 
 
@@ -48,9 +49,10 @@ class Linear:
 
 def weights_of(page: LabelledPage) -> npt.NDArray[np.float64]:
     """How much each block counts: by its words, a page with far more than its body no more than three bodies."""
+    part = MADE_WEIGHT if page.language else 1.0
     size = max(float(page.reference.total()), 60.0)
     weights = page.sizes / size
-    return np.asarray(weights * min(1.0, 3.0 / max(weights.sum(), 1e-9)) + 0.0005)
+    return np.asarray(part * (weights * min(1.0, 3.0 / max(weights.sum(), 1e-9)) + 0.0005))
 
 
 def vocabulary(pages: list[LabelledPage], keys: list[npt.NDArray[np.uint64]], least: int) -> npt.NDArray[np.uint64]:
@@ -76,7 +78,9 @@ def fit_kinds(pages: list[LabelledPage]) -> KindWeights:
     mean, scale = numbers.mean(0), numbers.std(0) + 1e-6
     values = np.clip((numbers - mean) / scale, -3, 3)
     model = LogisticRegression(C=3.0, max_iter=500).fit(
-        np.concatenate([table * 3, values * 0.5], 1), [page.kind for page in pages]
+        np.concatenate([table * 3, values * 0.5], 1),
+        [page.kind for page in pages],
+        [MADE_WEIGHT if page.language else 1.0 for page in pages],
     )
     assert list(model.classes_) == list(range(len(KINDS)))
     coefficients = model.coef_.T.astype(np.float32)
@@ -123,7 +127,10 @@ def _descend(places, rows, columns, shares, counts, order, weights, bias, rate, 
 def fit_keys(
     pages: list[LabelledPage], kinds: npt.NDArray[np.int64], what: str, seed: int
 ) -> tuple[npt.NDArray[np.uint64], KeyWeights]:
-    """A linear model over the keys of blocks' names or words."""
+    """A linear model over the keys of blocks' names or words; words are learned from real pages alone."""
+    if what == "words":
+        real = [not page.language for page in pages]
+        pages, kinds = [page for page, is_real in zip(pages, real, strict=True) if is_real], kinds[real]
     found = [(page.blocks.measures.name_places, page.blocks.measures.name_keys) if what == "names"
              else (page.blocks.measures.word_places, page.blocks.measures.word_keys) for page in pages]  # fmt: skip
     keys = vocabulary(pages, [own for _, own in found], LEAST_DOMAINS[what])
