@@ -1,13 +1,14 @@
 """How much of a page's true body every extractor finds, by kind of page, and how fast.
 
-    python -m benchmarks.extraction [FOLDER] [--quick] [--json]
+    python -m benchmarks.extraction [FOLDER] [--languages] [--quick] [--json]
 
 Without a FOLDER, on the demo's pages in 46 languages, which are made and whose articles are known; English apart.
 FOLDER holds `html/<id>.html.gz` and `ground-truth.json` ({id: {"articleBody", "url", "page_type"}}). Where pages have
-a type, the score is that of WCXB: F1 of words as multisets, averaged over pages; of the demo's pages it counts runs of
-five characters, as some languages write no spaces. Else it is that of the Article Extraction Benchmark: shingles of
-four words, normalised for each page, precision and recall averaged over pages. Rates are by CPU time; those of
-`resiliparse` and `trafilatura`, whose text is the library's, are with the page's facts.
+a type, the score is that of WCXB, F1 of words as multisets, averaged over pages; of pages that are made (the demo's,
+and those that say so) it counts runs of five characters, as some languages write no spaces. Else it is that of the
+Article Extraction Benchmark: shingles of four words, normalised for each page, precision and recall as means of pages.
+`--languages` shows pages by their `language` in place of their type. Rates are by CPU time; those of `resiliparse` and
+`trafilatura`, whose text is the library's, are with the page's facts.
 
 `main` learned from WCXB's development split: of pages in it, `python -m tools.main_content.train FOLDER --measure` says
 how good it is on those that it has not seen. `--quick` takes every eighth page.
@@ -73,7 +74,7 @@ class Score:
     pages_per_second: float
 
 
-def load(folder: Path, every: int) -> list[Page]:
+def load(folder: Path, every: int, key: str = "page_type") -> list[Page]:
     """Every page with its truth; a folder of another shape is one clear line."""
     truth = folder / "ground-truth.json"
     if not truth.is_file():
@@ -83,7 +84,7 @@ def load(folder: Path, every: int) -> list[Page]:
         file = folder / "html" / f"{name}.html.gz"
         if file.is_file():
             html = gzip.decompress(file.read_bytes()).decode(errors="replace")
-            pages.append(Page(html, row["url"], row["articleBody"], row.get("page_type", "")))
+            pages.append(Page(html, row["url"], row["articleBody"], row.get(key, ""), row.get("made", False)))
     if not pages:
         sys.exit(f"benchmarks.extraction: no page of {truth} is in {folder / 'html'}")
     return pages
@@ -212,9 +213,11 @@ def main() -> int:
     """Score and print."""
     parser = benchmark_arguments(str(__doc__))
     parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("--languages", action="store_true", help="by the language of pages, not by their type")
     options = parser.parse_args()
     every = 8 if options.quick else 1
-    pages = load(options.folder, every) if options.folder else demo_pages(every)
+    key = "language" if options.languages else "page_type"
+    pages = load(options.folder, every, key) if options.folder else demo_pages(every)
     results = [score(ours(name, pages), pages) for name in extractor_names() if name not in LIBRARIES]
     peers = [score(of_peer(name, pages), pages) for name in PEERS]
     peers += [score(ours(name, pages), pages) for name in LIBRARIES]

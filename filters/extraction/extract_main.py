@@ -5,7 +5,7 @@ trees judge each block in its surroundings, and those blocks are kept that toget
 is found and what is right. What is repeated (a page's texts for narrow and for wide screens) is kept once.
 """
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Final
@@ -67,7 +67,7 @@ def extract_main(pages: pa.RecordBatch, config: MainConfig) -> pa.RecordBatch:
         blocks = page_blocks(source, url)
         facts, numbers = page_facts(blocks, config.limits)
         found = judged(blocks, learned)
-        own = asdict(about(blocks, config.limits))
+        own = about(blocks, config.limits)._asdict()
         own |= {"confidence": found.confidence, "kind": found.kind, "share": found.share}
         if found.confidence < config.min_confidence:
             rows.refuse("unsure", own)

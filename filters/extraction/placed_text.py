@@ -18,16 +18,10 @@ class Parts:
 
     def add(self, kind: PartKind, start: int, end: int, image: int | None = None) -> None:
         """Append a part."""
-        self.complete()
         self.kinds.append(kind)
         self.starts.append(start)
         self.ends.append(end)
         self.images.append(image)
-
-    def complete(self) -> "Parts":
-        """Fill the column of images to the length of the others."""
-        self.images.extend([None] * (len(self.kinds) - len(self.images)))
-        return self
 
 
 @dataclass(frozen=True, slots=True)

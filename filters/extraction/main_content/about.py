@@ -5,10 +5,9 @@ What a page says of itself is taken as it says it, in the order in which it can 
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import date
 from html import unescape
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -56,8 +55,7 @@ _MOST_NAMES: Final = 8
 _FIRST_YEAR: Final = 1990
 
 
-@dataclass(frozen=True, slots=True)
-class About:
+class About(NamedTuple):
     """What a page says of itself, beside its title."""
 
     author: str | None

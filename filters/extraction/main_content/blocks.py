@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from html import unescape
 from urllib.parse import urlsplit
 
@@ -22,6 +23,8 @@ _LD_TYPE = re.compile(rb'"@type"\s*:\s*"(\w+)"')
 _MOST_DATA = 1 << 18
 _MOST_TITLE = 1 << 12
 _MOST_META = 200
+_TAG_SIGNS = np.array([hash_of(f"<{name}") for name in TAGS], np.uint64)
+_OF_BODY = np.uint64(0x5BD1E995)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +124,10 @@ def _signs(
     if not path.strip("/"):
         found.add("path=/")
     found.update(f"title={word}" for word in _WORDS.findall(title.lower()))
-    used = np.bincount(page.tag, minlength=len(TAGS) + 1)[1:]
-    found.update(f"<{name}" for name, count in zip(TAGS, used.tolist(), strict=True) if count)
-    keys = [hash_of(sign) for sign in found]
-    body = np.flatnonzero((page.parent < 0) & (page.end_block > page.first_block))[:2]
-    keys += [int(token) ^ 0x5BD1E995 for element in body for token in tokens[places[element] : places[element + 1]]]
-    return np.unique(np.array(keys, np.uint64))
+    body = np.flatnonzero((page.parent < 0) & (page.end_block > page.first_block))[:2].tolist()
+    own = [tokens[places[element] : places[element + 1]] ^ _OF_BODY for element in body]
+    tags = _TAG_SIGNS[np.bincount(page.tag, minlength=len(_TAG_SIGNS) + 1)[1:] > 0]
+    return np.unique(np.concatenate([np.array([_sign(sign) for sign in found], np.uint64), tags, *own]))
+
+
+_sign = lru_cache(maxsize=1 << 14)(hash_of)

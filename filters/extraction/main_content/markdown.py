@@ -160,7 +160,6 @@ class _Writer:
         for begin, _, kind, end, image_number, is_comment in sorted(kinds, key=lambda one: one[:2]):
             parts.add(kind, begin, end, image_number)
             marked.append(is_comment or (image_number is not None and bool(marked) and marked[-1]))
-        parts.complete()
         return Written(PlacedText(bytes(text), parts), comment_ranges(parts, marked, len(text)), self._languages)
 
     def _spaced(self, place: int, begin: int, number: int) -> str:

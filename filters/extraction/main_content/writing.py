@@ -86,31 +86,35 @@ def stands_of(page: Page) -> Stands:
     return Stands(_stands(page), np.flatnonzero(page.tag == _IMAGE).astype(np.int32))
 
 
+_ORDER: Final = (CODE, TABLE, HEADING, LIST, QUOTE)
+_KINDS: Final[tuple[PartKind, ...]] = ("code", "table", "heading", "list", "quote", "text")
+_OUTER: Final = np.array([CODE, TABLE, -1, LIST, QUOTE, -1])  # where a part is as large as the outer element
+
+
 def kind_of(stand: list[int]) -> PartKind:
     """The kind of part that a block is, by where it stands."""
-    if stand[CODE] >= 0:
-        return "code"
-    if stand[TABLE] >= 0:
-        return "table"
-    if stand[HEADING] >= 0:
-        return "heading"
-    if stand[LIST] >= 0:
-        return "list"
-    return "quote" if stand[QUOTE] >= 0 else "text"
+    return next((_KINDS[place] for place, which in enumerate(_ORDER) if stand[which] >= 0), "text")
 
 
-_OUTER: Final[dict[PartKind, int]] = {"table": TABLE, "list": LIST, "quote": QUOTE, "code": CODE}
+def _kinds(stands: npt.NDArray[np.int32]) -> tuple[list[PartKind], list[int]]:
+    """The kind of each block, and the outer element of its part; -1 where it is a part of its own."""
+    inside = stands[:, _ORDER] >= 0
+    found = np.where(inside.any(1), inside.argmax(1), len(_ORDER))
+    outer = np.where(_OUTER[found] >= 0, np.take_along_axis(stands, np.maximum(_OUTER[found], 0)[:, None], 1)[:, 0], -1)
+    return [_KINDS[kind] for kind in found.tolist()], outer.tolist()
 
 
-def _between(before: list[int], after: list[int]) -> bytes:
-    """What stands between the texts of two blocks."""
-    if before[CELL] >= 0 and after[ROW] == before[ROW] >= 0:
-        return b" " if before[CELL] == after[CELL] else b"\t"
-    if before[TABLE] >= 0 and before[TABLE] == after[TABLE]:
-        return b"\n"
-    if before[LIST] >= 0 and before[LIST] == after[LIST]:
-        return b"\n"
-    return b"\n\n"
+def _betweens(stands: npt.NDArray[np.int32]) -> list[bytes]:
+    """What stands between each block and the one before it."""
+    same = stands[1:] == stands[:-1]
+    inside = stands[:-1] >= 0
+    in_row = inside[:, CELL] & inside[:, ROW] & same[:, ROW]
+    in_line = (inside[:, TABLE] & same[:, TABLE]) | (inside[:, LIST] & same[:, LIST])
+    found = np.where(in_row, np.where(same[:, CELL], 0, 1), np.where(in_line, 2, 3))
+    return [b"", *(_MARKS[which] for which in found.tolist())][: len(stands)]
+
+
+_MARKS: Final = (b" ", b"\t", b"\n", b"\n\n")
 
 
 class Written(NamedTuple):
@@ -143,13 +147,13 @@ def written(blocks: PageBlocks, kept: npt.NDArray[np.bool_], numbers: dict[int, 
     stands, comments = stands_of(page), comment_blocks(blocks)
     shown = page.text.tobytes()
     chosen = np.flatnonzero(kept).tolist()
-    rows = stands.of_block[chosen].tolist() if chosen else []
+    rows = stands.of_block[chosen]
+    kinds, outers = _kinds(rows)
     begins, ends = page.block_begins[chosen].tolist(), page.block_ends[chosen].tolist()
     images = images_at(page, kept, stands.images, numbers)
     parts, text = Parts(), bytearray()
     marked: list[bool] = []
     languages: list[str | None] = []
-    before: list[int] | None = None
     open_part: _Open | None = None
 
     def end_part() -> None:
@@ -159,10 +163,9 @@ def written(blocks: PageBlocks, kept: npt.NDArray[np.bool_], numbers: dict[int, 
             if open_part.kind == "code":
                 languages.append(code_language(page, blocks.source, open_part.outer))
 
-    for block, stand, begin, end, is_comment in zip(chosen, rows, begins, ends, comments[chosen].tolist(), strict=True):
-        kind = kind_of(stand)
-        outer = stand[_OUTER[kind]] if kind in _OUTER else -1
-        between = b"" if before is None else _between(before, stand)
+    for block, kind, outer, between, begin, end, is_comment in zip(
+        chosen, kinds, outers, _betweens(rows), begins, ends, comments[chosen].tolist(), strict=True
+    ):
         inside = images.get(block, ())
         if open_part is None or outer < 0 or (kind, outer, is_comment) != open_part[:3] or inside:
             end_part()
@@ -192,9 +195,7 @@ def written(blocks: PageBlocks, kept: npt.NDArray[np.bool_], numbers: dict[int, 
             text += shown[at:end]
         if at >= end and len(text) == open_part.begin:
             open_part = None
-        before = stand
     end_part()
-    parts.complete()
     return Written(PlacedText(bytes(text), parts), comment_ranges(parts, marked, len(text)), languages)
 
 
