@@ -9,7 +9,7 @@ with `Listed(…)`. A whole number whose name ends in `_bytes` may be written as
 
 Example:
     >>> @dataclass(frozen=True)
-    ... class FastConfig:
+    ... class MainConfig:
     ...     max_html_bytes: Annotated[int, Between(1, 1 << 30)] = 16 << 20
     >>> build_config(MainConfig, entry.options, "extract.main")
 """
