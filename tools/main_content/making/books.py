@@ -24,7 +24,7 @@ BOOKS: dict[str, tuple[str, str, tuple[str, tuple[str, ...]]]] = {
     "packaging": ("doc/debmake-doc/html/*.{}.html", "3 de ja ru zh-cn", _DOCBOOK),
     "images": ("gimp/2.0/help/{}/*.html", "3 el fa ko ru uk zh_CN", _DOCBOOK),
     "developing": ("developers-reference/{}/*.html", "3 de fr ja ru", (".body", (".headerlink", ".contents"))),
-    "office": ("libreoffice/help/{}/text/s*/*/*.html", "2 hi ja ko pl pt-BR ru tr uk vi zh-CN",
+    "office": ("libreoffice/help/{}/text/s*/*/*.html", "2 ja ko pl pt-BR ru tr uk vi zh-CN",
                ("#DisplayArea", (".relatedtopics",))),
 }  # fmt: skip
 

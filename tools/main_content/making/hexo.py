@@ -17,9 +17,10 @@ from tools.main_content.making.texts import Passage, Texts, composed, languages_
 
 THEMES: dict[str, dict[str, Any]] = {
     "landscape": {}, "butterfly": {"index_post_content": {"method": 1}}, "icarus": {}, "stellar": {}, "async": {},
-    "a4": {}, "reimu": {}, "solitude": {},
+    "a4": {}, "solitude": {},
 }  # fmt: skip
 _LANGUAGES_A_THEME, _POSTS, _ARTICLES = 5, 12, 4
+_LISTS = ("index.html", "page/2/index.html", "archives/index.html")
 _KEEP = """
 hexo.extend.filter.register("after_post_render", data => {
   require("fs").writeFileSync(require("path").join(hexo.base_dir, "bodies", data.slug || "none"), data.content);
@@ -51,7 +52,7 @@ def pages(texts: Texts, people: Mapping[str, list[str]], modules: Path, room: Pa
                 body = text_of(parsed(f"<div>{(blog / 'bodies' / name).read_text()}</div>"), (".headerlink",))
                 body = body if html else ""  # a theme that fails writes an empty page
                 yield MadePage(f"hexo-{theme}", f"{host}/{language}/{name}.html", html, body, "article", language)
-            for list_name in ("index.html", "page/2/index.html", "archives/index.html"):
+            for list_name in () if theme == "solitude" else _LISTS:  # its lists have titles and tags in one block
                 html = (blog / "public" / list_name).read_text()
                 body = _listed(html, posts) if html else ""
                 yield MadePage(f"hexo-{theme}", f"{host}/{language}/{list_name}", html, body, "listing", language)

@@ -15,7 +15,7 @@ from benchmarks.inputs.pages import unpacked_packages
 
 HERE = Path(__file__).parent
 NPM_UNTIL = "2026-11-30"
-NPM_TREE = "003f1c936efc3e7f9c6ba0c8c5cac648cb84fd0bcf5b1bffe23b6d64ecc4e8e0"
+NPM_TREE = "d8a1ee01e84548765c8d2c7546485468df4c8ebb1845ca53691ce46fa9276b24"
 """The hash of all packages that npm brings for `npm.txt`, with what they depend on; as they were on that day."""
 
 
