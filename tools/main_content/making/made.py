@@ -73,4 +73,5 @@ def drawn(key: str, choices: Sequence[Any], count: int) -> list[Any]:
 def steady(source: str) -> str:
     """A page without what differs from run to run: tokens against forged requests, and when it was built."""
     source = re.sub(r'(name="csrf(?:middleware)?token"[^>]*value=)"[^"]*"', r'\1"x"', source)
+    source = re.sub(r'(csrfToken: )"[^"]*"', r'\1"x"', source)
     return re.sub(r'(<meta name="created" content=)"[^"]*"', r'\1""', source)
