@@ -19,7 +19,7 @@ from lxml import etree
 from tools.main_content.making.made import drawn, parsed
 
 _LOCALES = {
-    "ar": "ar_AA", "de": "de_DE", "zh-CN": "zh_CN", "ru": "ru_RU", "fa": "fa_IR", "es": "es_ES", "ja": "ja_JP",
+    "en": "en_US", "ar": "ar_AA", "de": "de_DE", "zh-CN": "zh_CN", "ru": "ru_RU", "fa": "fa_IR", "es": "es_ES", "ja": "ja_JP",
     "pl": "pl_PL", "he": "he_IL", "fr": "fr_FR", "ko": "ko_KR", "tr": "tr_TR", "hi": "hi_IN", "pt-BR": "pt_BR",
     "vi": "vi_VN", "uk": "uk_UA", "th": "th_TH", "it": "it_IT", "zh-TW": "zh_TW", "el": "el_GR", "nl": "nl_NL",
     "cs": "cs_CZ", "id": "id_ID", "sv": "sv_SE", "hu": "hu_HU", "ca": "es_CA",
@@ -69,9 +69,9 @@ def _escaped(text: str) -> str:
 
 
 def languages_of(place: int, count: int, known: Iterable[str] = LANGUAGES) -> list[str]:
-    """The languages of the site at a place: other ones than its neighbours', of those that its theme speaks."""
-    usable = [language for language in LANGUAGES if language in set(known)]
-    return [usable[(place * count + turn) % len(usable)] for turn in range(min(count, len(usable)))]
+    """The languages of the site at a place: English, and other ones than its neighbours' that its theme speaks."""
+    usable = [language for language in LANGUAGES if language in set(known) and language != "en"]
+    return ["en", *(usable[(place * count + turn) % len(usable)] for turn in range(min(count, len(usable))))]
 
 
 def of_site(texts: Texts, language: str, site: str, count: int) -> list[Passage]:
