@@ -86,11 +86,16 @@ def measure(pages: list[LabelledPage]) -> tuple[npt.NDArray[np.float64], npt.NDA
         for place, kind in zip(inside, kinds, strict=True):
             found = page_probabilities(pages[place], features(pages[place], linear, kind), trees, network)
             scores[place], expected[place] = score(pages[place], found, int(kind.argmax()))
-        print(line(f"fold {fold}", [pages[place] for place in inside], scores[inside]), flush=True)
+        some = [place for place in inside if not pages[place].language]
+        print(line(f"fold {fold}", [pages[place] for place in some], scores[some]), flush=True)
     real = np.array([not page.language for page in pages])
-    some = [page for page in pages if not page.language]
+    some = [page for page in pages if not page.language]  # what was made says nothing of real pages
     print(line(f"{len(some)} real pages, unseen", some, scores[real]))
-    for language in sorted({page.language for page in pages} - {""}):
+    made = [page for page in pages if page.language]
+    if made:
+        print(line(f"{len(made)} made pages, unseen", made, scores[~real]))
+    for language in sorted({page.language for page in made}):
         inside = np.array([page.language == language for page in pages])
-        print(f"  made, {language:<8}{inside.sum():>5}  {scores[inside].mean():.4f}")
+        own = [page for page in made if page.language == language]
+        print(line(f"  {language}, {len(own)}", own, scores[inside]))
     return scores[real], expected[real]
