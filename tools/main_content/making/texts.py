@@ -19,7 +19,8 @@ from lxml import etree
 from tools.main_content.making.made import drawn, parsed
 
 _LOCALES = {
-    "en": "en_US", "ar": "ar_AA", "de": "de_DE", "zh-CN": "zh_CN", "ru": "ru_RU", "fa": "fa_IR", "es": "es_ES", "ja": "ja_JP",
+    "en": "en_US",
+    "ar": "ar_AA", "de": "de_DE", "zh-CN": "zh_CN", "ru": "ru_RU", "fa": "fa_IR", "es": "es_ES", "ja": "ja_JP",
     "pl": "pl_PL", "he": "he_IL", "fr": "fr_FR", "ko": "ko_KR", "tr": "tr_TR", "hi": "hi_IN", "pt-BR": "pt_BR",
     "vi": "vi_VN", "uk": "uk_UA", "th": "th_TH", "it": "it_IT", "zh-TW": "zh_TW", "el": "el_GR", "nl": "nl_NL",
     "cs": "cs_CZ", "id": "id_ID", "sv": "sv_SE", "hu": "hu_HU", "ca": "es_CA",
