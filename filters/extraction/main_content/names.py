@@ -129,7 +129,6 @@ ENTITY_KEYS, ENTITY_PLACES = open_table([hash_of(name[:-1]) for name in _ENDED])
 _PLAIN = sorted(name for name in html5 if not name.endswith(";"))  # those of old, which need no semicolon
 PLAIN_KEYS, PLAIN_PLACES = open_table([hash_of(name) for name in _PLAIN])
 LONGEST_ENTITY: Final = max(map(len, _ENDED))
-LONGEST_PLAIN: Final = max(map(len, _PLAIN))
 
 
 def _code_points(names: list[str]) -> npt.NDArray[np.int32]:
