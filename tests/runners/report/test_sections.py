@@ -22,7 +22,7 @@ from winnow.schemas.summary import (
 )
 
 CRAWL = SourceSummary(
-    "crawl", "web", "unknown", 12, 3 << 30, 2000, 1000, {"revisit": 100, "described": 500}, {"bomb": 400}, {"text": 1000}
+    "crawl", "web", "", 12, 3 << 30, 2000, 1000, {"revisit": 100, "described": 500}, {"bomb": 400}, {"text": 1000}
 )
 PHOTOS = SourceSummary("photos", "public", "CC0-1.0", 1, 2048, 3, 3, by_modality={"image": 2, "text": 1}, unread=1)
 STATUSES = (
@@ -57,7 +57,7 @@ def test_what_became_of_records_is_counted_by_source_and_summed() -> None:
     block = shown(content.funnel(store(CRAWL, PHOTOS), NOTHING))
     assert block.brief == "1,003 samples of 2,003 records in 2 sources"
     assert cells(block, "Records of each source") == [
-        ["crawl", "web", "unknown", "12", "3.0 GiB", "2,000", "1,000", "600", "400", "66.7 %"],
+        ["crawl", "web", "", "12", "3.0 GiB", "2,000", "1,000", "600", "400", "66.7 %"],
         ["photos", "public", "CC0-1.0", "1", "2.0 KiB", "3", "3", "0", "0", "100.0 %"],
         ["total", "", "", "13", "3.0 GiB", "2,003", "1,003", "600", "400", "66.7 %"],
     ]

@@ -1,4 +1,4 @@
-"""The bounds of the upper group's share: of groups far apart, those of Wilson's interval of what lies on either side."""
+"""The bounds of the upper group's share: of groups far apart, Wilson's interval of the rows on either side."""
 
 import math
 
@@ -68,9 +68,7 @@ def test_rows_may_belong_to_the_other_group_as_far_as_the_valley_is_dense() -> N
     valley = minimize_scalar(density, bounds=(0, 1), method="bounded")
     values, counts = [-0.6, 0.0, 0.3, 0.7, 1.0, 2.5], [30, 400, 20, 10, 300, 40]
     assert 0.3 < valley.x < 0.7
-    foreign = [
-        rows * min(1, valley.fun / density(value)) / 800 for value, rows in zip(values, counts, strict=True)
-    ]
+    foreign = [rows * min(1, valley.fun / density(value)) / 800 for value, rows in zip(values, counts, strict=True)]
     assert (foreign[0], foreign[5]) == (30 / 800, 40 / 800)
     ends = _wilson(350 / 800 - sum(foreign[3:]), 800, -1), _wilson(350 / 800 + sum(foreign[:3]), 800, 1)
     found = share_odds(apart(0.4, (0.2, 0.3)), np.array(values), np.array(counts))

@@ -11,7 +11,7 @@ import zstandard
 from tests.pipelines.ingest.made_archives import Capture, gzip_member, warc_record, zstd_frame
 from winnow.pipelines.ingest.archives.flows import FileFlow
 from winnow.pipelines.ingest.archives.members import PROBE_BYTES, GzipMembers, Member, Members
-from winnow.pipelines.ingest.archives.zstd_members import ZstdMembers, is_zstd
+from winnow.pipelines.ingest.archives.zstd_members import MAX_BLOCK_BYTES, ZstdMembers, is_zstd
 from winnow.pipelines.ingest.records import ReadLimits
 
 LIMITS: Final = ReadLimits(max_body_bytes=1000, max_member_bytes=300_000)
@@ -199,3 +199,21 @@ def test_the_first_bytes_of_a_zstd_file_are_those_of_either_kind_of_frame() -> N
     assert is_zstd(b"\x5d\x2a\x4d\x18")
     assert not is_zstd(gzip_member(SMALL))
     assert not is_zstd(b"\x28\xb5\x2f")
+
+
+@pytest.mark.parametrize("whole", [0, 1, 2, 11])
+def test_the_whole_blocks_of_a_cut_frame_are_its_content(whole: int) -> None:
+    contents = [b"WARC/" + bytes([at]) * 60 for at in range(whole + 1)]
+    kept, detail = b"".join(contents[:-1]), "the file ends inside a zstd frame"
+    for missing in (1, 65, 66, 67, 68):  # in the last block, in its header, before it
+        raw = blocks(*contents)[:-missing]
+        member = members(raw).read(0)
+        assert member == Member(0, 0, len(kept), kept, "truncated", detail)
+        assert members(raw).inflated(member).peek(0, 10_000) == kept
+
+
+def test_a_frame_of_full_blocks_is_read_in_steps_of_more_than_a_chunk() -> None:
+    contents = [bytes([at]) * MAX_BLOCK_BYTES for at in range(17)]
+    raw, limits = blocks(*contents), ReadLimits(max_body_bytes=1000)
+    assert members(raw, limits).read(0) == Member(0, len(raw), 17 * MAX_BLOCK_BYTES, None)
+    assert members(raw, limits).inflated(members(raw, limits).read(0)).peek(0, 1 << 30) == b"".join(contents)
