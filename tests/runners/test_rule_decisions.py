@@ -13,8 +13,8 @@ from rich.console import Console
 
 from tests.pipelines.rules.counted import count_decisions
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.query.find_sample import Place
+from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.rules.deciding import choose_representatives, decide, dropped_samples
 from winnow.pipelines.rules.decision_tasks import decision_tasks
 from winnow.pipelines.rules.kept_decisions import find_decisions
