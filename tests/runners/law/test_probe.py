@@ -13,6 +13,7 @@ from tests.filters.models.training.declarations import paragraphs
 from tests.runners.law.conftest import Law
 from winnow.runners.law.probe_data import packed_texts
 from winnow.runners.law.probe_texts import texts_at
+from winnow.schemas.errors import SourceError
 from winnow.scoring.probe.grid import default_grid
 from winnow.scoring.scaling_law.runs import runs_from_csv
 
@@ -113,6 +114,23 @@ def test_an_empty_line_ends_a_document(texts: Path) -> None:
         ("A", "three"),
         ("B", "vier\r\n"),
     ]
+
+
+@pytest.mark.parametrize(("over", "sizes"), [(0, [4 << 20, 6]), (-1, [(4 << 20) + 5])])
+def test_a_text_without_empty_lines_is_cut_after_the_line_that_reaches_four_mebibytes(
+    tmp_path: Path, over: int, sizes: list[int]
+) -> None:
+    line = b"x" * 1023 + b"\n"
+    (tmp_path / "A.txt").write_bytes(line * 4095 + b"x" * (1023 + over) + b"\n" + b"after\n")
+    assert [len(text) for _, text in texts_at(str(tmp_path), (), "group").read()] == sizes
+
+
+def test_the_name_of_a_file_is_that_of_a_family(tmp_path: Path) -> None:
+    (tmp_path / f"{'n' * 100}.txt").write_text("text")
+    assert [family for family, _ in texts_at(str(tmp_path), (), "group").read()] == ["n" * 100]
+    (tmp_path / f"{'n' * 101}.txt").write_text("text")
+    with pytest.raises(SourceError, match=f"'{'n' * 60}' is not a family name; rename the file"):
+        texts_at(str(tmp_path), (), "group")
 
 
 def test_packed_texts_hold_each_document_once_on_one_side(texts: Path, tmp_path: Path) -> None:

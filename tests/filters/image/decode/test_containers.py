@@ -179,8 +179,8 @@ def test_a_directory_of_a_tiff_file(order: str, big: bool) -> None:
     assert found[273] == [Part(b"I", lists, 12)]
     assert found[270] == [Part(b"s", first + 2 * step, 3)]
     assert found[33434] == [Part(b"", first + 5 * step if big else lists, 8)]
-    values = [tiff_values(file, found[tag][0]) for tag in (256, 273, 270, 33434)]
-    assert values == [(7,), (10, 20, 30), (), ()]
+    read = [tiff_values(file, found[tag][0]) for tag in (256, 273, 270, 33434)]
+    assert read == [(7,), (10, 20, 30), (), ()]
 
 
 def test_a_list_of_a_tiff_file_is_read_up_to_a_mebibyte() -> None:

@@ -217,3 +217,16 @@ def test_a_frame_of_full_blocks_is_read_in_steps_of_more_than_a_chunk() -> None:
     raw, limits = blocks(*contents), ReadLimits(max_body_bytes=1000)
     assert members(raw, limits).read(0) == Member(0, len(raw), 17 * MAX_BLOCK_BYTES, None)
     assert members(raw, limits).inflated(members(raw, limits).read(0)).peek(0, 1 << 30) == b"".join(contents)
+
+
+@pytest.mark.parametrize("pack", [gzip_member, zstd_frame])
+def test_a_member_of_several_chunks_ends_where_the_next_begins(pack: Pack) -> None:
+    large = b"WARC/" + bytes(5 << 20)
+    raw = pack(large) + pack(SMALL)
+    found = members(raw, ReadLimits(max_body_bytes=1000))
+    assert found.read(0) == Member(0, len(pack(large)), len(large), None)
+
+
+def test_a_search_goes_on_from_a_false_start_at_the_beginning() -> None:
+    raw = b"\x1f\x8b\x08" + gzip_member(SMALL)
+    assert members(raw).next_start(0, len(raw)) == 3
