@@ -95,7 +95,7 @@ def group_commands(parser: argparse.ArgumentParser, commands: "Commands", rooms:
             lines.append(f"  {name:<{_HELP_CELLS}}{first}")
             lines += [f"  {'':<{_HELP_CELLS}}{line}" for line in rest]
         lines.append("")
-    lines.append("Flags after '--' go to Beam. See 'winnow COMMAND --help' for a command's arguments.")
+    lines.append("Flags after '--' go to Beam. See 'winnow COMMAND --help' for its arguments.")
     commands.help = argparse.SUPPRESS  # the list without groups
     parser.usage = "winnow [-h] [--version] [--debug] COMMAND ..."
     parser.description = "\n".join(lines)

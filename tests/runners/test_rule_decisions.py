@@ -13,6 +13,7 @@ from rich.console import Console
 
 from tests.pipelines.rules.counted import count_decisions
 from winnow.pipelines.binding.bound_recipe import bind
+from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.rules.deciding import choose_representatives, decide, dropped_samples
 from winnow.pipelines.rules.decision_tasks import decision_tasks
@@ -24,7 +25,13 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.location import open_store_at
 from winnow.runners.commands.main import main
 from winnow.runners.engines.engine import Engine
-from winnow.runners.stages.rule_decisions import RuleDecisions, rule_decisions, write_dropped
+from winnow.runners.stages.rule_decisions import (
+    DuplicateDrops,
+    RuleDecisions,
+    duplicate_drops,
+    rule_decisions,
+    write_dropped,
+)
 from winnow.runners.stages.running.engine_jobs import EngineJobs
 from winnow.runners.stages.running.stage_run import StageRun
 from winnow.runners.terminal.rules import pinned_rules
@@ -266,3 +273,45 @@ def test_garbage_is_what_was_decided_on_rows_that_are_gone(copy: Path, capsys: p
     forget(copy)
     assert main(["gc", "recipe.yaml"]) == 0
     assert not records(copy)
+
+
+def drops_of(folder: Path, *, named: bool = True) -> DuplicateDrops:
+    """What the plan drops of the first shard's rows as duplicates."""
+    recipe = bind(load_recipe(folder / "recipe.yaml"))
+    store = open_store_at(recipe.store_address)
+    generation = require_latest_for(recipe, store)
+    shard = next(iter(store.manifest(generation, layout.SAMPLES)))
+    ids = store.objects.read(shard.object)
+    rows = pq.read_table(pa.BufferReader(ids), columns=["id"])["id"].to_pylist()
+    places = [Place(shard, row, identity.hex()) for row, identity in enumerate(rows)]
+    return duplicate_drops(recipe if named else None, store, generation, places)
+
+
+def test_the_rows_dropped_as_duplicates_are_named_with_what_stays(copy: Path) -> None:
+    write_dropped(asked(copy), copy / "dropped.parquet", Engine("local", 1))
+    listed = pq.read_table(copy / "dropped.parquet").to_pylist()
+    stays = {row["id"].hex(): row["duplicate_of"].hex() for row in listed if row["duplicate_of"] is not None}
+    found = drops_of(copy)
+    assert found.undecided is None
+    assert found.reasons
+    assert set(found.reasons.values()) == {"duplicate_exact"}
+    assert found.stays == {one: stays[one] for one in found.reasons}
+    assert len(found.stays) < len(listed)
+
+
+def test_without_a_rule_on_duplicates_none_is_dropped(copy: Path) -> None:
+    rewrite(copy, "recipe.yaml", "dedupe: {exact: {}, representative: [source, longest]}\n", "")
+    assert drops_of(copy) == DuplicateDrops({})
+    (copy / "recipe.yaml").unlink()
+    (copy / "recipe.yaml").write_text(RECIPE.partition("thresholds:")[0])
+    assert drops_of(copy) == DuplicateDrops({})
+
+
+def test_why_duplicates_cannot_be_decided_is_one_line(copy: Path) -> None:
+    assert drops_of(copy, named=False) == DuplicateDrops(None, "that needs the recipe; give it instead of the store")
+    said = "unknown column 'text.length.charactrs' (did you mean 'text.length.characters'?)"
+    rewrite(copy, "recipe.yaml", "text.length.characters < 12", "text.length.charactrs < 12")
+    assert drops_of(copy) == DuplicateDrops(None, f"{copy}/recipe.yaml:10: eligible[0]: {said}")
+    rewrite(copy, "recipe.yaml", "text.length.characters >", "text.length.charactrs >")
+    more = f"{copy}/recipe.yaml:10: eligible[0]: {said} (and 1 more; see winnow plan)"
+    assert drops_of(copy) == DuplicateDrops(None, more)

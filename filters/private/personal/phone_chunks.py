@@ -45,8 +45,7 @@ def _value(text: _Bytes, start: int, end: int) -> int:
 
 @leaf  # type: ignore[untyped-decorator]
 def _cut(text: _Bytes, at: int, end: int) -> bool:
-    """Whether the text between two runs separates two numbers: `+`, a tab, two blanks, or a closing and an opening
-    bracket."""
+    """Whether the text between two runs separates two numbers: `+`, a tab, or two blanks."""
     for place in range(at, end):
         if text[place] == 43 or text[place] == 9 or (text[place] == 32 and place + 1 < end and text[place + 1] == 32):
             return True

@@ -8,6 +8,7 @@ import pytest
 
 from winnow.runners.commands.main import command_parser as parser_for
 from winnow.runners.commands.main import main
+from winnow.runners.commands.parser import describe_commands, group_commands
 
 
 @pytest.mark.parametrize("typed", ["run r.yaml --workers 0", "plan r.yaml --workers 00", "mix r.yaml --workers 2000"])
@@ -77,8 +78,45 @@ def test_a_recipe_after_wait_is_no_time(typed: str, wait: str | None) -> None:
     assert found.wait == wait
 
 
+@pytest.mark.parametrize(("cells", "lines"), [(63, 1), (64, 1), (65, 2)])
+def test_what_the_help_says_of_a_command_ends_within_80_cells(cells: int, lines: int) -> None:
+    parser = argparse.ArgumentParser(prog="winnow", description="Does it.")
+    commands = parser.add_subparsers()
+    summary = f"{'x' * 30} {'y' * 20} {'z' * (cells - 52)}"
+    commands.add_parser("one-command", help=summary)
+    commands.add_parser("other", help="the other")
+    group_commands(parser, commands, {"Second": ["other"], "First": ["one_command"]})
+    shown = parser.format_help().splitlines()
+    second = shown.index("Second:")
+    assert shown[second - 2 : second] == ["Does it.", ""]
+    assert shown[second : second + 4] == ["Second:", "  other         the other", "", "First:"]
+    listed = shown[second + 4 : shown.index("", second + 4)]
+    assert len(listed) == lines
+    assert [line[:16] for line in listed] == ["  one-command   ", " " * 16][:lines]
+    assert " ".join(line[16:] for line in listed) == summary
+    assert max(map(len, listed)) == {1: 16 + cells, 2: 16 + 51}[lines] <= 80
+
+
+def test_every_line_of_the_help_fits_80_cells() -> None:
+    assert max(map(len, parser_for().format_help().splitlines())) <= 80
+
+
 def test_every_command_and_every_argument_says_what_it_is() -> None:
     assert list(_unexplained(parser_for())) == []
+
+
+def test_the_help_of_a_command_begins_with_what_the_list_says_unless_it_has_words_of_its_own() -> None:
+    parser = argparse.ArgumentParser(prog="winnow")
+    commands = parser.add_subparsers()
+    made = [
+        commands.add_parser("one", help="make one thing"),
+        commands.add_parser("own", help="listed", description="Its own."),
+        commands.add_parser("silent", help=""),
+    ]
+    parts = made[0].add_subparsers()
+    made.append(parts.add_parser("part", help="make a part"))
+    describe_commands(commands)
+    assert [one.description for one in made] == ["Make one thing.", "Its own.", "", "Make a part."]
 
 
 def _unexplained(parser: argparse.ArgumentParser) -> Iterator[str]:

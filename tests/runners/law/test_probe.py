@@ -1,7 +1,6 @@
 """`winnow law probe`: from texts to a table of runs, through kills, and what it refuses."""
 
 import importlib.util
-import json
 import os
 import signal
 import time
@@ -9,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.winnow import run as run_winnow
 from tests.faults.winnow import start
 from tests.filters.models.training.declarations import paragraphs
 from tests.runners.law.conftest import Law
 from winnow.runners.law.probe_data import packed_texts
 from winnow.runners.law.probe_texts import texts_at
+from winnow.schemas.errors import SourceError
 from winnow.scoring.probe.grid import default_grid
 from winnow.scoring.scaling_law.runs import runs_from_csv
 
@@ -34,15 +33,6 @@ schedule: {context: 16, batch: 8}
 held_out_tokens: 1024
 """
 ARGUMENTS = ("probe", "texts", "--grid", "grid.yaml", "--output", "runs.csv")
-RECIPE = """
-version: 1
-store: {path: store, seed: 7}
-sources:
-  lines: {root: lines, files: ["*.jsonl"], class: public, key: id}
-annotate: [text.language]
-keep:
-  - {drop: "samples.source.path = 'rus.jsonl'", reason: russian}
-"""
 
 
 @pytest.fixture
@@ -126,6 +116,23 @@ def test_an_empty_line_ends_a_document(texts: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(("over", "sizes"), [(0, [4 << 20, 6]), (-1, [(4 << 20) + 5])])
+def test_a_text_without_empty_lines_is_cut_after_the_line_that_reaches_four_mebibytes(
+    tmp_path: Path, over: int, sizes: list[int]
+) -> None:
+    line = b"x" * 1023 + b"\n"
+    (tmp_path / "A.txt").write_bytes(line * 4095 + b"x" * (1023 + over) + b"\n" + b"after\n")
+    assert [len(text) for _, text in texts_at(str(tmp_path), (), "group").read()] == sizes
+
+
+def test_the_name_of_a_file_is_that_of_a_family(tmp_path: Path) -> None:
+    (tmp_path / f"{'n' * 100}.txt").write_text("text")
+    assert [family for family, _ in texts_at(str(tmp_path), (), "group").read()] == ["n" * 100]
+    (tmp_path / f"{'n' * 101}.txt").write_text("text")
+    with pytest.raises(SourceError, match=f"'{'n' * 60}' is not a family name; rename the file"):
+        texts_at(str(tmp_path), (), "group")
+
+
 def test_packed_texts_hold_each_document_once_on_one_side(texts: Path, tmp_path: Path) -> None:
     grid = default_grid()
     packed = packed_texts(texts_at(str(texts), (), "group"), grid, tmp_path)
@@ -139,27 +146,6 @@ def test_packed_texts_hold_each_document_once_on_one_side(texts: Path, tmp_path:
     made = index.stat().st_mtime_ns
     assert packed_texts(texts_at(str(texts), (), "group"), grid, tmp_path) == packed
     assert index.stat().st_mtime_ns == made
-
-
-@pytest.mark.processes
-def test_a_store_gives_what_its_recipe_keeps_by_family(tmp_path: Path) -> None:
-    (tmp_path / "lines").mkdir()
-    for code in ("deu", "fra", "rus"):
-        rows = [{"id": f"{code}-{number}", "text": text} for number, text in enumerate(paragraphs(code))]
-        (tmp_path / "lines" / f"{code}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (tmp_path / "recipe.yaml").write_text(RECIPE)
-    done = run_winnow(tmp_path, "run", "recipe.yaml", "--workers", "1")
-    assert done.status == 0, done.err
-    kept, every = (texts_at(str(tmp_path / place), (), "group") for place in ("recipe.yaml", "store"))
-    found = list(kept.read())
-    assert found == list(kept.read())
-    families = {family for family, _ in found}
-    assert {"Germanic", "Romance"} <= families
-    assert not families & {"Slavic"}
-    assert kept.lost["dropped"] == 2 * len(paragraphs("rus"))  # it was read twice
-    assert {text for family, text in found if family == "Germanic"} <= set(paragraphs("deu"))
-    assert "Slavic" in {family for family, _ in every.read()}
-    assert kept.key != every.key
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from tests.scoring.synthetic import DS, NS, TRUTHS, runs
-from winnow.scoring.scaling_law.models import Model, bracket_model, share_model
-from winnow.scoring.scaling_law.solving import fitted, huber, refitted, spanned
+from winnow.scoring.scaling_law.models import LinearModel, Model, bracket_model, share_model
+from winnow.scoring.scaling_law.solving import _rough_scale, _solve_one, fitted, huber, refitted, spanned
 
 Floats = NDArray[np.float64]
 ROWS = runs({"indic": TRUTHS["indic"]}, 0.005)
@@ -80,6 +80,29 @@ def test_an_optimum_at_a_bound_stays_within_it() -> None:
     assert found.theta[0] == model.lower[0]
     again = refitted(model, found.theta, np.stack([rising, rising + 0.001]), np.ones((1, len(rising))), 0.01)[0]
     assert again[:, 0].tolist() == [model.lower[0]] * 2
+
+
+def test_columns_of_any_size_are_fitted() -> None:
+    """From sizes of 1e-3 to 1e3, in whose own units a search has one scale."""
+    random = np.random.default_rng(0)
+    design = random.standard_normal((200, 4)) * np.array([1e-3, 1.0, 30.0, 1e3])
+    bounds = np.full(4, 1e6)
+    model = LinearModel(design, -bounds, bounds)
+    truth = np.array([500.0, -2.0, 0.1, 0.003])
+    y = design @ truth + 0.001 * random.standard_normal(200)
+    found = _solve_one(model, y, np.ones(200), np.zeros(4), 0.01, _rough_scale(model, np.zeros(4)))
+    assert found.arrived
+    own = np.linalg.lstsq(design, y, rcond=None)[0]
+    assert found.theta == pytest.approx(own, rel=1e-3)
+
+
+def test_a_rough_step_changes_predictions_by_one_in_all_but_is_neither_tiny_nor_huge() -> None:
+    sizes = np.array([1e-9, 1e-3, 0.5, 1.0, 100.0, 1e3, 1e9])
+    design = np.repeat(sizes[np.newaxis], 16, axis=0) / 4  # a column's norm is its size
+    model = LinearModel(design, -np.ones(7), np.ones(7))
+    assert _rough_scale(model, np.zeros(7)) == pytest.approx([1e3, 1e3, 2, 1, 0.01, 1e-3, 1e-3])
+    flat = LinearModel(np.zeros((16, 1)), -np.ones(1), np.ones(1))
+    assert _rough_scale(flat, np.zeros(1)) == pytest.approx([1e3])
 
 
 def test_leverages_sum_to_the_number_of_parameters() -> None:

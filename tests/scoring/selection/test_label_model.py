@@ -209,6 +209,26 @@ def test_unconstrained_classes_are_named_by_the_mean_checkpoint() -> None:
     assert model.balance == pytest.approx(0.6, abs=0.05)
 
 
+@pytest.mark.parametrize("seed", [8, 53, 59])
+def test_classes_whose_names_are_changed_are_as_likely(seed: int) -> None:
+    """Fits that end with the classes the other way round: few rows, and checkpoints hardly better than chance."""
+    patterns = patterns_of(weak_votes(20, seed))[0]
+    model = fit_label_model(patterns, constrained=False)
+    assert float((model.sensitivity + model.specificity).mean()) >= 1
+    voted = (patterns.votes >= 0).any(axis=1)
+    counts = patterns.counts[voted].astype(np.float64)
+    rates = np.array([[model.balance, *model.sensitivity, *model.specificity]])
+    own = _log_likelihood(patterns.votes[voted], counts, rates)
+    assert model.log_likelihood == pytest.approx(own[0], rel=1e-9)
+
+
+def test_a_fit_ends_where_it_converges() -> None:
+    votes, _ = sampled_votes(2000, 0.6, SENSITIVITY, SPECIFICITY)
+    model = _fitted(votes)
+    assert model.converged
+    assert model.iterations < 100
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_no_unconstrained_rates_that_a_search_finds_are_likelier(seed: int) -> None:
     """At sizes where the clamp costs likelihood: one of four checkpoints votes against the others."""

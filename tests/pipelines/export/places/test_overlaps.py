@@ -8,7 +8,7 @@ from tests.pipelines.export.drawn_stores import tree
 from tests.pipelines.export.made_exports import ONE, make, without_marks
 from winnow.pipelines.export.places.existing import absolute_folder, unfinished_folder
 from winnow.pipelines.export.stage import bind_exports
-from winnow.schemas.errors import RecipeError
+from winnow.schemas.errors import ExportError, RecipeError
 from winnow.schemas.recipe import load_recipe
 
 
@@ -64,6 +64,20 @@ def test_a_parent_is_that_of_where_a_link_leads(tmp_path: Path) -> None:
     assert not (recipe / "out").exists()
     with pytest.raises(RecipeError, match=r"overlaps the store, store; choose another folder"):
         bind(recipe, "parquet: {path: own/../out}")
+
+
+def test_only_links_before_the_last_parent_are_followed(tmp_path: Path) -> None:
+    """The folder itself, and those that it is in, keep their names: whether one of them is a link is asked later."""
+    (tmp_path / "disk/sub/more").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "disk/sub")
+    (tmp_path / "disk/out").symlink_to(tmp_path)
+    assert absolute_folder(tmp_path / "link/../out") == tmp_path / "disk/out"
+    assert absolute_folder(tmp_path / "link/../out/link") == tmp_path / "disk/out/link"
+    assert absolute_folder(tmp_path / "link/more/../../out/link") == tmp_path / "disk/out/link"
+    assert absolute_folder(tmp_path / "link/../out/..") == tmp_path.parent
+    assert absolute_folder(tmp_path / "link") == tmp_path / "link"
+    with pytest.raises(ExportError, match="out: is a link; name the folder itself"):
+        make(tmp_path / "link/../out", "one", ONE)
 
 
 def test_addresses(tmp_path: Path) -> None:

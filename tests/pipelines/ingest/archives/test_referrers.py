@@ -12,7 +12,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from tests.pipelines.ingest.made_archives import KINDS, Capture, Kind, gzip_member, pieces, warc_record
-from winnow.pipelines.ingest.archives.referrers import MOST_RECORDS, TiedReader
+from winnow.pipelines.ingest.archives.referrers import MOST_RECORDS, TiedReader, referrers_of_request
 from winnow.pipelines.ingest.archives.warc import read_warc
 from winnow.pipelines.ingest.planning.formats import container_reader
 from winnow.pipelines.ingest.records import Dropped, Event, FilePart, ReadLimits, Record
@@ -246,3 +246,9 @@ def test_a_page_info_record_that_is_none_is_a_record_all_the_same(body: object) 
 def test_the_reader_is_one_that_wraps_another() -> None:
     reader = TiedReader(read_warc)
     assert list(reader(io.BytesIO(b""), FilePart("empty", 0, 0, 0), ReadLimits())) == []
+
+
+def test_a_request_names_no_page_behind_an_empty_header() -> None:
+    line = b"\nReferer: https://e.org/cats?page=2\r\n\r\n"
+    assert referrers_of_request(b"GET /\r" + line, 0, 6 + len(line), CAT) == (PAGE,)
+    assert referrers_of_request(b"\r\n\r\n" + line, 0, 4 + len(line), CAT) == ()
