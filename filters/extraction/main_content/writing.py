@@ -30,7 +30,10 @@ for _stand, _names in (
         _OF_TAG[NUMBER[_name]] = _stand
 _IMAGE = NUMBER["img"]
 _WHOLE_TEXT: Final = 0.95
-_LAYOUT_CELL_BLOCKS: Final = 6  # a table whose cells hold more on average lays out a page
+# A table lays out a page if its cells hold more blocks on average, if one of several blocks is long and most of the
+# table, or if a heading of the page or another table stands in it.
+_LAYOUT_CELL_BLOCKS: Final = 6
+_LAYOUT_CELL_BYTES: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +51,23 @@ def _stands(page):  # type: ignore[no-untyped-def]
     found = np.full((elements + 1, _STANDS), -1, np.int32)
     cells = np.zeros(elements + 1, np.int32)
     table_of = np.full(elements + 1, -1, np.int32)
+    lays_out = np.zeros(elements + 1, np.bool_)
     for element in range(elements):
         parent = page.parent[element]
         table_of[element] = table_of[parent] if parent >= 0 else -1
         tag = page.tag[element]
         if _OF_TAG[tag] == TABLE:
+            lays_out[table_of[element]] = True  # the last, which is of no table, where it stands in none
             table_of[element] = element
         elif _OF_TAG[tag] == CELL and table_of[element] >= 0:
             cells[table_of[element]] += 1
+            table = table_of[element]
+            size, whole = page.ends[element] - page.begins[element], page.ends[table] - page.begins[table]
+            several = page.end_block[element] - page.first_block[element] > 1
+            if several and size > _LAYOUT_CELL_BYTES and 2 * size > whole:
+                lays_out[table] = True
+        elif 0 < HEADING_LEVEL[tag] < 3:
+            lays_out[table_of[element]] = True
     for element in range(elements):
         parent = page.parent[element]
         if parent >= 0:
@@ -69,7 +81,7 @@ def _stands(page):  # type: ignore[no-untyped-def]
             if table < 0:
                 continue
             blocks = page.end_block[table] - page.first_block[table]
-            if blocks > _LAYOUT_CELL_BLOCKS * max(cells[table], 1):
+            if lays_out[table] or blocks > _LAYOUT_CELL_BLOCKS * max(cells[table], 1):
                 continue
         found[element, stand] = element
     blocks = np.full((len(page.block_begins), _STANDS), -1, np.int32)

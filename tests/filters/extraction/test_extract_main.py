@@ -142,12 +142,11 @@ def test_a_page_that_the_model_is_unsure_of_has_no_text_where_that_is_asked_for(
 
 
 def test_markdown_is_a_setting() -> None:
-    page = (
-        f"<body>{MENU}<article><h2>Floods</h2><p>{ENGLISH} See <a href=x.html>more</a>.</p><p>{ENGLISH}</p></article>"
-    )
-    assert "## Floods" in read(page, MainConfig(markdown=True))["text"]
+    body = f"<p><b>Floods</b> {ENGLISH} See <a href=x.html>more</a>.</p><p>{ENGLISH}</p>"
+    page = f"<body>{MENU}<article>{body}</article>"
+    assert "**Floods** The river" in read(page, MainConfig(markdown=True))["text"]
     assert "[more](https://example.org/a/x.html)" in read(page, MainConfig(markdown=True, links=True))["text"]
-    assert "#" not in read(page)["text"]
+    assert "Floods The river" in read(page)["text"]
 
 
 def test_a_row_depends_on_its_page_alone() -> None:
