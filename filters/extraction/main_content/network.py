@@ -74,34 +74,47 @@ def inputs(rows: Table, mean: Table, scale: Table, tags: Ints) -> Table:
 
 
 @arithmetic
-def near_sums(values, weights, bias, dilation):  # type: ignore[no-untyped-def]
-    """A convolution over the rows before, at and after each; beyond the ends there is nothing.
+def _add_product(found, values, weights, first, end, shift):  # type: ignore[no-untyped-def]
+    """Add to rows the product of the rows so many places further on: each sum in the order of their columns, so that
+    every processor gives the same. Four rows at once, as each weight that is loaded then serves four times."""
+    width = weights.shape[1]
+    whole = first + max(0, end - first) // 4 * 4
+    for row in range(first, whole, 4):
+        one, two, three, four = found[row], found[row + 1], found[row + 2], found[row + 3]
+        at = row + shift
+        for place in range(values.shape[1]):
+            own = weights[place]
+            a, b, c, d = values[at, place], values[at + 1, place], values[at + 2, place], values[at + 3, place]
+            for column in range(width):
+                weight = own[column]
+                one[column] += a * weight
+                two[column] += b * weight
+                three[column] += c * weight
+                four[column] += d * weight
+    for row in range(whole, end):
+        for place in range(values.shape[1]):
+            for column in range(width):
+                found[row, column] += values[row + shift, place] * weights[place, column]
 
-    Four rows at once, as each weight that is loaded then serves four times.
-    """
-    rows, width = values.shape
-    found = np.empty((rows, width), np.float32)
+
+@arithmetic
+def product(values, weights, bias):  # type: ignore[no-untyped-def]
+    """Rows by a matrix, and terms."""
+    found = np.empty((len(values), weights.shape[1]), np.float32)
+    found[:] = bias
+    _add_product(found, values, weights, 0, len(values), 0)
+    return found
+
+
+@arithmetic
+def near_sums(values, weights, bias, dilation):  # type: ignore[no-untyped-def]
+    """A convolution over the rows before, at and after each; beyond the ends there is nothing."""
+    rows = len(values)
+    found = np.empty(values.shape, np.float32)
     found[:] = bias
     for which in range(3):
         shift = (which - 1) * dilation
-        first, end = max(0, -shift), min(rows, rows - shift)
-        whole = first + max(0, end - first) // 4 * 4
-        for row in range(first, whole, 4):
-            one, two, three, four = found[row], found[row + 1], found[row + 2], found[row + 3]
-            at = row + shift
-            for place in range(width):
-                own = weights[which, place]
-                a, b, c, d = values[at, place], values[at + 1, place], values[at + 2, place], values[at + 3, place]
-                for column in range(width):
-                    weight = own[column]
-                    one[column] += a * weight
-                    two[column] += b * weight
-                    three[column] += c * weight
-                    four[column] += d * weight
-        for row in range(whole, end):
-            for place in range(width):
-                for column in range(width):
-                    found[row, column] += values[row + shift, place] * weights[which, place, column]
+        _add_product(found, values, weights[which], max(0, -shift), min(rows, rows - shift), shift)
     return found
 
 
@@ -125,34 +138,6 @@ def add_rows(sums, values, segments):  # type: ignore[no-untyped-def]
     for row in range(len(sums)):
         for column in range(sums.shape[1]):
             sums[row, column] += values[segments[row], column]
-
-
-@arithmetic
-def product(values, weights, bias):  # type: ignore[no-untyped-def]
-    """Rows by a matrix, and terms: each sum in the order of the rows' columns, so that every processor gives the same.
-
-    Four rows at once, as each weight that is loaded then serves four times.
-    """
-    rows, width = len(values), weights.shape[1]
-    found = np.empty((rows, width), np.float32)
-    found[:] = bias
-    whole = rows - rows % 4
-    for row in range(0, whole, 4):
-        first, second, third, fourth = found[row], found[row + 1], found[row + 2], found[row + 3]
-        for place in range(values.shape[1]):
-            own = weights[place]
-            a, b, c, d = values[row, place], values[row + 1, place], values[row + 2, place], values[row + 3, place]
-            for column in range(width):
-                weight = own[column]
-                first[column] += a * weight
-                second[column] += b * weight
-                third[column] += c * weight
-                fourth[column] += d * weight
-    for row in range(whole, rows):
-        for place in range(values.shape[1]):
-            for column in range(width):
-                found[row, column] += values[row, place] * weights[place, column]
-    return found
 
 
 @arithmetic
