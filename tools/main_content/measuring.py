@@ -86,8 +86,8 @@ def measure(pages: list[LabelledPage]) -> tuple[npt.NDArray[np.float64], npt.NDA
         for place, kind in zip(inside, kinds, strict=True):
             found = page_probabilities(pages[place], features(pages[place], linear, kind), trees, network)
             scores[place], expected[place] = score(pages[place], found, int(kind.argmax()))
-        some = [place for place in inside if not pages[place].language]
-        print(line(f"fold {fold}", [pages[place] for place in some], scores[some]), flush=True)
+        ours = [place for place in inside if not pages[place].language]
+        print(line(f"fold {fold}", [pages[place] for place in ours], scores[ours]), flush=True)
     real = np.array([not page.language for page in pages])
     some = [page for page in pages if not page.language]  # what was made says nothing of real pages
     print(line(f"{len(some)} real pages, unseen", some, scores[real]))
