@@ -19,15 +19,8 @@ from winnow.filters.extraction.main_content.names import NUMBER
 from winnow.filters.extraction.page import PageLimits, label
 
 _AUTHORS: Final = (
-    *(
-        "author",
-        "article:author",
-        "parsely-author",
-        "sailthru.author",
-        "dc.creator",
-        "dcterms.creator",
-        "citation_author",
-    ),
+    *("author", "article:author", "parsely-author", "sailthru.author", "dc.creator", "dcterms.creator"),
+    "citation_author",
 )
 _PUBLISHED: Final = (
     *("article:published_time", "og:published_time", "datepublished", "parsely-pub-date", "sailthru.date"),
