@@ -116,7 +116,7 @@ def _crumbs(blocks: PageBlocks, nodes: list[dict[str, object]], names: npt.NDArr
                 page.text[max(begin, page.block_begins[block]) : min(end, page.block_ends[block])].tobytes()
                 for block in range(first, last)
             ]
-            shown = "/".join(text.decode("utf-8", "replace") for text in written)
+            shown = "/".join(text.decode("utf-8", "ignore") for text in written)
             return [name.strip() for name in _BETWEEN_CRUMBS.split(shown) if name.strip()]
     return []
 
@@ -130,7 +130,7 @@ def _byline(blocks: PageBlocks, names: npt.NDArray[np.uint8]) -> str | None:
     for element in elements:
         begin, end, first = int(page.begins[element]), int(page.ends[element]), int(page.first_block[element])
         if 0 < end - begin <= _MOST_CHARACTERS and first < len(blocks) and not comments[first]:
-            text = " ".join(page.text[begin:end].tobytes().decode("utf-8", "replace").split())
+            text = " ".join(page.text[begin:end].tobytes().decode("utf-8", "ignore").split())
             words = _BY.sub("", text).split()
             if 2 <= len(words) <= _MOST_WORDS_OF_A_NAME and not any(map(str.isdigit, text)):
                 return " ".join(words)

@@ -15,8 +15,10 @@ from winnow.filters.extraction.main_content.names import (
     WINDOWS_POINTS,
 )
 from winnow.filters.extraction.main_content.sheet import (
+    BEGINS,
     BREAKS,
     BUTTONED,
+    ENDS,
     FROM,
     LINKED,
     LINKS,
@@ -25,6 +27,7 @@ from winnow.filters.extraction.main_content.sheet import (
     N_BROKEN,
     N_BUTTON,
     N_BUTTONED,
+    N_ELEMENTS,
     N_LINK,
     N_LINKED,
     N_LINKS,
@@ -211,6 +214,11 @@ def end_block(sheet):  # type: ignore[no-untyped-def]
     while end > start and is_space(sheet.text[end - 1]):
         end -= 1
     counts[N_TEXT] = end
+    element = counts[N_ELEMENTS] - 1
+    while element >= 0 and sheet.elements[BEGINS, element] > end:  # it began in white space that is cut off
+        sheet.elements[BEGINS, element] = end
+        sheet.elements[ENDS, element] = min(sheet.elements[ENDS, element], end)
+        element -= 1
     if end > start:
         block = counts[N_BLOCKS]
         sheet.blocks[OWNER, block] = counts[N_OWNER]

@@ -161,7 +161,7 @@ def _add_captions(page: Page, images: dict[int, Image], numbers: dict[int, int],
         room -= end - begin
         if room < 0:
             break  # captions nested in captions have more text than the whole page
-        text = label(page.text[begin:end].tobytes().decode("utf-8", "replace"), limits)
+        text = label(page.text[begin:end].tobytes().decode("utf-8", "ignore"), limits)
         if figure >= 0 and text:
             captions.setdefault(figure, text)
     if captions:

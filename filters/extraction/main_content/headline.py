@@ -46,7 +46,7 @@ def _headings(page: Page) -> Iterator[str]:
     for element in np.flatnonzero(page.tag == _H1)[:_MOST_HEADINGS].tolist():
         begin, end = int(page.begins[element]), int(page.ends[element])
         if end - begin <= _MOST_BYTES:
-            text = " ".join(page.text[begin:end].tobytes().decode("utf-8", "replace").split())
+            text = " ".join(page.text[begin:end].tobytes().decode("utf-8", "ignore").split())
             if text:
                 yield text
 

@@ -394,6 +394,8 @@ def scanned(source: Bytes) -> Page:
     sheet = _scan(source)
     counts = sheet.counts
     elements, blocks = sheet.elements[:, : counts[N_ELEMENTS]], sheet.blocks[:, : counts[N_BLOCKS]]
+    ends = elements[END_BLOCK]  # what ended in a block of white space, which is none, ends where the blocks do
+    np.minimum(ends, counts[N_BLOCKS], out=ends)
     columns = [source, sheet.text[: counts[N_TEXT]], *(elements[row] for row in (TAG, PARENT))]
     columns += [sheet.masks[: counts[N_ELEMENTS]], *(elements[row] for row in (BEGINS, ENDS, FIRST_BLOCK, END_BLOCK))]
     columns += [_whole(elements[row : row + 2]) for row in (ATTRIBUTES, CLASS, ID, HREF)]

@@ -70,7 +70,7 @@ def _written(
         "title": texts[0][-1].title, "subtitle": texts[1][0].title, "author": names[0], "language": language,
         "url": f"https://blog.hexo-{theme}.made", "permalink": f"{language}/:name.html", "theme": theme,
         "per_page": 6, "index_generator": {"per_page": 6}, "archive_generator": {"per_page": 30}, "timezone": "UTC",
-        "updated_option": "date", "syntax_highlighter": "",
+        "updated_option": "date", "syntax_highlighter": "", "marked": {"mangle": False},  # which draws by chance
     }  # fmt: skip
     (blog / "_config.yml").write_text(json.dumps(settings, ensure_ascii=False))
     (blog / f"_config.{theme}.yml").write_text(json.dumps(options))

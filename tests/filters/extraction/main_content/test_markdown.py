@@ -117,6 +117,10 @@ def test_images_are_parts_in_their_places() -> None:
     ]
 
 
+def test_marks_that_end_in_white_space_behind_all_text_are_left_out() -> None:
+    assert text("<p>a</p><pre><b> </b><b> ") == "a"
+
+
 def test_comments_are_ranges_of_the_text() -> None:
     found = write("<h1>T</h1><p>a</p><div class=post-comments><p>b</p><ul><li>c</ul></div><p>d</p>")
     left = found.placed.text

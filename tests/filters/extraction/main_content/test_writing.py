@@ -66,6 +66,13 @@ def test_images_stand_where_they_stood() -> None:
     ]
 
 
+def test_an_image_in_the_white_space_that_ends_a_listing_cuts_no_character() -> None:
+    _, parts = write("<pre>a\n   <img>   \n</pre><p>章次</p>")
+    assert parts == [("code", "a"), ("image", "0"), ("text", "章次")]
+    _, parts = write("<pre>   <img>   \n</pre><p>章次</p>")
+    assert parts == [("image", "0"), ("text", "章次")]
+
+
 def test_an_image_away_from_all_text_has_no_place() -> None:
     _, parts = write("<nav>a</nav><img><nav>b</nav><p>text", ["a", "b"])
     assert parts == [("text", "text")]
