@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from html import unescape
 from typing import Final
 
 from winnow.filters.web.urls import MAX_URL_CHARACTERS
@@ -13,7 +12,8 @@ _OTHERS: Final = (  # of which none is what a reader sees first
     *("data-lazy-srcset", "data-original-set", "data-lazy", "data-original-src", "data-src-retina"),
     *("data-orig-file", "data-medium-file", "data-large-file", "data-full-src", "data-hi-res-src", "data-zoom-image"),
 )
-_ANY_OTHER: Final = frozenset(_OTHERS)
+OF_AN_IMAGE: Final = ("alt", "title", "width", "height")
+OF_IMAGES: Final = (*_SHOWN, *_OTHERS, *OF_AN_IMAGE)
 OF_SOURCES: Final = ("srcset", "data-srcset", "data-lazy-srcset")
 MOST_CANDIDATES: Final = 32  # of one image; pages of shops and news have up to thirty
 _MOST_WRITTEN: Final = 8 * MAX_URL_CHARACTERS  # of one `srcset`
@@ -23,37 +23,27 @@ _CANDIDATE = re.compile(r"[\s,]*+(\S++)((?:(?<!,)[^,]*+)?+)")
 _SIZE = re.compile(r"(?:\A|\s)([0-9.]{1,8})[wx](?=\s|\Z)")
 
 
-def attribute_value(written: str) -> str:
-    """An attribute's value, decoded."""
-    value = written[1:-1] if written[0] in "\"'" else written
-    if "&" in value:
-        value = value.replace("&amp;", "&") if value.count("&") == value.count("&amp;") else unescape(value)
-    return value
-
-
 def shown_first(attributes: Mapping[str, str], of_sources: list[str]) -> Iterator[str]:
     """Addresses as written, also empty ones: first the one of each attribute that is shown, then all others."""
     sets = []
     for name in _SHOWN:
         if name in attributes:
-            value = attribute_value(attributes[name])
             if name.endswith("set"):
-                sets.append(found := candidates(value))
+                sets.append(found := candidates(attributes[name]))
                 yield _largest(found)
             else:
-                yield value.strip()
+                yield attributes[name].strip()
     for written in of_sources:
         sets.append(found := candidates(written))
         yield _largest(found)
     for found in sets:
         yield from (url for url, _ in found)
-    if not _ANY_OTHER.isdisjoint(attributes):
-        for name in [name for name in _OTHERS if name in attributes]:
-            value = attribute_value(attributes[name])
+    for name in _OTHERS:
+        if name in attributes:
             if name.endswith("set"):
-                yield from (url for url, _ in candidates(value))
+                yield from (url for url, _ in candidates(attributes[name]))
             else:
-                yield value.strip()
+                yield attributes[name].strip()
 
 
 def candidates(srcset: str) -> list[tuple[str, float]]:

@@ -1,12 +1,12 @@
 """What a page says of itself: the facts, their limits, and how addresses, images and labels are read."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, NamedTuple
 
-from winnow.filters.extraction.budgets import VALUE
-from winnow.filters.extraction.candidates import MOST_CANDIDATES, attribute_value, shown_first
+from winnow.filters.extraction.candidates import MOST_CANDIDATES, OF_AN_IMAGE, shown_first
 from winnow.filters.web.urls import MAX_URL_CHARACTERS, canonical_url, resolve
 from winnow.schemas.recipe.checks import Between
 
@@ -45,10 +45,6 @@ class Facts:
 
 _MOST_PARENTS = 32
 CANDIDATES_AN_IMAGE = 8  # of a page, on average
-_ATTRIBUTE = re.compile(
-    rf"[\s/]*+(?:([sS][rR][cC](?:[sS][eE][tT])?+|[dD][aA][tT][aA]-[a-zA-Z-]++|[aA][lL][tT]|[tT][iI][tT][lL][eE]"
-    rf"|[wW][iI][dD][tT][hH]|[hH][eE][iI][gG][hH][tT])(?=[\s=])|[^\s/>][^\s/>=]*+)(?:\s*+=\s*+({VALUE}))?"
-)
 _PIXELS = re.compile(r"\s*+([0-9]{1,6})(?:\.[0-9]++)?(?:px)?\s*+")
 LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:[-_][A-Za-z0-9]{1,8})*+")
 # Addresses that are canonical as written: a URL, a path, a relative path. They hold no port and no entity, and only
@@ -128,34 +124,23 @@ def link(reference: str, addresses: Addresses) -> str | None:
     return None if not reference or reference[0] == "#" else addresses.absolute(reference)
 
 
-def image_of(written: str, sources: list[str], addresses: Addresses, limits: PageLimits, room: int) -> Image | None:
-    """The image that these attributes declare, the first of equal ones; None without an address."""
-    attributes: dict[str, str] = {}
-    for name, value in _ATTRIBUTE.findall(written):
-        if name and value:
-            attributes.setdefault(name.lower(), value)
-    get = attributes.get
+def image_of(
+    attributes: Mapping[str, str], sources: list[str], addresses: Addresses, limits: PageLimits, room: int
+) -> Image | None:
+    """The image that these attributes declare; None without an address."""
     found: dict[str, None] = {}
-    for address in shown_first(attributes, sources):
+    for address in dict.fromkeys(shown_first(attributes, sources)):
         if address and address[:5].lower() != "data:":
             url = addresses.absolute(address) if addresses.base else address[:MAX_URL_CHARACTERS]
             if url:
-                found.setdefault(url)
+                found[url] = None
                 if len(found) > min(room, MOST_CANDIDATES):
                     break
     if not found:
         return None
     src, *others = found
-    alt, title, width, height = get("alt"), get("title"), get("width"), get("height")
-    return Image(
-        src,
-        label(attribute_value(alt), limits) if alt else None,
-        label(attribute_value(title), limits) if title else None,
-        None,
-        _pixels(attribute_value(width)) if width else None,
-        _pixels(attribute_value(height)) if height else None,
-        tuple(others),
-    )
+    alt, title, width, height = map(attributes.get, OF_AN_IMAGE)
+    return Image(src, label(alt, limits), label(title, limits), None, _pixels(width), _pixels(height), tuple(others))
 
 
 def label(text: str | None, limits: PageLimits) -> str | None:
@@ -163,6 +148,6 @@ def label(text: str | None, limits: PageLimits) -> str | None:
     return " ".join(text.split())[: limits.max_label_characters] or None if text else None
 
 
-def _pixels(value: str) -> int | None:
-    found = _PIXELS.fullmatch(value)
+def _pixels(value: str | None) -> int | None:
+    found = _PIXELS.fullmatch(value) if value else None
     return int(found[1]) if found else None

@@ -10,11 +10,10 @@ from html import unescape
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import orjson
 
 from winnow.filters.extraction.main_content.blocks import PageBlocks
-from winnow.filters.extraction.main_content.called import AUTHOR, BREADCRUMBS, called, comment_blocks
+from winnow.filters.extraction.main_content.called import AUTHOR, BREADCRUMBS, comment_blocks
 from winnow.filters.extraction.main_content.names import NUMBER
 from winnow.filters.extraction.page import PageLimits, label
 
@@ -65,8 +64,7 @@ def about(blocks: PageBlocks, limits: PageLimits) -> About:
     pages = [node for node in nodes if "datePublished" in node or "headline" in node]
     authors = [meta[name] for name in _AUTHORS if name in meta]
     authors += [name for node in pages for name in _names(node.get("author"))]
-    names = called(blocks)
-    written = next((name for name in map(_author, authors) if name), None) or _byline(blocks, names)
+    written = next((name for name in map(_author, authors) if name), None) or _byline(blocks)
     published = [meta[name] for name in _PUBLISHED if name in meta] + [node.get("datePublished") for node in pages]
     in_text = dict(_times(blocks))
     published.append(in_text.get("published"))
@@ -79,7 +77,7 @@ def about(blocks: PageBlocks, limits: PageLimits) -> About:
         _first_date(published) or _date_of_address(blocks.url) or _first_date([in_text.get("alone")]),
         _first_date(modified),
         next((found for name in sites if (found := label(name, limits))), None),
-        tuple(found for name in _crumbs(blocks, nodes, names)[:_MOST_CRUMBS] if (found := label(name, limits))),
+        tuple(found for name in _crumbs(blocks, nodes)[:_MOST_CRUMBS] if (found := label(name, limits))),
     )
 
 
@@ -100,7 +98,7 @@ def _times(blocks: PageBlocks) -> Iterator[tuple[str, str]]:
                 yield "alone", written[1]
 
 
-def _crumbs(blocks: PageBlocks, nodes: list[dict[str, object]], names: npt.NDArray[np.uint8]) -> list[str]:
+def _crumbs(blocks: PageBlocks, nodes: list[dict[str, object]]) -> list[str]:
     """The names on the way to a page: of its JSON-LD, or of an element that is called so."""
     for node in nodes:
         items = node.get("itemListElement")
@@ -108,7 +106,7 @@ def _crumbs(blocks: PageBlocks, nodes: list[dict[str, object]], names: npt.NDArr
             named = [one.get("name") or one.get("item") for one in items[:_MOST_CRUMBS] if isinstance(one, dict)]
             return [name for one in named for name in _names(one) if "://" not in name]
     page = blocks.page
-    for element in np.flatnonzero(names & BREADCRUMBS)[:1].tolist():
+    for element in np.flatnonzero(blocks.called & BREADCRUMBS)[:1].tolist():
         begin, end = int(page.begins[element]), int(page.ends[element])
         first, last = int(page.first_block[element]), int(page.end_block[element])
         if end - begin <= _MOST_CRUMBS * _MOST_CHARACTERS and last - first <= 3 * _MOST_CRUMBS:
@@ -121,12 +119,12 @@ def _crumbs(blocks: PageBlocks, nodes: list[dict[str, object]], names: npt.NDArr
     return []
 
 
-def _byline(blocks: PageBlocks, names: npt.NDArray[np.uint8]) -> str | None:
+def _byline(blocks: PageBlocks) -> str | None:
     """The first short text of an element that is called the author's, outside comments."""
-    elements = np.flatnonzero(names & AUTHOR)[:_MOST_BYLINES].tolist()
+    elements = np.flatnonzero(blocks.called & AUTHOR)[:_MOST_BYLINES].tolist()
     if not elements:
         return None
-    page, comments = blocks.page, comment_blocks(blocks)
+    page, comments = blocks.page, comment_blocks(blocks.page, blocks.layout, blocks.called)
     for element in elements:
         begin, end, first = int(page.begins[element]), int(page.ends[element]), int(page.first_block[element])
         if 0 < end - begin <= _MOST_CHARACTERS and first < len(blocks) and not comments[first]:

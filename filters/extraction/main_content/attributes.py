@@ -29,7 +29,7 @@ from winnow.filters.extraction.main_content.sheet import (
     lower,
     name_hash,
 )
-from winnow.schemas.kernels import leaf
+from winnow.schemas.kernels import kernel, leaf
 
 _BASIS, _PRIME = np.uint64(FNV_BASIS), np.uint64(FNV_PRIME)
 _CLASS, _ID, _ROLE, _STYLE, _HIDDEN_NAME, _ARIA, _PROP, _TYPE, _SCRIPT_TYPE, _HREF = (
@@ -149,6 +149,20 @@ def _note(sheet, element, key, begin, end):  # type: ignore[no-untyped-def]
 
 
 @leaf
+def _next(source, at, end):  # type: ignore[no-untyped-def]
+    """The next attribute of a tag: what its name hashes to, where its value begins and ends, and where it ends."""
+    key, begin, place = _BASIS, at, at
+    while place < end and (place == begin or source[place] != _EQUALS):
+        byte = source[place]
+        if is_space(byte) or byte in (_SLASH, _GT):
+            break
+        key = (key ^ np.uint64(lower(byte))) * _PRIME
+        place += 1
+    begin, value_end, after = _value(source, place, end)
+    return key, begin, value_end, after, after > place
+
+
+@leaf
 def attributes(sheet, element, at, end):  # type: ignore[no-untyped-def]
     """Read the attributes of a tag; where it ends, negated if it says that it is empty."""
     source = sheet.source
@@ -162,16 +176,32 @@ def attributes(sheet, element, at, end):  # type: ignore[no-untyped-def]
             place += 1
             continue
         empty = False
-        key = _BASIS
-        begin = place
-        while place < end and (place == begin or source[place] != _EQUALS):
-            byte = source[place]
-            if is_space(byte) or byte in (_SLASH, _GT):
-                break
-            key = (key ^ np.uint64(lower(byte))) * _PRIME
-            place += 1
-        begin, value_end, place = _value(source, place, end)
+        key, begin, value_end, place, _ = _next(source, place, end)
         _note(sheet, element, key, begin, value_end)
     sheet.elements[ATTRIBUTES_END, element] = place
     after = min(place + 1, end)
     return -after if empty else after
+
+
+@kernel
+def named_values(source, tags, keys):  # type: ignore[no-untyped-def]
+    """The values of attributes with these names (at most 64), of tags [2, ] whose attributes stand there: rows of tag,
+    name, begin and end. Of equal names the first with a value counts."""
+    found = np.empty((tags.shape[1] * len(keys), 4), np.int32)
+    count = 0
+    for tag in range(tags.shape[1]):
+        place, end = tags[0, tag], tags[1, tag]
+        seen = np.uint64(0)
+        while place < end:
+            if is_space(source[place]) or source[place] == _SLASH:
+                place += 1
+                continue
+            key, begin, value_end, place, has_value = _next(source, place, end)
+            if has_value:
+                for name in range(len(keys)):
+                    bit = np.uint64(1) << np.uint64(name)
+                    if keys[name] == key and not seen & bit:
+                        seen |= bit
+                        found[count, 0], found[count, 1], found[count, 2], found[count, 3] = tag, name, begin, value_end
+                        count += 1
+    return found[:count]

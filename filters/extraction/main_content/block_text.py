@@ -50,6 +50,8 @@ from winnow.schemas.kernels import leaf
 
 _BASIS, _PRIME = np.uint64(FNV_BASIS), np.uint64(FNV_PRIME)
 _AMPERSAND, _HASH, _SEMICOLON = 38, 35, 59
+_IS_PLAIN = np.arange(256) > 32
+_IS_PLAIN[[_AMPERSAND, 0x7F, 0xC2, 0xE2, 0xEF]] = False  # with which a reference or what is not seen may begin
 
 
 @leaf
@@ -168,6 +170,23 @@ def _reference(sheet, source, at, end):  # type: ignore[no-untyped-def]
 
 
 @leaf
+def _write_run(sheet, at, end):  # type: ignore[no-untyped-def]
+    """The bytes from here that stand for themselves, after another that was written; where they end."""
+    source, text, counts = sheet.source, sheet.text, sheet.counts
+    first, to = at, counts[N_TEXT]
+    while at < end and _IS_PLAIN[source[at]]:
+        text[to] = source[at]
+        at += 1
+        to += 1
+    counts[N_TEXT] = to
+    if counts[N_LINK]:
+        counts[N_LINKED] += at - first
+    if counts[N_BUTTON]:
+        counts[N_BUTTONED] += at - first
+    return at
+
+
+@leaf
 def write_text(sheet, at, end):  # type: ignore[no-untyped-def]
     """Text of the source, as it is shown."""
     source, counts = sheet.source, sheet.counts
@@ -183,9 +202,6 @@ def write_text(sheet, at, end):  # type: ignore[no-untyped-def]
         elif byte <= 32:
             if is_space(byte):
                 _space(sheet, byte)
-        elif byte < 0x80:
-            if byte != 0x7F:
-                _write(sheet, byte)
         elif byte == 0xC2 and at + 1 < end and source[at + 1] in (0xA0, 0xAD):
             if source[at + 1] == 0xA0:
                 _space(sheet, 32)
@@ -199,8 +215,10 @@ def write_text(sheet, at, end):  # type: ignore[no-untyped-def]
             )
         ):
             at += 2
-        else:
+        elif byte != 0x7F:
             _write(sheet, byte)
+            at = _write_run(sheet, at + 1, end)
+            continue
         at += 1
     if counts[N_TEXT] > before:
         counts[N_RUNS] += 1

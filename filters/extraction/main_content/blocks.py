@@ -9,14 +9,16 @@ from urllib.parse import urlsplit
 import numpy as np
 import numpy.typing as npt
 
+from winnow.filters.extraction.main_content.called import called
 from winnow.filters.extraction.main_content.features import Layout, laid_out
 from winnow.filters.extraction.main_content.formulas import has_formulas, with_formulas
 from winnow.filters.extraction.main_content.measures import Measures, element_tokens, measured, word_set
 from winnow.filters.extraction.main_content.names import NUMBER, TAGS, hash_of
+from winnow.filters.extraction.main_content.said import names_of, said
 from winnow.filters.extraction.main_content.scan import Page, scanned
 
 _META = NUMBER["meta"]
-_ATTRIBUTE = re.compile(rb"([A-Za-z-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))")
+_OF_META = names_of(["property", "name", "itemprop", "http-equiv", "content"])
 _LOWER_WORDS = re.compile(r"[a-z]{3,}")
 _WORDS = re.compile(r"\w+")
 _LD_TYPE = re.compile(rb'"@type"\s*:\s*"(\w+)"')
@@ -47,6 +49,7 @@ class PageBlocks(ReadPage):
     signs: npt.NDArray[np.uint64]  # of the page's kind
     token_places: npt.NDArray[np.int32]  # of each element, which of the names in classes and ids are its own
     tokens: npt.NDArray[np.uint64]
+    called: npt.NDArray[np.uint8]  # what each element is called, as bits
 
     def __len__(self) -> int:
         """How many blocks there are."""
@@ -82,7 +85,7 @@ def page_blocks(source: bytes, url: str | None) -> PageBlocks:
     measures = measured(page, places, tokens, titles, title_words, description)
     layout = laid_out(page, measures.stats, places, tokens, (url or "").count("/"), len(url or ""))
     signs = _signs(page, source, url, title, meta, tokens, places)
-    return PageBlocks(source, url, page, meta, title, measures, layout, signs, places, tokens)
+    return PageBlocks(source, url, page, meta, title, measures, layout, signs, places, tokens, called(places, tokens))
 
 
 def _bytes(text: str) -> npt.NDArray[np.uint8]:
@@ -92,15 +95,10 @@ def _bytes(text: str) -> npt.NDArray[np.uint8]:
 def _meta(page: Page, source: bytes) -> dict[str, str]:
     """What the page's <meta> elements say, by name or property; the first of equal names counts."""
     found: dict[str, str] = {}
-    for element in np.flatnonzero(page.tag == _META)[:_MOST_META].tolist():
-        begin, end = page.attributes[:, element].tolist()
-        said: dict[bytes, bytes] = {}
-        for name, *values in _ATTRIBUTE.findall(source, begin, end):
-            said.setdefault(name.lower(), b"".join(values))
-        name = said.get(b"property") or said.get(b"name") or said.get(b"itemprop") or said.get(b"http-equiv")
-        content = said.get(b"content")
-        if name and content:
-            found.setdefault(name.decode("utf-8", "replace").lower(), unescape(content.decode("utf-8", "replace")))
+    for one in said(page, source, np.flatnonzero(page.tag == _META)[:_MOST_META], _OF_META):
+        name = one.get("property") or one.get("name") or one.get("itemprop") or one.get("http-equiv")
+        if name and one.get("content"):
+            found.setdefault(name.lower(), one["content"])
     return found
 
 

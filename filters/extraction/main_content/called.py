@@ -5,9 +5,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.extraction.main_content.blocks import PageBlocks
+from winnow.filters.extraction.main_content.features import Layout
 from winnow.filters.extraction.main_content.measures import mixed
 from winnow.filters.extraction.main_content.names import FLAGS, NUMBER, Kind, hash_of, open_table
+from winnow.filters.extraction.main_content.scan import Page
 from winnow.filters.extraction.main_content.sheet import look_up
 from winnow.schemas.kernels import kernel
 
@@ -27,8 +28,8 @@ _MOST_OF_THE_TEXT: Final = 0.95
 
 
 @kernel
-def _called(places, tokens):  # type: ignore[no-untyped-def]
-    """Which bits the names in each element's class and id have."""
+def called(places, tokens):  # type: ignore[no-untyped-def]
+    """What each element with text is called, as bits, by the names in its class and id."""
     found = np.zeros(len(places) - 1, np.uint8)
     for element in range(len(found)):
         for place in range(places[element], places[element + 1]):
@@ -38,16 +39,10 @@ def _called(places, tokens):  # type: ignore[no-untyped-def]
     return found
 
 
-def called(blocks: PageBlocks) -> npt.NDArray[np.uint8]:
-    """What each element with text is called, as bits."""
-    return np.asarray(_called(blocks.token_places, blocks.tokens))
-
-
-def comment_blocks(blocks: PageBlocks) -> npt.NDArray[np.bool_]:
+def comment_blocks(page: Page, layout: Layout, names: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
     """Whether each block is in comments: its element, or one around it, is called so."""
-    page, layout = blocks.page, blocks.layout
-    edges = np.zeros(len(blocks) + 1, np.int64)
-    named = np.flatnonzero(called(blocks) & COMMENT)
+    edges = np.zeros(len(page.block_begins) + 1, np.int64)
+    named = np.flatnonzero(names & COMMENT)
     if len(named):
         title = layout.first_h1 if layout.first_h1 >= 0 else layout.like_title
         tags, begins, ends = page.tag[named], page.first_block[named], page.end_block[named]

@@ -1,15 +1,15 @@
 """What a scanned page says of itself: title, canonical address, language, links, images and their captions."""
 
-import re
-from html import unescape
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
-from winnow.filters.extraction.candidates import MOST_CANDIDATES, OF_SOURCES
+from winnow.filters.extraction.candidates import MOST_CANDIDATES, OF_IMAGES, OF_SOURCES
 from winnow.filters.extraction.main_content.blocks import ReadPage
 from winnow.filters.extraction.main_content.headline import headline
 from winnow.filters.extraction.main_content.names import NUMBER
+from winnow.filters.extraction.main_content.said import decoded, first_said, names_of, said
 from winnow.filters.extraction.main_content.scan import Page
 from winnow.filters.extraction.page import (
     CANDIDATES_AN_IMAGE,
@@ -29,16 +29,13 @@ _A, _BASE, _LINK, _HTML, _IMAGE, _PICTURE, _SOURCE, _FIGURE, _CAPTION = (
 _MOST_PARENTS: Final = 32
 
 
-def _attribute(*names: str) -> re.Pattern[bytes]:
-    every = "|".join(names).encode()
-    return re.compile(
-        rb"(?<![^\s/\"'])(?:" + every + rb")\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+))", re.IGNORECASE
-    )
-
-
-_HREF, _REL, _LANG = _attribute("href"), _attribute("rel"), _attribute("lang", "xml:lang")
-_REL_NAME = re.compile(rb"rel", re.IGNORECASE)
-_SETS = [_attribute(name) for name in OF_SOURCES]
+_HREF, _LANG, _REL, _OF_LINK = (
+    names_of(["href"]),
+    names_of(["lang", "xml:lang"]),
+    names_of(["rel"]),
+    names_of(["rel", "href"]),
+)
+_SETS, _OF_IMAGE = names_of(OF_SOURCES), names_of(OF_IMAGES)
 
 
 def page_facts(read: ReadPage, limits: PageLimits) -> tuple[Facts, dict[int, int]]:
@@ -49,7 +46,12 @@ def page_facts(read: ReadPage, limits: PageLimits) -> tuple[Facts, dict[int, int
     if images:
         _add_captions(page, images, numbers, limits)
     titles = [title for title in (label(meta.get("og:title"), limits), label(read.title, limits)) if title]
-    declared = _first(page, source, _HTML, _LANG) or meta.get("content-language") or meta.get("og:locale") or ""
+    declared = (
+        first_said(page, source, _some(page, _HTML), _LANG)
+        or meta.get("content-language")
+        or meta.get("og:locale")
+        or ""
+    )
     facts = Facts(
         headline(page, titles, meta.get("og:site_name"), read.url),
         _canonical(page, source, addresses),
@@ -62,32 +64,19 @@ def page_facts(read: ReadPage, limits: PageLimits) -> tuple[Facts, dict[int, int
 
 def addresses_of(read: ReadPage) -> Addresses:
     """What a page's references are relative to."""
-    base = _first(read.page, read.source, _BASE, _HREF)
+    base = first_said(read.page, read.source, _some(read.page, _BASE), _HREF)
     return Addresses((Addresses(read.url).absolute(base.strip()) if base else None) or read.url)
 
 
-def _found(pattern: re.Pattern[bytes], source: bytes, begin: int, end: int) -> str | None:
-    """The value of an attribute in a tag."""
-    found = pattern.search(source, begin, end)
-    if found is None:
-        return None
-    value = (found[1] or found[2] or found[3] or b"").decode("utf-8", "replace")
-    return unescape(value) if "&" in value else value
-
-
-def _first(page: Page, source: bytes, tag: int, pattern: re.Pattern[bytes]) -> str | None:
-    """An attribute's value of the first element that has it."""
-    for element in np.flatnonzero(page.tag == tag)[:_MOST_PARENTS].tolist():
-        value = _found(pattern, source, *page.attributes[:, element].tolist())
-        if value:
-            return value
-    return None
+def _some(page: Page, tag: int) -> npt.NDArray[np.int64]:
+    """The first elements with this tag."""
+    return np.flatnonzero(page.tag == tag)[:_MOST_PARENTS]
 
 
 def _canonical(page: Page, source: bytes, addresses: Addresses) -> str | None:
-    for begin, end in page.attributes[:, page.tag == _LINK].T.tolist():
-        if "canonical" in (_found(_REL, source, begin, end) or "").lower().split():
-            written = _found(_HREF, source, begin, end)
+    for link_element in said(page, source, np.flatnonzero(page.tag == _LINK), _OF_LINK):
+        if "canonical" in link_element.get("rel", "").lower().split():
+            written = link_element.get("href")
             return addresses.absolute(written.strip()) if written else None
     return None
 
@@ -96,16 +85,16 @@ def _links(page: Page, source: bytes, addresses: Addresses, limits: PageLimits) 
     links: dict[str, str | None] = {}
     seen: set[bytes] = set()
     anchors = np.flatnonzero((page.tag == _A) & (page.target[0] >= 0))
-    targets, attributes = page.target[:, anchors].T.tolist(), page.attributes[:, anchors].T.tolist()
-    for (first, last), (begin, end) in zip(targets, attributes, strict=True):
-        raw = source[first:last]
-        if raw in seen:
+    begins, ends = page.target[:, anchors].tolist()
+    relations = said(page, source, anchors, _REL)
+    for begin, end, relation in zip(begins, ends, relations, strict=True):
+        raw = source[begin:end]
+        if raw in seen or raw[:1] == b"#":
             continue
         seen.add(raw)
-        written = raw.decode("utf-8", "replace")
-        url = link(unescape(written) if "&" in written else written, addresses)
+        url = link(decoded(raw), addresses)
         if url is not None and url not in links:
-            links[url] = _found(_REL, source, begin, end) if _REL_NAME.search(source, begin, end) else None
+            links[url] = relation.get("rel")
             if len(links) >= limits.max_links:
                 break
     return links
@@ -118,10 +107,12 @@ def _images(
     numbers: dict[int, int] = {}
     of_pictures = _sources(page, source) if (page.tag == _PICTURE).any() else {}
     room = CANDIDATES_AN_IMAGE * limits.max_images
-    for number, element in enumerate(np.flatnonzero(page.tag == _IMAGE)[: limits.max_images].tolist()):
-        begin, end = page.attributes[:, element].tolist()
-        written = source[begin:end].decode("utf-8", "replace")
-        image = image_of(written, of_pictures.get(int(page.parent[element]), []), addresses, limits, room)
+    elements = np.flatnonzero(page.tag == _IMAGE)[: limits.max_images]
+    parents = page.parent[elements].tolist()
+    for number, (element, parent, attributes) in enumerate(
+        zip(elements.tolist(), parents, said(page, source, elements, _OF_IMAGE), strict=True)
+    ):
+        image = image_of(attributes, of_pictures.get(parent, []), addresses, limits, room)
         if image is not None:
             images[number] = image
             numbers[element] = number
@@ -132,14 +123,11 @@ def _images(
 def _sources(page: Page, source: bytes) -> dict[int, list[str]]:
     """What the <source> elements of each <picture> say."""
     found: dict[int, list[str]] = {}
-    for element in np.flatnonzero(page.tag == _SOURCE).tolist():
-        parent = int(page.parent[element])
-        if parent >= 0 and page.tag[parent] == _PICTURE:
-            sets = found.setdefault(parent, [])
-            for pattern in _SETS:
-                value = _found(pattern, source, *page.attributes[:, element].tolist())
-                if value and len(sets) < MOST_CANDIDATES:
-                    sets.append(value)
+    elements = np.flatnonzero((page.tag == _SOURCE) & (page.parent >= 0))
+    elements = elements[page.tag[page.parent[elements]] == _PICTURE]
+    for parent, values in zip(page.parent[elements].tolist(), said(page, source, elements, _SETS), strict=True):
+        sets = found.setdefault(parent, [])
+        sets += [values[name] for name in OF_SOURCES if values.get(name)][: MOST_CANDIDATES - len(sets)]
     return found
 
 

@@ -31,7 +31,6 @@ from winnow.filters.extraction.main_content.writing import (
     Written,
     comment_ranges,
     images_at,
-    kind_of,
     stands_of,
 )
 from winnow.filters.extraction.page import Image, link
@@ -85,7 +84,7 @@ class _Writer:
     def __init__(self, source: MarkdownPage, kept: npt.NDArray[np.bool_]) -> None:
         self._source, self._page = source, source.blocks.page
         self._addresses = addresses_of(source.blocks)
-        self._comments = comment_blocks(source.blocks)
+        self._comments = comment_blocks(self._page, source.blocks.layout, source.blocks.called)
         self._languages: list[str | None] = []
         self._text = bytearray()
         self._found: list[tuple[PartKind, int, int, bool]] = []  # parts: what, from where to where, if it is a comment
@@ -128,7 +127,7 @@ class _Writer:
                 text = _BEGINS_MARKUP.sub(r"\1\\", text)
                 self._lines += (["", text] if self._lines else [text]) if sort == QUOTE else [text]
         if sort < 0:
-            self._end_part(kind_of(stand))
+            self._end_part("heading" if stand[HEADING] >= 0 else "text")
         for _, number in [one for one in images if one[0] >= end]:
             self._add_image(number)
 

@@ -26,6 +26,7 @@ UPPER, CAPITALS, MONEY, COPYRIGHT, PIPES, AT, QUESTION, COPY, COPIES, OF_TITLE =
 MOST_WORDS = 40  # of a block, that its score is made of
 MOST_ANCESTORS = 48
 MOST_NAMES = 192  # of a block
+_ROOM = 512  # for the names of a block, or its words, among which each is counted once
 MOST_TOKENS = 2_048  # that are looked at for a block: an element with very many is around many blocks
 _SHORT = 6  # words: such a block has scores of its own
 _BASIS, _PRIME = np.uint64(FNV_BASIS), np.uint64(FNV_PRIME)
@@ -213,7 +214,20 @@ def _signs(text, begin, end, row):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _words(text, begin, end, row, title, description, keys, at_key):  # type: ignore[no-untyped-def]
+def _is_new(seen, stamp, key):  # type: ignore[no-untyped-def]
+    """Whether a key is seen for the first time under this stamp. Has room for all names and words of a block."""
+    mask = np.uint64(seen.shape[1] - 1)
+    slot = (key ^ (key >> np.uint64(29))) & mask
+    while seen[0, slot] == stamp:
+        if seen[1, slot] == key:
+            return False
+        slot = (slot + np.uint64(1)) & mask
+    seen[0, slot], seen[1, slot] = stamp, key
+    return True
+
+
+@leaf
+def _words(text, begin, end, row, title, description, keys, at_key, seen, stamp):  # type: ignore[no-untyped-def]
     """Count the words of a block and write the keys of its first ones; where the list of keys ends."""
     count, runs, capitals, digits, whole = np.float32(0.0), 0, 0, 0, _WHOLE_MARK
     first_key, place = at_key, begin
@@ -228,13 +242,9 @@ def _words(text, begin, end, row, title, description, keys, at_key):  # type: ig
         digits += 48 <= text[word] <= 57
         row[IN_TITLE] += title[slot_of(title, key)] == key
         row[IN_DESCRIPTION] += description[slot_of(description, key)] == key
-        if runs < MOST_WORDS:
-            seen = False
-            for earlier in range(first_key, at_key):
-                seen = seen or keys[earlier] == key
-            if not seen:
-                keys[at_key] = key
-                at_key += 1
+        if runs < MOST_WORDS and _is_new(seen, stamp, key):
+            keys[at_key] = key
+            at_key += 1
         whole = mixed(whole * _PRIME ^ key)
         runs += 1
     row[WORDS], row[CAPITALS], row[DIGITS] = count, capitals, digits
@@ -296,18 +306,15 @@ def element_tokens(page):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _add_name(keys, first, at, key):  # type: ignore[no-untyped-def]
-    for earlier in range(first, at):
-        if keys[earlier] == key:
-            return at
-    if at - first < MOST_NAMES:
+def _add_name(keys, first, at, key, seen, stamp):  # type: ignore[no-untyped-def]
+    if at - first < MOST_NAMES and _is_new(seen, stamp, key):
         keys[at] = key
         return at + 1
     return at
 
 
 @leaf
-def _names(page, element, places, tokens, keys, at):  # type: ignore[no-untyped-def]
+def _names(page, element, places, tokens, keys, at, seen, stamp):  # type: ignore[no-untyped-def]
     """Write the keys of what an element and those around it are called, by how far around."""
     first, distance, looked = at, 0, 0
     while element >= 0 and distance < MOST_ANCESTORS and at - first < MOST_NAMES and looked < MOST_TOKENS:
@@ -318,11 +325,12 @@ def _names(page, element, places, tokens, keys, at):  # type: ignore[no-untyped-
         looked += end - places[element]
         for place in range(places[element], end):
             together += tokens[place]
-            at = _add_name(keys, first, at, mixed(tokens[place] ^ level))
+            at = _add_name(keys, first, at, mixed(tokens[place] ^ level), seen, stamp)
         if distance < 3 and together:
-            at = _add_name(keys, first, at, mixed((together ^ _TOGETHER) + tag * _PRIME))
+            at = _add_name(keys, first, at, mixed((together ^ _TOGETHER) + tag * _PRIME), seen, stamp)
         if distance < 4:
-            at = _add_name(keys, first, at, mixed((tag + np.uint64(1)) * _PRIME + np.uint64(distance) * _TOGETHER))
+            key = mixed((tag + np.uint64(1)) * _PRIME + np.uint64(distance) * _TOGETHER)
+            at = _add_name(keys, first, at, key, seen, stamp)
         element = page.parent[element]
         distance += 1
     return at
@@ -366,12 +374,13 @@ def measured(page, places, tokens, title, title_words, description):  # type: ig
     while size < 2 * blocks:
         size *= 2
     table, first, counts = np.zeros(size, np.uint64), np.zeros(blocks, np.int32), np.zeros(size, np.int32)
+    seen = np.zeros((2, _ROOM), np.uint64)
     at_word = at_name = 0
     for block in range(blocks):
-        row = stats[block]
+        row, stamp = stats[block], np.uint64(2 * block + 1)
         begin, end = page.block_begins[block], page.block_ends[block]
         letters = _signs(page.text, begin, end, row)
-        at_word, same = _words(page.text, begin, end, row, title, description, words, at_word)
+        at_word, same = _words(page.text, begin, end, row, title, description, words, at_word, seen, stamp)
         word_places[block + 1] = at_word
         row[UPPER] = (65 <= page.text[begin] <= 90) if letters else -1
         row[CAPITALS] = row[CAPITALS] / (row[WORDS] + 1) if letters else -1
@@ -385,7 +394,7 @@ def measured(page, places, tokens, title, title_words, description):  # type: ig
             more = np.empty(2 * len(names), np.uint64)
             more[:at_name] = names[:at_name]
             names = more
-        at_name = _names(page, page.block_element[block], places, tokens, names, at_name)
+        at_name = _names(page, page.block_element[block], places, tokens, names, at_name, seen, stamp + np.uint64(1))
         name_places[block + 1] = at_name
     for block in range(blocks):
         stats[block, COPIES] = counts[first[block]]

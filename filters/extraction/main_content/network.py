@@ -76,29 +76,32 @@ def inputs(rows: Table, mean: Table, scale: Table, tags: Ints) -> Table:
 @arithmetic
 def _add_product(found, values, weights, first, end, shift):  # type: ignore[no-untyped-def]
     """Add to rows the product of the rows so many places further on: each sum in the order of their columns, so that
-    every processor gives the same. Four rows at once, as each weight that is loaded then serves four times."""
-    width = weights.shape[1]
-    whole = first + max(0, end - first) // 4 * 4
+    every processor gives the same. Four columns of four rows at once: what is loaded then serves four times."""
+    width, inner = weights.shape[1], weights.shape[0]
+    whole, deep = first + max(0, end - first) // 4 * 4, inner // 4 * 4
     for row in range(first, whole, 4):
         one, two, three, four = found[row], found[row + 1], found[row + 2], found[row + 3]
-        at = row + shift
-        for place in range(values.shape[1]):
-            own = weights[place]
-            a, b, c, d = values[at, place], values[at + 1, place], values[at + 2, place], values[at + 3, place]
+        a, b, c, d = values[row + shift], values[row + shift + 1], values[row + shift + 2], values[row + shift + 3]
+        for at in range(0, deep, 4):
+            w, x, y, z = weights[at], weights[at + 1], weights[at + 2], weights[at + 3]
+            a0, a1, a2, a3 = a[at], a[at + 1], a[at + 2], a[at + 3]
+            b0, b1, b2, b3 = b[at], b[at + 1], b[at + 2], b[at + 3]
+            c0, c1, c2, c3 = c[at], c[at + 1], c[at + 2], c[at + 3]
+            d0, d1, d2, d3 = d[at], d[at + 1], d[at + 2], d[at + 3]
             for column in range(width):
-                weight = own[column]
-                one[column] += a * weight
-                two[column] += b * weight
-                three[column] += c * weight
-                four[column] += d * weight
-    for row in range(whole, end):
-        for place in range(values.shape[1]):
+                w0, w1, w2, w3 = w[column], x[column], y[column], z[column]
+                one[column] = one[column] + a0 * w0 + a1 * w1 + a2 * w2 + a3 * w3
+                two[column] = two[column] + b0 * w0 + b1 * w1 + b2 * w2 + b3 * w3
+                three[column] = three[column] + c0 * w0 + c1 * w1 + c2 * w2 + c3 * w3
+                four[column] = four[column] + d0 * w0 + d1 * w1 + d2 * w2 + d3 * w3
+    for row in range(first, end):
+        for at in range(deep if row < whole else 0, inner):
             for column in range(width):
-                found[row, column] += values[row + shift, place] * weights[place, column]
+                found[row, column] += values[row + shift, at] * weights[at, column]
 
 
 @arithmetic
-def product(values, weights, bias):  # type: ignore[no-untyped-def]
+def _product(values, weights, bias):  # type: ignore[no-untyped-def]
     """Rows by a matrix, and terms."""
     found = np.empty((len(values), weights.shape[1]), np.float32)
     found[:] = bias
@@ -107,7 +110,7 @@ def product(values, weights, bias):  # type: ignore[no-untyped-def]
 
 
 @arithmetic
-def near_sums(values, weights, bias, dilation):  # type: ignore[no-untyped-def]
+def _near_sums(values, weights, bias, dilation):  # type: ignore[no-untyped-def]
     """A convolution over the rows before, at and after each; beyond the ends there is nothing."""
     rows = len(values)
     found = np.empty(values.shape, np.float32)
@@ -119,31 +122,41 @@ def near_sums(values, weights, bias, dilation):  # type: ignore[no-untyped-def]
 
 
 @arithmetic
-def segment_means(values, segments, count):  # type: ignore[no-untyped-def]
-    """The mean of the rows in each segment."""
+def _numbered(names):  # type: ignore[no-untyped-def]
+    """The same segments, numbered as they come, and how many there are."""
+    numbers = np.full(names.max() + 1, -1, np.int32)
+    found = np.empty(len(names), np.int32)
+    count = 0
+    for row in range(len(names)):
+        if numbers[names[row]] < 0:
+            numbers[names[row]] = count
+            count += 1
+        found[row] = numbers[names[row]]
+    return found, count
+
+
+@arithmetic
+def _add_means(sums, values, segments, count, weights):  # type: ignore[no-untyped-def]
+    """Add to each row the product of the mean of the rows in its segment."""
     means, sizes = np.zeros((count, values.shape[1]), np.float32), np.zeros(count, np.float32)
     for row in range(len(values)):
+        mean = means[segments[row]]
         sizes[segments[row]] += 1
         for column in range(values.shape[1]):
-            means[segments[row], column] += values[row, column]
+            mean[column] += values[row, column]
     for segment in range(count):
-        if sizes[segment]:
-            means[segment] /= sizes[segment]
-    return means
-
-
-@arithmetic
-def add_rows(sums, values, segments):  # type: ignore[no-untyped-def]
-    """Add to each row the values of its segment."""
+        means[segment] /= sizes[segment]
+    added = np.zeros((count, weights.shape[1]), np.float32)
+    _add_product(added, means, weights, 0, count, 0)
     for row in range(len(sums)):
+        own, term = sums[row], added[segments[row]]
         for column in range(sums.shape[1]):
-            sums[row, column] += values[segments[row], column]
+            own[column] += term[column]
 
 
 @arithmetic
-def normal(values, norm):  # type: ignore[no-untyped-def]
-    """Each row with mean 0 and deviation 1, then scaled and moved."""
-    found = np.empty_like(values)
+def _normal(values, norm):  # type: ignore[no-untyped-def]
+    """Give each row mean 0 and deviation 1, then scale and move it."""
     width = values.shape[1]
     for row in range(len(values)):
         mean = np.float32(0)
@@ -156,20 +169,27 @@ def normal(values, norm):  # type: ignore[no-untyped-def]
             variance += distance * distance
         deviation = np.sqrt(variance / np.float32(width) + np.float32(1e-5))
         for column in range(width):
-            found[row, column] = (values[row, column] - mean) / deviation * norm[0, column] + norm[1, column]
-    return found
+            values[row, column] = (values[row, column] - mean) / deviation * norm[0, column] + norm[1, column]
+
+
+@arithmetic
+def _logits(network, rows, groups, sections, numbers, tag_columns):  # type: ignore[no-untyped-def]
+    read = _inputs(rows, network.mean, network.scale, network.tags, numbers, tag_columns)
+    values = np.maximum(_product(read, network.enter, network.enter_bias), np.float32(0))
+    _normal(values, network.enter_norm)
+    group, group_count = _numbered(groups)
+    section, section_count = _numbered(sections)
+    page = np.zeros(len(rows), np.int32)
+    for layer in range(len(DILATIONS)):
+        step = _near_sums(values, network.near[layer], network.bias[layer], DILATIONS[layer])
+        _add_means(step, values, group, group_count, network.group[layer])
+        _add_means(step, values, section, section_count, network.section[layer])
+        _add_means(step, values, page, 1, network.page[layer])
+        values += np.maximum(step, np.float32(0))
+        _normal(values, network.norm[layer])
+    return _product(values, network.leave.reshape(-1, 1), network.leave_bias)[:, 0]
 
 
 def logits(network: Network, rows: Table, groups: Ints, sections: Ints) -> Table:
     """How much speaks for each block of a page, from its rows, its groups of markup and its headings."""
-    read = inputs(rows, network.mean, network.scale, network.tags)
-    values = normal(np.maximum(product(read, network.enter, network.enter_bias), 0), network.enter_norm)
-    nothing = np.zeros(network.enter.shape[1], np.float32)
-    page = np.zeros(len(rows), np.int32)
-    for layer, dilation in enumerate(DILATIONS):
-        step = near_sums(values, network.near[layer], network.bias[layer], dilation)
-        for segments, weights in ((groups, network.group), (sections, network.section), (page, network.page)):
-            means = segment_means(values, segments, int(segments.max()) + 1)
-            add_rows(step, product(means, weights[layer], nothing), segments)
-        values = normal(values + np.maximum(step, 0), network.norm[layer])
-    return np.asarray(product(values, network.leave[:, np.newaxis], network.leave_bias)[:, 0])
+    return np.asarray(_logits(network, rows, groups, sections, _NUMBERS, _TAG_COLUMNS))

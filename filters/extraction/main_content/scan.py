@@ -70,6 +70,7 @@ from winnow.filters.extraction.main_content.sheet import (
     Masks,
     Numbers,
     Sheet,
+    found_byte,
     is_letter,
     is_space,
     name_hash,
@@ -124,10 +125,8 @@ _LT, _GT, _SLASH, _BANG, _DASH, _QUESTION = 60, 62, 47, 33, 45, 63
 @leaf
 def _raw_end(source, at, end, key):  # type: ignore[no-untyped-def]
     """Where the end tag with this name begins, or the end of the page."""
-    place = at
+    place = found_byte(source, _LT, at, end)
     while place < end:
-        while place < end and source[place] != _LT:
-            place += 1
         if place + 1 < end and source[place + 1] == _SLASH:
             name = place + 2
             after = name
@@ -136,7 +135,7 @@ def _raw_end(source, at, end, key):  # type: ignore[no-untyped-def]
             ended = after >= end or is_space(source[after]) or source[after] in (_SLASH, _GT)
             if ended and name_hash(source, name, after) == key:
                 return place
-        place += 1
+        place = found_byte(source, _LT, place + 1, end)
     return end
 
 
@@ -163,10 +162,7 @@ def _raw(sheet, element, key, at, end):  # type: ignore[no-untyped-def]
         counts[N_OWNER] = owner
     sheet.elements[ENDS, element] = counts[N_TEXT]
     sheet.elements[END_BLOCK, element] = counts[N_BLOCKS]
-    place = close
-    while place < end and source[place] != _GT:
-        place += 1
-    return min(place + 1, end)
+    return min(found_byte(source, _GT, close, end) + 1, end)
 
 
 @leaf
@@ -314,10 +310,7 @@ def _markup(sheet, at, end):  # type: ignore[no-untyped-def]
             return _comment_end(source, at + 4, end)
     elif after != _QUESTION:
         return -1
-    place = at + 2
-    while place < end and source[place] != _GT:
-        place += 1
-    return min(place + 1, end)
+    return min(found_byte(source, _GT, at + 2, end) + 1, end)
 
 
 @leaf
@@ -343,9 +336,7 @@ def _read(sheet):  # type: ignore[no-untyped-def]
     source = sheet.source
     at, end = 0, len(source)
     while at < end:
-        next_tag = at
-        while next_tag < end and source[next_tag] != _LT:
-            next_tag += 1
+        next_tag = found_byte(source, _LT, at, end)
         if next_tag > at:
             _text(sheet, at, next_tag)
         at = next_tag
@@ -363,21 +354,16 @@ def _read(sheet):  # type: ignore[no-untyped-def]
 def _scan(source):  # type: ignore[no-untyped-def]
     """The sheet of a page."""
     end = len(source)
-    elements = scripts = 1
-    blocks = 2
-    for place in range(end - 1):
-        if source[place] == _LT:
-            blocks += 1  # each ends before a tag, or with the page
-            if is_letter(source[place + 1]):
-                elements += 1
-                scripts += source[place + 1] | 32 == 115
+    tags = 1
+    for byte in source:
+        tags += byte == _LT
     sheet = Sheet(
         source,
         np.empty(end + end // 4 + 16, np.uint8),
-        np.empty((ELEMENT_ROWS, elements), np.int32),
-        np.empty(elements, np.int64),
-        np.empty((BLOCK_ROWS, blocks), np.int32),
-        np.zeros((2, 1 + min(scripts, _MOST_SCRIPTS)), np.int32),
+        np.empty((ELEMENT_ROWS, tags), np.int32),
+        np.empty(tags, np.int64),
+        np.empty((BLOCK_ROWS, tags + 1), np.int32),  # each ends before a tag, or with the page
+        np.zeros((2, 1 + min(tags, _MOST_SCRIPTS)), np.int32),
         np.empty((2, MOST_DEEP + 1), np.int32),
         np.zeros(len(FLAGS), np.int32),
         np.zeros(COUNTS, np.int64),

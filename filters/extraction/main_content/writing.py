@@ -103,11 +103,6 @@ _KINDS: Final[tuple[PartKind, ...]] = ("code", "table", "heading", "list", "quot
 _OUTER: Final = np.array([CODE, TABLE, -1, LIST, QUOTE, -1])  # where a part is as large as the outer element
 
 
-def kind_of(stand: list[int]) -> PartKind:
-    """The kind of part that a block is, by where it stands."""
-    return next((_KINDS[place] for place, which in enumerate(_ORDER) if stand[which] >= 0), "text")
-
-
 def _kinds(stands: npt.NDArray[np.int32]) -> tuple[list[PartKind], list[int]]:
     """The kind of each block, and the outer element of its part; -1 where it is a part of its own."""
     inside = stands[:, _ORDER] >= 0
@@ -141,9 +136,9 @@ def comment_ranges(parts: Parts, marked: list[bool], size: int) -> list[tuple[in
     """The ranges of a text of which these parts are comments: from the end of the part before to the last one's end."""
     found: list[tuple[int, int]] = []
     end = 0
-    for part, (last, is_comment) in enumerate(zip(parts.ends, marked, strict=True)):
+    for last, is_comment in zip(parts.ends, marked, strict=True):
         if is_comment:
-            begin = end if part else 0
+            begin = end
             if found and found[-1][1] >= begin:
                 begin = found.pop()[0]
             found.append((begin, last))
@@ -156,7 +151,7 @@ def comment_ranges(parts: Parts, marked: list[bool], size: int) -> list[tuple[in
 def written(blocks: PageBlocks, kept: npt.NDArray[np.bool_], numbers: dict[int, int]) -> Written:
     """The text of these blocks. `numbers` are those of images by their elements."""
     page = blocks.page
-    stands, comments = stands_of(page), comment_blocks(blocks)
+    stands, comments = stands_of(page), comment_blocks(page, blocks.layout, blocks.called)
     shown = page.text.tobytes()
     chosen = np.flatnonzero(kept).tolist()
     rows = stands.of_block[chosen]

@@ -1,8 +1,7 @@
 """Make pages whose bodies are known: `python -m tools.main_content.making OUT [--cache FOLDER] [--only GENERATOR …]`.
 
 OUT gets `html/NAME.html.gz` and `ground-truth.json`, as `tools.main_content.train` reads them. Needs Debian's apt-get
-and dpkg-deb, Node.js with npm, and some 3 GB in the cache. The same packages give the same files, but for what Hexo's
-themes draw by chance.
+and dpkg-deb, Node.js with npm, and some 3 GB in the cache. The same packages give the same files.
 """
 
 import argparse

@@ -26,12 +26,30 @@ hexo.extend.filter.register("after_post_render", data => {
   require("fs").writeFileSync(require("path").join(hexo.base_dir, "bodies", data.slug || "none"), data.content);
 }, 1000);
 """
-_TODAY = """
+# One day, the same chances, and one file after another: Hexo lists what it reads in the order of its arrival.
+_STEADY = """
 const NOW = Date.UTC(2024, 10, 28, 9, 30), Clock = Date;
 Date = class extends Clock {
   constructor(...given) { given.length ? super(...given) : super(NOW); }
   static now() { return NOW; }
 };
+let state = 7;
+Math.random = () => (state = (state * 16807) % 2147483647) / 2147483647;
+require("crypto").randomBytes = size => Buffer.from(Array.from({length: size}, () => Math.floor(256 * Math.random())));
+require("os").hostname = () => "made";
+Object.defineProperty(process, "pid", {value: 7});
+const fs = require("fs");
+for (const name of ["access", "lstat", "mkdir", "readFile", "readdir", "stat", "writeFile"]) {
+  const atOnce = fs[name + "Sync"];
+  fs[name] = (...given) => {
+    const done = given.pop();
+    let found, failure = null;
+    try { found = atOnce(...given); } catch (error) { failure = error; }
+    process.nextTick(() => done(failure, found));
+  };
+  fs.promises[name] = async (...given) => atOnce(...given);
+}
+fs.createReadStream = path => require("stream").Readable.from([fs.readFileSync(path)]);
 """
 
 
@@ -44,7 +62,7 @@ def pages(texts: Texts, people: Mapping[str, list[str]], modules: Path, room: Pa
             for name in ("node_modules", "package.json"):
                 (blog / name).unlink(missing_ok=True)
                 (blog / name).symlink_to(modules / name)
-            command = ["node", "--require", "./today.js", "node_modules/hexo/bin/hexo", "generate"]
+            command = ["node", "--require", "./steady.js", "node_modules/hexo/bin/hexo", "generate"]
             subprocess.run(command, cwd=blog, check=True, capture_output=True, timeout=300)
             host = f"https://blog.hexo-{theme}.made"
             for name in drawn(f"{theme} {language}", sorted(posts), _ARTICLES):
@@ -75,7 +93,7 @@ def _written(
     (blog / "_config.yml").write_text(json.dumps(settings, ensure_ascii=False))
     (blog / f"_config.{theme}.yml").write_text(json.dumps(options))
     (blog / "scripts" / "keep.js").write_text(_KEEP)
-    (blog / "today.js").write_text(_TODAY)
+    (blog / "steady.js").write_text(_STEADY)
     posts: dict[str, list[Passage]] = {}
     for number, passages in enumerate(texts):
         day = date(2024, 11, 28) - timedelta(days=11 * number)
