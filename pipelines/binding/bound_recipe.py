@@ -40,6 +40,7 @@ from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.rows.duplicates import OF_VECTORS, Kind
+from winnow.schemas.rows.extraction import EXTRACTED
 from winnow.schemas.rules.checking import ColumnInfo
 
 if TYPE_CHECKING:
@@ -94,7 +95,8 @@ class BoundRecipe:
         described = (*program.languages, *(() if program.size is None else (program.size,)))
         there = {*program.layers, *(column.layer for column in described)}
         read = [layer for layer in of_texts if layer in there] or of_texts  # else another object a shard is opened
-        return replace(program, text_status=Column(read[0], STATUS.name) if read else None)
+        extracted = dict.fromkeys(name.rpartition(".")[0] for name in self.config.text if name.startswith(EXTRACTED))
+        return replace(program, text_statuses=tuple(Column(one, STATUS.name) for one in read[:1] or extracted))
 
     @cached_property
     def captions(self) -> tuple[Column, ...]:

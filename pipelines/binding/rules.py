@@ -43,7 +43,7 @@ class RuleProgram:
     tables: tuple[ThresholdTable, ...]  # only with the columns that rules read
     languages: tuple[Column, ...] = ()  # the columns that can give a sample's language, the best first
     size: Column | None = None  # the column with a text's bytes, if there is one
-    text_status: Column | None = None  # the column that says of each sample whether it has a text, if there is one
+    text_statuses: tuple[Column, ...] = ()  # what says of each sample that it has no text, if all of these do
     choice: Choice | None = None  # how representatives are chosen, if duplicates are dropped
     loss_alarms: LossAlarms = field(default_factory=LossAlarms)
     item_lists: frozenset[str] = frozenset()  # the columns that have a value for each medium, for rules of `items`

@@ -4,8 +4,9 @@ It reads only the columns that rules name, so no text unless a rule names one (l
 change at any time. Dropped samples can be listed for reviewing, sampling or tuning a threshold.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
@@ -44,6 +45,7 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.hiding.blocks import hidden_in
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS, read_batches
 from winnow.schemas.errors import StoreError
+from winnow.schemas.rows.extraction import WITHOUT_TEXT
 
 NARROW_BLOCK_ROWS = 65_536  # for columns of numbers and short strings: a few MiB
 UNKNOWN = "unknown"
@@ -134,7 +136,7 @@ def decide_shard(
         block_null = None if decided.null is None else _pad_words(decided.null, words)
         _set_bit(block_fired, ~seen, len(pinned.program.rules))
         languages = languages_of(block, pinned.languages, rows)
-        sizes, textless = sizes_of(block, pinned.size), _textless(block, pinned.text_status, pinned.size)
+        sizes, textless = sizes_of(block, pinned.size), _textless(block, pinned.text_statuses, pinned.size)
         counts.append(count_block(shard.source, languages, sizes, block_fired, block_null, textless))
         domains.append(block[_DOMAIN.name])
         if decided.items is not None:
@@ -276,11 +278,16 @@ def _declared_codes(values: pa.Array) -> pa.Array:
     return named.take(coded.indices)
 
 
-def _textless(block: Mapping[str, pa.Array], status: Column | None, size: Column | None) -> NDArray[np.bool_] | None:
-    """Return which samples that are no media have no text, or an empty one, by what operators say that read it."""
-    if status is None:
+def _textless(
+    block: Mapping[str, pa.Array], statuses: Sequence[Column], size: Column | None
+) -> NDArray[np.bool_] | None:
+    """Return which samples that are no media have no text, or an empty one, by what says so of all of them: an
+    operator that reads it, or the extractors that might have given it."""
+    if not statuses:
         return None
-    empty = pc.equal(block[status.name], NO_TEXT)
+    said = [block[one.name] for one in statuses]
+    empty = reduce(pc.or_, (pc.is_in(one, pa.array([NO_TEXT, *WITHOUT_TEXT])) for one in said))
+    empty = reduce(pc.and_, (pc.invert(pc.is_in(one, pa.array(["ok"]))) for one in said), empty)
     if size is not None:
         empty = pc.or_(empty, pc.fill_null(pc.equal(block[size.name], 0), False))
     found = pc.and_(empty, pc.is_in(block[_MODALITY.name], pa.array(["text", "other"])))

@@ -109,7 +109,7 @@ class Asked:
             "choice": None if program.choice is None else _choice(program.choice),
             "languages": [column.name for column in pinned.languages],
             "size": None if pinned.size is None else pinned.size.name,
-            "text_status": None if pinned.text_status is None else pinned.text_status.name,
+            "text_statuses": [one.name for one in pinned.text_statuses],
             "detectors": None if self.detectors is None else [_detector(one) for one in self.detectors],
             "scores": list(self.scores),
             "basis": self.basis.to_json(),

@@ -21,6 +21,7 @@ from winnow.pipelines.rules.sites import SiteCounts
 from winnow.schemas.counts import count_of
 from winnow.schemas.languages import NO_LANGUAGE, UNKNOWN, language_name
 from winnow.schemas.recipe import LossAlarms
+from winnow.schemas.rows.extraction import EXTRACTED
 
 LossOf: TypeAlias = Literal["language", "source", "site"]
 
@@ -246,11 +247,13 @@ def count_textless(counts: DecisionCounts) -> dict[str, int]:
     return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
 
-def textless_message(counts: Mapping[str, int], status: str) -> str:
+def textless_message(counts: Mapping[str, int], statuses: Sequence[str]) -> str:
     """One line on kept samples without a text, with what a rule that drops them can ask."""
     named = ", ".join(f"{source} {rows:,}" for source, rows in counts.items())
     of = count_of(sum(counts.values()), "kept sample has", "kept samples have")
-    return f"{of} no text ({named}); for a rule: {status} = '{NO_TEXT}', or a length of 0"
+    measured = next((one for one in statuses if not one.startswith(EXTRACTED)), None)
+    asked = ", measure text.length: text.length.status" if measured is None else f": {measured}"
+    return f"{of} no text ({named}); for a rule{asked} = '{NO_TEXT}', or a length of 0"
 
 
 def undetermined_message(counts: Mapping[str, int]) -> str:

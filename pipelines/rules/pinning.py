@@ -91,12 +91,12 @@ class PinnedProgram:
     shards: Sequence[ShardObjects]
     languages: tuple[Column, ...]
     size: Column | None
-    text_status: Column | None = None
+    text_statuses: tuple[Column, ...] = ()
 
     @property
     def described(self) -> tuple[Column, ...]:
         """The columns that describe rows: they are counted by them, and decided without them."""
-        return (*self.languages, *(one for one in (self.size, self.text_status) if one is not None))
+        return (*self.languages, *self.text_statuses, *(() if self.size is None else (self.size,)))
 
     @property
     def wide(self) -> bool:
@@ -208,11 +208,11 @@ def pin(
         raise recipe_error(problems)
     languages = _readable(store, generation, program.languages, samples, keys, rows)
     languages = tuple(column for column in languages if column.name in MEASURED_LANGUAGES) or languages
-    size, text_status = (
-        next(iter(_readable(store, generation, () if one is None else (one,), samples, keys, rows)), None)
-        for one in (program.size, program.text_status)
-    )
-    pinned = PinnedProgram(store, program, (), languages, size, text_status)
+    sizes = () if program.size is None else (program.size,)
+    size = next(iter(_readable(store, generation, sizes, samples, keys, rows)), None)
+    statuses = _readable(store, generation, program.text_statuses, samples, keys, rows)
+    statuses = statuses if len(statuses) == len(program.text_statuses) else ()
+    pinned = PinnedProgram(store, program, (), languages, size, statuses)
     read = {layout.SAMPLES, *program.layers, *more, *(column.layer for column in pinned.described)}
     shards = PinnedShards({layer: rows[layer] for layer in sorted(read)}, _hidden(store, generation))
     return replace(pinned, shards=shards)

@@ -95,7 +95,7 @@ class RulesSummary:
         RuleLoss, ...
     ] = ()  # of languages, sources and sites to one rule each, the largest first; nothing is refused
     textless: Mapping[str, int] = field(default_factory=dict)  # kept samples of text that have none, by source
-    text_status: str = ""  # the column that says so
+    text_statuses: tuple[str, ...] = ()  # the columns that say so
     outside: tuple[OutsideLanguages, ...] = ()  # presets, and the samples in languages that they were not made for
     estimated: Mapping[str, int] = field(default_factory=dict)  # samples by language whose words are estimated
     undetermined: Mapping[str, int] = field(default_factory=dict)  # samples in no known language, such as und_Latn
@@ -104,7 +104,7 @@ class RulesSummary:
     @property
     def loss_lines(self) -> tuple[str, ...]:
         """Lines on what is lost, or kept though there is nothing in it."""
-        textless = [textless_message(self.textless, self.text_status)] if self.textless else []
+        textless = [textless_message(self.textless, self.text_statuses)] if self.textless else []
         return (*textless, *(loss.message for loss in self.losses))
 
     @property
@@ -176,7 +176,7 @@ def summarise_rules(
         alarms=_alarms(pinned, counts, duplicates),
         losses=(*losses, *uneven),
         textless=count_textless(counts),
-        text_status="" if pinned.text_status is None else pinned.text_status.name,
+        text_statuses=tuple(one.name for one in pinned.text_statuses),
         outside=find_outside_languages(rules, counts),
         estimated=count_estimated((name for one in rules for name in columns_read(one.rule.drop)), counts),
         undetermined=count_undetermined(counts),

@@ -1,6 +1,6 @@
 """The input and output schemas of HTML extractors. All extractors' layers have the same columns."""
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import pyarrow as pa
 
@@ -18,6 +18,9 @@ Status: TypeAlias = Literal[
     "forgotten",
 ]  # fmt: skip
 """Why a row has no text: `empty` is a page without main content; the other rows are null (law 2)."""
+
+WITHOUT_TEXT: Final[tuple[Status, ...]] = ("empty", "unsure", "too_large", "too_deep", "too_many_nodes", "failed")
+"""What an extractor says of pages out of which it got no text."""
 
 IMAGE = pa.struct(
     [

@@ -93,6 +93,21 @@ def test_pages_that_are_kept_without_a_text_have_a_line(crawl: Path, capsys: pyt
     assert "no text" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("annotate", ["[]", "[{text.length: {where: \"samples.mime = 'text/html'\"}}]"])
+def test_pages_without_a_text_have_a_line_where_no_operator_reads_all_texts(
+    crawl: Path, annotate: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(3):
+        (crawl / "xhtml" / f"empty{number}.html").write_text(XML + page(number, "<p> </p>"))
+    recipe = RECIPE.replace("WHERE", "").replace("[text.length, text.controls]", annotate)
+    recipe = recipe.replace("text.length.characters < 10", "samples.mime = 'none'")
+    (crawl / "recipe.yaml").write_text(recipe.replace("edits: [text.controls]\n", ""))
+    assert main(["run", "recipe.yaml", "--workers", "1"]) == 0
+    told = capsys.readouterr().out
+    assert "LOSS  3 kept samples have no text (xhtml 3); for a rule, measure text.length: text.length.status" in told
+    assert "kept (3 without text)" in told
+
+
 def test_pictures_without_captions_are_told_apart_from_pages_without_a_text(
     crawl: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

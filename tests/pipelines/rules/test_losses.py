@@ -274,7 +274,7 @@ def test_kept_samples_without_a_text_are_counted_by_source() -> None:
         parts.append(count_block(source, codes, np.ones(rows, np.int64), masks, None, np.full(rows, textless)))
     found = count_textless(DecisionCounts.merged(parts))
     assert list(found.items()) == [("a", 45), ("b", 3)]
-    assert textless_message(found, "text.length.status") == (
+    assert textless_message(found, ["text.length.status"]) == (
         "48 kept samples have no text (a 45, b 3); for a rule: text.length.status = 'no_text', or a length of 0"
     )
 
