@@ -210,7 +210,7 @@ class _StagePlanner:
             for number in most
             if 10 * over[number] > excess
         )
-        return [f"{said}, as samples are not split: {named}"]
+        return [f"{said}, as samples are not split: {named}{self._cure() if missed < 0 else ''}"]
 
     def _heaviest_notes(self, planned: Sequence[PlannedStratum], heaviest: _Heaviest) -> list[str]:
         """Return a note if one long sample is more than a hundredth of the output."""
@@ -223,9 +223,13 @@ class _StagePlanner:
         high, low = (int(self._inventory.column(heaviest.shard, name)[heaviest.row]) for name in ("high", "low"))
         note = f"sample {high:016x}{low:016x} is {100 * heaviest.units / whole.units:.1f} % of it: "
         note += f"{heaviest.units:,} {unit}" + (f" in {heaviest.copies} copies" if heaviest.copies > 1 else "")
-        if self._bound.config.max_share_of_sample is None:
-            note += "; 'max_share_of_sample: 0.01' leaves out samples above a hundredth of the budget"
-        return [note]
+        return [note + self._cure()]
+
+    def _cure(self) -> str:
+        """What to write against samples that are large for the budget, if it is not written yet."""
+        if self._bound.config.max_share_of_sample is not None:
+            return ""
+        return "; 'max_share_of_sample: 0.01' leaves out samples above a hundredth of the budget"
 
     def _largest(self, strata: int) -> Numbers:
         """Return the units of the largest sample of each stratum."""

@@ -166,6 +166,17 @@ def test_a_huge_sample_that_exceeds_the_budget_is_named() -> None:
     assert plan.left_out == {"max_share_of_sample": Amount(1, 90_000)}
 
 
+def test_a_huge_sample_before_which_a_draw_ends_is_named_with_what_leaves_it_out() -> None:
+    texts = [*[Text("web", "deu_Latn", 100) for _ in range(500)], Text("web", "deu_Latn", 90_000)]
+    (note,) = mixing(texts, "{unit: tokens, tokenizer: bytes, budget: 50_000}").draw()[0].outputs[0].notes
+    assert re.fullmatch(
+        r"[\d,]+ tokens less than requested, as samples are not split: web / web / Indo-European / deu_Latn gives "
+        r"[\d,]+ instead of 50,000, and its largest sample has 90,000; 'max_share_of_sample: 0.01' leaves out samples "
+        "above a hundredth of the budget",
+        note,
+    )
+
+
 def test_a_sample_of_a_plan_also_names_it() -> None:
     mixed = mixing([Text("web", "deu_Latn", 1_000) for _ in range(200)], "{unit: tokens, tokenizer: bytes}")
     assert mixed.draw()[0].outputs[0].notes == ()
