@@ -9,12 +9,12 @@ from pathlib import Path
 from winnow.filters.extractors import Extractor, find_extractor
 from winnow.filters.image.decode.stills import DecodeLimits, require_decoders
 from winnow.filters.video.decode.opening import VideoLimits
+from winnow.pipelines.decoding.known_harm import HarmListFile, KnownHarm
 from winnow.pipelines.ingest.clips import film_store
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext, IngestSource
 from winnow.pipelines.ingest.records import ReadLimits
 from winnow.pipelines.ingest.rows import SourceRows
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
-from winnow.pipelines.media.known_harm import HarmListFile, KnownHarm
 from winnow.pipelines.reading.columns import leaves
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store

@@ -10,13 +10,14 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from winnow.pipelines.ingest.records import Caption, Dropped, FilePart, Reader, ReadLimits, Record, Unreadable
+from winnow.pipelines.ingest.records import Caption, Dropped, Reader, ReadLimits, Record, Unreadable
 from winnow.pipelines.ingest.sidecars import CAPTION, distinct
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.pipelines.ingest.tables.csv_rows import CsvReader
 from winnow.pipelines.ingest.tables.jsonl import JsonlReader
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.schemas.errors import SourceError
+from winnow.schemas.records import FilePart
 
 NAMES: Final = ("metadata.csv", "metadata.tsv", "metadata.jsonl")
 TABLE_BYTES: Final = 16 << 20  # a task holds what it says

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Self
 
 import orjson
 
-from winnow.pipelines.ingest.records import Caption, Dropped, Event, FilePart, ReadLimits, Record, Span
+from winnow.pipelines.ingest.records import Caption, Dropped, Event, ReadLimits, Record, Span
 from winnow.pipelines.ingest.sidecars import CUE_TIMES
 from winnow.pipelines.ingest.subtitles import lines_between
 from winnow.pipelines.reading.columns import Column, read_aligned
@@ -27,6 +27,7 @@ from winnow.pipelines.store.tables import read_schema
 from winnow.schemas.errors import SourceError, WinnowError
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.recipe.model import ClipsConfig
+from winnow.schemas.records import FilePart
 
 __all__ = ["ALL_LISTED", "FilmStore", "cut", "film_store"]
 

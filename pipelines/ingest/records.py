@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import BinaryIO, Protocol, TypeAlias
 
 from winnow.schemas.identity import Json
+from winnow.schemas.records import FilePart
 from winnow.schemas.rows.samples import Unit
 
 
@@ -32,21 +33,6 @@ class Span:
     length: int
     unit: Unit = "bytes"
     member: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class FilePart:
-    """The part of a file that one reader covers: records that begin in [start, end) belong to it entirely."""
-
-    path: str  # relative to the source's root, forward slashes
-    size: int
-    start: int
-    end: int
-
-    @property
-    def whole(self) -> bool:
-        """Whether the part is the entire file."""
-        return self.start == 0 and self.end >= self.size
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from contextlib import closing
 
 from winnow.filters.video.decode.opening import VideoLimits
+from winnow.pipelines.decoding.probe import Probe, probe_bytes, probe_content, probe_file
 from winnow.pipelines.ingest.archives.large_bodies import UnreadableBodyError, read_body
 from winnow.pipelines.ingest.archives.tar import TAR
 from winnow.pipelines.ingest.boundary import unless_it_fails
@@ -15,7 +16,6 @@ from winnow.pipelines.ingest.records import Dropped, ReadLimits, Record, Unreada
 from winnow.pipelines.ingest.rows import Row, row_of
 from winnow.pipelines.ingest.sidecars import SidecarFiles
 from winnow.pipelines.ingest.tables.named_media import NamedFiles
-from winnow.pipelines.media.probe import Probe, probe_bytes, probe_content, probe_file
 
 
 class RowMaker:

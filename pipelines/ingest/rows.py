@@ -15,6 +15,7 @@ from winnow.filters.extraction.visible_text import visible_bytes
 from winnow.filters.extraction.xhtml import as_html
 from winnow.filters.web.sniff import Sniffed, is_page, sniff
 from winnow.filters.web.urls import registered_domain
+from winnow.pipelines.decoding.probe import Probe
 from winnow.pipelines.ingest.archives.opt_out import with_metas
 from winnow.pipelines.ingest.archives.tar import TAR
 from winnow.pipelines.ingest.files import FILE
@@ -22,7 +23,6 @@ from winnow.pipelines.ingest.records import Caption, Dropped, Record, Span, Unre
 from winnow.pipelines.ingest.tables.media_values import CELLS
 from winnow.pipelines.ingest.tables.named_media import NamedFile
 from winnow.pipelines.ingest.unusable_media import unread_of, with_unread, without_media
-from winnow.pipelines.media.probe import Probe
 from winnow.schemas.identity import Json, canonical_json, sample_id
 from winnow.schemas.rows.extraction import PAGES
 from winnow.schemas.rows.opt_out import KEY

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Final
 
-from winnow.pipelines.ingest.files import read_range
+from winnow.pipelines.decoding.file_bytes import read_range
 from winnow.pipelines.ingest.records import Caption, Record
 from winnow.pipelines.ingest.subtitles import ENDINGS, UndecodableTextError, decoded, language_of_name, read_subtitles
 from winnow.pipelines.ingest.tables.columns import ABSENT, ColumnMapping, find, languages_of, moment

@@ -6,13 +6,13 @@ import apache_beam as beam
 import orjson
 
 from winnow.pipelines.ingest.planning.context import IngestContext
-from winnow.pipelines.ingest.records import FilePart
 from winnow.pipelines.ingest.reread import ExtractionTask, extract_shard
 from winnow.pipelines.ingest.task import run_task
 from winnow.pipelines.running.ledger.ingest_tasks import IngestTask, TaskFile
 from winnow.pipelines.running.worker import Heartbeats, settle
 from winnow.pipelines.store import layout
 from winnow.schemas.identity import Json, canonical_json
+from winnow.schemas.records import FilePart
 
 
 class RunIngest(beam.DoFn):

@@ -14,19 +14,20 @@ import pyarrow.compute as pc
 from winnow.filters.image.decode.containers import Bytes, HeldBytes
 from winnow.filters.image.decode.stills import TOO_LARGE
 from winnow.pipelines.binding.sources import bind_media, media_root, read_limits
+from winnow.pipelines.decoding.file_bytes import FileBytes, read_range
 from winnow.pipelines.ingest.archives.large_bodies import OpenBody, open_body
 from winnow.pipelines.ingest.archives.tar import TAR
-from winnow.pipelines.ingest.files import FILE, FilesReader, read_range
+from winnow.pipelines.ingest.etag import content_etag
+from winnow.pipelines.ingest.files import FILE, FilesReader
 from winnow.pipelines.ingest.planning.context import IngestSource
-from winnow.pipelines.ingest.planning.etag import content_etag
 from winnow.pipelines.ingest.planning.formats import container_reader
-from winnow.pipelines.ingest.records import FilePart, Reader, ReadLimits, Record
+from winnow.pipelines.ingest.records import Reader, ReadLimits, Record
 from winnow.pipelines.ingest.tables.cells import Cells, open_cells
 from winnow.pipelines.ingest.tables.media_values import CELLS
-from winnow.pipelines.media.file_bytes import FileBytes
 from winnow.schemas.errors import SourceError
 from winnow.schemas.recipe import Recipe
-from winnow.schemas.rows.samples import MISSING_MEDIUM
+from winnow.schemas.records import FilePart
+from winnow.schemas.rows.samples import MISSING_MEDIUM, UNAVAILABLE
 
 FILE_MISSING = "the file is gone"
 FILE_CHANGED = "the file has changed"
@@ -34,9 +35,6 @@ NOT_FOUND = "no record where there was one"
 HELD_TOO_LARGE = "larger than max_body_bytes"
 BROKEN_OFF = "its coding breaks off, or it unpacks to more than max_member_bytes"
 UNREADABLE = "the file cannot be read"
-
-UNAVAILABLE = "unavailable"
-"""The status of a medium that cannot be read again."""
 
 _COPY_BYTES = 1 << 20
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import Final
 
+from winnow.pipelines.decoding.file_bytes import read_range
 from winnow.pipelines.ingest.archives.inflate import codec_of
-from winnow.pipelines.ingest.files import read_range
 from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
 from winnow.pipelines.ingest.planning.formats import kind_of
 from winnow.pipelines.ingest.planning.sampling import sample_densities

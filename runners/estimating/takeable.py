@@ -15,12 +15,13 @@ from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
 from winnow.pipelines.ingest.planning.formats import MEDIA_FOLDERS, container_reader
 from winnow.pipelines.ingest.planning.sampling import section, until_enough
 from winnow.pipelines.ingest.planning.stage import SourcePlan
-from winnow.pipelines.ingest.records import Covered, Dropped, Event, FilePart, ReadLimits, Record
+from winnow.pipelines.ingest.records import Covered, Dropped, Event, ReadLimits, Record
 from winnow.pipelines.ingest.rows import Row, row_of
 from winnow.pipelines.mix.candidates import OF_MEDIA
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.schemas.problems import Problem, recipe_error
 from winnow.schemas.recipe import Recipe
+from winnow.schemas.records import FilePart
 
 NO_TEXT: Final = "without text"
 MOST_FILES: Final = 64  # of a source; of more, what they hold is not known without reading them

@@ -11,8 +11,8 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Literal, TypeAlias
 
 from winnow.filters.web.sniff import is_page, sniff
+from winnow.pipelines.decoding.file_bytes import read_range
 from winnow.pipelines.ingest.caption_tables import is_caption_table
-from winnow.pipelines.ingest.files import read_range
 from winnow.pipelines.ingest.media_names import PICTURES, TRANSPORT, UNREAD_PICTURES, VIDEOS
 from winnow.pipelines.ingest.planning.formats import ending_of, is_compressed_tar, kind_of
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore

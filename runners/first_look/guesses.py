@@ -14,7 +14,7 @@ from winnow.pipelines.ingest.boundary import failure, is_of_content
 from winnow.pipelines.ingest.media_names import PICTURES, VIDEOS, may_be_medium
 from winnow.pipelines.ingest.planning.formats import container_reader, kind_of
 from winnow.pipelines.ingest.planning.sampling import section, until_enough
-from winnow.pipelines.ingest.records import FilePart, ReadLimits, Record
+from winnow.pipelines.ingest.records import ReadLimits, Record
 from winnow.pipelines.ingest.tables.arrow import ArrowTable, open_arrow
 from winnow.pipelines.ingest.tables.arrow_tables import repeated_column
 from winnow.pipelines.ingest.tables.columns import ColumnMapping, moment
@@ -24,6 +24,7 @@ from winnow.pipelines.ingest.tables.parquet import ParquetTable, open_table
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import Json
+from winnow.schemas.records import FilePart
 
 FIRST_BYTES: Final = 1 << 20
 FIRST_ROWS: Final = 200

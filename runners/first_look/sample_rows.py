@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from itertools import chain, groupby, islice, takewhile
 from typing import BinaryIO, Final, TypeAlias
 
+from winnow.pipelines.decoding.file_bytes import read_range
 from winnow.pipelines.ingest.archives.inflate import Codec, codec_of
 from winnow.pipelines.ingest.boundary import failure, is_of_content
-from winnow.pipelines.ingest.files import read_range
+from winnow.pipelines.ingest.etag import content_etag
 from winnow.pipelines.ingest.planning.context import IngestSource
-from winnow.pipelines.ingest.planning.etag import content_etag
 from winnow.pipelines.ingest.planning.formats import container_reader, kind_of
 from winnow.pipelines.ingest.planning.sampling import SEARCH_BYTES, even_places, section, until_enough
-from winnow.pipelines.ingest.records import Covered, Dropped, FilePart, ReadLimits, Record, Unreadable
+from winnow.pipelines.ingest.records import Covered, Dropped, ReadLimits, Record, Unreadable
 from winnow.pipelines.ingest.row_maker import RowMaker
 from winnow.pipelines.ingest.rows import Row
 from winnow.pipelines.ingest.tables.arrow import row_batches
@@ -28,6 +28,7 @@ from winnow.pipelines.ingest.tables.parquet import row_groups
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.runners.first_look.guesses import LIMITS
 from winnow.schemas.errors import SourceError
+from winnow.schemas.records import FilePart
 
 Met: TypeAlias = Record | Dropped | Unreadable
 

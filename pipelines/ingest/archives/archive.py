@@ -16,7 +16,8 @@ from typing import BinaryIO, Final, Generic, Protocol, TypeVar
 from winnow.pipelines.ingest.archives.flows import FileFlow, Flow, HeldFlow, StreamFlow
 from winnow.pipelines.ingest.archives.members import GZIP_MAGIC, PROBE_BYTES, GzipMembers, Member, Members
 from winnow.pipelines.ingest.archives.zstd_members import ZstdMembers, is_zstd
-from winnow.pipelines.ingest.records import Dropped, Event, FilePart, ReadLimits, Span, Unreadable
+from winnow.pipelines.ingest.records import Dropped, Event, ReadLimits, Span, Unreadable
+from winnow.schemas.records import FilePart
 
 HEAD_BYTES: Final = 4096  # kept of a body that is too large to hold, for sniffing
 SNIFF_BYTES: Final = 4 << 20  # how far into a damaged file to look for its compression

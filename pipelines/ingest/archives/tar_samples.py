@@ -16,20 +16,12 @@ from winnow.pipelines.ingest.archives.flows import FileFlow
 from winnow.pipelines.ingest.archives.tar import TAR, Unit, next_header, unit_at, units
 from winnow.pipelines.ingest.files import HEAD_BYTES, refuse_changed
 from winnow.pipelines.ingest.media_names import is_named_as_medium
-from winnow.pipelines.ingest.records import (
-    Caption,
-    Dropped,
-    Event,
-    FilePart,
-    ReadLimits,
-    Record,
-    Span,
-    Unreadable,
-)
+from winnow.pipelines.ingest.records import Caption, Dropped, Event, ReadLimits, Record, Span, Unreadable
 from winnow.pipelines.ingest.sidecars import SIDECAR_BYTES, TEXTS, distinct, take_sidecar
 from winnow.pipelines.ingest.tables.columns import ColumnMapping, find
 from winnow.pipelines.ingest.unusable_media import with_unread, without_media
 from winnow.schemas.problems import one_line
+from winnow.schemas.records import FilePart
 
 MOST_MEMBERS: Final = 1024  # of a sample
 

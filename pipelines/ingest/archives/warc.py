@@ -30,18 +30,9 @@ from winnow.pipelines.ingest.archives.referrers import (
     referrers_of_request,
     take_page_info,
 )
-from winnow.pipelines.ingest.records import (
-    Dropped,
-    Event,
-    FilePart,
-    LargeBody,
-    ReadLimits,
-    Record,
-    Referral,
-    Span,
-    Unreadable,
-)
+from winnow.pipelines.ingest.records import Dropped, Event, LargeBody, ReadLimits, Record, Referral, Span, Unreadable
 from winnow.schemas.identity import Json
+from winnow.schemas.records import FilePart
 from winnow.schemas.rows.opt_out import KEY
 from winnow.schemas.rows.referrers import PAGE_INFO
 

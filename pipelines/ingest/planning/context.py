@@ -9,11 +9,11 @@ import pyarrow as pa
 from winnow.filters.extractors import Extractor
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.filters.web.urls import psl_version
+from winnow.pipelines.decoding.known_harm import KnownHarm
 from winnow.pipelines.ingest.clips import FilmStore
 from winnow.pipelines.ingest.records import ReadLimits
 from winnow.pipelines.ingest.rows import SourceRows
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
-from winnow.pipelines.media.known_harm import KnownHarm
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.identity import Json, fingerprint_of

@@ -14,10 +14,11 @@ from winnow.pipelines.ingest.boundary import is_for_its_task
 from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.formats import TABLES, container_reader, kind_of
 from winnow.pipelines.ingest.planning.sampling import even_places, section, until_enough
-from winnow.pipelines.ingest.records import FilePart, ReadLimits, Record, Unreadable
+from winnow.pipelines.ingest.records import ReadLimits, Record, Unreadable
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.together import each
 from winnow.schemas.problems import one_line, shown
+from winnow.schemas.records import FilePart
 
 MOST_FILES: Final = 16  # of a source
 MOST_ROWS: Final = 256  # of a file

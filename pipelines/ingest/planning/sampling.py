@@ -13,18 +13,19 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate, islice
 from typing import BinaryIO, Final, TypeVar, cast
 
+from winnow.pipelines.decoding.file_bytes import read_range
 from winnow.pipelines.ingest.archives.inflate import codec_of
 from winnow.pipelines.ingest.boundary import is_for_its_task
-from winnow.pipelines.ingest.files import read_range
 from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.formats import compression_of, container_reader, kind_of
-from winnow.pipelines.ingest.records import FilePart, ReadLimits, Record
+from winnow.pipelines.ingest.records import ReadLimits, Record
 from winnow.pipelines.ingest.rows import Row, row_of, text_bytes
 from winnow.pipelines.ingest.tables.arrow import row_batches
 from winnow.pipelines.ingest.tables.lines import next_member
 from winnow.pipelines.ingest.tables.parquet import row_groups
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.together import each
+from winnow.schemas.records import FilePart
 
 T = TypeVar("T")
 

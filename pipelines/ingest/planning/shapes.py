@@ -10,8 +10,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 
+from winnow.pipelines.decoding.file_bytes import read_range
 from winnow.pipelines.ingest.boundary import is_for_its_task
-from winnow.pipelines.ingest.files import read_range
 from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.first_rows import check_first_rows
 from winnow.pipelines.ingest.planning.formats import (
@@ -24,7 +24,7 @@ from winnow.pipelines.ingest.planning.formats import (
     kind_of,
 )
 from winnow.pipelines.ingest.planning.sampling import section, until_enough
-from winnow.pipelines.ingest.records import FilePart, ReadLimits
+from winnow.pipelines.ingest.records import ReadLimits
 from winnow.pipelines.ingest.tables.arrow import open_arrow
 from winnow.pipelines.ingest.tables.arrow_tables import columns_of_schema
 from winnow.pipelines.ingest.tables.columns import Columns, Role, columns_of_rows, listed_columns
@@ -35,6 +35,7 @@ from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.together import each
 from winnow.schemas.errors import SourceError
 from winnow.schemas.problems import nearest, one_line
+from winnow.schemas.records import FilePart
 
 FIRST_BYTES: Final = 256 << 10
 FIRST_ROWS: Final = 256

@@ -22,9 +22,8 @@ from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.formats import compression_of, kind_of
 from winnow.pipelines.ingest.planning.packing import SPARE, ByAmount, ByShards, SizedFile, pack
 from winnow.pipelines.ingest.planning.sampling import Densities, sample_densities
-from winnow.pipelines.ingest.records import FilePart
 from winnow.pipelines.store.facade import ObjectInfo
-from winnow.schemas.records import StoreRecord
+from winnow.schemas.records import FilePart, StoreRecord
 
 SMALL_TASK: Final = 1 / 4  # of `shard_bytes`
 FEW_TASKS: Final = 8

@@ -16,7 +16,7 @@ import pyarrow.types as pt
 
 from winnow.pipelines.ingest.boundary import READER_FAILED, failure, is_of_content
 from winnow.pipelines.ingest.files import holds_start, refuse_changed
-from winnow.pipelines.ingest.records import Event, FilePart, OverLimit, ReadLimits, Record, Span, Unreadable
+from winnow.pipelines.ingest.records import Event, OverLimit, ReadLimits, Record, Span, Unreadable
 from winnow.pipelines.ingest.tables.arrow_messages import (
     BadMessageError,
     Message,
@@ -40,6 +40,7 @@ from winnow.pipelines.ingest.tables.columns import NON_FINITE_NUMBERS, ColumnMap
 from winnow.pipelines.ingest.tables.media_values import ARROW
 from winnow.pipelines.ingest.tables.values import MAX_TYPE_DEPTH, depth_of, is_textual, rows_of, types_within
 from winnow.schemas.errors import SourceError
+from winnow.schemas.records import FilePart
 
 _BODIES: Final = 16  # a batch may ask for this many times `max_body_bytes`, as may a page of Parquet
 _SLICE_BODIES: Final = 4  # likewise the rows of a batch that are turned into objects at once

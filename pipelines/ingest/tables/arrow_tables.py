@@ -6,7 +6,7 @@ from typing import BinaryIO, Final
 import pyarrow as pa
 import pyarrow.types as pt
 
-from winnow.pipelines.ingest.files import read_range
+from winnow.pipelines.decoding.file_bytes import read_range
 from winnow.pipelines.ingest.tables.columns import EXPECTED, ColumnMapping, Columns, Role
 from winnow.pipelines.ingest.tables.values import as_text, is_textual, plain_type
 from winnow.schemas.identity import Json

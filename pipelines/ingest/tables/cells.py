@@ -12,13 +12,14 @@ from typing import BinaryIO, Final, Protocol
 
 import pyarrow as pa
 
-from winnow.pipelines.ingest.records import FilePart, ReadLimits
+from winnow.pipelines.ingest.records import ReadLimits
 from winnow.pipelines.ingest.tables.arrow import open_arrow
 from winnow.pipelines.ingest.tables.arrow_tables import column_type
 from winnow.pipelines.ingest.tables.columns import ABSENT, find
 from winnow.pipelines.ingest.tables.media_values import ARROW, medium_of
 from winnow.pipelines.ingest.tables.parquet import ParquetTable, open_table, plan_row_group
 from winnow.pipelines.ingest.tables.values import rows_of
+from winnow.schemas.records import FilePart
 
 _LISTED: Final = re.compile(r"(.+)\[(\d{1,9})\]", re.DOTALL)
 

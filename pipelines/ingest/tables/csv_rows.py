@@ -11,15 +11,17 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import BinaryIO, Final
 
+from winnow.pipelines.decoding.file_bytes import read_range
 from winnow.pipelines.ingest.archives.inflate import BLOCK_BYTES, codec_of
-from winnow.pipelines.ingest.files import holds_start, read_range, refuse_changed
-from winnow.pipelines.ingest.records import Dropped, Event, FilePart, ReadLimits, Span, Unreadable
+from winnow.pipelines.ingest.files import holds_start, refuse_changed
+from winnow.pipelines.ingest.records import Dropped, Event, ReadLimits, Span, Unreadable
 from winnow.pipelines.ingest.tables.columns import ColumnMapping, row_event
 from winnow.pipelines.ingest.tables.foreign import foreign_file, unless_foreign
 from winnow.pipelines.ingest.tables.jsonl import MAX_VALUES
 from winnow.pipelines.ingest.tables.lines import Line, split_lines
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import Json
+from winnow.schemas.records import FilePart
 
 _BOM: Final = b"\xef\xbb\xbf"
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from winnow.pipelines.ingest.files import holds_start
-from winnow.pipelines.ingest.records import FilePart, Span, Unreadable
+from winnow.pipelines.ingest.records import Span, Unreadable
 from winnow.schemas.errors import SourceError
+from winnow.schemas.records import FilePart
 
 Found = TypeVar("Found")
 

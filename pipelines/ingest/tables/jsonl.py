@@ -15,13 +15,15 @@ from typing import BinaryIO, Final
 
 import orjson
 
+from winnow.pipelines.decoding.file_bytes import read_range
 from winnow.pipelines.ingest.archives.inflate import BLOCK_BYTES, Codec, Damage, codec_of
-from winnow.pipelines.ingest.files import read_range, refuse_changed
-from winnow.pipelines.ingest.records import Covered, Dropped, Event, FilePart, ReadLimits, Span, Unreadable
+from winnow.pipelines.ingest.files import refuse_changed
+from winnow.pipelines.ingest.records import Covered, Dropped, Event, ReadLimits, Span, Unreadable
 from winnow.pipelines.ingest.tables.columns import NON_FINITE_NUMBERS, REPLACED_SURROGATES, ColumnMapping, row_event
 from winnow.pipelines.ingest.tables.foreign import foreign_file, unless_foreign
 from winnow.pipelines.ingest.tables.lines import Line, compressed_lines, split_lines
 from winnow.schemas.identity import Json
+from winnow.schemas.records import FilePart
 
 MAX_DEPTH: Final = 200  # of nested arrays and objects; JSON writers stop at 254
 MAX_VALUES: Final = 4 << 20  # commas and brackets in one line: a parsed value takes up to 80 bytes

@@ -7,10 +7,11 @@ from typing import Final
 
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.filters.web.sniff import Sniffed, sniff
-from winnow.pipelines.ingest.files import HEAD_BYTES, read_range
-from winnow.pipelines.ingest.planning.etag import content_etag
+from winnow.pipelines.decoding.file_bytes import read_range
+from winnow.pipelines.decoding.probe import Probe, probe_file
+from winnow.pipelines.ingest.etag import content_etag
+from winnow.pipelines.ingest.files import HEAD_BYTES
 from winnow.pipelines.ingest.records import Record
-from winnow.pipelines.media.probe import Probe, probe_file
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.rows.samples import EMPTY_MEDIUM

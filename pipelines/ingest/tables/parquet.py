@@ -13,9 +13,10 @@ from typing import BinaryIO, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from winnow.pipelines.decoding.file_bytes import read_range
 from winnow.pipelines.ingest.boundary import READER_FAILED, failure, is_of_content
-from winnow.pipelines.ingest.files import holds_start, read_range, refuse_changed
-from winnow.pipelines.ingest.records import Event, FilePart, OverLimit, ReadLimits, Record, Span, Unreadable
+from winnow.pipelines.ingest.files import holds_start, refuse_changed
+from winnow.pipelines.ingest.records import Event, OverLimit, ReadLimits, Record, Span, Unreadable
 from winnow.pipelines.ingest.tables.arrow_tables import (
     FAULTS,
     FREE_VALUES,
@@ -37,6 +38,7 @@ from winnow.pipelines.ingest.tables.thrift import BadThriftError
 from winnow.pipelines.ingest.tables.values import MAX_TYPE_DEPTH, depth_of, names_no_value, rows_of
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import Json
+from winnow.schemas.records import FilePart
 
 FOOTER_HEADERS: Final = 16  # a footer may be this many times as long as another format's header
 BUFFER_BYTES: Final = 1 << 20  # per column, for a row group that is not read at once

@@ -10,8 +10,9 @@ from tests.pipelines.ingest.bad_files import ODD, damaged, seeds
 from winnow.pipelines.audit.sources import wrong_claims
 from winnow.pipelines.audit.tiling import Claim
 from winnow.pipelines.ingest.planning.formats import container_reader, kind_of
-from winnow.pipelines.ingest.records import Covered, Dropped, FilePart, ReadLimits, Record, Unreadable
+from winnow.pipelines.ingest.records import Covered, Dropped, ReadLimits, Record, Unreadable
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
+from winnow.schemas.records import FilePart
 
 LIMITS = ReadLimits(max_body_bytes=1 << 20, max_member_bytes=4 << 20)
 FILES = {

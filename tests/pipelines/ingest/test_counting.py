@@ -20,9 +20,10 @@ from winnow.pipelines.ingest.counting import (
     count_jsonl,
     count_parquet,
 )
-from winnow.pipelines.ingest.records import Covered, Event, FilePart, Reader, ReadLimits, Span
+from winnow.pipelines.ingest.records import Covered, Event, Reader, ReadLimits, Span
 from winnow.pipelines.ingest.tables.jsonl import JsonlReader
 from winnow.pipelines.ingest.tables.parquet import ParquetReader
+from winnow.schemas.records import FilePart
 
 RAW = b'{"text": "a"}\n\nnot json\n{"text": "b"}'
 

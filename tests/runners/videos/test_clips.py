@@ -11,7 +11,7 @@ import pytest
 from tests.faults.winnow import ended, run_here, tree_hash
 from tests.filters.video.films import Film
 from winnow.pipelines.ingest.clips import FilmStore, cut, film_store
-from winnow.pipelines.ingest.records import Event, FilePart, ReadLimits
+from winnow.pipelines.ingest.records import Event, ReadLimits
 from winnow.pipelines.mix.drawn_objects import DrawnObjects
 from winnow.pipelines.mix.plans import PlanRecord
 from winnow.pipelines.store.generations import open_store
@@ -20,6 +20,7 @@ from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.tables import read_table
 from winnow.schemas.identity import sample_id
 from winnow.schemas.recipe.model import ClipsConfig
+from winnow.schemas.records import FilePart
 
 FILMS = """
 version: 1

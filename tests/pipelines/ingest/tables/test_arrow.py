@@ -10,11 +10,12 @@ from pyarrow import feather
 
 from tests.pipelines.ingest.parts import LIMITS, assert_tiles, read, reasons, texts
 from winnow.pipelines.ingest.counting import count_arrow
-from winnow.pipelines.ingest.records import FilePart, ReadLimits, Record, Span, Unreadable
+from winnow.pipelines.ingest.records import ReadLimits, Record, Span, Unreadable
 from winnow.pipelines.ingest.tables.arrow import ArrowReader
 from winnow.pipelines.ingest.tables.cells import open_cells
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.schemas.errors import SourceError
+from winnow.schemas.records import FilePart
 
 READER = ArrowReader()
 
