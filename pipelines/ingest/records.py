@@ -162,12 +162,9 @@ QUARANTINE_REASONS = {
 }
 
 
-def repeated_key(key: str | None, is_tar: bool) -> str:
+def repeated_key(key: str | None, remedy: str) -> str:
     """What is wrong with a record whose key another one of its file has, and what may be done."""
-    said = f"key {key!r:.120} appears before in this file"
-    if not is_tar:
-        return said
-    return f"{said}; in a tar a key ends at the first dot of a name: write dots within keys as _ or -"
+    return f"key {key!r:.120} appears before in this file{remedy}"
 
 
 class Reader(Protocol):

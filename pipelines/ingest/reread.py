@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from winnow.filters.web.sniff import is_page
 from winnow.pipelines.ingest.etag import content_etag
+from winnow.pipelines.ingest.formats import container_reader
 from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
-from winnow.pipelines.ingest.planning.formats import container_reader
 from winnow.pipelines.ingest.records import Reader, Record
 from winnow.pipelines.ingest.rows import Row, page_batch, row_of
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, extract, extraction_writer

@@ -19,8 +19,8 @@ from winnow.pipelines.decoding.probe import Probe
 from winnow.pipelines.ingest.archives.opt_out import with_metas
 from winnow.pipelines.ingest.archives.tar import TAR
 from winnow.pipelines.ingest.files import FILE
+from winnow.pipelines.ingest.formats import media_place
 from winnow.pipelines.ingest.records import Caption, Dropped, Record, Span, Unreadable
-from winnow.pipelines.ingest.tables.media_values import CELLS
 from winnow.pipelines.ingest.tables.named_media import NamedFile
 from winnow.pipelines.ingest.unusable_media import unread_of, with_unread, without_media
 from winnow.schemas.identity import Json, canonical_json, sample_id
@@ -209,7 +209,7 @@ def _item(
         kind = Sniffed(MISSING_MEDIUM if record.body is None else EMPTY_MEDIUM, "other")
         return _Item(_reference(record, path, etag, kind.mime, Probe(0)), kind, flaw)
     kind = sniff((record.body or record.head)[:SNIFFED_BYTES], None, None)
-    if kind.modality == "text" and record.container in CELLS:
+    if kind.modality == "text" and media_place(record.container) == "cells":
         flaw = Unreadable(span, "missing_media", f"{record.key} is {kind.mime}"[:200])
     return _Item(_reference(record, path, etag, kind.mime, measure(record, path, kind.mime)), kind, flaw)
 
@@ -276,13 +276,8 @@ def _captions(row: Row) -> list[dict[str, object]]:
 
 def _reference(record: Record, path: str, etag: str, mime: str, probe: Probe) -> dict[str, object]:
     span = record.span
-    member = (
-        record.key
-        if record.container == TAR or record.container in CELLS
-        else str(span.member)
-        if span.member
-        else None
-    )
+    in_archive = media_place(record.container) == "records" or record.container == FILE
+    member = (str(span.member) if span.member else None) if in_archive else record.key
     return _medium(
         mime,
         probe,

@@ -11,7 +11,7 @@ from typing import BinaryIO, TypeAlias
 import pyarrow as pa
 
 from winnow.pipelines.ingest.archives.inflate import Damage, codec_of, inflated
-from winnow.pipelines.ingest.planning.formats import container_reader
+from winnow.pipelines.ingest.formats import container_reader
 from winnow.pipelines.ingest.records import ReadLimits, Record, Unreadable
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.pipelines.ingest.tables.lines import split_lines

@@ -20,8 +20,8 @@ from winnow.filters.extraction.charset import decode_page
 from winnow.filters.web.rights.host_files import PATHS, Kind, split_url
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.forgetting.outputs import ROBOTS
+from winnow.pipelines.ingest.formats import container_reader
 from winnow.pipelines.ingest.planning.context import IngestContext
-from winnow.pipelines.ingest.planning.formats import container_reader
 from winnow.pipelines.ingest.records import Record
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.store import layout

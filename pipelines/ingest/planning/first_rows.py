@@ -11,10 +11,11 @@ from itertools import islice
 from typing import Final
 
 from winnow.pipelines.ingest.boundary import is_for_its_task
+from winnow.pipelines.ingest.formats import container_reader, format_of
 from winnow.pipelines.ingest.planning.context import IngestSource
-from winnow.pipelines.ingest.planning.formats import TABLES, container_reader, kind_of
-from winnow.pipelines.ingest.planning.sampling import even_places, section, until_enough
+from winnow.pipelines.ingest.planning.sampling import even_places
 from winnow.pipelines.ingest.records import ReadLimits, Record, Unreadable
+from winnow.pipelines.ingest.sections import section, until_enough
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.together import each
 from winnow.schemas.problems import one_line, shown
@@ -70,7 +71,7 @@ def check_first_rows(source: IngestSource, files: Sequence[ObjectInfo], *, are_a
         return []
     is_whole = len(wanted) == len([info for info in files if info.size]) and all(one.is_all for one in found)
     reasons = sum((one.reasons for one in found), Counter[str]())
-    if not reasons or not (is_whole or all(kind_of(source.format, one.path) in TABLES for one in found)):
+    if not reasons or not (is_whole or all(format_of(source.format, one.path).has_columns for one in found)):
         return []
     counted = ", ".join(f"{reason} {count:,}" for reason, count in reasons.most_common())
     rows = "every record" if is_whole else f"each of the first {reasons.total():,} rows of {_files(found)}"
@@ -107,7 +108,7 @@ def _files(found: Sequence[FirstRows]) -> str:
 def _read(source: IngestSource, info: ObjectInfo) -> FirstRows | None:
     """The first rows of a file; None if it cannot be read, which its task will report."""
     first = FirstRows(info.path)
-    is_table = kind_of(source.format, info.path) in TABLES
+    is_table = format_of(source.format, info.path).has_columns
     if not is_table and info.size > WHOLE_BYTES:
         first.unknown = 1  # the first records of a large archive decide nothing
         return first

@@ -6,7 +6,8 @@ its rows. At most one batch is held; one that asks for more than 16 × `max_body
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import BinaryIO, Final
 
 import numpy as np
@@ -14,9 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from winnow.pipelines.ingest.boundary import READER_FAILED, failure, is_of_content
-from winnow.pipelines.ingest.files import holds_start, refuse_changed
-from winnow.pipelines.ingest.records import Event, OverLimit, ReadLimits, Record, Span, Unreadable
+from winnow.pipelines.ingest.records import OverLimit, ReadLimits
 from winnow.pipelines.ingest.tables.arrow_messages import (
     BadMessageError,
     Message,
@@ -29,81 +28,15 @@ from winnow.pipelines.ingest.tables.arrow_tables import (
     FREE_VALUES,
     MAX_BATCH_ROWS,
     VALUES_PER_BYTE,
+    TableReader,
     Watched,
-    columns_of_schema,
     fault_line,
-    fits,
     repeated_column,
-    textual,
 )
-from winnow.pipelines.ingest.tables.columns import NON_FINITE_NUMBERS, ColumnMapping, row_event
-from winnow.pipelines.ingest.tables.media_values import ARROW
-from winnow.pipelines.ingest.tables.values import MAX_TYPE_DEPTH, depth_of, is_textual, rows_of, types_within
-from winnow.schemas.errors import SourceError
-from winnow.schemas.records import FilePart
+from winnow.pipelines.ingest.tables.values import MAX_TYPE_DEPTH, depth_of, is_textual, types_within
 
 _BODIES: Final = 16  # a batch may ask for this many times `max_body_bytes`, as may a page of Parquet
 _SLICE_BODIES: Final = 4  # likewise the rows of a batch that are turned into objects at once
-
-
-@dataclass(frozen=True, slots=True)
-class ArrowReader:
-    """Yields one event per row."""
-
-    mapping: ColumnMapping = field(default_factory=ColumnMapping)
-    checked: bool = True  # whether a table that lacks a column is an error; else its rows are quarantined
-
-    def __call__(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
-        """Yields events in row order; their ranges tile the batches that the part owns."""
-        refuse_changed(stream, part)
-        table = open_arrow(stream, part.size, limits)
-        if isinstance(table, str):
-            if holds_start(part):
-                yield Unreadable(Span(0, part.size), "corrupt_table", table)
-            return
-        columns = columns_of_schema(table.schema, self.mapping)
-        if self.checked and (misfit := columns.misfit(self.mapping)):
-            raise SourceError(f"{part.path}: {misfit}")
-        if columns.fault:
-            if holds_start(part):
-                yield Unreadable(Span(0, part.size), "corrupt_table", columns.fault)
-            return
-        first = 0
-        for index, message in enumerate(table.messages.batches):
-            if part.start <= message.start < part.end:
-                yield from self._batch(table, index, first, part.path)
-            first += message.rows
-
-    def _batch(self, table: "ArrowTable", index: int, first: int, path: str) -> Iterator[Event]:
-        limits, done, reason, fault = table.limits, 0, "corrupt_table", ""
-        count = table.messages.batches[index].rows
-        try:
-            for some in table.slices(index):
-                if isinstance(some, str):
-                    fault = some
-                    break
-                for row, nulled in zip(*rows_of(textual(some, self.mapping), self.mapping.media), strict=True):
-                    if nulled:
-                        row[NON_FINITE_NUMBERS] = nulled
-                    span = Span(first + done, 1, "rows")
-                    event = row_event(row, span, ARROW, self.mapping, limits, path)
-                    done += 1
-                    if (
-                        table.multiplies
-                        and isinstance(event, Record)
-                        and not fits(event.metadata, limits.max_body_bytes)
-                    ):
-                        detail = f"the row's other columns are more than {limits.max_body_bytes} bytes"
-                        event = Unreadable(span, "too_large", detail, event.key)
-                    yield event
-        except Exception as error:
-            if not is_of_content(error):
-                raise
-            reason, fault = READER_FAILED, failure(error)
-        if done < count:
-            detail = fault or f"batch {index} holds {done} readable rows of {count}"
-            span = Span(first + done, count - done, "rows")
-            yield Unreadable(span, reason, detail, is_over_limit=isinstance(fault, OverLimit))
 
 
 @dataclass(slots=True)
@@ -123,12 +56,13 @@ class ArrowTable:
         """The rows of each batch."""
         return [one.rows for one in self.messages.batches]
 
-    def batches(self, group: int, _column: str) -> Iterator[pa.RecordBatch | str]:
-        """Yields a batch in slices; all columns of it are read, since their buffers lie together."""
-        return self.slices(group)
+    @property
+    def starts(self) -> Sequence[int]:
+        """Where each batch begins."""
+        return [one.start for one in self.messages.batches]
 
-    def slices(self, index: int) -> Iterator[pa.RecordBatch | str]:
-        """Yields the rows of a batch in slices, and a final reason where they cannot be read."""
+    def batches(self, index: int, _column: str | None = None) -> Iterator[pa.RecordBatch | str]:
+        """Yields the rows of a batch in slices: of all columns, since their buffers lie together."""
         message = self.messages.batches[index]
         if not message.rows:
             return
@@ -203,10 +137,7 @@ def open_arrow(stream: BinaryIO, size: int, limits: ReadLimits) -> ArrowTable | 
     return ArrowTable(stream, watched, size, messages, schema, limits, multiplies)
 
 
-def row_batches(stream: BinaryIO, size: int, limits: ReadLimits) -> list[tuple[int, int]]:
-    """Where the batches of a table begin and how many rows they have; none if it cannot be read."""
-    table = open_arrow(stream, size, limits)
-    return [] if isinstance(table, str) else [(one.start, one.rows) for one in table.messages.batches]
+ArrowReader = partial(TableReader, open_arrow, "arrow", "batch")
 
 
 class _Spliced:

@@ -17,7 +17,7 @@ from tests.faults.crawl import write_crawl
 from winnow import open_store
 from winnow.pipelines.audit import Findings, audit_generation
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.pipelines.ingest.planning.formats import container_reader
+from winnow.pipelines.ingest.formats import container_reader
 from winnow.pipelines.ingest.records import Covered, Event, Reader, ReadLimits
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.runners.engines.engine import Engine

@@ -226,7 +226,7 @@ def test_what_is_wrong_with_a_source_of_clips_is_said_in_a_line(stores: Path) ->
         ("{min_seconds: 0.5", "{from: video.streams, min_seconds: 0.5", "video.streams has no column begins; parts"),
         ("films.yaml", "none.yaml", "'root' of clips is the recipe of the whole videos"),
         ("{min_seconds: 0.5", "{from: video.motion, min_seconds: 0.5", "has no layer video.motion"),
-        ("clips: {min", "key: id, clips: {min", "'key' is only for jsonl"),
+        ("clips: {min", "key: id, clips: {min", "'key' is only for formats with columns"),
         (", format: clips", "", "belong together"),
     ):
         (stores / "wrong.yaml").write_text(CLIPS.replace(old, new).replace("clips-store", "wrong-store"))
