@@ -7,6 +7,7 @@ the file as it is: archives and tars member by member, JSON lines by their newli
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -58,30 +59,23 @@ class SourcesFound:
     bytes: int = 0
 
 
-@dataclass(frozen=True)
-class SourcesContext:
-    """What every task gets. Picklable."""
-
-    ingest: IngestContext
-
-    def check(self, task: SourcesTask) -> SourcesFound:
-        """Compares the claims on each file with the file."""
-        found, findings = SourcesFound(), Findings()
-        source = self.ingest.sources[task.source]
-        for group in task.groups:
-            try:
-                claims = _claims(self.ingest.store.objects, group)
-            except (DamagedError, MissingError) as error:
-                findings.problems.append(str(error))
-                continue
-            sizes = {part.path: part.size for commit in group for part in commit.inputs}
-            for path, expected in sorted(sizes.items()):
-                spans = claims.filter(pc.equal(claims["path"], path))
-                if _check_file(source, path, expected, spans, self.ingest.limits, findings):
-                    found.files += 1
-                    found.bytes += expected
-        found.problems, found.notes = findings.problems, findings.notes
-        return found
+def check_files(context: IngestContext, task: SourcesTask) -> SourcesFound:
+    """Compares the claims on each file with the file."""
+    found = SourcesFound()
+    source = context.sources[task.source]
+    for group in task.groups:
+        try:
+            claims = _claims(context.store.objects, group)
+        except (DamagedError, MissingError) as error:
+            found.problems.append(str(error))
+            continue
+        sizes = {part.path: part.size for commit in group for part in commit.inputs}
+        for path, expected in sorted(sizes.items()):
+            spans = claims.filter(pc.equal(claims["path"], path))
+            if _check_file(source, path, expected, spans, context.limits, found):
+                found.files += 1
+                found.bytes += expected
+    return found
 
 
 class SourcesCheck:
@@ -122,7 +116,7 @@ class SourcesCheck:
 
 
 def _kind(context: IngestContext, source: str) -> TaskKind:
-    return TaskKind(f"source-{content_name(source.encode())}", SourcesTask, Silent(SourcesContext(context).check))
+    return TaskKind(f"source-{content_name(source.encode())}", SourcesTask, Silent(partial(check_files, context)))
 
 
 def _input_bytes(group: tuple[TaskCommit, ...]) -> int:
@@ -163,18 +157,18 @@ def _claimed(columns: list[pa.Array], quarantined_for: pa.Array | pa.Scalar) -> 
 
 
 def _check_file(
-    source: IngestSource, path: str, expected: int, claims: pa.Table, limits: ReadLimits, findings: Findings
+    source: IngestSource, path: str, expected: int, claims: pa.Table, limits: ReadLimits, found: SourcesFound
 ) -> bool:
     place = f"{source.rows.name}: {path}"
     try:
         stream = source.objects.open(path)
     except FileNotFoundError:
-        findings.notes.append(f"{place}: no longer exists, so its ranges cannot be checked again")
+        found.notes.append(f"{place}: no longer exists, so its ranges cannot be checked again")
         return False
     with closing(stream):
         size = stream.seek(0, 2)
         if size != expected:
-            findings.problems.append(f"{place}: has {size} bytes, but had {expected} when it was ingested")
+            found.problems.append(f"{place}: has {size} bytes, but had {expected} when it was ingested")
             return False
         try:
             wrong = format_of(source.format, path).check_claims(
@@ -184,7 +178,7 @@ def _check_file(
             if not is_of_content(error):
                 raise
             wrong = [f"the audit itself failed on the file, please report it: {failure(error)}"]
-    findings.problems += [f"{place}: {line}" for line in wrong]
+    found.problems += [f"{place}: {line}" for line in wrong]
     return not wrong
 
 

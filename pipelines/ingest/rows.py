@@ -7,6 +7,7 @@ reference to its bytes. The declared type and charset are hints, kept as metadat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Final
 
 import pyarrow as pa
 
@@ -275,37 +276,18 @@ def _captions(row: Row) -> list[dict[str, object]]:
 
 
 def _reference(record: Record, path: str, etag: str, mime: str, probe: Probe) -> dict[str, object]:
-    span = record.span
-    in_archive = media_place(record.container) == "records" or record.container == FILE
+    span, container = record.span, record.container
+    in_archive = media_place(container) == "records" or container == FILE
     member = (str(span.member) if span.member else None) if in_archive else record.key
-    return _medium(
-        mime,
-        probe,
-        {
-            "path": path,
-            "offset": span.offset,
-            "length": span.length,
-            "container": record.container,
-            "member": member,
-            "etag": etag,
-        },
-    )
+    return _medium(mime, probe, (path, span.offset, span.length, container, member, etag))
 
 
 def _named(named: NamedFile) -> dict[str, object]:
-    return _medium(
-        named.kind.mime,
-        named.probe,
-        {
-            "path": named.path,
-            "offset": 0,
-            "length": named.size,
-            "container": FILE,
-            "member": None,
-            "etag": named.etag,
-        },
-    )
+    return _medium(named.kind.mime, named.probe, (named.path, 0, named.size, FILE, None, named.etag))
 
 
-def _medium(mime: str, probe: Probe, reference: dict[str, object]) -> dict[str, object]:
-    return {"mime": mime, "ref": reference, **asdict(probe)}
+_REFERENCE: Final = ("path", "offset", "length", "container", "member", "etag")
+
+
+def _medium(mime: str, probe: Probe, reference: tuple[object, ...]) -> dict[str, object]:
+    return {"mime": mime, "ref": dict(zip(_REFERENCE, reference, strict=True)), **asdict(probe)}

@@ -37,15 +37,8 @@ class RunIngest(beam.DoFn):
         yield commit.task
 
 
-class RunExtraction(beam.DoFn):
+class RunExtraction(RunIngest):
     """A committed shard and a layer that it lacks → the shard's name."""
-
-    def __init__(self, context: IngestContext) -> None:
-        self._context = context
-
-    def setup(self) -> None:
-        """Runs once per process."""
-        settle()
 
     def process(self, element: bytes) -> Iterator[str]:
         """Reads the shard's records again by reference."""

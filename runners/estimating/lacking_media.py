@@ -11,13 +11,12 @@ from typing import Final
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.export.formats.wanted_media import MediaOptions, WantedMedia
 from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
-from winnow.pipelines.ingest.planning.first_rows import is_beyond_sample
+from winnow.pipelines.ingest.planning.first_rows import first_events, is_beyond_sample
 from winnow.pipelines.ingest.planning.sampling import even_places
 from winnow.pipelines.ingest.planning.stage import SourcePlan
 from winnow.pipelines.ingest.records import ReadLimits, Record, Unreadable
 from winnow.pipelines.ingest.rows import Row, row_of
 from winnow.pipelines.store.facade import ObjectInfo
-from winnow.runners.estimating.takeable import first_events
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import SourceError
 from winnow.schemas.problems import Problem, recipe_error

@@ -5,23 +5,20 @@ Pictures in a recipe whose unit is tokens, or files that are all empty, would ot
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing
-from itertools import islice
 from typing import Final
 
 from winnow.pipelines.ingest.boundary import is_for_its_task
-from winnow.pipelines.ingest.formats import container_reader, format_of
+from winnow.pipelines.ingest.formats import format_of
 from winnow.pipelines.ingest.media_names import may_be_medium
 from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
+from winnow.pipelines.ingest.planning.first_rows import first_events
 from winnow.pipelines.ingest.planning.stage import SourcePlan
 from winnow.pipelines.ingest.records import Covered, Dropped, Event, ReadLimits, Record
 from winnow.pipelines.ingest.rows import Row, row_of
-from winnow.pipelines.ingest.sections import section, until_enough
 from winnow.pipelines.mix.candidates import OF_MEDIA
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.schemas.problems import Problem, recipe_error
 from winnow.schemas.recipe import Recipe
-from winnow.schemas.records import FilePart
 
 NO_TEXT: Final = "without text"
 MOST_FILES: Final = 64  # of a source; of more, what they hold is not known without reading them
@@ -105,18 +102,3 @@ def sampled_rows(source: IngestSource, info: ObjectInfo) -> Iterator[Row | Event
         if not is_for_its_task(error):
             raise
         yield None
-
-
-def first_events(
-    source: IngestSource, info: ObjectInfo, limits: ReadLimits, most: int
-) -> Iterator[Record | Event | Covered]:
-    """The first records of a file and what lies between them, until there are so many or enough is read.
-
-    Raises:
-        FileNotFoundError: It is gone.
-        SourceError: It cannot be read.
-    """
-    with closing(source.objects.open(info.path)) as opened:
-        reader = container_reader(source.format, info.path, source.columns)
-        part = FilePart(info.path, info.size, 0, info.size)
-        yield from until_enough(islice(reader(section(opened, 0, info.size), part, limits), most))

@@ -28,42 +28,18 @@ FIRST_ROWS: Final = 200
 LIMITS: Final = ReadLimits(max_body_bytes=4 << 20, max_member_bytes=64 << 20)
 
 _TEXTS: Final = (
-    "text",
-    "content",
-    "body",
-    "raw_content",
-    "document",
-    "article",
-    "markdown",
-    "story",
-    "passage",
+    *("text", "content", "body", "raw_content", "document", "article", "markdown", "story", "passage"),
     "sentence",
 )
 _KEYS: Final = ("id", "_id", "doc_id", "document_id", "docid", "uuid", "guid", "uid", "key")
 _ADDRESSES: Final = ("url", "uri", "link", "source_url", "page_url", "target_uri", "permalink")
 _TIMES: Final = (
-    "fetched_at",
-    "crawl_date",
-    "fetch_time",
-    "timestamp",
-    "date",
-    "published",
-    "published_at",
+    *("fetched_at", "crawl_date", "fetch_time", "timestamp", "date", "published", "published_at"),
     "created_at",
 )
 _MEDIA: Final = (
-    "image",
-    "images",
-    "img",
-    "picture",
-    "photo",
-    "jpg",
-    "png",
-    "file_name",
-    "filename",
-    "image_path",
-    "path",
-    "video",
+    *("image", "images", "img", "picture", "photo", "jpg", "png", "file_name", "filename"),
+    *("image_path", "path", "video"),
 )
 _NAMED_AS_MEDIA: Final = frozenset(_MEDIA) | PICTURES | VIDEOS  # columns of bytes
 _CAPTIONS: Final = ("caption", "captions", "alt", "alt_text", "alttext", "description", "title", "text")

@@ -105,13 +105,5 @@ def refused_settings(source: SourceConfig) -> str:
 def container_reader(
     format_name: str, path: str, columns: ColumnMapping, *, checked: bool = True, tied: bool = False
 ) -> Reader:
-    """Creates the reader of a file, which quarantines what it cannot read for whatever reason.
-
-    Args:
-        format_name: The source's format.
-        path: The file.
-        columns: The columns of tables.
-        checked: Refuse a table of another schema, instead of quarantining its rows.
-        tied: Read with captures of an archive what records beside them say, which single records have no need of.
-    """
+    """Creates the reader of a file (see `HowRead`), which quarantines what it cannot read for whatever reason."""
     return GuardedReader(format_of(format_name, path).reader(HowRead(path, columns, checked, tied)))

@@ -4,7 +4,7 @@ A key that many rows share, or a column that is null in each, fits every schema:
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
@@ -14,7 +14,7 @@ from winnow.pipelines.ingest.boundary import is_for_its_task
 from winnow.pipelines.ingest.formats import container_reader, format_of
 from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.sampling import even_places
-from winnow.pipelines.ingest.records import ReadLimits, Record, Unreadable
+from winnow.pipelines.ingest.records import Covered, Event, ReadLimits, Record, Unreadable
 from winnow.pipelines.ingest.sections import section, until_enough
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.together import each
@@ -112,26 +112,37 @@ def _read(source: IngestSource, info: ObjectInfo) -> FirstRows | None:
     if not is_table and info.size > WHOLE_BYTES:
         first.unknown = 1  # the first records of a large archive decide nothing
         return first
-    reader = container_reader(source.format, info.path, source.columns)
-    part = FilePart(info.path, info.size, 0, info.size)
     try:
-        with closing(source.objects.open(info.path)) as opened:
-            events = reader(section(opened, 0, info.size), part, _LIMITS)
-            taken = 0
-            for event in until_enough(islice(events, MOST_ROWS)):
-                taken += 1
-                if isinstance(event, Record):
-                    first.kept += 1
-                elif isinstance(event, Unreadable) and is_beyond_sample(event):
-                    first.unknown += 1
-                elif isinstance(event, Unreadable):
-                    first.reasons[event.reason] += 1
-                    first.detail = first.detail or f"{event.reason}{f' ({event.detail})' if event.detail else ''}"
-                if is_table and isinstance(event, Record | Unreadable) and event.key is not None:
-                    first.keys[event.key] += 1
-            first.is_all = taken < MOST_ROWS and info.size <= WHOLE_BYTES
+        taken = 0
+        for event in first_events(source, info, _LIMITS, MOST_ROWS):
+            taken += 1
+            if isinstance(event, Record):
+                first.kept += 1
+            elif isinstance(event, Unreadable) and is_beyond_sample(event):
+                first.unknown += 1
+            elif isinstance(event, Unreadable):
+                first.reasons[event.reason] += 1
+                first.detail = first.detail or f"{event.reason}{f' ({event.detail})' if event.detail else ''}"
+            if is_table and isinstance(event, Record | Unreadable) and event.key is not None:
+                first.keys[event.key] += 1
+        first.is_all = taken < MOST_ROWS and info.size <= WHOLE_BYTES
     except Exception as error:
         if not is_for_its_task(error):
             raise
         return None
     return first
+
+
+def first_events(
+    source: IngestSource, info: ObjectInfo, limits: ReadLimits, most: int
+) -> Iterator[Record | Event | Covered]:
+    """The first records of a file and what lies between them, until there are so many or enough is read.
+
+    Raises:
+        FileNotFoundError: It is gone.
+        SourceError: It cannot be read.
+    """
+    with closing(source.objects.open(info.path)) as opened:
+        reader = container_reader(source.format, info.path, source.columns)
+        part = FilePart(info.path, info.size, 0, info.size)
+        yield from until_enough(islice(reader(section(opened, 0, info.size), part, limits), most))

@@ -28,6 +28,7 @@ from winnow.pipelines.ingest.tables.arrow_tables import (
     FREE_VALUES,
     MAX_BATCH_ROWS,
     VALUES_PER_BYTE,
+    SchemaTable,
     TableReader,
     Watched,
     fault_line,
@@ -39,27 +40,13 @@ _BODIES: Final = 16  # a batch may ask for this many times `max_body_bytes`, as 
 _SLICE_BODIES: Final = 4  # likewise the rows of a batch that are turned into objects at once
 
 
-@dataclass(slots=True)
-class ArrowTable:
+@dataclass(kw_only=True)
+class ArrowTable(SchemaTable):
     """An open stream or file with a valid schema."""
 
     raw: BinaryIO
-    watched: Watched
     size: int
     messages: Messages
-    schema: pa.Schema
-    limits: ReadLimits
-    multiplies: bool  # whether some values may stand in many rows
-
-    @property
-    def rows(self) -> Sequence[int]:
-        """The rows of each batch."""
-        return [one.rows for one in self.messages.batches]
-
-    @property
-    def starts(self) -> Sequence[int]:
-        """Where each batch begins."""
-        return [one.start for one in self.messages.batches]
 
     def batches(self, index: int, _column: str | None = None) -> Iterator[pa.RecordBatch | str]:
         """Yields the rows of a batch in slices: of all columns, since their buffers lie together."""
@@ -89,7 +76,7 @@ class ArrowTable:
         assert self.messages.schema is not None
         try:
             with pa.ipc.open_stream(
-                pa.PythonFile(_Spliced(self.watched, [self.messages.schema, *before, message]), mode="r")
+                pa.PythonFile(_Spliced(self.stream, [self.messages.schema, *before, message]), mode="r")
             ) as opened:
                 batch = opened.read_next_batch()
             _as_bytes(batch).validate(full=True)
@@ -98,11 +85,8 @@ class ArrowTable:
             viewed = sum(_viewed_bytes(column) for column in batch.columns)
         except (StopIteration, pa.ArrowIndexError) as error:
             return fault_line(place, error)
-        except MemoryError:
-            raise
         except FAULTS as error:
-            self.watched.raise_failure()
-            return fault_line(place, error)
+            return self.stream.fault(place, error)
         if viewed > ceiling:
             return OverLimit(f"{place} has {viewed} bytes of views, the limit is {ceiling}")
         return batch
@@ -121,11 +105,8 @@ def open_arrow(stream: BinaryIO, size: int, limits: ReadLimits) -> ArrowTable | 
         repeated_column(schema)  # a name that is not UTF-8 is an error only when it is read
     except BadMessageError as error:
         return str(error)[:200]
-    except MemoryError:
-        raise
     except FAULTS as error:
-        watched.raise_failure()
-        return fault_line("the schema", error)
+        return watched.fault("the schema", error)
     multiplies = False
     for one in schema:
         for kind in types_within(one.type):
@@ -134,7 +115,17 @@ def open_arrow(stream: BinaryIO, size: int, limits: ReadLimits) -> ArrowTable | 
                     :200
                 ]
             multiplies |= pt.is_dictionary(kind)
-    return ArrowTable(stream, watched, size, messages, schema, limits, multiplies)
+    return ArrowTable(
+        raw=stream,
+        stream=watched,
+        size=size,
+        messages=messages,
+        schema=schema,
+        starts=[one.start for one in messages.batches],
+        rows=[one.rows for one in messages.batches],
+        limits=limits,
+        multiplies=multiplies,
+    )
 
 
 ArrowReader = partial(TableReader, open_arrow, "arrow", "batch")

@@ -1,9 +1,10 @@
 """What Parquet and Arrow tables share: their reader, how a schema fits the recipe, and how a stream is watched."""
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import BinaryIO, Final, Protocol
+from typing import BinaryIO, Final
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -34,32 +35,20 @@ FREE_VALUES: Final = 16 << 20
 FAULTS: Final = (pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError, RuntimeError)
 
 
-class SchemaTable(Protocol):
+@dataclass(kw_only=True)
+class SchemaTable(ABC):
     """An open table with a schema, whose groups of rows can each be read alone."""
 
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns."""
-        ...
+    stream: "Watched"
+    schema: pa.Schema
+    starts: Sequence[int]  # where in the file each group begins
+    rows: Sequence[int]  # of each group
+    limits: ReadLimits
+    multiplies: bool = False  # whether some values of the group that is read may stand in many rows
 
-    @property
-    def starts(self) -> Sequence[int]:
-        """Where in the file each group begins."""
-        ...
-
-    @property
-    def rows(self) -> Sequence[int]:
-        """The rows of each group."""
-        ...
-
-    @property
-    def multiplies(self) -> bool:
-        """Whether some values of the group that is read may stand in many rows."""
-        ...
-
+    @abstractmethod
     def batches(self, group: int, column: str | None = None) -> Iterator[pa.RecordBatch | str]:
         """Yields a group's rows in order, at least with this column, and a final reason where they cannot be read."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +157,13 @@ class Watched:
         self._failure: OSError | None = None
         self.closed = False
 
-    def raise_failure(self) -> None:
-        """Raises the failure, if there was one."""
+    def fault(self, place: str, error: BaseException) -> str:
+        """What to say of an error, unless it is one of the stream or of memory, which is raised."""
+        if isinstance(error, MemoryError):
+            raise error
         if self._failure is not None:
             raise self._failure
+        return fault_line(place, error)
 
     def read(self, count: int = -1) -> bytes:
         """Reads some bytes."""

@@ -12,12 +12,12 @@ from itertools import islice
 from typing import BinaryIO, Final
 
 from winnow.pipelines.decoding.file_bytes import read_range
-from winnow.pipelines.ingest.archives.inflate import BLOCK_BYTES, codec_of
+from winnow.pipelines.ingest.archives.inflate import codec_of
 from winnow.pipelines.ingest.files import holds_start, refuse_changed
 from winnow.pipelines.ingest.records import Dropped, Event, ReadLimits, Span, Unreadable
 from winnow.pipelines.ingest.tables.columns import ColumnMapping, row_event
 from winnow.pipelines.ingest.tables.foreign import foreign_file, unless_foreign
-from winnow.pipelines.ingest.tables.jsonl import MAX_VALUES
+from winnow.pipelines.ingest.tables.jsonl import MAX_VALUES, blocks
 from winnow.pipelines.ingest.tables.lines import Line, split_lines
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import Json
@@ -123,7 +123,7 @@ def _rows(
         return
     delimiter = delimiter_of(part.path, head.partition(b"\n")[0])
     csv.field_size_limit(max(csv.field_size_limit(), limits.max_body_bytes))
-    lines = _Lines(split_lines(_blocks(stream, part.size), 0, limits.max_body_bytes), limits)
+    lines = _Lines(split_lines(blocks(stream, 0, part.size), 0, limits.max_body_bytes), limits)
     names: list[str] | None = None
     for fields, span in _parsed(lines, delimiter, limits):
         if isinstance(fields, Unreadable):
@@ -183,10 +183,3 @@ def _decoded(names: Sequence[str], fields: Sequence[str], span: Span) -> _Row | 
         except UnicodeDecodeError as error:
             return Unreadable(span, "bad_utf8", f"column {name!r}: byte {error.start}"[:200])
     return _Row(values, span)
-
-
-def _blocks(stream: BinaryIO, size: int) -> Iterator[bytes]:
-    offset = 0
-    while offset < size and (block := read_range(stream, offset, min(BLOCK_BYTES, size - offset))):
-        offset += len(block)
-        yield block

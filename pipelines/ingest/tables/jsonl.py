@@ -93,7 +93,7 @@ def _plain(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[_Ro
     start = _first_line(stream, part)
     if start is None:
         return
-    for line in split_lines(_blocks(stream, start, part.size), start, limits.max_body_bytes):
+    for line in split_lines(blocks(stream, start, part.size), start, limits.max_body_bytes):
         if line.offset >= part.end:
             return
         yield _row(line, Span(line.offset, line.length), "jsonl", limits)
@@ -264,7 +264,8 @@ def _first_line(stream: BinaryIO, part: FilePart) -> int | None:
     return None
 
 
-def _blocks(stream: BinaryIO, offset: int, size: int) -> Iterator[bytes]:
+def blocks(stream: BinaryIO, offset: int, size: int) -> Iterator[bytes]:
+    """The bytes of a file from an offset on."""
     while offset < size:
         block = read_range(stream, offset, min(BLOCK_BYTES, size - offset))
         if not block:

@@ -5,7 +5,7 @@ checked before anything is decoded; an unreadable page quarantines the rest of i
 rows of earlier batches are kept.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import BinaryIO, Final
@@ -21,9 +21,9 @@ from winnow.pipelines.ingest.tables.arrow_tables import (
     MAX_BATCH_ROWS,
     ROWS_PER_BYTE,
     VALUES_PER_BYTE,
+    SchemaTable,
     TableReader,
     Watched,
-    fault_line,
     repeated_column,
 )
 from winnow.pipelines.ingest.tables.footer import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, Footer, parse_footer
@@ -98,27 +98,13 @@ def plan_row_group(
     return RowGroupPlan(rows, batch_rows, buffered, tuple(shared))
 
 
-@dataclass(slots=True)
-class ParquetTable:
+@dataclass(kw_only=True)
+class ParquetTable(SchemaTable):
     """An open file with a valid footer."""
 
     raw: BinaryIO
-    stream: "Watched"
     footer: Footer
     metadata: pq.FileMetaData
-    schema: pa.Schema
-    limits: ReadLimits
-    multiplies: bool = False
-
-    @property
-    def starts(self) -> Sequence[int]:
-        """Where each row group begins, as the footer says."""
-        return [group.start for group in self.footer.groups]
-
-    @property
-    def rows(self) -> Sequence[int]:
-        """The rows of each row group."""
-        return [group.rows for group in self.footer.groups]
 
     def batches(self, index: int, column: str | None = None) -> Iterator[pa.RecordBatch | str]:
         """Yields the row group's rows in batches, of this column or all, and where reading fails a final reason."""
@@ -149,11 +135,8 @@ class ParquetTable:
                 left -= batch.num_rows
                 if left <= 0:
                     return
-        except MemoryError:
-            raise
         except FAULTS as error:
-            self.stream.raise_failure()
-            yield fault_line(f"row group {index}", error)
+            yield self.stream.fault(f"row group {index}", error)
 
 
 def open_table(stream: BinaryIO, size: int, limits: ReadLimits) -> "ParquetTable | str":
@@ -185,12 +168,18 @@ def open_table(stream: BinaryIO, size: int, limits: ReadLimits) -> "ParquetTable
         repeated_column(schema)  # a name that is not UTF-8 is an error only when it is read
     except BadThriftError as error:
         return f"the footer: {error}"[:200]
-    except MemoryError:
-        raise
     except FAULTS as error:
-        watched.raise_failure()
-        return fault_line("the footer", error)
-    return ParquetTable(stream, watched, footer, metadata, schema, limits)
+        return watched.fault("the footer", error)
+    return ParquetTable(
+        raw=stream,
+        stream=watched,
+        footer=footer,
+        metadata=metadata,
+        schema=schema,
+        starts=[group.start for group in footer.groups],
+        rows=[group.rows for group in footer.groups],
+        limits=limits,
+    )
 
 
 ParquetReader = partial(TableReader, open_table, "parquet", "row group")

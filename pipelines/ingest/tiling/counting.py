@@ -9,7 +9,7 @@ import zlib
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import BinaryIO, Final, cast
+from typing import BinaryIO, Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ import zstandard
 
 from winnow.pipelines.ingest.archives.inflate import Codec, codec_of, refusal, skippable
 from winnow.pipelines.ingest.records import ReadLimits, Span
+from winnow.pipelines.ingest.sections import section
 from winnow.pipelines.ingest.tables.footer import parse_footer
 from winnow.pipelines.ingest.tables.thrift import BadThriftError
 
@@ -254,7 +255,8 @@ def _unzstd(stream: BinaryIO, limits: ReadLimits) -> Iterator[bytes | int]:
             end = _frame_end(stream, start, head)
             yield start
             size = 0
-            with decompressor.stream_reader(cast(BinaryIO, _Section(stream, start, end))) as frame:
+            # Alone, because the decompressor would read on into the next.
+            with decompressor.stream_reader(section(stream, start, end, end)) as frame:
                 while block := frame.read(_STEP):
                     size += len(block)
                     if size > limits.max_member_bytes:
@@ -263,20 +265,6 @@ def _unzstd(stream: BinaryIO, limits: ReadLimits) -> Iterator[bytes | int]:
         if end > stream.seek(0, 2):  # the file reader accepts a cut-off frame as complete
             raise EOFError
         start = end
-
-
-class _Section:
-    """One frame as a file of its own, because the decompressor would read on into the next."""
-
-    def __init__(self, stream: BinaryIO, start: int, end: int) -> None:
-        self._stream = stream
-        self._at = start
-        self._end = end
-
-    def read(self, count: int) -> bytes:
-        piece = _at(self._stream, self._at, min(count, self._end - self._at))
-        self._at += len(piece)
-        return piece
 
 
 def _frame_end(stream: BinaryIO, start: int, head: bytes) -> int:
