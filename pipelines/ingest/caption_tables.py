@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from winnow.pipelines.ingest.files import NOT_THERE
 from winnow.pipelines.ingest.records import Caption, Dropped, Reader, ReadLimits, Record, Unreadable
 from winnow.pipelines.ingest.sidecars import CAPTION, distinct
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
@@ -25,7 +26,6 @@ FILE_NAME: Final = "file_name"  # the column, unless the recipe names one
 DESCRIBED: Final = "described"
 
 _HELD: Final = 8  # folders
-_NOT_THERE: Final = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
 
 Rows: TypeAlias = Mapping[str, list[Record]]
@@ -98,7 +98,7 @@ class CaptionTables:
         path = f"{folder}/{name}" if folder else name
         try:
             stream = self._objects.open(path)
-        except _NOT_THERE:
+        except NOT_THERE:
             return None
         with closing(stream):
             size = stream.seek(0, 2)

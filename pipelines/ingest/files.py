@@ -11,6 +11,7 @@ from winnow.schemas.errors import SourceError
 from winnow.schemas.records import FilePart
 
 FILE: Final = "file"  # not really a container: a file is one record
+NOT_THERE: Final = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 HEAD_BYTES: Final = 4096  # kept of a body that is too large to hold, for sniffing
 
 # A fixed table instead of the machine's own: a file's type may not depend on where it is read.

@@ -4,10 +4,13 @@ from collections.abc import Iterator
 from typing import BinaryIO, Final, TypeVar, cast
 
 from winnow.pipelines.decoding.file_bytes import read_range
+from winnow.pipelines.ingest.records import ReadLimits
 
 T = TypeVar("T")
 
 _MOST_READ: Final = 64 << 20  # bytes of one window
+# A window may be hostile, and the one who plans has other work.
+SAMPLE_LIMITS: Final = ReadLimits(max_body_bytes=4 << 20, max_member_bytes=64 << 20)
 
 
 class EnoughError(BaseException):  # no reader's boundary may take it for an error of theirs

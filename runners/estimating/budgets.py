@@ -149,14 +149,9 @@ def _ratio(source: IngestSource, info: ObjectInfo) -> int:
 
 def _about(source: IngestSource, files: Sequence[ObjectInfo], mix: MixConfig) -> float:
     densities = sample_densities(source, files)
-    found = 0.0
-    for info in files:
-        density = densities.of(source.format, info.path)
-        if mix.unit != "samples":
-            found += info.size * density.text
-        else:
-            found += 1 if format_of(source.format, info.path).is_one_record else info.size * density.rows
-    return found
+    if mix.unit == "samples":
+        return sum(densities.rows(source.format, info) for info in files)
+    return sum(info.size * densities.of(source.format, info.path).text for info in files)
 
 
 def _rounded(amount: float) -> str:

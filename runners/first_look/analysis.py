@@ -184,7 +184,7 @@ def _rows_about(source: ProposedSource, read: IngestSource) -> int:
     if source.group.format.is_one_record:
         return sum(not is_caption_table(file.path) for file in files)
     densities = sample_densities(read, files)
-    return round(sum(file.size * densities.of(read.format, file.path).rows for file in files))
+    return round(sum(densities.rows(read.format, file) for file in files))
 
 
 def _columns(

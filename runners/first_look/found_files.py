@@ -91,7 +91,7 @@ def find_files(places: Sequence[str]) -> Found:
         for kind, paths in place.irregular.items():
             irregular[kind] = (*irregular.get(kind, ()), *paths)
     if not groups:
-        named = (one.plural or one.called for one in formats().values() if one.endings)
+        named = (one.called.removeprefix("a ") for one in formats().values() if one.endings)
         raise SourceError(
             "; ".join(
                 [
@@ -319,16 +319,19 @@ def _named(groups: Iterable[Group]) -> tuple[Group, ...]:
     """The groups, each with a name of its own."""
     ordered = sorted(groups, key=lambda group: (group.root, group.content))
     counts = Counter(group.name for group in ordered)
-    named: list[Group] = []
+    wanted = (one.name if counts[one.name] == 1 else f"{one.name}-{one.content}s" for one in ordered)
+    return tuple(replace(group, name=name) for group, name in zip(ordered, own_names(wanted), strict=True))
+
+
+def own_names(wanted: Iterable[str]) -> Iterator[str]:
+    """The names, numbered from the second of one on."""
     taken: set[str] = set()
-    for group in ordered:
-        wanted = group.name if counts[group.name] == 1 else f"{group.name}-{group.content}s"
-        name, number = wanted, 2
+    for one in wanted:
+        name, number = one, 2
         while name in taken:
-            name, number = f"{wanted}-{number}", number + 1
+            name, number = f"{one}-{number}", number + 1
         taken.add(name)
-        named.append(replace(group, name=name))
-    return tuple(named)
+        yield name
 
 
 def _slug(name: str) -> str:

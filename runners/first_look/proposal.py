@@ -13,7 +13,7 @@ from winnow.pipelines.ingest.tables.columns import ColumnMapping, listed_columns
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.location import open_location
 from winnow.runners.first_look.contents import Contents, contents_of
-from winnow.runners.first_look.found_files import Found, Group, readable_pattern
+from winnow.runners.first_look.found_files import Found, Group, own_names, readable_pattern
 from winnow.runners.first_look.guesses import TableGuess, guess_columns
 from winnow.schemas.errors import RecipeError, SourceError
 
@@ -125,7 +125,9 @@ def propose(found: Found) -> Proposal:
                 f"{one.name}: {of} are pictures or videos, of which the recipe for texts measures nothing; "
                 "a recipe of their own can read the same files"
             )
-    return Proposal(_with_own_names(sources), tuple(notes))
+    names = own_names(source.name for source in sources)
+    own = (replace(one, group=replace(one.group, name=name)) for one, name in zip(sources, names, strict=True))
+    return Proposal(tuple(own), tuple(notes))
 
 
 def _looked_into(source: ProposedSource) -> ProposedSource:
@@ -262,15 +264,3 @@ def _shards(found: Found) -> frozenset[str]:
 
 def _why_not(guess: TableGuess) -> str:
     return guess.problem or f"no column looks like a text or a picture; it has: {listed_columns(guess.names)}"
-
-
-def _with_own_names(sources: Sequence[ProposedSource]) -> tuple[ProposedSource, ...]:
-    taken: set[str] = set()
-    named = []
-    for source in sources:
-        name, number = source.name, 2
-        while name in taken:
-            name, number = f"{source.name}-{number}", number + 1
-        taken.add(name)
-        named.append(replace(source, group=replace(source.group, name=name)))
-    return tuple(named)

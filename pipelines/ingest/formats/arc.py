@@ -6,7 +6,6 @@ from winnow.pipelines.ingest.tiling.archives import check_tiling
 
 FORMAT = SourceFormat(
     name="arc",
-    container="arc",
     called="ARC",
     content="archive",
     endings=r"\.arc" + COMPRESSED,

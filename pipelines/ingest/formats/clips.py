@@ -24,7 +24,6 @@ def _refuses(source: SourceConfig) -> str:
 
 FORMAT = SourceFormat(
     name="clips",
-    container="clips",
     called="clips",
     content="clips",
     reader=_reader,

@@ -18,8 +18,7 @@ def _reader(how: HowRead) -> Reader:
 FORMAT = replace(
     text.FORMAT,
     name="image_folder",
-    called="a folder of pictures",
-    plural="pictures",
+    called="pictures",
     content="picture",
     endings=rf"\.({'|'.join(sorted(PICTURES))})",
     holds=lambda content: content.modality == "image",

@@ -1,7 +1,7 @@
 """JSON lines: an object a line, plain or compressed with gzip or zstd."""
 
 from winnow.pipelines.ingest.formats.source_format import COMPRESSED, OpenFile, SourceFormat
-from winnow.pipelines.ingest.tables.jsonl import JsonlReader, first_rows, foreign_format
+from winnow.pipelines.ingest.tables.jsonl import JsonlReader, foreign_format, parse_lines
 from winnow.pipelines.ingest.tiling.claims import Claim, bytes_of, check_decoded_lines, check_remains
 from winnow.pipelines.ingest.tiling.counting import check_ranges, count_jsonl
 
@@ -23,7 +23,6 @@ def _tile(file: OpenFile, claims: list[Claim]) -> list[str]:
 
 FORMAT = SourceFormat(
     name="jsonl",
-    container="jsonl",
     called="JSON lines",
     content="table",
     endings=r"\.(jsonl|ndjson|json)" + COMPRESSED,
@@ -32,7 +31,7 @@ FORMAT = SourceFormat(
     is_text=True,
     reader=lambda how: JsonlReader(how.columns, how.checked),
     split="lines",
-    rows=first_rows,
+    rows=parse_lines,
     no_rows=_no_rows,
     tile=_tile,
 )

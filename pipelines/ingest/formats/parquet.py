@@ -6,7 +6,6 @@ from winnow.pipelines.ingest.tiling.counting import count_parquet
 
 FORMAT = SourceFormat(
     name="parquet",
-    container="parquet",
     called="Parquet",
     content="table",
     endings=r"\.(parquet|pq)",

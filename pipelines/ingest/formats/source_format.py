@@ -1,8 +1,9 @@
 """The base of a source format: all that winnow knows of the files of one format, in one object."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import BinaryIO, Final, Literal, TypeAlias
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from winnow.pipelines.ingest.sections import section, until_enough
 from winnow.pipelines.ingest.tables.arrow_tables import SchemaTable, columns_of_schema
 from winnow.pipelines.ingest.tables.cells import Cells
 from winnow.pipelines.ingest.tables.columns import ColumnMapping, Columns, columns_of_rows
+from winnow.pipelines.ingest.tables.plain_rows import Parse, ParsedRow
 from winnow.pipelines.ingest.tiling.claims import Claim, check_remains, check_rows
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe import ColumnNames, SourceConfig
@@ -72,9 +74,8 @@ class SourceFormat:
 
     name: str  # in recipes
     aliases: tuple[str, ...] = ()
-    container: str  # of its records; files of one container are taken to be alike
+    container: str = ""  # of its records, if not its name; files of one container are taken to be alike
     called: str  # in "the file is a tar, not WARC"
-    plural: str = ""  # if it is called otherwise in "it reads WARC, tars"
     content: str  # what `look` says that a source of such files has
     version: int = 0
     """Of another package's format: goes up whenever the same bytes would give other rows."""
@@ -93,8 +94,8 @@ class SourceFormat:
     split: Split | Literal["lines"] = "anywhere"  # lines are split at members where they are compressed
     table: Callable[[BinaryIO, int, ReadLimits], SchemaTable | str] | None = None
     """Of tables with a schema: opens one, or says why it cannot be read."""
-    rows: Callable[[BinaryIO, FilePart, ReadLimits, int], Iterator[Mapping[str, Json]]] | None = None
-    """Of other tables: the rows among so many first ones."""
+    rows: Parse | None = None
+    """Of other tables: the rows of a part, and what lies between them."""
     no_rows: Callable[[bytes], str] = "".format  # why there are none, by the first bytes
     count: Callable[[BinaryIO], int | None] | None = None
     """The records of a file, without code of the reader; None if it cannot be read."""
@@ -112,6 +113,9 @@ class SourceFormat:
     own_keys: str = ""  # why a recipe names no key
     on_repeated_key: str = ""  # what may be done
     refuses: Callable[[SourceConfig], str] | None = None  # what else a source says that is not for this format
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "container", self.container or self.name)
 
     @property
     def has_columns(self) -> bool:
@@ -156,7 +160,8 @@ class SourceFormat:
         assert self.rows is not None
         size = min(file.size, most_bytes)
         part = FilePart(file.path, size, 0, size)
-        rows = list(until_enough(self.rows(section(file.stream, 0, size), part, file.limits, most_rows)))
+        parsed = until_enough(islice(self.rows(section(file.stream, 0, size), part, file.limits), most_rows))
+        rows = [one.values for one in parsed if isinstance(one, ParsedRow)]
         return TableHead(rows, problem="" if rows else self.no_rows(read_range(file.stream, 0, 64)))
 
     def groups(self, file: OpenFile) -> list[tuple[int, int]]:

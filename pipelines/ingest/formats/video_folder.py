@@ -8,8 +8,7 @@ from winnow.pipelines.ingest.media_names import VIDEOS
 FORMAT = replace(
     image_folder.FORMAT,
     name="video_folder",
-    called="a folder of videos",
-    plural="videos",
+    called="videos",
     content="video",
     endings=rf"\.({'|'.join(sorted(VIDEOS))})",
     holds=lambda content: content.modality == "video",

@@ -193,7 +193,6 @@ FORMAT = SourceFormat(
     name="webdataset",
     container=TAR,
     called="a tar",
-    plural="tars",
     content="tar",
     endings=r"\.(tar(\.(gz|zst|bz2|xz))?|tgz)",
     marks=((257, b"ustar"),),

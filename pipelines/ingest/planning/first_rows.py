@@ -15,7 +15,7 @@ from winnow.pipelines.ingest.formats import container_reader, format_of
 from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.sampling import even_places
 from winnow.pipelines.ingest.records import Covered, Event, ReadLimits, Record, Unreadable
-from winnow.pipelines.ingest.sections import section, until_enough
+from winnow.pipelines.ingest.sections import SAMPLE_LIMITS, section, until_enough
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.together import each
 from winnow.schemas.problems import one_line, shown
@@ -26,7 +26,6 @@ MOST_ROWS: Final = 256  # of a file
 WHOLE_BYTES: Final = 8 << 20  # of a file that is certainly read to its end, if it has no more rows
 FEWEST_KEYS: Final = 3  # two rows of one key may be a mistake in the rows
 _BEYOND: Final = frozenset({"too_large", "bomb"})
-_LIMITS: Final = ReadLimits(max_body_bytes=4 << 20, max_member_bytes=64 << 20)
 
 
 @dataclass(slots=True)
@@ -114,7 +113,7 @@ def _read(source: IngestSource, info: ObjectInfo) -> FirstRows | None:
         return first
     try:
         taken = 0
-        for event in first_events(source, info, _LIMITS, MOST_ROWS):
+        for event in first_events(source, info, SAMPLE_LIMITS, MOST_ROWS):
             taken += 1
             if isinstance(event, Record):
                 first.kept += 1

@@ -19,9 +19,9 @@ from winnow.pipelines.ingest.boundary import is_for_its_task
 from winnow.pipelines.ingest.formats import container_reader, format_of
 from winnow.pipelines.ingest.formats.source_format import OpenFile, SourceFormat, compression_of
 from winnow.pipelines.ingest.planning.context import IngestSource
-from winnow.pipelines.ingest.records import ReadLimits, Record
+from winnow.pipelines.ingest.records import Record
 from winnow.pipelines.ingest.rows import Row, row_of, text_bytes
-from winnow.pipelines.ingest.sections import EnoughError, section, until_enough
+from winnow.pipelines.ingest.sections import SAMPLE_LIMITS, EnoughError, section, until_enough
 from winnow.pipelines.ingest.tables.lines import next_member
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.together import each
@@ -34,8 +34,6 @@ SEARCH_BYTES: Final = 8 << 20  # how far from a window's place a later member of
 
 _HELD_BYTES: Final = 8 << 20
 _GROUP_ROWS: Final = 512  # of one row group
-# A window may be hostile, and the one who plans has other work.
-_LIMITS: Final = ReadLimits(max_body_bytes=4 << 20, max_member_bytes=64 << 20)
 _TRIES: Final = 64  # beginnings of members that turn out to be none; chance gives one in 16 MiB
 
 
@@ -67,6 +65,11 @@ class Densities:
     def of(self, format_name: str, path: str) -> Density:
         """That of a file; of a kind that no window met, which is a small part of the batch, every byte is text."""
         return self.found.get(_kind(format_name, path), Density(0.0, 1.0))
+
+    def rows(self, format_name: str, info: ObjectInfo) -> float:
+        """About how many rows a file has."""
+        of = format_of(format_name, info.path)
+        return 1 if of.is_one_record else info.size * self.of(format_name, info.path).rows
 
     def is_splittable(self, format_name: str, path: str) -> bool:
         """Whether parts of a file can be read separately."""
@@ -128,11 +131,13 @@ class _Sampler:
                 elif split == "nowhere":
                     density = self._of_lines(stream, info, 0)
                 elif split == "members" and (codec := codec_of(read_range(stream, 0, 8))) is not None:
-                    start = next_member(stream, info.size, codec, _LIMITS, place, place + SEARCH_BYTES, _TRIES)
+                    start = next_member(stream, info.size, codec, SAMPLE_LIMITS, place, place + SEARCH_BYTES, _TRIES)
                     has_members = start > 0
                     density = self._of_lines(stream, info, max(0, start))
                     if has_members:
-                        end = next_member(stream, info.size, codec, _LIMITS, start + 1, start + SEARCH_BYTES, _TRIES)
+                        end = next_member(
+                            stream, info.size, codec, SAMPLE_LIMITS, start + 1, start + SEARCH_BYTES, _TRIES
+                        )
                         length = (end if end > 0 else min(info.size, start + SEARCH_BYTES)) - start
                         density = replace(density, piece=length * density.text)
                 else:
@@ -149,7 +154,7 @@ class _Sampler:
 
     def _of_table(self, of: SourceFormat, stream: BinaryIO, info: ObjectInfo, place: int) -> Density:
         """The footer says how many rows a table has; a few of one row group say how much text these hold."""
-        groups = of.groups(OpenFile(stream, info.path, info.size, _LIMITS))
+        groups = of.groups(OpenFile(stream, info.path, info.size, SAMPLE_LIMITS))
         if not groups:
             return Density(0.0, 0.0)
         start, held = max((group for group in groups if group[0] <= place), default=groups[0])
@@ -177,7 +182,7 @@ class _Sampler:
         count = text = held = 0
         rows: list[Row] = []
         reader = container_reader(self._source.format, part.path, self._source.columns)
-        for event in until_enough(islice(reader(stream, part, _LIMITS), most)):
+        for event in until_enough(islice(reader(stream, part, SAMPLE_LIMITS), most)):
             if not isinstance(event, Record):
                 continue
             if any(one.names is not None for one in event.items):  # files beside the table need not be opened

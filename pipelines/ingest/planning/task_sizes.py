@@ -69,7 +69,7 @@ class Dealer:
     def _shards(self, info: ObjectInfo, densities: Densities) -> float:
         """How many shards a file fills, by whichever limit is reached first."""
         density = densities.of(self.source.format, info.path)
-        rows = 1 if format_of(self.source.format, info.path).is_one_record else info.size * density.rows
+        rows = densities.rows(self.source.format, info)
         by_text = info.size * density.text / self.store.shard_bytes
         return max(rows / self.store.shard_rows, by_text, info.size / (MOST_INPUT * self.store.shard_bytes))
 

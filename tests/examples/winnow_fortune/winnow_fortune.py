@@ -44,9 +44,7 @@ def count(stream: BinaryIO) -> int:
 FORMAT = SourceFormat(
     name="fortune",
     version=1,
-    container="fortune",
     called="a fortune file",
-    plural="fortune files",
     content="fortune",
     endings=r"\.fortunes?",
     reader=lambda _: read,
