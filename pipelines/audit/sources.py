@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -100,7 +101,8 @@ class SourcesCheck:
         """Reports files with ranges that are not accounted for."""
         files = size = 0
         wrong = False
-        for found in self._found():
+        kinds = ((tasks, _kind(self._context, name).name) for name, tasks in self._tasks.items())
+        for found in chain.from_iterable(tasks.found(kind, SourcesFound) for tasks, kind in kinds):
             self._findings.problems += [line for line in found.problems if line not in self._findings.problems]
             self._findings.notes += found.notes
             wrong |= bool(found.problems)
@@ -109,10 +111,6 @@ class SourcesCheck:
             self._findings.proved.append(
                 f"{count_of(files, 'source file')}, {count_of(size, 'byte')}: every range is accounted for exactly once"
             )
-
-    def _found(self) -> Iterator[SourcesFound]:
-        for name, tasks in self._tasks.items():
-            yield from tasks.found(_kind(self._context, name).name, SourcesFound)
 
 
 def _kind(context: IngestContext, source: str) -> TaskKind:
@@ -138,20 +136,17 @@ def _claims(objects: ObjectStore, tasks: Iterable[TaskCommit]) -> pa.Table:
         for shard in task.shards:
             for batch in read_batches(objects, shard.object.path, ["source"]):
                 origin = batch["source"]
-                columns = [pc.struct_field(origin, name) for name in CLAIMS.names[:5]]
-                batches.append(_claimed(columns, pa.scalar(None, pa.string())))
+                batches.append(_claimed([pc.struct_field(origin, name) for name in CLAIMS.names[:5]], None))
         for ranges in (task.dropped, task.quarantine):
             if ranges is not None:
                 for batch in read_batches(objects, ranges.path, [*CLAIMS.names[:5], "reason"]):
-                    reasons = batch["reason"] if ranges is task.quarantine else pa.scalar(None, pa.string())
+                    reasons = batch["reason"] if ranges is task.quarantine else None
                     batches.append(_claimed([batch[name] for name in CLAIMS.names[:5]], reasons))
     return pa.Table.from_batches(batches, schema=CLAIMS)
 
 
-def _claimed(columns: list[pa.Array], quarantined_for: pa.Array | pa.Scalar) -> pa.RecordBatch:
-    reasons = quarantined_for
-    if isinstance(reasons, pa.Scalar):
-        reasons = pa.repeat(reasons, len(columns[0]))
+def _claimed(columns: list[pa.Array], quarantined_for: pa.Array | None) -> pa.RecordBatch:
+    reasons = pa.nulls(len(columns[0]), pa.string()) if quarantined_for is None else quarantined_for
     failed = pc.fill_null(pc.equal(reasons, READER_FAILED), False)
     return pa.RecordBatch.from_arrays([*columns, pc.is_null(reasons), failed], schema=CLAIMS)
 

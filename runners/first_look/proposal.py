@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
+from operator import attrgetter
 from typing import Final, Literal, TypeAlias
 
 from winnow.pipelines.ingest.caption_tables import FILE_NAME, is_caption_table
@@ -199,7 +200,7 @@ def _of_tables(group: Group, notes: list[str], found: Found, described: dict[str
     alone: set[tuple[SourceFormat, ColumnMapping]] = set()  # captions of what is elsewhere
     shards = _shards(found)
     about_shards: list[str] = []
-    for kind in sorted({format_by_name(info.path) or group.format for info in group.files}, key=_name):
+    for kind in sorted({format_by_name(info.path) or group.format for info in group.files}, key=attrgetter("name")):
         files = [info for info in group.files if format_by_name(info.path) == kind]
         step = -(-len(files) // MOST_TABLES)
         last: ColumnMapping | None = None
@@ -245,10 +246,6 @@ def _of_tables(group: Group, notes: list[str], found: Found, described: dict[str
         name = group.name if len(by_shape) == 1 else f"{group.name}-{of.name}"
         of_files = replace(group, format=of, name=name, patterns=patterns, files=tuple(files))
         yield ProposedSource(of_files, of.in_recipe, columns, captions_alone=(of, columns) in alone)
-
-
-def _name(of: SourceFormat) -> str:
-    return of.name
 
 
 def _shards(found: Found) -> frozenset[str]:

@@ -116,12 +116,9 @@ def read_archive(stream: BinaryIO, part: FilePart, limits: ReadLimits, grammar: 
     if part.start >= end:
         return
     compression = _compression(flow, grammar, limits)
-    if compression == "gz":
-        gzip = GzipMembers(flow, grammar.opens, limits)
-        yield from _read_members(gzip, flow, part.start, end, f"{grammar.name}.gz", limits, grammar)
-    elif compression == "zst":
-        zstd = ZstdMembers(flow, grammar.opens, limits)
-        yield from _read_members(zstd, flow, part.start, end, f"{grammar.name}.zst", limits, grammar)
+    if compression in ("gz", "zst"):
+        members = (GzipMembers if compression == "gz" else ZstdMembers)(flow, grammar.opens, limits)
+        yield from _read_members(members, flow, part.start, end, f"{grammar.name}.{compression}", limits, grammar)
     elif compression == "plain":
         walk = _Walk(flow, grammar, limits, grammar.name, lambda start, stop: Span(start, stop - start), _End.OPEN)
         at = walk.next_start(part.start, end) if part.start > 0 else 0

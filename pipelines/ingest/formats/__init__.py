@@ -55,7 +55,7 @@ def find_format(name: str) -> SourceFormat:
         found = point.load()
     except (ImportError, AttributeError) as error:  # in another package, or in one that it needs
         raise RecipeError(f"source format {name!r} cannot be loaded: {error}") from error
-    if not isinstance(found, SourceFormat) or found.name != name or found.is_auto:
+    if not isinstance(found, SourceFormat) or {found.name, found.container} != {name} or found.is_auto:
         raise RecipeError(
             f"{name!r} is registered as a source format but is none of this name; correct its entry point"
         )
@@ -74,15 +74,19 @@ def format_by_name(path: str) -> SourceFormat | None:
     return next((one for one in formats().values() if one.ending(path)), None)
 
 
-def format_by_content(head: bytes) -> SourceFormat | None:
-    """The format that a file's first bytes show beyond doubt; None if it may be any."""
-    return next((one for one in formats().values() for at, mark in one.marks if head.startswith(mark, at)), None)
+def format_by_content(head: bytes, expected: SourceFormat) -> SourceFormat | None:
+    """The expected format, or one of winnow's, that a file's first bytes show beyond doubt; None if it may be any."""
+    known = (expected, *_own().values())
+    return next((one for one in known for at, mark in one.marks if head.startswith(mark, at)), None)
 
 
 @cache
 def format_of_container(container: str) -> SourceFormat | None:
-    """The format of what a record or a reference names as its container; None for compressed ones."""
-    return next((one for one in formats().values() if one.container == container), None)
+    """The format of what a record or a reference names as its container, such as `warc.gz`; None if there is none."""
+    name = container.partition(".")[0]
+    own = next((one for one in _own().values() if one.container == name), None)
+    is_added = any(point.name == name for point in entry_points(ENTRY_POINTS))
+    return find_format(name) if own is None and is_added else own
 
 
 def media_place(container: str) -> MediaPlace:

@@ -82,11 +82,7 @@ def sample_densities(source: IngestSource, files: Sequence[ObjectInfo]) -> Densi
     total = sum(info.size for info in files)
     count = max(FEWEST_WINDOWS, min(MOST_WINDOWS, total // BYTES_PER_WINDOW)) if total else 0
     sampler = _Sampler(source)
-
-    def window_at(place: tuple[ObjectInfo, int]) -> _Window | None:
-        return sampler.window_at(*place)
-
-    windows = [one for one in each(source.objects, window_at, even_places(files, count)) if one is not None]
+    windows = [one for one in each(source.objects, sampler.window_at, even_places(files, count)) if one is not None]
     found = {}
     for kind in sorted({window.kind for window in windows}):
         mine = [window.density for window in windows if window.kind == kind]
@@ -116,8 +112,9 @@ class _Sampler:
         self._source = source
         self._beginnings: dict[str, Density] = {}  # of compressed lines, where no other place can be read
 
-    def window_at(self, info: ObjectInfo, place: int) -> _Window | None:
-        """What is found at this place of a file; None if it cannot be read, which its task will report."""
+    def window_at(self, found: tuple[ObjectInfo, int]) -> _Window | None:
+        """What is found at a place of a file; None if it cannot be read, which its task will report."""
+        info, place = found
         of = format_of(self._source.format, info.path)
         has_members = False
         try:

@@ -139,7 +139,7 @@ def _look(source: IngestSource, info: ObjectInfo) -> Shape | None:
     try:
         with closing(source.objects.open(info.path)) as stream:
             of = format_of(source.format, info.path)
-            found = None if source.format == AUTO else format_by_content(read_range(stream, 0, HEAD_BYTES))
+            found = None if source.format == AUTO else format_by_content(read_range(stream, 0, HEAD_BYTES), of)
             if found not in (None, of):
                 misfit = f"the file is {found.called}, not {of.called}: {_REMEDY}"
                 return Shape(info.path, Columns((), {}), misfit, is_other_format=True)

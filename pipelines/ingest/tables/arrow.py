@@ -8,7 +8,7 @@ its rows. At most one batch is held; one that asks for more than 16 × `max_body
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, cast
 
 import numpy as np
 import pyarrow as pa
@@ -40,11 +40,10 @@ _BODIES: Final = 16  # a batch may ask for this many times `max_body_bytes`, as 
 _SLICE_BODIES: Final = 4  # likewise the rows of a batch that are turned into objects at once
 
 
-@dataclass(kw_only=True)
+@dataclass
 class ArrowTable(SchemaTable):
     """An open stream or file with a valid schema."""
 
-    raw: BinaryIO
     size: int
     messages: Messages
 
@@ -115,30 +114,20 @@ def open_arrow(stream: BinaryIO, size: int, limits: ReadLimits) -> ArrowTable | 
                     :200
                 ]
             multiplies |= pt.is_dictionary(kind)
-    return ArrowTable(
-        raw=stream,
-        stream=watched,
-        size=size,
-        messages=messages,
-        schema=schema,
-        starts=[one.start for one in messages.batches],
-        rows=[one.rows for one in messages.batches],
-        limits=limits,
-        multiplies=multiplies,
-    )
+    starts, rows = [one.start for one in messages.batches], [one.rows for one in messages.batches]
+    return ArrowTable(stream, watched, schema, starts, rows, limits, multiplies, size, messages)
 
 
 ArrowReader = partial(TableReader, open_arrow, "arrow", "batch")
 
 
-class _Spliced:
+class _Spliced(Watched):
     """Some messages of a stream as a stream of their own."""
 
     def __init__(self, stream: Watched, messages: Sequence[Message]) -> None:
-        self._stream = stream
+        super().__init__(cast(BinaryIO, stream))
         self._left = [(one.start, one.end) for one in reversed(messages)]
         self._at = 0
-        self.closed = False
 
     def read(self, count: int = -1) -> bytes:
         """Reads across messages; what Arrow asks for at once never does."""
@@ -164,13 +153,6 @@ class _Spliced:
     def seekable(self) -> bool:
         """Never."""
         return False
-
-    def readable(self) -> bool:
-        """Always."""
-        return True
-
-    def close(self) -> None:
-        """Does nothing: the caller owns the stream and closes it."""
 
 
 def _as_bytes(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -35,16 +35,17 @@ FREE_VALUES: Final = 16 << 20
 FAULTS: Final = (pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError, RuntimeError)
 
 
-@dataclass(kw_only=True)
+@dataclass
 class SchemaTable(ABC):
     """An open table with a schema, whose groups of rows can each be read alone."""
 
+    raw: BinaryIO
     stream: "Watched"
     schema: pa.Schema
     starts: Sequence[int]  # where in the file each group begins
     rows: Sequence[int]  # of each group
     limits: ReadLimits
-    multiplies: bool = False  # whether some values of the group that is read may stand in many rows
+    multiplies: bool  # whether some values of the group that is read may stand in many rows
 
     @abstractmethod
     def batches(self, group: int, column: str | None = None) -> Iterator[pa.RecordBatch | str]:

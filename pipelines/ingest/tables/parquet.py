@@ -98,11 +98,10 @@ def plan_row_group(
     return RowGroupPlan(rows, batch_rows, buffered, tuple(shared))
 
 
-@dataclass(kw_only=True)
+@dataclass
 class ParquetTable(SchemaTable):
     """An open file with a valid footer."""
 
-    raw: BinaryIO
     footer: Footer
     metadata: pq.FileMetaData
 
@@ -170,16 +169,8 @@ def open_table(stream: BinaryIO, size: int, limits: ReadLimits) -> "ParquetTable
         return f"the footer: {error}"[:200]
     except FAULTS as error:
         return watched.fault("the footer", error)
-    return ParquetTable(
-        raw=stream,
-        stream=watched,
-        footer=footer,
-        metadata=metadata,
-        schema=schema,
-        starts=[group.start for group in footer.groups],
-        rows=[group.rows for group in footer.groups],
-        limits=limits,
-    )
+    starts, rows = [group.start for group in footer.groups], [group.rows for group in footer.groups]
+    return ParquetTable(stream, watched, schema, starts, rows, limits, False, footer, metadata)
 
 
 ParquetReader = partial(TableReader, open_table, "parquet", "row group")
