@@ -81,7 +81,7 @@ from winnow.filters.image.quality import OPERATOR as QUALITY
 from winnow.filters.image.decode.stills import DecodeLimits
 from winnow.pipelines.binding.operators import BoundAssets
 from winnow.filters.image.decode.batches import batch_of
-from winnow.pipelines.media.isolation import Room
+from winnow.pipelines.decoding.isolation import Room
 files, limits = contents(), DecodeLimits()
 configs = (GEOMETRY, GEOMETRY.config()), (QUALITY, QUALITY.config({})), (PDQ, PDQ.config())
 kernels = [one.load(config, BoundAssets(())) for one, config in configs]
@@ -109,7 +109,7 @@ rounds(lambda: [pdq(simplejpeg.decode_jpeg(file)) for file in files])
 CODE = {
     "decode, winnow": """
 from winnow.filters.image.decode.stills import DecodeLimits, sized
-from winnow.pipelines.media.isolation import Room
+from winnow.pipelines.decoding.isolation import Room
 files, limits = contents(), DecodeLimits()
 def small(files):
     for at in range(0, len(files), 32):

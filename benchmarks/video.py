@@ -120,8 +120,8 @@ import orjson, psutil
 from benchmarks.measuring.reporting import peak_resident
 from winnow.filters.operators import find_operator
 from winnow.filters.video.decode.opening import VideoLimits
-from winnow.pipelines.media.file_bytes import FileBytes
-from winnow.pipelines.media.videos.isolation import watch_isolated
+from winnow.pipelines.decoding.file_bytes import FileBytes
+from winnow.pipelines.decoding.videos.isolation import watch_isolated
 operators = [find_operator(f"video.{name}") for name in ("shots", "static", "motion", "audio", "clarity")]
 loaded = [(one.watch.wants(one.config()), one.watch.load(one.config(), None)) for one in operators]
 def begin():

@@ -57,6 +57,21 @@ class ObjectRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class FilePart:
+    """The part of a file that one reader covers: records that begin in [start, end) belong to it entirely."""
+
+    path: str  # relative to the source's root, forward slashes
+    size: int
+    start: int
+    end: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether the part is the entire file."""
+        return self.start == 0 and self.end >= self.size
+
+
+@dataclass(frozen=True, slots=True)
 class InputRecord:
     """The part of a source file that a task read, and the positions of its first and last range."""
 

@@ -19,6 +19,8 @@ ROOMS = {
     "pipelines": {"schemas", "filters", "scoring", "pipelines"},
     "runners": {"schemas", "filters", "scoring", "pipelines", "runners"},
 }
+INGEST = ("archives", "tables", "tiling", "formats", "planning")  # inner rooms, each above those left of it
+ORDERED = {"pipelines/decoding", "pipelines/ingest", "pipelines/running"}  # rooms that none imports back
 OUTSIDE = {"benchmarks", "tests", "tools"}
 
 
@@ -49,6 +51,28 @@ def test_a_room_imports_only_rooms_left_of_it_and_never_the_root(room: str) -> N
             if package in OUTSIDE or (package == "winnow" and rest.partition(".")[0] not in ROOMS[room]):
                 wrong.append(f"{source.relative_to(ROOT)} imports {name}")
     assert wrong == []
+
+
+def rooms_imported(room: Path) -> set[str]:
+    """The rooms on the same floor that the files of a room import."""
+    beside = {one.name for one in room.parent.iterdir() if one.is_dir()}
+    prefix = f"winnow.{room.parent.relative_to(ROOT).as_posix().replace('/', '.')}."
+    names = (name for source in room.rglob("*.py") for name in imported(source) if name.startswith(prefix))
+    return {name.removeprefix(prefix).partition(".")[0] for name in names} & beside - {room.name}
+
+
+@pytest.mark.parametrize("room", INGEST)
+def test_an_inner_room_of_ingest_imports_only_rooms_left_of_it(room: str) -> None:
+    ingest = ROOT / "pipelines" / "ingest"
+    assert {one.parent.name for one in ingest.glob("*/__init__.py")} == set(INGEST)
+    assert rooms_imported(ingest / room) <= set(INGEST[: INGEST.index(room)])
+
+
+@pytest.mark.parametrize("room", sorted(ORDERED))
+def test_no_room_is_imported_back(room: str) -> None:
+    here = ROOT / room
+    back = [name for name in rooms_imported(here) if here.name in rooms_imported(here.parent / name)]
+    assert back == []
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from winnow.filters.image.decode.shrink import fitted, shrink
 from winnow.filters.image.decode.stills import DecodeLimits, Still, decode
 from winnow.filters.image.pdq import PdqConfig, hashes
 from winnow.filters.image.quality import QualityConfig, quality
-from winnow.pipelines.media.isolation import Room
+from winnow.pipelines.decoding.isolation import Room
 
 PICTURES, QUICK_PICTURES = 150, 60
 ROUNDS, QUICK_ROUNDS = 11, 5

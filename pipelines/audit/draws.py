@@ -7,6 +7,7 @@ and held against the rows of the samples: nothing is taken from the planner but 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from math import ceil
 
 import numpy as np
@@ -64,29 +65,23 @@ class DrawsFound:
     gone: int = 0  # drawn rows that were forgotten since
 
 
-@dataclass(frozen=True)
-class DrawsContext:
-    """What every task gets. Picklable."""
-
-    store: Store
-
-    def check(self, task: DrawsTask) -> DrawsFound:
-        """Adds up the draws, and compares each with the rows of its shard."""
-        plan = _plan(self.store.objects, task)
-        found, totals = DrawsFound(), _Totals(plan)
-        for one, again in zip(task.draws, task.again, strict=True):
-            try:
-                drawn = _read(self.store, plan, one, task.samples.get(one.shard), again=again)
-            except (StoreError, OSError, pa.ArrowInvalid) as error:
-                found.problems.append(f"plan {plan.name}: {one.object}: {str(error).splitlines()[0]}")
-                continue
-            said = f"plan {plan.name}: shard {drawn.shard}"
-            lines = (*_misplaced(drawn), *_exposure(plan, drawn), *wrong_media(plan.unit, drawn))
-            found.problems += [f"{said}: {line}" for line in lines]
-            totals.add(drawn)
-            found.gone += int(np.isin(drawn.rows, np.array(task.forgotten.get(one.shard, ()), np.int64)).sum())
-        found.counted, found.largest = totals.counted.tolist(), totals.largest.tolist()
-        return found
+def check_draws(store: Store, task: DrawsTask) -> DrawsFound:
+    """Adds up the draws, and compares each with the rows of its shard."""
+    plan = _plan(store.objects, task)
+    found, totals = DrawsFound(), _Totals(plan)
+    for one, again in zip(task.draws, task.again, strict=True):
+        try:
+            drawn = _read(store, plan, one, task.samples.get(one.shard), again=again)
+        except (StoreError, OSError, pa.ArrowInvalid) as error:
+            found.problems.append(f"plan {plan.name}: {one.object}: {str(error).splitlines()[0]}")
+            continue
+        said = f"plan {plan.name}: shard {drawn.shard}"
+        lines = (*_misplaced(drawn), *_exposure(plan, drawn), *wrong_media(plan.unit, drawn))
+        found.problems += [f"{said}: {line}" for line in lines]
+        totals.add(drawn)
+        found.gone += int(np.isin(drawn.rows, np.array(task.forgotten.get(one.shard, ()), np.int64)).sum())
+    found.counted, found.largest = totals.counted.tolist(), totals.largest.tolist()
+    return found
 
 
 _last_plan: dict[tuple[str, str], MixturePlan] = {}  # the plan that this process read last, by its hash
@@ -125,7 +120,7 @@ class DrawsCheck:
         samples = self._store.manifest(self._generation, layout.SAMPLES).by_shard
         self._plans = [record.plan for record in current]
         for record in current:
-            kind = TaskKind(_kind(record.plan), DrawsTask, Silent(DrawsContext(self._store).check))
+            kind = TaskKind(_kind(record.plan), DrawsTask, Silent(partial(check_draws, self._store)))
             seen: set[str] = set()
             digest = content_name(to_json(record.plan))
             for some, size in slices(self._draws(record), lambda one: one.rows * _ROW_BYTES + 2 * OPENING_BYTES):

@@ -4,6 +4,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from winnow.pipelines.audit.findings import Findings
 from winnow.pipelines.audit.older_generations import NAMED, named_by
@@ -38,23 +39,17 @@ class FilesFound:
     problems: dict[str, str] = field(default_factory=dict)  # a line, by path
 
 
-@dataclass(frozen=True)
-class FilesContext:
-    """What every task gets. Picklable."""
-
-    store: Store
-
-    def check(self, task: FilesTask) -> FilesFound:
-        """Checks each file on its own, in bounded memory."""
-        found = FilesFound()
-        for path in task.paths:
-            try:
-                check_file(self.store, path)
-            except MissingError:  # a running command has deleted it since it was listed
-                continue
-            except StoreError as error:
-                found.problems[path] = str(error)
-        return found
+def check_some(store: Store, task: FilesTask) -> FilesFound:
+    """Checks each file on its own, in bounded memory."""
+    found = FilesFound()
+    for path in task.paths:
+        try:
+            check_file(store, path)
+        except MissingError:  # a running command has deleted it since it was listed
+            continue
+        except StoreError as error:
+            found.problems[path] = str(error)
+    return found
 
 
 class FilesCheck:
@@ -65,7 +60,7 @@ class FilesCheck:
         self._store = store
         self._record = record
         self._findings = findings
-        self._kind = TaskKind("files", FilesTask, Silent(FilesContext(store).check))
+        self._kind = TaskKind("files", FilesTask, Silent(partial(check_some, store)))
         self._count: Counter[str] = Counter()
         self._foreign: list[str] = []
         self._others = 0  # foreign files that are not listed

@@ -8,6 +8,7 @@ with manifests, of which it holds one or two at a time.
 import itertools
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -55,30 +56,25 @@ class ObjectsFound:
     filled: list[str] = field(default_factory=list)  # objects with content in rows that are marked as purged
 
 
-@dataclass(frozen=True)
-class ObjectsContext:
-    """What every task gets. Picklable."""
-
-    store: Store
-    partitions: int  # of ids
-
-    def check(self, number: int, task: ObjectsTask) -> Generator[AddressedBlock, None, ObjectsFound]:
-        """Reads objects whole, which checks every byte against their names; sends the ids of samples."""
-        found = ObjectsFound()
-        packer = BlockPacker(f"objects-{number}")
-        for row, identified in zip(task.rows, task.identified, strict=True):
-            for batch in _read(self.store, row, found):
-                if identified:
-                    ids = pa.RecordBatch.from_arrays([batch["id"].cast(pa.binary(16))], ["id"])
-                    place = partition_of_key(ids["id"], self.partitions)
-                    for partition, part in split_by_partition(ids, place, self.partitions):
-                        yield from packer.add(partition, part)
-            found.unsent |= identified and row.object in found.values
-            purged = np.array(task.purged.get(row.samples, ()), np.int64)
-            if len(purged) and not _is_neutral(self.store, task.layer, row, purged):
-                found.filled.append(row.object)
-        yield from packer.finish()
-        return found
+def check_objects(
+    store: Store, partitions: int, number: int, task: ObjectsTask
+) -> Generator[AddressedBlock, None, ObjectsFound]:
+    """Reads objects whole, which checks every byte against their names; sends the ids of samples."""
+    found = ObjectsFound()
+    packer = BlockPacker(f"objects-{number}")
+    for row, identified in zip(task.rows, task.identified, strict=True):
+        for batch in _read(store, row, found):
+            if identified:
+                ids = pa.RecordBatch.from_arrays([batch["id"].cast(pa.binary(16))], ["id"])
+                place = partition_of_key(ids["id"], partitions)
+                for partition, part in split_by_partition(ids, place, partitions):
+                    yield from packer.add(partition, part)
+        found.unsent |= identified and row.object in found.values
+        purged = np.array(task.purged.get(row.samples, ()), np.int64)
+        if len(purged) and not _is_neutral(store, task.layer, row, purged):
+            found.filled.append(row.object)
+    yield from packer.finish()
+    return found
 
 
 class ObjectsCheck:
@@ -96,9 +92,9 @@ class ObjectsCheck:
         identified = generation.layers[layout.SAMPLES].keys
         held = [one for entry in self._record.layers.values() for one in entry.keys.values()]
         total = sum(one.bytes + one.shards * OPENING_BYTES for one in held)
-        context = ObjectsContext(self._store, id_partitions(generation))
+        check = partial(check_objects, self._store, id_partitions(generation))
         for layer in sorted(self._record.layers):
-            kind = TaskKind(f"objects-{layer}", ObjectsTask, context.check)
+            kind = TaskKind(f"objects-{layer}", ObjectsTask, check)
             try:
                 rows = self._store.every_row(self._record, layer)
             except (DamagedError, MissingError) as error:

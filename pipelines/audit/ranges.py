@@ -5,6 +5,7 @@ Tasks read the footers of refused ranges, and tell which of them quote forgotten
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,44 +39,39 @@ class RangesFound:
     quoting: int = 0  # ingest tasks whose ranges quote forgotten records
 
 
-@dataclass(frozen=True)
-class RangesContext:
-    """What every task gets. Picklable."""
+def check_ranges(store: Store, task: RangesTask) -> RangesFound:
+    """Counts rows in footers; reads quarantined ranges only where a record of theirs may be forgotten."""
+    found = RangesFound()
+    hidden = {path: np.array(rows, np.int64) for path, rows in task.hidden.items()}
+    forgotten = ForgottenRanges(
+        store,
+        load_hiding(store.objects),
+        {path: HiddenRows(rows, rows) for path, rows in hidden.items()},
+    )
+    for commit in task.tasks:
+        for ranges in _refused(commit):
+            _count(store, ranges, found)
+        if forgotten.hiding and not found.errors.keys() & {ranges.path for ranges in _refused(commit)}:
+            found.quoting += forgotten.quotes(commit)
+    return found
 
-    store: Store
 
-    def check(self, task: RangesTask) -> RangesFound:
-        """Counts rows in footers; reads quarantined ranges only where a record of theirs may be forgotten."""
-        found = RangesFound()
-        hidden = {path: np.array(rows, np.int64) for path, rows in task.hidden.items()}
-        forgotten = ForgottenRanges(
-            self.store,
-            load_hiding(self.store.objects),
-            {path: HiddenRows(rows, rows) for path, rows in hidden.items()},
-        )
-        for commit in task.tasks:
-            for ranges in _refused(commit):
-                self._count(ranges, found)
-            if forgotten.hiding and not found.errors.keys() & {ranges.path for ranges in _refused(commit)}:
-                found.quoting += forgotten.quotes(commit)
-        return found
-
-    def _count(self, ranges: ObjectRecord, found: RangesFound) -> None:
-        rows = -1
-        try:
-            with open_table(self.store.objects, ranges.path) as parquet:
-                rows = int(parquet.metadata.num_rows)
-        except StoreError as error:
-            found.errors[ranges.path] = str(error)
-        if rows != ranges.rows:
-            found.footers[ranges.path] = rows
+def _count(store: Store, ranges: ObjectRecord, found: RangesFound) -> None:
+    rows = -1
+    try:
+        with open_table(store.objects, ranges.path) as parquet:
+            rows = int(parquet.metadata.num_rows)
+    except StoreError as error:
+        found.errors[ranges.path] = str(error)
+    if rows != ranges.rows:
+        found.footers[ranges.path] = rows
 
 
 class RangesCheck:
     """Checks the ranges that ingest tasks refused."""
 
     def __init__(self, store: Store) -> None:
-        self._kind = TaskKind("ranges", RangesTask, Silent(RangesContext(store).check))
+        self._kind = TaskKind("ranges", RangesTask, Silent(partial(check_ranges, store)))
         self._found: list[RangesFound] = []
 
     def plan(self, tasks: TaskFolder, commits: Iterable[TaskCommit], hidden: Mapping[str, NDArray[np.int64]]) -> None:

@@ -6,29 +6,20 @@ the file as it is: archives and tars member by member, JSON lines by their newli
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field, replace
-from typing import BinaryIO
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.pipelines.audit.csv_tiling import check_csv
 from winnow.pipelines.audit.findings import Findings
-from winnow.pipelines.audit.tar_tiling import check_tar
-from winnow.pipelines.audit.tiling import Claim, check_tiling
 from winnow.pipelines.ingest.boundary import READER_FAILED, failure, is_of_content
-from winnow.pipelines.ingest.counting import (
-    StreamCount,
-    check_lines,
-    check_ranges,
-    count_arrow,
-    count_jsonl,
-    count_parquet,
-)
+from winnow.pipelines.ingest.formats import format_of
+from winnow.pipelines.ingest.formats.source_format import OpenFile
 from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
-from winnow.pipelines.ingest.planning.formats import Kind, kind_of
 from winnow.pipelines.ingest.records import ReadLimits, Span
-from winnow.pipelines.ingest.tables.jsonl import foreign_format
+from winnow.pipelines.ingest.tiling.claims import Claim
 from winnow.pipelines.running.job_tasks import OPENING_BYTES, Silent, TaskFolder, TaskKind, TasksAt, slices
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store.facade import ObjectStore
@@ -69,30 +60,23 @@ class SourcesFound:
     bytes: int = 0
 
 
-@dataclass(frozen=True)
-class SourcesContext:
-    """What every task gets. Picklable."""
-
-    ingest: IngestContext
-
-    def check(self, task: SourcesTask) -> SourcesFound:
-        """Compares the claims on each file with the file."""
-        found, findings = SourcesFound(), Findings()
-        source = self.ingest.sources[task.source]
-        for group in task.groups:
-            try:
-                claims = _claims(self.ingest.store.objects, group)
-            except (DamagedError, MissingError) as error:
-                findings.problems.append(str(error))
-                continue
-            sizes = {part.path: part.size for commit in group for part in commit.inputs}
-            for path, expected in sorted(sizes.items()):
-                spans = claims.filter(pc.equal(claims["path"], path))
-                if _check_file(source, path, expected, spans, self.ingest.limits, findings):
-                    found.files += 1
-                    found.bytes += expected
-        found.problems, found.notes = findings.problems, findings.notes
-        return found
+def check_files(context: IngestContext, task: SourcesTask) -> SourcesFound:
+    """Compares the claims on each file with the file."""
+    found = SourcesFound()
+    source = context.sources[task.source]
+    for group in task.groups:
+        try:
+            claims = _claims(context.store.objects, group)
+        except (DamagedError, MissingError) as error:
+            found.problems.append(str(error))
+            continue
+        sizes = {part.path: part.size for commit in group for part in commit.inputs}
+        for path, expected in sorted(sizes.items()):
+            spans = claims.filter(pc.equal(claims["path"], path))
+            if _check_file(source, path, expected, spans, context.limits, found):
+                found.files += 1
+                found.bytes += expected
+    return found
 
 
 class SourcesCheck:
@@ -117,7 +101,8 @@ class SourcesCheck:
         """Reports files with ranges that are not accounted for."""
         files = size = 0
         wrong = False
-        for found in self._found():
+        kinds = ((tasks, _kind(self._context, name).name) for name, tasks in self._tasks.items())
+        for found in chain.from_iterable(tasks.found(kind, SourcesFound) for tasks, kind in kinds):
             self._findings.problems += [line for line in found.problems if line not in self._findings.problems]
             self._findings.notes += found.notes
             wrong |= bool(found.problems)
@@ -127,13 +112,9 @@ class SourcesCheck:
                 f"{count_of(files, 'source file')}, {count_of(size, 'byte')}: every range is accounted for exactly once"
             )
 
-    def _found(self) -> Iterator[SourcesFound]:
-        for name, tasks in self._tasks.items():
-            yield from tasks.found(_kind(self._context, name).name, SourcesFound)
-
 
 def _kind(context: IngestContext, source: str) -> TaskKind:
-    return TaskKind(f"source-{content_name(source.encode())}", SourcesTask, Silent(SourcesContext(context).check))
+    return TaskKind(f"source-{content_name(source.encode())}", SourcesTask, Silent(partial(check_files, context)))
 
 
 def _input_bytes(group: tuple[TaskCommit, ...]) -> int:
@@ -155,65 +136,45 @@ def _claims(objects: ObjectStore, tasks: Iterable[TaskCommit]) -> pa.Table:
         for shard in task.shards:
             for batch in read_batches(objects, shard.object.path, ["source"]):
                 origin = batch["source"]
-                columns = [pc.struct_field(origin, name) for name in CLAIMS.names[:5]]
-                batches.append(_claimed(columns, pa.scalar(None, pa.string())))
+                batches.append(_claimed([pc.struct_field(origin, name) for name in CLAIMS.names[:5]], None))
         for ranges in (task.dropped, task.quarantine):
             if ranges is not None:
                 for batch in read_batches(objects, ranges.path, [*CLAIMS.names[:5], "reason"]):
-                    reasons = batch["reason"] if ranges is task.quarantine else pa.scalar(None, pa.string())
+                    reasons = batch["reason"] if ranges is task.quarantine else None
                     batches.append(_claimed([batch[name] for name in CLAIMS.names[:5]], reasons))
     return pa.Table.from_batches(batches, schema=CLAIMS)
 
 
-def _claimed(columns: list[pa.Array], quarantined_for: pa.Array | pa.Scalar) -> pa.RecordBatch:
-    reasons = quarantined_for
-    if isinstance(reasons, pa.Scalar):
-        reasons = pa.repeat(reasons, len(columns[0]))
+def _claimed(columns: list[pa.Array], quarantined_for: pa.Array | None) -> pa.RecordBatch:
+    reasons = pa.nulls(len(columns[0]), pa.string()) if quarantined_for is None else quarantined_for
     failed = pc.fill_null(pc.equal(reasons, READER_FAILED), False)
     return pa.RecordBatch.from_arrays([*columns, pc.is_null(reasons), failed], schema=CLAIMS)
 
 
 def _check_file(
-    source: IngestSource, path: str, expected: int, claims: pa.Table, limits: ReadLimits, findings: Findings
+    source: IngestSource, path: str, expected: int, claims: pa.Table, limits: ReadLimits, found: SourcesFound
 ) -> bool:
     place = f"{source.rows.name}: {path}"
     try:
         stream = source.objects.open(path)
     except FileNotFoundError:
-        findings.notes.append(f"{place}: no longer exists, so its ranges cannot be checked again")
+        found.notes.append(f"{place}: no longer exists, so its ranges cannot be checked again")
         return False
     with closing(stream):
         size = stream.seek(0, 2)
         if size != expected:
-            findings.problems.append(f"{place}: has {size} bytes, but had {expected} when it was ingested")
+            found.problems.append(f"{place}: has {size} bytes, but had {expected} when it was ingested")
             return False
         try:
-            wrong = wrong_claims(stream, kind_of(source.format, path), path, list(_spans(claims)), limits)
+            wrong = format_of(source.format, path).check_claims(
+                OpenFile(stream, path, size, limits), list(_spans(claims))
+            )
         except Exception as error:
             if not is_of_content(error):
                 raise
             wrong = [f"the audit itself failed on the file, please report it: {failure(error)}"]
-    findings.problems += [f"{place}: {line}" for line in wrong]
+    found.problems += [f"{place}: {line}" for line in wrong]
     return not wrong
-
-
-def wrong_claims(stream: BinaryIO, kind: Kind, path: str, claims: list[Claim], limits: ReadLimits) -> list[str]:
-    """Lists what is wrong with the claims on a file that is read as this kind; empty if they are proved."""
-    size = stream.seek(0, 2)
-    ranges = [claim.span for claim in claims if claim.span.unit == "bytes"]
-    if kind in {"warc", "arc"}:
-        return check_tiling(stream, claims, limits)
-    if kind == "csv":
-        return check_csv(stream, path, claims, size)
-    if kind == "tar":
-        return check_tar(stream, claims, size)
-    if kind == "file" or (kind == "jsonl" and foreign_format(stream) is not None):  # it was quarantined as one range
-        return check_ranges(size, ranges)
-    if any(claim.failed and claim.span.unit == "bytes" for claim in claims):
-        return _check_remains(claims, ranges, size)
-    if kind == "jsonl":
-        return _check_lines(claims, count_jsonl(stream, limits), size)
-    return _check_rows(claims, count_arrow(stream) if kind == "arrow" else count_parquet(stream), size)
 
 
 def _spans(claims: pa.Table) -> Iterator[Claim]:
@@ -221,48 +182,3 @@ def _spans(claims: pa.Table) -> Iterator[Claim]:
         for row in zip(*(batch[name].to_pylist() for name in CLAIMS.names[1:]), strict=True):
             offset, length, unit, member, readable, failed = row
             yield Claim(Span(offset, length, unit, member), readable, failed)
-
-
-def _check_remains(claims: list[Claim], ranges: list[Span], size: int) -> list[str]:
-    """Checks what is claimed beside the ranges of bytes that a failed reader left: nothing twice, nothing outside."""
-    if len(ranges) == len(claims):
-        return check_ranges(size, ranges)
-    outside = [span for span in ranges if not 0 <= span.offset <= span.offset + span.length <= size]
-    wrong = [
-        f"bytes {span.offset} to {span.offset + span.length}: outside this file of {size} bytes" for span in outside
-    ]
-    seen = {claim.span for claim in claims}
-    return wrong + ([] if len(seen) == len(claims) else [f"{len(claims) - len(seen)} ranges are claimed twice"])
-
-
-def _check_rows(claims: list[Claim], rows: int | None, size: int) -> list[str]:
-    """Checks that every row is claimed once or quarantined; a table that cannot be opened is one range."""
-    whole = [claim.span for claim in claims if claim.span.unit == "bytes"]
-    if rows is None or whole:
-        return check_ranges(size, whole)
-    wide = [claim.span for claim in claims if claim.readable and claim.span.length != 1]
-    stretched = [f"one row claims the {span.length} rows from {span.offset}" for span in wide[:10]]
-    return [*stretched, *check_ranges(rows, [claim.span for claim in claims])]
-
-
-def _check_lines(claims: list[Claim], counted: StreamCount, size: int) -> list[str]:
-    """Checks that lines tile the decoded stream; the rest of a damaged file is quarantined."""
-    lines = [claim.span for claim in claims if claim.span.unit in ("stream", "member")]
-    raw = [claim.span for claim in claims if claim.span.unit == "bytes"]
-    if counted.codec is None:
-        return [*check_ranges(size, raw), *_count(len({span.offset for span in raw if span.length}), counted.lines)]
-    answered = len({(span.offset, span.member) for span in lines})
-    if counted.complete:
-        return [*check_lines(counted, lines), *_count(answered, counted.lines)]
-    # Decoders stop at damage some bytes apart: the reader's ranges must tile from the start, and it
-    # may not have fewer complete lines than were counted here.
-    wrong = check_lines(replace(counted, bytes=sum(span.length for span in lines)), lines)
-    if answered < counted.lines - 1:
-        wrong.append(f"{answered} lines are accounted for, but at least {counted.lines - 1} can be decoded")
-    if not any(span.offset + span.length == size for span in raw):
-        wrong.append("the compressed file is damaged, but no quarantined range covers its end")
-    return wrong
-
-
-def _count(claimed: int, counted: int) -> list[str]:
-    return [] if claimed == counted else [f"{claimed} lines are accounted for, but the file has {counted}"]

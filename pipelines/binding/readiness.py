@@ -16,7 +16,7 @@ from winnow.pipelines.binding.rule_presets import rule_lists
 from winnow.pipelines.binding.statuses import status_columns
 from winnow.pipelines.binding.threshold_tables import ThresholdTables
 from winnow.pipelines.binding.tokens import check_tokenizer
-from winnow.pipelines.ingest.planning.formats import TABLES, kind_of
+from winnow.pipelines.ingest.formats import format_of
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.location import open_location
 from winnow.schemas.errors import StoreError
@@ -144,7 +144,7 @@ def _hint(value: str, names: Sequence[str]) -> str:
 def _missing_media(recipe: BoundRecipe, sections: Sequence[str]) -> Iterator[Problem]:
     """What counts or writes media that no source has: tables without a column of media, or pictures for seconds."""
     mix = recipe.config.mix
-    of_pictures = all(source.format == "image_folder" for source in recipe.config.sources)
+    of_pictures = all(format_of(source.format, "").shows == "image" for source in recipe.config.sources)
     if mix is not None and "mix" in sections and mix.unit == "seconds" and of_pictures:
         yield Problem(mix.place, "mix.unit", "seconds are of videos, but every source is of pictures; write pixels")
     if not all(_is_without_media(source) for source in recipe.config.sources):
@@ -158,8 +158,8 @@ def _missing_media(recipe: BoundRecipe, sections: Sequence[str]) -> Iterator[Pro
 
 
 def _is_without_media(source: SourceConfig) -> bool:
-    kinds = {kind_of(source.format, pattern) for pattern in source.files}
-    return kinds <= TABLES and source.columns.media is None
+    of = [format_of(source.format, pattern) for pattern in source.files]
+    return all(one.has_columns for one in of) and source.columns.media is None
 
 
 def _places(recipe: Recipe, exports: bool) -> Iterator[Problem]:

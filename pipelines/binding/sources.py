@@ -1,7 +1,7 @@
 """Binds a recipe's sources and extractors for ingest."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,18 +9,19 @@ from pathlib import Path
 from winnow.filters.extractors import Extractor, find_extractor
 from winnow.filters.image.decode.stills import DecodeLimits, require_decoders
 from winnow.filters.video.decode.opening import VideoLimits
+from winnow.pipelines.decoding.known_harm import HarmListFile, KnownHarm
 from winnow.pipelines.ingest.clips import film_store
+from winnow.pipelines.ingest.formats import refused_settings
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext, IngestSource
 from winnow.pipelines.ingest.records import ReadLimits
 from winnow.pipelines.ingest.rows import SourceRows
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
-from winnow.pipelines.media.known_harm import HarmListFile, KnownHarm
 from winnow.pipelines.reading.columns import leaves
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.location import open_location
 from winnow.schemas.errors import RecipeError, SourceError, StoreError
-from winnow.schemas.problems import recipe_error, suggestion
+from winnow.schemas.problems import Problem, recipe_error, suggestion
 from winnow.schemas.recipe import ExtractorEntry, Recipe, SourceConfig, build_config, load_recipe
 from winnow.schemas.records import StoreRecord
 from winnow.schemas.rows.samples import SAMPLES
@@ -63,6 +64,8 @@ def bind_sources(recipe: Recipe) -> BoundSources:
         RecipeError: An extractor, its settings or its condition is faulty.
         SourceError: A source's folder is missing.
     """
+    if problems := [problem for source in recipe.sources for problem in _of_format(source)]:
+        raise recipe_error(problems)
     check_conditions(recipe)
     return BoundSources(
         sources={source.name: bind_source(recipe, source) for source in recipe.sources},
@@ -173,8 +176,25 @@ def _bind_clips(recipe: Recipe, source: SourceConfig) -> IngestSource:
     return IngestSource(rows, found.listed, source.format, ColumnMapping(), clips=found, place=str(source.place))
 
 
+def _of_format(source: SourceConfig) -> Iterator[Problem]:
+    """What a source says that is not for its format, or that there is no such format."""
+    where = f"sources.{source.name}"
+    try:
+        if why := refused_settings(source):
+            yield Problem(source.place, where, why)
+    except RecipeError as error:
+        yield Problem(source.place, f"{where}.format", str(error))
+
+
 def bind_source(recipe: Recipe, source: SourceConfig) -> IngestSource:
-    """Bind one source; SourceError if its root is missing or is a file."""
+    """Bind one source.
+
+    Raises:
+        RecipeError: What it says is not for its format.
+        SourceError: Its root is missing or is a file.
+    """
+    if problems := list(_of_format(source)):
+        raise recipe_error(problems)
     if source.clips is not None:
         return _bind_clips(recipe, source)
     address = recipe.located(source.root)

@@ -15,9 +15,8 @@ from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.duplicates import SIGNATURE_LAYERS, duplicate_kinds
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.binding.scores import BoundScore
-from winnow.pipelines.media.isolation import CRASHED
+from winnow.pipelines.decoding.isolation import CRASHED
 from winnow.pipelines.media.pictures import NOT_AN_IMAGE
-from winnow.pipelines.media.references import UNAVAILABLE
 from winnow.pipelines.media.videos.videos import NOT_A_VIDEO
 from winnow.schemas.problems import nearest, shown
 from winnow.schemas.rows.duplicates import (
@@ -36,6 +35,7 @@ from winnow.schemas.rows.duplicates import (
     layer_of_kind,
 )
 from winnow.schemas.rows.extraction import EXTRACTED, Status
+from winnow.schemas.rows.samples import UNAVAILABLE
 from winnow.schemas.rows.scores import SCORES
 from winnow.schemas.tombstones import FORGOTTEN
 from winnow.scoring.tasks.protocol import IMAGE

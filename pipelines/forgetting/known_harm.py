@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from winnow.filters.image.decode.containers import Bytes
-from winnow.pipelines.media.known_harm import HarmListFile, KnownHarm
+from winnow.pipelines.decoding.known_harm import HarmListFile, KnownHarm
 from winnow.pipelines.media.references import MediaSources, Unavailable
 from winnow.pipelines.media.required_media import RequiredMedia
 from winnow.pipelines.running.job_tasks import OPENING_BYTES, Jobs, Silent, TaskFolder, TaskKind

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, Final, ParamSpec, TypeVar
 
-from winnow.pipelines.ingest.records import Covered, Event, FilePart, Reader, ReadLimits, Record, Span, Unreadable
+from winnow.pipelines.ingest.records import Covered, Event, Reader, ReadLimits, Record, Span, Unreadable
 from winnow.schemas.errors import SourceError, WinnowError
 from winnow.schemas.problems import one_line
+from winnow.schemas.records import FilePart
 
 __all__ = ["READER_FAILED", "GuardedReader", "failure", "is_for_its_task", "is_of_content", "unless_it_fails"]
 

@@ -10,13 +10,15 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from winnow.pipelines.ingest.records import Caption, Dropped, FilePart, Reader, ReadLimits, Record, Unreadable
+from winnow.pipelines.ingest.files import NOT_THERE
+from winnow.pipelines.ingest.records import Caption, Dropped, Reader, ReadLimits, Record, Unreadable
 from winnow.pipelines.ingest.sidecars import CAPTION, distinct
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.pipelines.ingest.tables.csv_rows import CsvReader
 from winnow.pipelines.ingest.tables.jsonl import JsonlReader
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.schemas.errors import SourceError
+from winnow.schemas.records import FilePart
 
 NAMES: Final = ("metadata.csv", "metadata.tsv", "metadata.jsonl")
 TABLE_BYTES: Final = 16 << 20  # a task holds what it says
@@ -24,7 +26,6 @@ FILE_NAME: Final = "file_name"  # the column, unless the recipe names one
 DESCRIBED: Final = "described"
 
 _HELD: Final = 8  # folders
-_NOT_THERE: Final = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
 
 Rows: TypeAlias = Mapping[str, list[Record]]
@@ -97,7 +98,7 @@ class CaptionTables:
         path = f"{folder}/{name}" if folder else name
         try:
             stream = self._objects.open(path)
-        except _NOT_THERE:
+        except NOT_THERE:
             return None
         with closing(stream):
             size = stream.seek(0, 2)

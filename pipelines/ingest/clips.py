@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, NoReturn, Self
 
 import orjson
 
-from winnow.pipelines.ingest.records import Caption, Dropped, Event, FilePart, ReadLimits, Record, Span
+from winnow.pipelines.ingest.records import Caption, Dropped, Event, ReadLimits, Record, Span
 from winnow.pipelines.ingest.sidecars import CUE_TIMES
 from winnow.pipelines.ingest.subtitles import lines_between
 from winnow.pipelines.reading.columns import Column, read_aligned
@@ -27,6 +27,7 @@ from winnow.pipelines.store.tables import read_schema
 from winnow.schemas.errors import SourceError, WinnowError
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.recipe.model import ClipsConfig
+from winnow.schemas.records import FilePart
 
 __all__ = ["ALL_LISTED", "FilmStore", "cut", "film_store"]
 
@@ -81,17 +82,10 @@ class ListedObjects:
         """Its size in bytes."""
         return self.objects.size(self.named[path])
 
-    def put(self, path: str, _content: bytes | Path) -> None:
-        """Nothing is written here."""
-        raise self._read_only(path)
+    def _refuse(self, path: str, _content: bytes | Path = b"") -> NoReturn:
+        raise SourceError(f"{self.root}/{path}: the store of the whole videos is only read")
 
-    def put_if_absent(self, path: str, _content: bytes) -> bool:
-        """Nothing is written here."""
-        raise self._read_only(path)
-
-    def delete(self, path: str) -> None:
-        """Nothing is deleted here."""
-        raise self._read_only(path)
+    put = put_if_absent = delete = _refuse
 
     def scratch(self) -> Path:
         """That of the store."""
@@ -101,9 +95,6 @@ class ListedObjects:
         """Nothing is cleared here."""
         del elsewhere
         return 0
-
-    def _read_only(self, path: str) -> SourceError:
-        return SourceError(f"{self.root}/{path}: the store of the whole videos is only read")
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import BinaryIO, Final
 
-from winnow.pipelines.ingest.records import Dropped, Event, FilePart, ReadLimits, Record, Span
+from winnow.pipelines.decoding.file_bytes import read_range
+from winnow.pipelines.ingest.records import Dropped, Event, ReadLimits, Record, Span
 from winnow.schemas.errors import SourceError
+from winnow.schemas.records import FilePart
 
 FILE: Final = "file"  # not really a container: a file is one record
+NOT_THERE: Final = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 HEAD_BYTES: Final = 4096  # kept of a body that is too large to hold, for sniffing
 
 # A fixed table instead of the machine's own: a file's type may not depend on where it is read.
@@ -71,16 +74,3 @@ def refuse_changed(stream: BinaryIO, part: FilePart) -> None:
             f"{part.path}: the file has {size} bytes, but had {part.size} when it was listed; "
             "run again with --replace to ingest the new content"
         )
-
-
-def read_range(stream: BinaryIO, offset: int, length: int) -> bytes:
-    """Reads the bytes of a range, however few the stream returns per call; fewer only at the end of the file."""
-    stream.seek(offset)
-    pieces: list[bytes] = []
-    while length > 0:
-        piece = stream.read(length)
-        if not piece:
-            break
-        pieces.append(piece)
-        length -= len(piece)
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)

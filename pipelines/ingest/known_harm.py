@@ -6,13 +6,12 @@ from typing import Any
 
 from winnow.filters.image.decode.containers import Bytes, HeldBytes
 from winnow.filters.known_harm.matching import HarmMatch
+from winnow.pipelines.decoding.file_bytes import FileBytes
+from winnow.pipelines.decoding.known_harm import KnownHarm
 from winnow.pipelines.ingest.archives.large_bodies import open_body
-from winnow.pipelines.ingest.archives.tar import TAR
-from winnow.pipelines.ingest.files import FILE
+from winnow.pipelines.ingest.formats import media_place
 from winnow.pipelines.ingest.records import ReadLimits, Record
 from winnow.pipelines.ingest.rows import Row
-from winnow.pipelines.media.file_bytes import FileBytes
-from winnow.pipelines.media.known_harm import KnownHarm
 from winnow.pipelines.store.facade import ObjectStore
 
 __all__ = ["known_harm_of"]
@@ -39,7 +38,7 @@ def known_harm_of(
             ) -> Bytes | None:
                 if item.body is not None:
                     return HeldBytes(item.body)
-                plain = reference["container"] in (FILE, TAR)
+                plain = media_place(reference["container"]) == "plain"
                 if not plain and item.large is None:
                     return None
                 stream = opened.enter_context(closing(objects.open(reference["path"])))

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import BinaryIO, Protocol, TypeAlias
 
 from winnow.schemas.identity import Json
+from winnow.schemas.records import FilePart
 from winnow.schemas.rows.samples import Unit
 
 
@@ -32,21 +33,6 @@ class Span:
     length: int
     unit: Unit = "bytes"
     member: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class FilePart:
-    """The part of a file that one reader covers: records that begin in [start, end) belong to it entirely."""
-
-    path: str  # relative to the source's root, forward slashes
-    size: int
-    start: int
-    end: int
-
-    @property
-    def whole(self) -> bool:
-        """Whether the part is the entire file."""
-        return self.start == 0 and self.end >= self.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +162,9 @@ QUARANTINE_REASONS = {
 }
 
 
-def repeated_key(key: str | None, is_tar: bool) -> str:
+def repeated_key(key: str | None, remedy: str) -> str:
     """What is wrong with a record whose key another one of its file has, and what may be done."""
-    said = f"key {key!r:.120} appears before in this file"
-    if not is_tar:
-        return said
-    return f"{said}; in a tar a key ends at the first dot of a name: write dots within keys as _ or -"
+    return f"key {key!r:.120} appears before in this file{remedy}"
 
 
 class Reader(Protocol):

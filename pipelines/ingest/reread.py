@@ -11,10 +11,10 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from winnow.filters.web.sniff import is_page
+from winnow.pipelines.ingest.etag import content_etag
+from winnow.pipelines.ingest.formats import container_reader
 from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
-from winnow.pipelines.ingest.planning.etag import content_etag
-from winnow.pipelines.ingest.planning.formats import container_reader
-from winnow.pipelines.ingest.records import FilePart, Reader, Record
+from winnow.pipelines.ingest.records import Reader, Record
 from winnow.pipelines.ingest.rows import Row, page_batch, row_of
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, extract, extraction_writer
 from winnow.pipelines.running.ledger.strikes import Marker, Position, is_struck, poisoned
@@ -26,6 +26,7 @@ from winnow.pipelines.store.hiding.scans import load_hiding
 from winnow.pipelines.store.layers import commit_layers
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import SourceError
+from winnow.schemas.records import FilePart
 
 
 @dataclass(frozen=True, slots=True)

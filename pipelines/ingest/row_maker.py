@@ -3,19 +3,17 @@
 from contextlib import closing
 
 from winnow.filters.video.decode.opening import VideoLimits
+from winnow.pipelines.decoding.probe import Probe, probe_bytes, probe_content, probe_file
 from winnow.pipelines.ingest.archives.large_bodies import UnreadableBodyError, read_body
-from winnow.pipelines.ingest.archives.tar import TAR
 from winnow.pipelines.ingest.boundary import unless_it_fails
 from winnow.pipelines.ingest.caption_tables import CaptionTables, is_caption_table, row_of_table
-from winnow.pipelines.ingest.files import FILE
+from winnow.pipelines.ingest.formats import format_of, media_place
 from winnow.pipelines.ingest.media_names import is_named_as_medium
 from winnow.pipelines.ingest.planning.context import IngestSource
-from winnow.pipelines.ingest.planning.formats import MEDIA_FOLDERS
 from winnow.pipelines.ingest.records import Dropped, ReadLimits, Record, Unreadable
 from winnow.pipelines.ingest.rows import Row, row_of
 from winnow.pipelines.ingest.sidecars import SidecarFiles
 from winnow.pipelines.ingest.tables.named_media import NamedFiles
-from winnow.pipelines.media.probe import Probe, probe_bytes, probe_content, probe_file
 
 
 class RowMaker:
@@ -46,7 +44,8 @@ class RowMaker:
         return unless_it_fails(record, self._row, record, path, etag)
 
     def _row(self, record: Record, path: str, etag: str) -> Row | Dropped | Unreadable:
-        if self._source.format in MEDIA_FOLDERS:
+        in_folder = format_of(self._source.format, path).has_sidecars
+        if in_folder:
             if is_caption_table(path):
                 return row_of_table(self._source.objects, path, record)
             self._beside.read(path, record)
@@ -56,8 +55,7 @@ class RowMaker:
             row = row_of(record, path, etag, self._source.rows, named, self._probe)
         except UnreadableBodyError as error:  # a row without a hash could be no one's match
             return Unreadable(record.span, error.reason, error.detail, record.key)
-        in_folder = self._source.format in MEDIA_FOLDERS and is_named_as_medium(path)
-        if in_folder and isinstance(row, Row) and row.modality == "text":
+        if in_folder and is_named_as_medium(path) and isinstance(row, Row) and row.modality == "text":
             return Unreadable(record.span, "missing_media", f"the file is {row.mime}", record.key)
         return row
 
@@ -65,7 +63,7 @@ class RowMaker:
         """Measures a medium; one that was too large to hold is read again, piece by piece, where that can be done."""
         if record.body is not None:
             return probe_bytes(record.body, mime, self._videos)
-        plain = record.container in (FILE, TAR)
+        plain = media_place(record.container) == "plain"
         if not self._reads_large:
             return Probe()
         if not plain and record.large is None:

@@ -7,6 +7,7 @@ reference to its bytes. The declared type and charset are hints, kept as metadat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Final
 
 import pyarrow as pa
 
@@ -15,14 +16,14 @@ from winnow.filters.extraction.visible_text import visible_bytes
 from winnow.filters.extraction.xhtml import as_html
 from winnow.filters.web.sniff import Sniffed, is_page, sniff
 from winnow.filters.web.urls import registered_domain
+from winnow.pipelines.decoding.probe import Probe
 from winnow.pipelines.ingest.archives.opt_out import with_metas
 from winnow.pipelines.ingest.archives.tar import TAR
 from winnow.pipelines.ingest.files import FILE
+from winnow.pipelines.ingest.formats import media_place
 from winnow.pipelines.ingest.records import Caption, Dropped, Record, Span, Unreadable
-from winnow.pipelines.ingest.tables.media_values import CELLS
 from winnow.pipelines.ingest.tables.named_media import NamedFile
 from winnow.pipelines.ingest.unusable_media import unread_of, with_unread, without_media
-from winnow.pipelines.media.probe import Probe
 from winnow.schemas.identity import Json, canonical_json, sample_id
 from winnow.schemas.rows.extraction import PAGES
 from winnow.schemas.rows.opt_out import KEY
@@ -209,7 +210,7 @@ def _item(
         kind = Sniffed(MISSING_MEDIUM if record.body is None else EMPTY_MEDIUM, "other")
         return _Item(_reference(record, path, etag, kind.mime, Probe(0)), kind, flaw)
     kind = sniff((record.body or record.head)[:SNIFFED_BYTES], None, None)
-    if kind.modality == "text" and record.container in CELLS:
+    if kind.modality == "text" and media_place(record.container) == "cells":
         flaw = Unreadable(span, "missing_media", f"{record.key} is {kind.mime}"[:200])
     return _Item(_reference(record, path, etag, kind.mime, measure(record, path, kind.mime)), kind, flaw)
 
@@ -275,42 +276,18 @@ def _captions(row: Row) -> list[dict[str, object]]:
 
 
 def _reference(record: Record, path: str, etag: str, mime: str, probe: Probe) -> dict[str, object]:
-    span = record.span
-    member = (
-        record.key
-        if record.container == TAR or record.container in CELLS
-        else str(span.member)
-        if span.member
-        else None
-    )
-    return _medium(
-        mime,
-        probe,
-        {
-            "path": path,
-            "offset": span.offset,
-            "length": span.length,
-            "container": record.container,
-            "member": member,
-            "etag": etag,
-        },
-    )
+    span, container = record.span, record.container
+    in_archive = media_place(container) == "records" or container == FILE
+    member = (str(span.member) if span.member else None) if in_archive else record.key
+    return _medium(mime, probe, (path, span.offset, span.length, container, member, etag))
 
 
 def _named(named: NamedFile) -> dict[str, object]:
-    return _medium(
-        named.kind.mime,
-        named.probe,
-        {
-            "path": named.path,
-            "offset": 0,
-            "length": named.size,
-            "container": FILE,
-            "member": None,
-            "etag": named.etag,
-        },
-    )
+    return _medium(named.kind.mime, named.probe, (named.path, 0, named.size, FILE, None, named.etag))
 
 
-def _medium(mime: str, probe: Probe, reference: dict[str, object]) -> dict[str, object]:
-    return {"mime": mime, "ref": reference, **asdict(probe)}
+_REFERENCE: Final = ("path", "offset", "length", "container", "member", "etag")
+
+
+def _medium(mime: str, probe: Probe, reference: tuple[object, ...]) -> dict[str, object]:
+    return {"mime": mime, "ref": dict(zip(_REFERENCE, reference, strict=True)), **asdict(probe)}

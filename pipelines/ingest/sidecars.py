@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Final
 
-from winnow.pipelines.ingest.files import read_range
+from winnow.pipelines.decoding.file_bytes import read_range
+from winnow.pipelines.ingest.files import NOT_THERE
 from winnow.pipelines.ingest.records import Caption, Record
 from winnow.pipelines.ingest.subtitles import ENDINGS, UndecodableTextError, decoded, language_of_name, read_subtitles
 from winnow.pipelines.ingest.tables.columns import ABSENT, ColumnMapping, find, languages_of, moment
@@ -20,7 +21,6 @@ CUE_TIMES: Final = "cue_times"
 """The key of a row's metadata that has the times of each subtitle's lines, by its origin."""
 CAPTION: Final = "caption"  # the key of captions in JSON, as img2dataset writes it
 
-_NOT_THERE: Final = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 _BOM: Final = b"\xef\xbb\xbf"
 
 
@@ -94,7 +94,7 @@ class SidecarFiles:
         for suffix in ("txt", "json", *self._subtitles_of(stem)):
             try:
                 stream = self._objects.open(f"{stem}.{suffix}")
-            except _NOT_THERE:
+            except NOT_THERE:
                 continue
             with closing(stream):
                 size = stream.seek(0, 2)

@@ -12,17 +12,17 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
+from winnow.pipelines.decoding.known_harm import KNOWN_HARM
 from winnow.pipelines.ingest.boundary import is_of_content, unless_it_fails
+from winnow.pipelines.ingest.etag import content_etag
+from winnow.pipelines.ingest.formats import container_reader, format_of
 from winnow.pipelines.ingest.known_harm import known_harm_of
 from winnow.pipelines.ingest.planning.context import IngestContext
-from winnow.pipelines.ingest.planning.etag import content_etag
-from winnow.pipelines.ingest.planning.formats import container_reader, kind_of
 from winnow.pipelines.ingest.planning.identities import SeenIds
 from winnow.pipelines.ingest.records import Covered, Dropped, Event, Reader, Record, Unreadable, repeated_key
 from winnow.pipelines.ingest.row_maker import RowMaker
 from winnow.pipelines.ingest.rows import Row, sample_batch, text_bytes
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, ShardWriter
-from winnow.pipelines.media.known_harm import KNOWN_HARM
 from winnow.pipelines.running.ledger.ingest_tasks import IngestTask, TaskFile
 from winnow.pipelines.running.ledger.strikes import Marker, Position, is_struck, poisoned
 from winnow.pipelines.store import layout
@@ -242,7 +242,7 @@ class TaskRun:
         admitted = []
         for row in self._waiting:
             if row.keyed and not next(fresh):
-                detail = repeated_key(row.key, kind_of(self._source.format, row.path) == "tar")
+                detail = repeated_key(row.key, format_of(self._source.format, row.path).on_repeated_key)
                 self._refuse(row.path, Unreadable(row.span, "duplicate_id", detail, row.key))
             else:
                 admitted.append(row)

@@ -6,13 +6,13 @@ import apache_beam as beam
 import orjson
 
 from winnow.pipelines.ingest.planning.context import IngestContext
-from winnow.pipelines.ingest.records import FilePart
 from winnow.pipelines.ingest.reread import ExtractionTask, extract_shard
 from winnow.pipelines.ingest.task import run_task
 from winnow.pipelines.running.ledger.ingest_tasks import IngestTask, TaskFile
 from winnow.pipelines.running.worker import Heartbeats, settle
 from winnow.pipelines.store import layout
 from winnow.schemas.identity import Json, canonical_json
+from winnow.schemas.records import FilePart
 
 
 class RunIngest(beam.DoFn):
@@ -37,15 +37,8 @@ class RunIngest(beam.DoFn):
         yield commit.task
 
 
-class RunExtraction(beam.DoFn):
+class RunExtraction(RunIngest):
     """A committed shard and a layer that it lacks → the shard's name."""
-
-    def __init__(self, context: IngestContext) -> None:
-        self._context = context
-
-    def setup(self) -> None:
-        """Runs once per process."""
-        settle()
 
     def process(self, element: bytes) -> Iterator[str]:
         """Reads the shard's records again by reference."""

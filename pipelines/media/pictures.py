@@ -19,8 +19,8 @@ from winnow.filters.image.decode.batches import batch_of
 from winnow.filters.image.decode.stills import TOO_LARGE, DecodeLimits, Still, UndecodableError, scale_of, sized
 from winnow.filters.operators import FILES, NO_PIXELS
 from winnow.filters.video.decode.opening import VideoLimits
-from winnow.pipelines.media.decoding_process import BATCH_FILES
-from winnow.pipelines.media.isolation import CRASHED, HELD_BYTES, Room
+from winnow.pipelines.decoding.decoding_process import BATCH_FILES
+from winnow.pipelines.decoding.isolation import CRASHED, HELD_BYTES, Room
 from winnow.pipelines.media.references import MediaFinder, MediaSources, Unavailable, status_of_other
 from winnow.pipelines.media.required_media import RequiredMedia
 from winnow.pipelines.reading.items import list_ends, list_sums

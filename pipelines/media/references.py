@@ -14,19 +14,19 @@ import pyarrow.compute as pc
 from winnow.filters.image.decode.containers import Bytes, HeldBytes
 from winnow.filters.image.decode.stills import TOO_LARGE
 from winnow.pipelines.binding.sources import bind_media, media_root, read_limits
+from winnow.pipelines.decoding.file_bytes import FileBytes, read_range
 from winnow.pipelines.ingest.archives.large_bodies import OpenBody, open_body
-from winnow.pipelines.ingest.archives.tar import TAR
-from winnow.pipelines.ingest.files import FILE, FilesReader, read_range
+from winnow.pipelines.ingest.etag import content_etag
+from winnow.pipelines.ingest.files import FILE, FilesReader
+from winnow.pipelines.ingest.formats import container_reader, format_of_container, media_place
+from winnow.pipelines.ingest.formats.source_format import OpenFile
 from winnow.pipelines.ingest.planning.context import IngestSource
-from winnow.pipelines.ingest.planning.etag import content_etag
-from winnow.pipelines.ingest.planning.formats import container_reader
-from winnow.pipelines.ingest.records import FilePart, Reader, ReadLimits, Record
-from winnow.pipelines.ingest.tables.cells import Cells, open_cells
-from winnow.pipelines.ingest.tables.media_values import CELLS
-from winnow.pipelines.media.file_bytes import FileBytes
+from winnow.pipelines.ingest.records import Reader, ReadLimits, Record
+from winnow.pipelines.ingest.tables.cells import Cells
 from winnow.schemas.errors import SourceError
 from winnow.schemas.recipe import Recipe
-from winnow.schemas.rows.samples import MISSING_MEDIUM
+from winnow.schemas.records import FilePart
+from winnow.schemas.rows.samples import MISSING_MEDIUM, UNAVAILABLE
 
 FILE_MISSING = "the file is gone"
 FILE_CHANGED = "the file has changed"
@@ -34,9 +34,6 @@ NOT_FOUND = "no record where there was one"
 HELD_TOO_LARGE = "larger than max_body_bytes"
 BROKEN_OFF = "its coding breaks off, or it unpacks to more than max_member_bytes"
 UNREADABLE = "the file cannot be read"
-
-UNAVAILABLE = "unavailable"
-"""The status of a medium that cannot be read again."""
 
 _COPY_BYTES = 1 << 20
 
@@ -79,7 +76,7 @@ def referred_bytes(items: pa.StructArray) -> pa.Int64Array:
 
 def _lies_plain(reference: Mapping[str, Any]) -> bool:
     """Whether a medium's bytes are a range of its file as it is."""
-    return reference["container"] in (TAR, FILE)
+    return media_place(reference["container"]) == "plain"
 
 
 def status_of_other(mime: str, other: str) -> str:
@@ -166,7 +163,7 @@ class MediaFinder:
     def should_copy(self, medium: Mapping[str, Any], most: int) -> bool:
         """Whether a medium is to be copied piece by piece, having more bytes than this: a table's cell is one value."""
         size: int = medium["bytes"] or medium["ref"]["length"]
-        return size > min(most, self._limits.max_body_bytes) and medium["ref"]["container"] not in CELLS
+        return size > min(most, self._limits.max_body_bytes) and media_place(medium["ref"]["container"]) != "cells"
 
     def copy_to(self, medium: Mapping[str, Any], out: BinaryIO) -> Unavailable | None:
         """Copies a medium of any size, in little memory.
@@ -224,12 +221,13 @@ class MediaFinder:
         assert self._stream is not None
         self._close_body()
         offset = reference["offset"]
-        if reference["container"] in CELLS:
+        of = format_of_container(reference["container"])
+        if of is not None and of.media == "cells":
             if self._cells is None:
-                self._cells = open_cells(reference["container"], self._stream, self._size, self._limits)
+                self._cells = of.cells(OpenFile(self._stream, path, self._size, self._limits))
             raw = None if self._cells is None else self._cells.find(offset, reference["member"] or "")
             return b"" if raw is not None and len(raw) > self._limits.max_body_bytes else raw
-        if reference["container"] == TAR:  # the bytes lie plain
+        if _lies_plain(reference) and reference["container"] != FILE:
             fits = reference["length"] <= self._limits.max_body_bytes
             return read_range(self._stream, offset, reference["length"]) if fits else b""
         member = int(reference["member"] or 0)

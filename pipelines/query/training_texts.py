@@ -11,8 +11,8 @@ from typing import BinaryIO, TypeAlias
 import pyarrow as pa
 
 from winnow.pipelines.ingest.archives.inflate import Damage, codec_of, inflated
-from winnow.pipelines.ingest.planning.formats import container_reader
-from winnow.pipelines.ingest.records import FilePart, ReadLimits, Record, Unreadable
+from winnow.pipelines.ingest.formats import container_reader
+from winnow.pipelines.ingest.records import ReadLimits, Record, Unreadable
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.pipelines.ingest.tables.lines import split_lines
 from winnow.pipelines.reading.chosen_text import first_text
@@ -24,6 +24,7 @@ from winnow.pipelines.store.hiding.scans import NOTHING
 from winnow.pipelines.store.tables import read_schema
 from winnow.schemas.errors import RecipeError, SourceError
 from winnow.schemas.problems import shown, suggestion
+from winnow.schemas.records import FilePart
 from winnow.schemas.rules.conditions import ConditionError, columns_read
 
 LANGUAGE = "text.language.code"

@@ -10,11 +10,11 @@ import pyarrow as pa
 from apache_beam.pvalue import PBegin, PCollection
 
 from winnow.pipelines.binding.sources import bind_sources
+from winnow.pipelines.ingest.etag import content_etag
+from winnow.pipelines.ingest.formats import container_reader, format_of
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestSource
-from winnow.pipelines.ingest.planning.etag import content_etag
-from winnow.pipelines.ingest.planning.formats import container_reader, kind_of
 from winnow.pipelines.ingest.planning.identities import SeenIds
-from winnow.pipelines.ingest.records import Dropped, FilePart, ReadLimits, Record, Unreadable, repeated_key
+from winnow.pipelines.ingest.records import Dropped, ReadLimits, Record, Unreadable, repeated_key
 from winnow.pipelines.ingest.row_maker import RowMaker
 from winnow.pipelines.ingest.rows import Row, page_batch, sample_batch
 from winnow.pipelines.ingest.shards import BATCH_BYTES, BATCH_ROWS, extract
@@ -26,6 +26,7 @@ from winnow.pipelines.running.worker import settle
 from winnow.schemas.errors import RecipeError, SourceError
 from winnow.schemas.identity import canonical_json
 from winnow.schemas.recipe import recipe_from_text
+from winnow.schemas.records import FilePart
 from winnow.schemas.rows.samples import QUARANTINE
 
 _SOURCE = "files"
@@ -131,7 +132,7 @@ def read_samples(reading: Reading, path: str, size: int) -> Iterator[pa.RecordBa
             outcome = maker.row(event, path, etag) if isinstance(event, Record) else event
             if isinstance(outcome, Row):
                 if outcome.keyed and not seen.admit([outcome.id])[0]:
-                    detail = repeated_key(outcome.key, kind_of(source.format, path) == "tar")
+                    detail = repeated_key(outcome.key, format_of(source.format, path).on_repeated_key)
                     yield Unreadable(outcome.span, "duplicate_id", detail, outcome.key)
                     continue
                 waiting.append(outcome)

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import Final
 
+from winnow.pipelines.decoding.file_bytes import read_range
 from winnow.pipelines.ingest.archives.inflate import codec_of
-from winnow.pipelines.ingest.files import read_range
+from winnow.pipelines.ingest.formats import format_of
 from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
-from winnow.pipelines.ingest.planning.formats import kind_of
 from winnow.pipelines.ingest.planning.sampling import sample_densities
 from winnow.pipelines.ingest.planning.stage import SourcePlan
 from winnow.pipelines.rules.summary import RulesSummary
@@ -26,8 +26,6 @@ UNITS_PER_BYTE: Final = 16  # of text that is not compressed: character sets, en
 EDITED: Final = 4  # how much longer replacements make a text at most: an address becomes `email@example.com`
 RATIOS: Final = {"gz": 1032, "zst": 1 << 15, None: 1}
 """How much a byte can become: of deflate, and of a block of zstd that is one byte repeated."""
-
-_BOUNDED: Final = ("jsonl", "csv", "file")
 
 OPENED_FILES: Final = 64  # of a source; of more files it is not looked up whether they are compressed
 
@@ -132,7 +130,7 @@ def _most(context: IngestContext, plans: Sequence[SourcePlan]) -> int | None:
     most = 0
     for plan in plans:
         source, files = context.sources[plan.name], plan.listing.files
-        if source.clips is not None or any(kind_of(source.format, info.path) not in _BOUNDED for info in files):
+        if source.clips is not None or not all(format_of(source.format, info.path).is_text for info in files):
             return None
         if len(files) > OPENED_FILES:
             most += plan.listing.bytes * RATIOS["zst"] * UNITS_PER_BYTE
@@ -151,14 +149,9 @@ def _ratio(source: IngestSource, info: ObjectInfo) -> int:
 
 def _about(source: IngestSource, files: Sequence[ObjectInfo], mix: MixConfig) -> float:
     densities = sample_densities(source, files)
-    found = 0.0
-    for info in files:
-        density = densities.of(source.format, info.path)
-        if mix.unit != "samples":
-            found += info.size * density.text
-        else:
-            found += 1 if kind_of(source.format, info.path) == "file" else info.size * density.rows
-    return found
+    if mix.unit == "samples":
+        return sum(densities.rows(source.format, info) for info in files)
+    return sum(info.size * densities.of(source.format, info.path).text for info in files)
 
 
 def _rounded(amount: float) -> str:

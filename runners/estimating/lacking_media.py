@@ -11,13 +11,13 @@ from typing import Final
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.export.formats.wanted_media import MediaOptions, WantedMedia
 from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
-from winnow.pipelines.ingest.planning.first_rows import is_beyond_sample
+from winnow.pipelines.ingest.planning.first_rows import first_events, is_beyond_sample
 from winnow.pipelines.ingest.planning.sampling import even_places
 from winnow.pipelines.ingest.planning.stage import SourcePlan
-from winnow.pipelines.ingest.records import ReadLimits, Record, Unreadable
+from winnow.pipelines.ingest.records import Record, Unreadable
 from winnow.pipelines.ingest.rows import Row, row_of
+from winnow.pipelines.ingest.sections import SAMPLE_LIMITS
 from winnow.pipelines.store.facade import ObjectInfo
-from winnow.runners.estimating.takeable import first_events
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import SourceError
 from winnow.schemas.problems import Problem, recipe_error
@@ -27,7 +27,6 @@ MOST_RECORDS: Final = 256  # of a file
 ENOUGH: Final = 64  # records with media that are wanted
 _SHOWN: Final = 4
 MOST_BYTES: Final = 8 << 20  # of a file that is certainly read to its end
-_LIMITS: Final = ReadLimits(max_body_bytes=4 << 20, max_member_bytes=64 << 20)
 _REMEDY: Final = "write media: none, or add a source that has them"
 
 
@@ -125,7 +124,7 @@ def _look(wanted: WantedMedia, context: IngestContext, plans: Sequence[SourcePla
 def _records(source: IngestSource, info: ObjectInfo, seen: _Seen) -> Iterator[list[str] | None]:
     """The types of the media of each record of a file; None for one that cannot be looked at."""
     taken = 0
-    for event in first_events(source, info, _LIMITS, MOST_RECORDS):
+    for event in first_events(source, info, SAMPLE_LIMITS, MOST_RECORDS):
         taken += 1
         if isinstance(event, Record) and any(one.names is not None for one in event.items):
             yield None  # a file beside the table

@@ -5,17 +5,15 @@ Pictures in a recipe whose unit is tokens, or files that are all empty, would ot
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing
-from itertools import islice
 from typing import Final
 
 from winnow.pipelines.ingest.boundary import is_for_its_task
+from winnow.pipelines.ingest.formats import format_of
 from winnow.pipelines.ingest.media_names import may_be_medium
 from winnow.pipelines.ingest.planning.context import IngestContext, IngestSource
-from winnow.pipelines.ingest.planning.formats import MEDIA_FOLDERS, container_reader
-from winnow.pipelines.ingest.planning.sampling import section, until_enough
+from winnow.pipelines.ingest.planning.first_rows import first_events
 from winnow.pipelines.ingest.planning.stage import SourcePlan
-from winnow.pipelines.ingest.records import Covered, Dropped, Event, FilePart, ReadLimits, Record
+from winnow.pipelines.ingest.records import Covered, Dropped, Event, ReadLimits, Record
 from winnow.pipelines.ingest.rows import Row, row_of
 from winnow.pipelines.mix.candidates import OF_MEDIA
 from winnow.pipelines.store.facade import ObjectInfo
@@ -67,7 +65,8 @@ def _why_nothing_at_all(context: IngestContext, plans: Sequence[SourcePlan], *, 
 
 def _why_nothing(source: IngestSource, files: Sequence[ObjectInfo], *, needs_text: bool) -> Counter[str] | None:
     """Why no record of a source can be taken, each with how many; None if one can, or if that is not certain."""
-    if needs_text and source.format in MEDIA_FOLDERS and all(may_be_medium(info.path) for info in files):
+    in_folder = format_of(source.format, "").has_sidecars
+    if needs_text and in_folder and all(may_be_medium(info.path) for info in files):
         return Counter({f"files of {source.format} {NO_TEXT}": len(files)})
     if source.clips is not None or len(files) > MOST_FILES or any(info.size > MOST_BYTES for info in files):
         return None
@@ -103,18 +102,3 @@ def sampled_rows(source: IngestSource, info: ObjectInfo) -> Iterator[Row | Event
         if not is_for_its_task(error):
             raise
         yield None
-
-
-def first_events(
-    source: IngestSource, info: ObjectInfo, limits: ReadLimits, most: int
-) -> Iterator[Record | Event | Covered]:
-    """The first records of a file and what lies between them, until there are so many or enough is read.
-
-    Raises:
-        FileNotFoundError: It is gone.
-        SourceError: It cannot be read.
-    """
-    with closing(source.objects.open(info.path)) as opened:
-        reader = container_reader(source.format, info.path, source.columns)
-        part = FilePart(info.path, info.size, 0, info.size)
-        yield from until_enough(islice(reader(section(opened, 0, info.size), part, limits), most))

@@ -181,10 +181,10 @@ def _said(sampled: SampledRows) -> list[str]:
 def _rows_about(source: ProposedSource, read: IngestSource) -> int:
     """How many rows all files have, about: one for each file that is not a table of captions, or by samples of them."""
     files = source.group.files
-    if source.group.content in ("text", "page", "picture", "video"):
+    if source.group.format.is_one_record:
         return sum(not is_caption_table(file.path) for file in files)
     densities = sample_densities(read, files)
-    return round(sum(file.size * densities.of(read.format, file.path).rows for file in files))
+    return round(sum(densities.rows(read.format, file) for file in files))
 
 
 def _columns(

@@ -6,9 +6,9 @@ from typing import Final
 
 from winnow.filters.web.sniff import sniff
 from winnow.pipelines.ingest.caption_tables import CaptionTables, is_caption_table
+from winnow.pipelines.ingest.formats import format_of
 from winnow.pipelines.ingest.media_names import may_be_medium, may_be_video
 from winnow.pipelines.ingest.planning.context import IngestSource
-from winnow.pipelines.ingest.planning.formats import MEDIA_FOLDERS
 from winnow.pipelines.ingest.records import Record
 from winnow.pipelines.ingest.rows import SNIFFED_BYTES, SourceRows
 from winnow.pipelines.ingest.sidecars import SidecarFiles
@@ -43,11 +43,12 @@ def contents_of(root: str, format_name: str, columns: ColumnMapping, files: Sequ
     objects = open_location(root)
     source = IngestSource(SourceRows("", "", "", ()), objects, format_name, columns)
     beside, tables = SidecarFiles(objects, columns), CaptionTables(objects, columns, LIMITS)
-    media = [info for info in files if not is_caption_table(info.path)] if format_name in MEDIA_FOLDERS else files
+    in_folder = format_of(format_name, "").has_sidecars
+    media = [info for info in files if not is_caption_table(info.path)] if in_folder else files
     for info, _, event in sampled_events(source, media, RECORDS, SampledRows()):
         if not isinstance(event, Record) or event.metadata.get("http_status", 200) != 200:
             continue
-        if format_name in MEDIA_FOLDERS:
+        if in_folder:
             try:
                 beside.read(info.path, event)
                 tables.add(info.path, event)

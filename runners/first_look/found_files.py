@@ -8,21 +8,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
-from winnow.filters.web.sniff import is_page, sniff
+from winnow.filters.web.sniff import sniff
+from winnow.pipelines.decoding.file_bytes import read_range
 from winnow.pipelines.ingest.caption_tables import is_caption_table
-from winnow.pipelines.ingest.files import read_range
-from winnow.pipelines.ingest.media_names import PICTURES, TRANSPORT, UNREAD_PICTURES, VIDEOS
-from winnow.pipelines.ingest.planning.formats import ending_of, is_compressed_tar, kind_of
+from winnow.pipelines.ingest.formats import format_by_name, formats
+from winnow.pipelines.ingest.formats.source_format import SourceFormat
+from winnow.pipelines.ingest.media_names import TRANSPORT, UNREAD_PICTURES
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.names import object_name
 from winnow.runners.first_look.unread import DESCRIBING, EMPTY, HIDDEN, ending_shown, irregular_notes, unread_notes
 from winnow.schemas.errors import SourceError
-
-Content: TypeAlias = Literal["archive", "table", "tar", "text", "page", "picture", "video"]
 
 MOST_FILES: Final = 200_000
 """Files of one place that are looked at; more are an error, as names alone would take minutes."""
@@ -32,26 +31,10 @@ MOST_FOLDERS: Final = 4
 
 _SNIFFED: Final = 512  # files without an ending whose first bytes are read
 _HEAD_BYTES: Final = 2048
-_BY_ENDING: Final[Mapping[Content, frozenset[str]]] = {
-    "text": frozenset({"txt", "text", "md"}),
-    "page": frozenset({"htm", "html", "xhtml"}),
-    "picture": PICTURES,
-    "video": VIDEOS,
-}
 _OWN: Final = frozenset({"store.json", "winnow.json"})  # what winnow's stores and exports have
 _BESIDE: Final = frozenset({".txt", ".json", ".srt", ".vtt"})  # describe a picture or a video of the same name
 _STATISTICS: Final = "_stats.json"  # beside a shard of the same name, as img2dataset and video2dataset write them
 _SHARDS: Final = (".tar", ".parquet", ".tfrecord")
-_CONTENT: Final[Mapping[str, Content]] = {
-    "warc": "archive",
-    "arc": "archive",
-    "jsonl": "table",
-    "csv": "table",
-    "parquet": "table",
-    "arrow": "table",
-    "tar": "tar",
-}
-_FROM_MIME: Final[Mapping[str, Content]] = {"image": "picture", "video": "video"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +44,13 @@ class Group:
     name: str
     root: str  # a folder or an address
     patterns: tuple[str, ...]
-    content: Content
+    format: SourceFormat  # or the first of several that are read in one way
     files: tuple[ObjectInfo, ...]
+
+    @property
+    def content(self) -> str:
+        """What the files have, in a word."""
+        return self.format.content
 
     @property
     def bytes(self) -> int:
@@ -103,13 +91,14 @@ def find_files(places: Sequence[str]) -> Found:
         for kind, paths in place.irregular.items():
             irregular[kind] = (*irregular.get(kind, ()), *paths)
     if not groups:
+        named = (one.called.removeprefix("a ") for one in formats().values() if one.endings)
         raise SourceError(
             "; ".join(
                 [
                     f"{', '.join(places)}: no files that winnow reads",
                     *unread_notes(unread),
                     *irregular_notes(irregular),
-                    "it reads WARC, ARC, JSON lines, CSV, Parquet, Arrow, tars, HTML, text, pictures and videos",
+                    f"it reads {', '.join(dict.fromkeys(named))}",
                 ]
             )
         )
@@ -155,7 +144,7 @@ def _all_files(place: str, objects: ObjectStore) -> _Place:
     hidden = 0
     for info in objects.list(""):
         if any(part.startswith(".") for part in info.path.split("/")):
-            hidden += _by_ending(info.path) is not None
+            hidden += format_by_name(info.path) is not None
             continue
         infos.append(info)
         if len(infos) > MOST_FILES:
@@ -205,18 +194,19 @@ _KINDS: Final = (
 def _grouped(place: _Place) -> Found:
     root, infos = place.root, place.files
     objects = open_location(root)
-    shown = {str(PurePosixPath(info.path).with_suffix("")) for info in infos if _by_ending(info.path) in _SEEN}
+    media = {info.path: of for info in infos if (of := format_by_name(info.path)) is not None and of.has_sidecars}
+    shown = {str(PurePosixPath(path).with_suffix("")) for path in media}
     unseen = {str(PurePosixPath(info.path).with_suffix("")) for info in infos if _is_unread_picture(info.path)} - shown
-    described = _described(infos)
+    described = _described(infos, media)
     whole = {described[info.path] for info in infos if info.path in described and "/" not in info.path}
     paths = {info.path for info in infos}
     budget = _SNIFFED
-    by_place: dict[tuple[str, Content], list[ObjectInfo]] = {}
+    by_place: dict[tuple[str, SourceFormat], list[ObjectInfo]] = {}
     unread: Counter[str] = Counter()
     beside: dict[str, set[str]] = {}
     for info in infos:
         path = PurePosixPath(info.path)
-        content = described.get(info.path) or _by_ending(info.path)
+        content = described.get(info.path) or format_by_name(info.path)
         if info.size == 0:
             unread[EMPTY] += content is not None
             continue
@@ -231,11 +221,12 @@ def _grouped(place: _Place) -> Found:
         if content is None and path.suffix.lower() in ("", f".{TRANSPORT}") and budget > 0:
             budget -= 1
             content = _by_bytes(objects, info)
-            if path.suffix and content != "video":
+            if path.suffix and (content is None or content.shows != "video"):
                 content = None
-        if content is None or is_compressed_tar("auto", info.path):
+        if content is None or content.why_not(info.path):
             unread[ending_shown(info.path)] += 1
             continue
+        content = _grouped_with(content)
         top = path.parts[0] if len(path.parts) > 1 and content not in whole else ""
         by_place.setdefault((top, content), []).append(info)
     joined, notes = _joined(place, by_place)
@@ -246,7 +237,7 @@ def _grouped(place: _Place) -> Found:
 
 
 def _joined(
-    place: _Place, by_place: Mapping[tuple[str, Content], Sequence[ObjectInfo]]
+    place: _Place, by_place: Mapping[tuple[str, SourceFormat], Sequence[ObjectInfo]]
 ) -> tuple[list[Group], list[str]]:
     """A group for each folder and content; many folders of one content, or those that number the parts, are one."""
     groups: list[Group] = []
@@ -268,7 +259,8 @@ def _joined(
         groups.append(group)
         if not are_parts:
             notes.append(
-                f"{place.root}: {content}s in {len(tops)} folders are one source; name the folders to have one of each"
+                f"{place.root}: {content.content}s in {len(tops)} folders are one source; name the folders to have "
+                "one of each"
             )
     return groups, notes
 
@@ -286,21 +278,19 @@ def _is_unread_picture(path: str) -> bool:
     return PurePosixPath(path).suffix.lower().removeprefix(".") in UNREAD_PICTURES
 
 
-_SEEN: Final = ("picture", "video")
+def _grouped_with(of: SourceFormat) -> SourceFormat:
+    """The first of the formats whose files make one source: of one content, which a recipe reads by one setting."""
+    return next(one for one in formats().values() if (one.content, one.in_recipe) == (of.content, of.in_recipe))
 
 
-def _described(infos: Sequence[ObjectInfo]) -> dict[str, Content]:
+def _described(infos: Sequence[ObjectInfo], media: Mapping[str, SourceFormat]) -> dict[str, SourceFormat]:
     """The tables of captions, each with what lies in its folder or below and has captions from it."""
-    media: dict[PurePosixPath, Content] = {}
-    for info in infos:
-        content = _by_ending(info.path)
-        if content in _SEEN:
-            media |= dict.fromkeys(PurePosixPath(info.path).parents, content)
+    below = {folder: of for path, of in media.items() for folder in PurePosixPath(path).parents}
     tables = (info.path for info in infos if is_caption_table(info.path))
-    return {path: media[folder] for path in tables if (folder := PurePosixPath(path).parent) in media}
+    return {path: below[folder] for path in tables if (folder := PurePosixPath(path).parent) in below}
 
 
-def _group(root: str, top: str, content: Content, files: Sequence[ObjectInfo]) -> Group:
+def _group(root: str, top: str, content: SourceFormat, files: Sequence[ObjectInfo]) -> Group:
     if not top:
         return Group(_slug(PurePosixPath(_absolute(root)).name), root, patterns_of(files), content, tuple(files))
     below = f"{root.rstrip('/')}/{top}"
@@ -320,8 +310,8 @@ def patterns_of(files: Sequence[ObjectInfo]) -> tuple[str, ...]:
 
 
 def _ending(path: str) -> str:
-    known = ending_of(path)
-    suffix = known or PurePosixPath(path).suffix
+    of = format_by_name(path)
+    suffix = PurePosixPath(path).suffix if of is None else of.ending(path)
     return suffix if re.fullmatch(r"[.\w-]+", suffix) else ""
 
 
@@ -329,16 +319,19 @@ def _named(groups: Iterable[Group]) -> tuple[Group, ...]:
     """The groups, each with a name of its own."""
     ordered = sorted(groups, key=lambda group: (group.root, group.content))
     counts = Counter(group.name for group in ordered)
-    named: list[Group] = []
+    wanted = (one.name if counts[one.name] == 1 else f"{one.name}-{one.content}s" for one in ordered)
+    return tuple(replace(group, name=name) for group, name in zip(ordered, own_names(wanted), strict=True))
+
+
+def own_names(wanted: Iterable[str]) -> Iterator[str]:
+    """The names, numbered from the second of one on."""
     taken: set[str] = set()
-    for group in ordered:
-        wanted = group.name if counts[group.name] == 1 else f"{group.name}-{group.content}s"
-        name, number = wanted, 2
+    for one in wanted:
+        name, number = one, 2
         while name in taken:
-            name, number = f"{wanted}-{number}", number + 1
+            name, number = f"{one}-{number}", number + 1
         taken.add(name)
-        named.append(replace(group, name=name))
-    return tuple(named)
+        yield name
 
 
 def _slug(name: str) -> str:
@@ -360,15 +353,7 @@ def _absolute(root: str) -> str:
     return root.rstrip("/") if "://" in root else str(Path(root).resolve())
 
 
-def _by_ending(path: str) -> Content | None:
-    kind = kind_of("auto", path)
-    if kind != "file":
-        return _CONTENT[kind]
-    suffix = PurePosixPath(path).suffix.lower().removeprefix(".")
-    return next((content for content, endings in _BY_ENDING.items() if suffix in endings), None)
-
-
-def _by_bytes(objects: ObjectStore, info: ObjectInfo) -> Content | None:
+def _by_bytes(objects: ObjectStore, info: ObjectInfo) -> SourceFormat | None:
     """What a file without an ending holds, by its first bytes; None if no reader takes it."""
     try:
         with closing(objects.open(info.path)) as stream:
@@ -376,6 +361,4 @@ def _by_bytes(objects: ObjectStore, info: ObjectInfo) -> Content | None:
     except (OSError, SourceError):
         return None
     found = sniff(head, None, None)
-    if found.modality == "text":
-        return "page" if is_page(found.mime) else "text"
-    return _FROM_MIME.get(found.modality)
+    return next((one for one in formats().values() if one.holds is not None and one.holds(found)), None)

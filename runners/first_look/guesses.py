@@ -5,67 +5,41 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import BinaryIO, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.types as pt
 
 from winnow.pipelines.ingest.boundary import failure, is_of_content
+from winnow.pipelines.ingest.formats import container_reader, format_by_name
+from winnow.pipelines.ingest.formats.source_format import OpenFile, SourceFormat
 from winnow.pipelines.ingest.media_names import PICTURES, VIDEOS, may_be_medium
-from winnow.pipelines.ingest.planning.formats import container_reader, kind_of
-from winnow.pipelines.ingest.planning.sampling import section, until_enough
-from winnow.pipelines.ingest.records import FilePart, ReadLimits, Record
-from winnow.pipelines.ingest.tables.arrow import ArrowTable, open_arrow
+from winnow.pipelines.ingest.records import ReadLimits, Record
+from winnow.pipelines.ingest.sections import section, until_enough
 from winnow.pipelines.ingest.tables.arrow_tables import repeated_column
 from winnow.pipelines.ingest.tables.columns import ColumnMapping, moment
-from winnow.pipelines.ingest.tables.csv_rows import first_csv_rows
-from winnow.pipelines.ingest.tables.jsonl import first_rows
-from winnow.pipelines.ingest.tables.parquet import ParquetTable, open_table
 from winnow.pipelines.store.facade import ObjectInfo, ObjectStore
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import Json
+from winnow.schemas.records import FilePart
 
 FIRST_BYTES: Final = 1 << 20
 FIRST_ROWS: Final = 200
 LIMITS: Final = ReadLimits(max_body_bytes=4 << 20, max_member_bytes=64 << 20)
 
 _TEXTS: Final = (
-    "text",
-    "content",
-    "body",
-    "raw_content",
-    "document",
-    "article",
-    "markdown",
-    "story",
-    "passage",
+    *("text", "content", "body", "raw_content", "document", "article", "markdown", "story", "passage"),
     "sentence",
 )
 _KEYS: Final = ("id", "_id", "doc_id", "document_id", "docid", "uuid", "guid", "uid", "key")
 _ADDRESSES: Final = ("url", "uri", "link", "source_url", "page_url", "target_uri", "permalink")
 _TIMES: Final = (
-    "fetched_at",
-    "crawl_date",
-    "fetch_time",
-    "timestamp",
-    "date",
-    "published",
-    "published_at",
+    *("fetched_at", "crawl_date", "fetch_time", "timestamp", "date", "published", "published_at"),
     "created_at",
 )
 _MEDIA: Final = (
-    "image",
-    "images",
-    "img",
-    "picture",
-    "photo",
-    "jpg",
-    "png",
-    "file_name",
-    "filename",
-    "image_path",
-    "path",
-    "video",
+    *("image", "images", "img", "picture", "photo", "jpg", "png", "file_name", "filename"),
+    *("image_path", "path", "video"),
 )
 _NAMED_AS_MEDIA: Final = frozenset(_MEDIA) | PICTURES | VIDEOS  # columns of bytes
 _CAPTIONS: Final = ("caption", "captions", "alt", "alt_text", "alttext", "description", "title", "text")
@@ -100,22 +74,19 @@ class TableGuess:
 
 def guess_columns(objects: ObjectStore, info: ObjectInfo) -> TableGuess:
     """Reads the first rows of a table and says what its columns seem to be."""
-    kind = kind_of("auto", info.path)
+    of = format_by_name(info.path)
+    if of is None or not of.has_columns:
+        return TableGuess(None, (), "no table by its name")
     try:
         with closing(objects.open(info.path)) as stream:
-            if kind in ("jsonl", "csv"):
-                return _guess_lines(objects, stream, info, kind)
-            table: ParquetTable | ArrowTable | str
-            if kind == "parquet":
-                table = open_table(stream, FilePart(info.path, info.size, 0, info.size), LIMITS)
-            else:
-                table = open_arrow(stream, info.size, LIMITS)
-            if isinstance(table, str):
-                return TableGuess(None, (), table)
-            schema: pa.Schema = table.schema
-            if repeated := repeated_column(schema):
-                return TableGuess(None, (), repeated)
-            rows = list(_rows_of_table(objects, info, schema))
+            head = of.head(OpenFile(stream, info.path, info.size, LIMITS), FIRST_ROWS, FIRST_BYTES)
+            if head.problem:
+                return TableGuess(None, (), head.problem)
+            rows, schema = head.rows, head.schema or pa.schema([])
+            if head.schema is not None:
+                if repeated := repeated_column(schema):
+                    return TableGuess(None, (), repeated)
+                rows = list(_rows_of_table(objects, info, of, schema))
             exists = _looked_for(objects, info)
             columns = _guess(rows, _pictures_of(schema), exists)
             names = _names([dict.fromkeys(schema.names), *rows])
@@ -142,24 +113,6 @@ def _looked_for(objects: ObjectStore, info: ObjectInfo) -> Callable[[str], bool]
     return exists
 
 
-def _guess_lines(objects: ObjectStore, stream: BinaryIO, info: ObjectInfo, kind: str) -> TableGuess:
-    size = min(info.size, FIRST_BYTES)
-    read = first_rows if kind == "jsonl" else first_csv_rows
-    first = section(stream, 0, size)
-    rows = list(until_enough(read(first, FilePart(info.path, size, 0, size), LIMITS, FIRST_ROWS)))
-    if rows:
-        exists = _looked_for(objects, info)
-        columns = _guess(rows, frozenset(), exists)
-        media = tuple(_named_media(rows, columns, info, exists))
-        return TableGuess(columns, _names(rows), media=media, captions_alone=_captions_alone(columns, _names(rows)))
-    first.seek(0)
-    if kind != "jsonl":
-        return TableGuess(None, (), "no rows can be read: expected a line of column names, then a row a line")
-    if first.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
-        return TableGuess(None, (), "one JSON array, not a JSON object a line; `jq -c '.[]'` converts it")
-    return TableGuess(None, (), "no rows can be read: expected a JSON object a line; `jq -c .` shows where it is none")
-
-
 def _captions_alone(columns: ColumnMapping | None, names: Sequence[str]) -> bool:
     if columns is None or columns.media is not None or columns.url is None:
         return False
@@ -181,13 +134,15 @@ def _named_media(
                 yield posixpath.normpath(str(PurePosixPath(info.path).parent / name))
 
 
-def _rows_of_table(objects: ObjectStore, info: ObjectInfo, schema: pa.Schema) -> Iterator[dict[str, Json]]:
+def _rows_of_table(
+    objects: ObjectStore, info: ObjectInfo, of: SourceFormat, schema: pa.Schema
+) -> Iterator[dict[str, Json]]:
     """The first rows of a table without its pictures, as ingest reads them if a column of strings is the text."""
     strings = [field.name for field in schema if _is_string(field.type)]
     if not strings:
         return
     chosen = next((name for name in _TEXTS if name in strings), strings[0])
-    reader = container_reader("auto", info.path, ColumnMapping(text=chosen, url=None), checked=False)
+    reader = container_reader(of.name, info.path, ColumnMapping(text=chosen, url=None), checked=False)
     with closing(objects.open(info.path)) as stream:
         bounded = section(stream, 0, info.size)
         for number, event in enumerate(

@@ -3,16 +3,18 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
+from operator import attrgetter
 from typing import Final, Literal, TypeAlias
 
 from winnow.pipelines.ingest.caption_tables import FILE_NAME, is_caption_table
-from winnow.pipelines.ingest.planning.formats import kind_of
+from winnow.pipelines.ingest.formats import format_by_name
+from winnow.pipelines.ingest.formats.source_format import SourceFormat
 from winnow.pipelines.ingest.sidecars import CAPTION
 from winnow.pipelines.ingest.tables.columns import ColumnMapping, listed_columns
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.location import open_location
 from winnow.runners.first_look.contents import Contents, contents_of
-from winnow.runners.first_look.found_files import Found, Group, readable_pattern
+from winnow.runners.first_look.found_files import Found, Group, own_names, readable_pattern
 from winnow.runners.first_look.guesses import TableGuess, guess_columns
 from winnow.schemas.errors import RecipeError, SourceError
 
@@ -45,12 +47,9 @@ class ProposedSource:
     @property
     def kind(self) -> str:
         """What its files are, in a word."""
-        return self.group.content if self.group.content not in ("table", "archive") else kind_of("auto", self.first)
-
-    @property
-    def first(self) -> str:
-        """The path of its first file."""
-        return self.group.files[0].path
+        of = self.group.format
+        first = format_by_name(self.group.files[0].path) or of
+        return first.container if of.has_columns or of.has_captures else of.content
 
     @property
     def medium(self) -> Medium:
@@ -58,13 +57,13 @@ class ProposedSource:
         held = self.contents
         if self.captions_alone:
             return "captions"
-        if self.group.content == "video":
+        shows = self.group.format.shows
+        if shows == "video":
             return "videos"
         names_media = self.columns is not None and self.columns.media is not None
-        may_show = names_media or self.group.content in ("picture", "tar", "archive")
-        if may_show and held.media * _MOST_ARE > (held.media + held.texts) * (_MOST_ARE - 1):
+        if (names_media or shows is not None) and held.media * _MOST_ARE > (held.media + held.texts) * (_MOST_ARE - 1):
             return "videos" if held.videos > held.pictures else "pictures"
-        return "pictures" if self.group.content == "picture" or names_media else "texts"
+        return "pictures" if shows == "image" or names_media else "texts"
 
     @property
     def is_captioned(self) -> bool:
@@ -74,7 +73,7 @@ class ProposedSource:
     @property
     def has_pages(self) -> bool:
         """Whether texts are to be extracted from its pages."""
-        return self.group.content in ("archive", "page") and self.medium == "texts"
+        return self.group.format.is_of_web and self.medium == "texts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,39 +100,41 @@ def propose(found: Found) -> Proposal:
     notes: list[str] = [*found.notes]
     described: dict[str, str] = {}  # groups of media that tables name, each with such a table
     for group in found.groups:
-        if group.content == "table":
+        in_recipe = group.format.in_recipe
+        if group.format.has_columns:
             sources += _of_tables(group, notes, found, described)
-        elif group.content in _SEEN:
-            format_name = "image_folder" if group.content == "picture" else "video_folder"
-            sources.append(ProposedSource(group, format_name, _of_captions(group)))
+        elif group.format.has_sidecars:
+            sources.append(ProposedSource(group, in_recipe, _of_captions(group)))
         elif _takes_others(found, group.root, group.patterns):
             named = tuple(readable_pattern(info.path) for info in group.files)
-            sources.append(ProposedSource(replace(group, patterns=named), "auto"))
+            sources.append(ProposedSource(replace(group, patterns=named), in_recipe))
         else:
-            sources.append(ProposedSource(group, "auto"))
+            sources.append(ProposedSource(group, in_recipe))
     notes += [
         f"{group.root}: its {group.content}s are read as {described[group.name]} names them; "
         "those that no row names are not read, give them a source of their own"
         for group in found.groups
         if group.name in described
     ]
-    sources = [_looked_into(one) for one in sources if one.group.content not in _SEEN or one.name not in described]
+    sources = [_looked_into(one) for one in sources if not one.group.format.has_sidecars or one.name not in described]
     if not sources:
         raise SourceError("\n".join(["no file can be a source", *notes]))
     for one in sources:
-        if one.group.content == "archive" and one.medium == "texts" and one.contents.media:
+        if one.group.format.has_captures and one.medium == "texts" and one.contents.media:
             of = f"{one.contents.media:,} of {one.contents.media + one.contents.texts:,} records looked at"
             notes.append(
                 f"{one.name}: {of} are pictures or videos, of which the recipe for texts measures nothing; "
                 "a recipe of their own can read the same files"
             )
-    return Proposal(_with_own_names(sources), tuple(notes))
+    names = own_names(source.name for source in sources)
+    own = (replace(one, group=replace(one.group, name=name)) for one, name in zip(sources, names, strict=True))
+    return Proposal(tuple(own), tuple(notes))
 
 
 def _looked_into(source: ProposedSource) -> ProposedSource:
     """The source with what some of its records hold, where that decides how its recipe looks."""
     media = source.columns is not None and source.columns.media is not None
-    if source.group.content not in ("picture", "video", "tar", "archive") and not media:
+    if source.group.format.shows is None and not media:
         return source
     files = source.group.files
     found = contents_of(source.group.root, source.format, source.columns or ColumnMapping(), files)
@@ -182,13 +183,10 @@ def _of_captions(group: Group) -> ColumnMapping | None:
     return None
 
 
-_SEEN: Final = ("picture", "video")
-
-
 def _shown_in(address: str, found: Found) -> Group | None:
     """The group of media that has this file."""
     for one in found.groups:
-        if one.content in _SEEN and address.startswith(f"{one.root}/"):
+        if one.format.has_sidecars and address.startswith(f"{one.root}/"):
             path = address[len(one.root) + 1 :]
             if any(info.path == path for info in one.files):
                 return one
@@ -198,12 +196,12 @@ def _shown_in(address: str, found: Found) -> Group | None:
 def _of_tables(group: Group, notes: list[str], found: Found, described: dict[str, str]) -> Iterator[ProposedSource]:
     """A source for each kind of table and each choice of columns."""
     objects = open_location(group.root)
-    by_shape: dict[tuple[str, ColumnMapping], list[ObjectInfo]] = {}
-    alone: set[tuple[str, ColumnMapping]] = set()  # captions of what is elsewhere
+    by_shape: dict[tuple[SourceFormat, ColumnMapping], list[ObjectInfo]] = {}
+    alone: set[tuple[SourceFormat, ColumnMapping]] = set()  # captions of what is elsewhere
     shards = _shards(found)
     about_shards: list[str] = []
-    for kind in sorted({kind_of("auto", info.path) for info in group.files}):
-        files = [info for info in group.files if kind_of("auto", info.path) == kind]
+    for kind in sorted({format_by_name(info.path) or group.format for info in group.files}, key=attrgetter("name")):
+        files = [info for info in group.files if format_by_name(info.path) == kind]
         step = -(-len(files) // MOST_TABLES)
         last: ColumnMapping | None = None
         waiting: list[ObjectInfo] = []
@@ -241,37 +239,25 @@ def _of_tables(group: Group, notes: list[str], found: Found, described: dict[str
         )
     kinds = [kind for kind, _ in by_shape]
     for (of, columns), files in by_shape.items():
-        every = kinds.count(of) == 1 and len(files) == sum(kind_of("auto", one.path) == of for one in group.files)
-        patterns = tuple(one for one in group.patterns if kind_of("auto", one) == of) if every else ()
+        every = kinds.count(of) == 1 and len(files) == sum(format_by_name(one.path) == of for one in group.files)
+        patterns = tuple(one for one in group.patterns if format_by_name(one) == of) if every else ()
         if not patterns or _takes_others(found, group.root, patterns):
             patterns = tuple(readable_pattern(info.path) for info in files)
-        name = group.name if len(by_shape) == 1 else f"{group.name}-{of}"
-        of_files = replace(group, name=name, patterns=patterns, files=tuple(files))
-        yield ProposedSource(of_files, "auto", columns, captions_alone=(of, columns) in alone)
+        name = group.name if len(by_shape) == 1 else f"{group.name}-{of.name}"
+        of_files = replace(group, format=of, name=name, patterns=patterns, files=tuple(files))
+        yield ProposedSource(of_files, of.in_recipe, columns, captions_alone=(of, columns) in alone)
 
 
 def _shards(found: Found) -> frozenset[str]:
     """The places of tars, and of folders with media, without what they end in."""
     shards: set[str] = set()
     for group in found.groups:
-        if group.content == "tar":
+        if group.format.has_table_beside:
             shards.update(f"{group.root}/{info.path}".rpartition(".")[0] for info in group.files)
-        elif group.content in _SEEN:
+        elif group.format.has_sidecars:
             shards.update(f"{group.root}/{info.path}".rpartition("/")[0] for info in group.files)
     return frozenset(shards)
 
 
 def _why_not(guess: TableGuess) -> str:
     return guess.problem or f"no column looks like a text or a picture; it has: {listed_columns(guess.names)}"
-
-
-def _with_own_names(sources: Sequence[ProposedSource]) -> tuple[ProposedSource, ...]:
-    taken: set[str] = set()
-    named = []
-    for source in sources:
-        name, number = source.name, 2
-        while name in taken:
-            name, number = f"{source.name}-{number}", number + 1
-        taken.add(name)
-        named.append(replace(source, group=replace(source.group, name=name)))
-    return tuple(named)

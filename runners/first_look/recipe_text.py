@@ -53,7 +53,7 @@ def _sources(sources: Sequence[ProposedSource], folder: Path | None) -> Iterator
         yield f"    files: [{', '.join(_text(pattern) for pattern in source.group.patterns)}]"
         if source.format != "auto":
             yield f"    format: {source.format}"
-        yield f"    class: {'web' if source.group.content in ('archive', 'page') else 'own'}"
+        yield f"    class: {'web' if source.group.format.is_of_web else 'own'}"
         yield "    licence: unknown"
         if source.columns is not None:
             yield from _columns(source.columns)
@@ -78,7 +78,7 @@ def _columns(columns: ColumnMapping) -> Iterator[str]:
 def _measures(sources: Sequence[ProposedSource], *, rows_only: bool = False) -> Iterator[str]:
     medium = sources[0].medium
     described = any(one.is_captioned for one in sources)
-    archives = any(one.group.content == "archive" for one in sources)
+    archives = any(one.group.format.has_captures for one in sources)
     if any(one.has_pages for one in sources):
         yield "# The main content of web pages."
         yield "extract: {main: {}}"

@@ -12,22 +12,23 @@ from dataclasses import dataclass, field
 from itertools import chain, groupby, islice, takewhile
 from typing import BinaryIO, Final, TypeAlias
 
+from winnow.pipelines.decoding.file_bytes import read_range
 from winnow.pipelines.ingest.archives.inflate import Codec, codec_of
 from winnow.pipelines.ingest.boundary import failure, is_of_content
-from winnow.pipelines.ingest.files import read_range
+from winnow.pipelines.ingest.etag import content_etag
+from winnow.pipelines.ingest.formats import container_reader, format_of
+from winnow.pipelines.ingest.formats.source_format import OpenFile
 from winnow.pipelines.ingest.planning.context import IngestSource
-from winnow.pipelines.ingest.planning.etag import content_etag
-from winnow.pipelines.ingest.planning.formats import container_reader, kind_of
-from winnow.pipelines.ingest.planning.sampling import SEARCH_BYTES, even_places, section, until_enough
-from winnow.pipelines.ingest.records import Covered, Dropped, FilePart, ReadLimits, Record, Unreadable
+from winnow.pipelines.ingest.planning.sampling import SEARCH_BYTES, even_places
+from winnow.pipelines.ingest.records import Covered, Dropped, ReadLimits, Record, Unreadable
 from winnow.pipelines.ingest.row_maker import RowMaker
 from winnow.pipelines.ingest.rows import Row
-from winnow.pipelines.ingest.tables.arrow import row_batches
+from winnow.pipelines.ingest.sections import section, until_enough
 from winnow.pipelines.ingest.tables.lines import next_member
-from winnow.pipelines.ingest.tables.parquet import row_groups
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.runners.first_look.guesses import LIMITS
 from winnow.schemas.errors import SourceError
+from winnow.schemas.records import FilePart
 
 Met: TypeAlias = Record | Dropped | Unreadable
 
@@ -117,7 +118,7 @@ def sampled_events(
 
 def _places(source: IngestSource, files: Sequence[ObjectInfo], most: int) -> list[tuple[ObjectInfo, int]]:
     """Places even over all bytes, and the beginnings of files that are even over the list of all."""
-    if files and all(kind_of(source.format, info.path) == "file" for info in files):  # each is a row
+    if files and all(format_of(source.format, info.path).is_one_record for info in files):  # each is a row
         return [(info, 0) for info in _even(files, most)]
     numbers = {info.path: number for number, info in enumerate(files)}
     chosen = {(numbers[info.path], 0 if info.size <= WINDOW_BYTES else at) for info, at in even_places(files, PLACES)}
@@ -144,22 +145,22 @@ class _Window:
 
     def events(self, offsets: Sequence[int]) -> Iterator[Met]:
         """Yields events from these places."""
-        kind, size = kind_of(self.source.format, self.info.path), self.info.size
-        codec = codec_of(read_range(self.opened, 0, 8)) if kind == "jsonl" else None
+        of, size = format_of(self.source.format, self.info.path), self.info.size
+        split = of.split_of(self.opened)
+        codec = codec_of(read_range(self.opened, 0, 8)) if split == "members" else None
         starts: list[int] = []
         length = 1  # of a part, which begins with the first piece in it
-        if kind in ("parquet", "arrow"):
-            groups = (row_groups if kind == "parquet" else row_batches)(self._section(), size, LIMITS)
-            firsts = [first for first, _ in groups] or [0]
+        if split == "groups":
+            firsts = [first for first, _ in of.groups(OpenFile(self._section(), self.info.path, size, LIMITS))] or [0]
             starts = [max((first for first in firsts if first <= at), default=firsts[0]) for at in offsets]
         elif codec is not None:
             starts = [0, *(self._member(codec, at) for at in offsets if at > 0)]
-        elif kind == "file":
+        elif of.is_one_record:
             starts, length = [0], size
-        elif kind != "csv":
+        elif split == "anywhere":
             starts, length = [*offsets], WINDOW_BYTES
         starts = sorted({start for start in starts if start >= 0})
-        if kind == "csv" or (codec is not None and len(starts) == 1):
+        if not starts or (codec is not None and len(starts) == 1):
             yield from self._from_beginning()
             return
         each = -(-self.most // len(starts))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
-from winnow.pipelines.ingest.planning.formats import ending_of, is_compressed_tar
+from winnow.pipelines.ingest.formats import format_by_name
 
 HIDDEN: Final = "hidden"
 EMPTY: Final = "empty"
@@ -42,8 +42,9 @@ _NO_READER: Final = "winnow has no reader; name text files .txt, convert others 
 
 def ending_shown(path: str) -> str:
     """What an unread file's name ends in; `.tar.gz` and its like are shown whole."""
-    if is_compressed_tar("auto", path):
-        return ending_of(path).lower()
+    of = format_by_name(path)
+    if of is not None and of.why_not(path):
+        return of.ending(path).lower()
     return PurePosixPath(path).suffix.lower()
 
 

@@ -20,9 +20,9 @@ from winnow.filters.extraction.charset import decode_page
 from winnow.filters.web.rights.host_files import PATHS, Kind, split_url
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.forgetting.outputs import ROBOTS
+from winnow.pipelines.ingest.formats import container_reader
 from winnow.pipelines.ingest.planning.context import IngestContext
-from winnow.pipelines.ingest.planning.formats import container_reader
-from winnow.pipelines.ingest.records import FilePart, Record
+from winnow.pipelines.ingest.records import Record
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
@@ -30,7 +30,7 @@ from winnow.runners.stages.lists.whole_file import registered_file, whole_file
 from winnow.runners.terminal.rules import require_writable
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json, canonical_json
-from winnow.schemas.records import Generation
+from winnow.schemas.records import FilePart, Generation
 
 _NAMES: Final = "|".join(path.rpartition("/")[2].replace(".", r"\.") for path in PATHS)
 _COLUMNS: Final = ["url", "text", "source", "media", "metadata"]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
+from typing import Annotated, Literal, Protocol, TypeVar
 
 from winnow.schemas.problems import Place, Problems, shown, suggestion
 from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Listed, Matching, NotEmpty, PathText
@@ -24,23 +24,6 @@ from winnow.schemas.recipe.score import SCORE, ScoreEntry
 from winnow.schemas.rows.extraction import EXTRACTION
 from winnow.schemas.rows.samples import SAMPLES
 
-Format: TypeAlias = Literal[
-    "auto",
-    "warc",
-    "arc",
-    "wet",
-    "jsonl",
-    "csv",
-    "parquet",
-    "arrow",
-    "webdataset",
-    "image_folder",
-    "video_folder",
-    "html",
-    "text",
-    "clips",
-]
-
 SLUG = Matching(r"[a-z0-9_-]{1,40}", "a name of 1 to 40 characters from a-z, 0-9, _ and -")
 REASON = Matching(r"[a-z0-9_-]{1,60}", "a reason of 1 to 60 characters from a-z, 0-9, _ and -")
 OPERATOR = Matching(
@@ -51,7 +34,6 @@ TABLE_KEY = Matching(r"[^\x00-\x1f\x7f]{1,200}", "a key of the table")
 VARIABLE = Matching(r"[A-Z_][A-Z0-9_]{0,99}", "a variable's name in capitals, such as DATA_ROOT")
 LOCATION = PathText("a path or an address")
 
-_RECORDS_WITH_KEYS = ("auto", "jsonl", "csv", "parquet", "arrow")
 _TEXT_TYPES = ("string", "large_string")
 _SQL_NAME = r'(?:[A-Za-z_][A-Za-z0-9_]*|"[^".\n]+")'
 _SQL_COLUMN = rf"{_SQL_NAME}(?:\s*\.\s*{_SQL_NAME})*"
@@ -163,7 +145,7 @@ class SourceConfig:
     root: Annotated[str, LOCATION]
     files: Annotated[tuple[Annotated[str, FilePattern()], ...], NotEmpty()]
     source_class: Annotated[str, SLUG] = field(metadata={"key": "class"})
-    format: Format = "auto"
+    format: Annotated[str, FORMAT] = "auto"  # checked where the recipe is bound, as are the settings that it takes
     licence: Annotated[str, NotEmpty()] = "unknown"
     key: Annotated[str, NotEmpty()] | None = None
     columns: ColumnNames = ColumnNames()
@@ -171,28 +153,6 @@ class SourceConfig:
     on_schema_mismatch: Literal["error", "quarantine"] = "error"
     clips: ClipsConfig | None = None
     place: Place = field(default=Place("", 0), metadata=NOT_WRITTEN, compare=False)
-
-    def __post_init__(self) -> None:
-        if (self.format == "clips") != (self.clips is not None):
-            raise ValueError("'clips' and 'format: clips' belong together: write clips: {} for the defaults")
-        if self.clips is not None and (len(self.files) > 1 or not re.fullmatch(SLUG.pattern, self.files[0])):
-            raise ValueError("'files' of clips names one source of the recipe that 'root' names, such as [films]")
-        if self.format in ("webdataset", "image_folder", "video_folder"):
-            if self.key is not None:
-                raise ValueError(f"'key' is not for {self.format}: the files' names are the keys")
-            if self.columns.media is not None and self.format == "webdataset":
-                raise ValueError("'columns.media' is not for webdataset: all members that are not text are media")
-            return
-        if self.format not in _RECORDS_WITH_KEYS:
-            for setting, given in (("key", self.key is not None), ("columns", self.columns != ColumnNames())):
-                if given:
-                    raise ValueError(
-                        f"'{setting}' is only for jsonl, csv, parquet and arrow; the format is {self.format}"
-                    )
-        if self.columns.captions is not None and self.columns.media is None:
-            raise ValueError("'columns.captions' needs 'columns.media', the column that holds or names the media")
-        if self.columns.language is not None and self.columns.captions is None:
-            raise ValueError("'columns.language' needs 'columns.captions', the column whose language it is")
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ EMPTY_MEDIUM = "application/x-empty"
 """The type of a medium without bytes."""
 MISSING_MEDIUM = "application/x-missing"
 """The type of a medium that a row names and that was not there, or was none, when the row was read."""
+UNAVAILABLE = "unavailable"
+"""The status of a medium that cannot be read again."""
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 

@@ -1,5 +1,6 @@
 """What the pages show works as shown."""
 
+import io
 import re
 import subprocess
 import sys
@@ -11,8 +12,13 @@ import pytest
 from winnow.filters.extractors import Extractor
 from winnow.filters.operators import Operator
 from winnow.pipelines.assets import AssetFiles
-from winnow.pipelines.ingest.records import DROP_REASONS, QUARANTINE_REASONS
+from winnow.pipelines.ingest.formats import formats
+from winnow.pipelines.ingest.formats.source_format import HowRead, OpenFile, SourceFormat
+from winnow.pipelines.ingest.records import DROP_REASONS, QUARANTINE_REASONS, Covered, ReadLimits, Record
+from winnow.pipelines.ingest.tables.columns import ColumnMapping
+from winnow.pipelines.ingest.tiling.claims import Claim
 from winnow.schemas.recipe import recipe_from_text
+from winnow.schemas.records import FilePart
 from winnow.schemas.rows.extraction import EXTRACTION, PAGES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,6 +49,28 @@ def test_the_extractor_in_one_file_is_an_extractor() -> None:
     made = extractor.kernel(pages, extractor.config())
     assert made.schema == EXTRACTION
     assert made["text"].to_pylist() == ["Two rows", None]
+
+
+def test_the_source_format_in_one_file_is_a_source_format() -> None:
+    found = example("FORMAT")
+    assert isinstance(found, SourceFormat)
+    raw = b"One,\nand on.\n\n\nTwo.\n\n\xff"
+    read = found.reader(HowRead("a.paragraphs", ColumnMapping(), checked=True, tied=False))
+    events = list(read(io.BytesIO(raw), FilePart("a.paragraphs", len(raw), 0, len(raw)), ReadLimits()))
+    assert [getattr(one, "text", None) for one in events if not isinstance(one, Covered)] == [
+        "One,\nand on.",
+        "Two.",
+        None,
+    ]
+    claims = [Claim(one.span, isinstance(one, Record)) for one in events if not isinstance(one, Covered)]
+    file = OpenFile(io.BytesIO(raw), "a.paragraphs", len(raw), ReadLimits())
+    assert found.check_claims(file, claims) == []
+    assert found.check_claims(file, claims[1:]) != []
+
+
+@pytest.mark.parametrize("name", formats())
+def test_every_source_format_is_described(name: str) -> None:
+    assert f"`{name}`" in (ROOT / "docs" / "reference" / "ingest.md").read_text()
 
 
 def test_the_recipe_of_the_readme_is_a_recipe() -> None:

@@ -14,8 +14,8 @@ import numpy as np
 import orjson
 import zstandard
 
-from winnow.pipelines.ingest.counting import count_jsonl, count_parquet
 from winnow.pipelines.ingest.records import ReadLimits
+from winnow.pipelines.ingest.tiling.counting import count_jsonl, count_parquet
 from winnow.schemas.errors import ExportError
 from winnow.schemas.identity import Json
 

@@ -10,7 +10,7 @@ from winnow.filters.image.changes.change import Changed, UnchangeableError, chan
 from winnow.filters.image.changes.options import PictureChanges
 from winnow.filters.image.changes.pixels import Box
 from winnow.filters.image.decode.stills import DecodeLimits, Still, UndecodableError
-from winnow.pipelines.media.isolation import CRASHED, Room
+from winnow.pipelines.decoding.isolation import CRASHED, Room
 from winnow.pipelines.running.ledger.crashes import CrashedPictures
 
 __all__ = ["ToChange", "change_pictures"]

@@ -9,11 +9,11 @@ from winnow.filters.video.clips.cutting import CutClip
 from winnow.filters.video.clips.options import ClipFile
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
 from winnow.filters.video.decode.wanted import Clip
+from winnow.pipelines.decoding.isolation import CRASHED
+from winnow.pipelines.decoding.videos.isolation import cut_isolated
 from winnow.pipelines.export.media.fetching import Lacking
 from winnow.pipelines.export.places.manifest import MEDIA_GONE, MEDIA_UNCHANGEABLE
-from winnow.pipelines.media.isolation import CRASHED
 from winnow.pipelines.media.references import UNREADABLE, MediaFinder, Unavailable
-from winnow.pipelines.media.videos.isolation import cut_isolated
 from winnow.pipelines.running.ledger.crashes import CrashedVideos
 
 __all__ = ["write_clip"]

@@ -20,9 +20,9 @@ from winnow.filters.image.changes.change import UnchangeableError
 from winnow.filters.image.changes.options import PictureChanges
 from winnow.filters.image.changes.pixels import Box
 from winnow.filters.video.clips.options import ClipFile
+from winnow.pipelines.decoding.decoding_process import BATCH_FILES
 from winnow.pipelines.export.media.changing import ToChange, change_pictures
 from winnow.pipelines.export.places.manifest import FACES_UNMEASURED, MEDIA_GONE, MEDIA_UNCHANGEABLE
-from winnow.pipelines.media.decoding_process import BATCH_FILES
 from winnow.pipelines.media.pictures import PictureSource
 from winnow.pipelines.media.references import MediaFinder, Unavailable
 from winnow.pipelines.running.ledger.crashes import CrashedPictures

@@ -14,7 +14,8 @@ from typing import BinaryIO, Final
 from winnow.pipelines.ingest.archives.archive import Block, Fault, Head, read_archive
 from winnow.pipelines.ingest.archives.http import content_type, safe_text
 from winnow.pipelines.ingest.archives.warc import http_event, is_of_web, plain_event
-from winnow.pipelines.ingest.records import Dropped, Event, FilePart, ReadLimits, Record, Span
+from winnow.pipelines.ingest.records import Dropped, Event, ReadLimits, Record, Span
+from winnow.schemas.records import FilePart
 
 _MIME: Final = rb"[^ ]{0,255}+(?:(?<=;) {1,4}+[^ ]{1,255}+){0,4}"  # a space is part of it only after a semicolon
 # Possessive, and bounded where a field may repeat, so that matching stays linear in the line's length.

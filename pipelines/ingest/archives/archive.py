@@ -16,7 +16,8 @@ from typing import BinaryIO, Final, Generic, Protocol, TypeVar
 from winnow.pipelines.ingest.archives.flows import FileFlow, Flow, HeldFlow, StreamFlow
 from winnow.pipelines.ingest.archives.members import GZIP_MAGIC, PROBE_BYTES, GzipMembers, Member, Members
 from winnow.pipelines.ingest.archives.zstd_members import ZstdMembers, is_zstd
-from winnow.pipelines.ingest.records import Dropped, Event, FilePart, ReadLimits, Span, Unreadable
+from winnow.pipelines.ingest.records import Dropped, Event, ReadLimits, Span, Unreadable
+from winnow.schemas.records import FilePart
 
 HEAD_BYTES: Final = 4096  # kept of a body that is too large to hold, for sniffing
 SNIFF_BYTES: Final = 4 << 20  # how far into a damaged file to look for its compression
@@ -115,12 +116,9 @@ def read_archive(stream: BinaryIO, part: FilePart, limits: ReadLimits, grammar: 
     if part.start >= end:
         return
     compression = _compression(flow, grammar, limits)
-    if compression == "gz":
-        gzip = GzipMembers(flow, grammar.opens, limits)
-        yield from _read_members(gzip, flow, part.start, end, f"{grammar.name}.gz", limits, grammar)
-    elif compression == "zst":
-        zstd = ZstdMembers(flow, grammar.opens, limits)
-        yield from _read_members(zstd, flow, part.start, end, f"{grammar.name}.zst", limits, grammar)
+    if compression in ("gz", "zst"):
+        members = (GzipMembers if compression == "gz" else ZstdMembers)(flow, grammar.opens, limits)
+        yield from _read_members(members, flow, part.start, end, f"{grammar.name}.{compression}", limits, grammar)
     elif compression == "plain":
         walk = _Walk(flow, grammar, limits, grammar.name, lambda start, stop: Span(start, stop - start), _End.OPEN)
         at = walk.next_start(part.start, end) if part.start > 0 else 0

@@ -14,7 +14,7 @@ from typing import BinaryIO, Final, Literal, Protocol, TypeAlias, TypeVar, cast
 import zstandard
 from isal import isal_zlib
 
-from winnow.pipelines.ingest.files import read_range
+from winnow.pipelines.decoding.file_bytes import read_range
 from winnow.pipelines.ingest.records import ReadLimits
 
 Codec: TypeAlias = Literal["gz", "zst"]

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import IO, BinaryIO, Final, cast
 
 from winnow.filters.image.decode.containers import Bytes
+from winnow.pipelines.decoding.file_bytes import FileBytes
 from winnow.pipelines.ingest.archives.chunks import CHUNKED, BrokenOffError, NotCodedError, chunks
 from winnow.pipelines.ingest.archives.codings import undone
 from winnow.pipelines.ingest.archives.flows import FileFlow, Flow
 from winnow.pipelines.ingest.archives.members import GzipMembers, Member, Members
 from winnow.pipelines.ingest.archives.zstd_members import ZstdMembers
 from winnow.pipelines.ingest.records import LargeBody, ReadLimits, Record
-from winnow.pipelines.media.file_bytes import FileBytes
 from winnow.schemas.errors import StageError
 
 __all__ = ["OpenBody", "UnreadableBodyError", "open_body", "read_body"]

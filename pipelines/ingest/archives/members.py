@@ -4,9 +4,10 @@ A reader that trusts the stream stops at the first damaged member. Because membe
 only loses itself: reading resumes at the next position where a member verifiably begins.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias, cast
+from typing import ClassVar, Literal, TypeAlias, cast
 
 from isal import igzip_lib, isal_zlib
 
@@ -38,34 +39,65 @@ class Member:
     detail: str = ""
 
 
-class Members(Protocol):
+class Members(ABC):
     """The members of one compressed file."""
 
-    def read(self, at: int) -> Member:
-        """Inflates the member at this position to its end, which proves its length and checksum."""
-        ...
-
-    def begins(self, at: int) -> bool:
-        """Whether a member begins here and its first bytes begin a record."""
-        ...
-
-    def next_start(self, at: int, limit: int, tries: int = MANY_TRIES) -> int:
-        """The first position in [at, limit) where `begins` holds, or -1; it is asked so many times at most."""
-        ...
-
-    def inflated(self, member: Member) -> Flow:
-        """The inflated bytes of a member that is not held in memory, or that was cut off."""
-        ...
-
-
-class GzipMembers:
-    """The members of a gzip file."""
+    magic: ClassVar[bytes]
 
     def __init__(self, flow: FileFlow, opens: Opens, limits: ReadLimits) -> None:
         self._flow = flow
         self._opens = opens
         self._held = min(HELD_BYTES, limits.max_body_bytes)
         self._most = limits.max_member_bytes
+
+    @abstractmethod
+    def read(self, at: int) -> Member:
+        """Inflates the member at this position to its end, which proves its length and checksum."""
+
+    @abstractmethod
+    def begins(self, at: int) -> bool:
+        """Whether a member begins here and its first bytes begin a record."""
+
+    @abstractmethod
+    def inflated(self, member: Member) -> Flow:
+        """The inflated bytes of a member that is not held in memory, or that was cut off."""
+
+    def next_start(self, at: int, limit: int, tries: int = MANY_TRIES) -> int:
+        """The first position in [at, limit) where `begins` holds, or -1; it is asked so many times at most."""
+        hit = self._flow.find(self.magic, at, limit)
+        while hit >= 0 and not self.begins(hit):
+            tries -= 1
+            hit = self._flow.find(self.magic, hit + 1, limit) if tries else -1
+        return hit
+
+    def _no_member(self, at: int, first: bytes) -> Member:
+        """The member to report where none begins: one that was cut off, or something else."""
+        if self.magic.startswith(first):
+            return Member(at, 0, fault="truncated", detail="the file ends inside a member")
+        return Member(at, 0, fault="bad_header", detail="no compressed member begins here")
+
+    def _inflate(self, at: int, chunks: Iterator[bytes]) -> Member:
+        """Takes the chunks of a member to their end; holds its content up to the limit."""
+        parts: list[bytes] | None = []
+        size = 0
+        for chunk in chunks:
+            size += len(chunk)
+            if size > self._most:
+                return Member(at, 0, size, fault="bomb", detail=f"the member inflates to more than {self._most} bytes")
+            if parts is not None:
+                parts.append(chunk)
+                if size > self._held:
+                    parts = None
+        return Member(at, 0, size, None if parts is None else b"".join(parts))
+
+
+class GzipMembers(Members):
+    """The members of a gzip file."""
+
+    magic = GZIP_MAGIC
+
+    def __init__(self, flow: FileFlow, opens: Opens, limits: ReadLimits) -> None:
+        super().__init__(flow, opens, limits)
         self._guess = 16 << 10  # how many bytes to offer at once: the inflater copies what is left over
 
     def read(self, at: int) -> Member:
@@ -74,7 +106,7 @@ class GzipMembers:
         index = flow.load(at, self._guess)
         offered = flow.buffer[index : index + self._guess]
         if not offered.startswith(GZIP_MAGIC):
-            return no_member(at, offered[:3], GZIP_MAGIC)
+            return self._no_member(at, offered[:3])
         if has_reserved_flags(offered):
             return Member(at, 0, fault="corrupt_member", detail="the gzip header has reserved flags set")
         inflater = isal_zlib.decompressobj(GZIP_WINDOW)
@@ -101,32 +133,19 @@ class GzipMembers:
             return False
         return self._opens(head)
 
-    def next_start(self, at: int, limit: int, tries: int = MANY_TRIES) -> int:
-        """The next verified start."""
-        return next_start(self, self._flow, GZIP_MAGIC, at, limit, tries)
-
     def inflated(self, member: Member) -> Flow:
         """Inflates the member's bytes again."""
         return StreamFlow(lambda: self._chunks(_Progress(member.offset)), member.size)
 
     def _long(self, at: int) -> Member:
-        """Reads a member that needs more than one offer; holds its content up to the limit."""
+        """Reads a member that needs more than one offer."""
         progress = _Progress(at)
-        parts: list[bytes] | None = []
-        size = 0
-        for chunk in self._chunks(progress):
-            size += len(chunk)
-            if size > self._most:
-                detail = f"the member inflates to more than {self._most} bytes"
-                return Member(at, 0, size, fault="bomb", detail=detail)
-            if parts is not None:
-                parts.append(chunk)
-                if size > self._held:
-                    parts = None
-        content = None if parts is None else b"".join(parts)
+        member = self._inflate(at, self._chunks(progress))
         if progress.fault is not None:
-            return Member(at, 0, size, content, progress.fault, progress.detail)
-        return Member(at, progress.at - at, size, content)
+            member.fault, member.detail = progress.fault, progress.detail
+        elif member.fault is None:
+            member.length = progress.at - at
+        return member
 
     def _chunks(self, progress: "_Progress") -> Iterator[bytes]:
         """Inflates one member in pieces of at most a chunk, never empty; `progress` records the position reached."""
@@ -156,19 +175,3 @@ class _Progress:
     at: int
     fault: Fault | None = None
     detail: str = ""
-
-
-def no_member(at: int, first: bytes, magic: bytes) -> Member:
-    """The member to report where none begins: one that was cut off, or something else."""
-    if magic.startswith(first):
-        return Member(at, 0, fault="truncated", detail="the file ends inside a member")
-    return Member(at, 0, fault="bad_header", detail="no compressed member begins here")
-
-
-def next_start(members: Members, flow: Flow, magic: bytes, at: int, limit: int, tries: int) -> int:
-    """The first position in [at, limit) with the magic bytes where a member verifiably begins, or -1."""
-    hit = flow.find(magic, at, limit)
-    while hit >= 0 and not members.begins(hit):
-        tries -= 1
-        hit = flow.find(magic, hit + 1, limit) if tries else -1
-    return hit

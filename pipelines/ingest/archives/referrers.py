@@ -16,8 +16,9 @@ import orjson
 
 from winnow.pipelines.ingest.archives.archive import Block
 from winnow.pipelines.ingest.archives.http import safe_text
-from winnow.pipelines.ingest.records import Covered, Dropped, Event, FilePart, Reader, ReadLimits, Record, Referral
+from winnow.pipelines.ingest.records import Covered, Dropped, Event, Reader, ReadLimits, Record, Referral
 from winnow.schemas.identity import Json
+from winnow.schemas.records import FilePart
 from winnow.schemas.rows.referrers import LOADED, MOST_LOADED, MOST_REFERRERS, PAGE_INFO
 
 MOST_RECORDS: Final = 8

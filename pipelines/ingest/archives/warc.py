@@ -30,35 +30,15 @@ from winnow.pipelines.ingest.archives.referrers import (
     referrers_of_request,
     take_page_info,
 )
-from winnow.pipelines.ingest.records import (
-    Dropped,
-    Event,
-    FilePart,
-    LargeBody,
-    ReadLimits,
-    Record,
-    Referral,
-    Span,
-    Unreadable,
-)
+from winnow.pipelines.ingest.records import Dropped, Event, LargeBody, ReadLimits, Record, Referral, Span, Unreadable
 from winnow.schemas.identity import Json
+from winnow.schemas.records import FilePart
 from winnow.schemas.rows.opt_out import KEY
 from winnow.schemas.rows.referrers import PAGE_INFO
 
 _WANTED: Final = frozenset(
-    (
-        b"warc-type",
-        b"warc-record-id",
-        b"warc-date",
-        b"warc-target-uri",
-        b"warc-concurrent-to",
-        b"warc-refers-to",
-        b"warc-truncated",
-        b"warc-identified-payload-type",
-        b"warc-identified-content-language",
-        b"content-length",
-        b"content-type",
-    )
+    b"warc-type warc-record-id warc-date warc-target-uri warc-concurrent-to warc-refers-to warc-truncated "
+    b"warc-identified-payload-type warc-identified-content-language content-length content-type".split()
 )
 _VERSION: Final = re.compile(rb"WARC/\d{1,3}\.\d{1,3}[ \t]{0,8}\r?\n")
 _VERSION_CUT: Final = re.compile(rb"W(A(R(C(/(\d{1,3}(\.(\d{1,3}([ \t]{0,8}\r?)?)?)?)?)?)?)?)?")

@@ -14,16 +14,7 @@ import zstandard
 
 from winnow.pipelines.ingest.archives.flows import CHUNK_BYTES, FileFlow, Flow, StreamFlow
 from winnow.pipelines.ingest.archives.inflate import skippable
-from winnow.pipelines.ingest.archives.members import (
-    HELD_BYTES,
-    MANY_TRIES,
-    PROBE_BYTES,
-    Fault,
-    Member,
-    Opens,
-    next_start,
-    no_member,
-)
+from winnow.pipelines.ingest.archives.members import PROBE_BYTES, Fault, Member, Members, Opens
 from winnow.pipelines.ingest.records import ReadLimits
 
 ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
@@ -40,14 +31,13 @@ def is_zstd(first: bytes) -> bool:
     return first.startswith(ZSTD_MAGIC) or skippable(first)
 
 
-class ZstdMembers:
+class ZstdMembers(Members):
     """The frames of a zstd file."""
 
+    magic = ZSTD_MAGIC
+
     def __init__(self, flow: FileFlow, opens: Opens, limits: ReadLimits) -> None:
-        self._flow = flow
-        self._opens = opens
-        self._held = min(HELD_BYTES, limits.max_body_bytes)
-        self._most = limits.max_member_bytes
+        super().__init__(flow, opens, limits)
         dictionary = _dictionary(flow, limits.max_window_bytes)
         self._whole = _decompressor(dictionary, limits.max_window_bytes)
         self._streaming = _decompressor(
@@ -64,7 +54,7 @@ class ZstdMembers:
                 return Member(at, 0, fault="truncated", detail="the file ends inside a skippable frame")
             return Member(at, length, 0, b"")
         if not first.startswith(ZSTD_MAGIC):
-            return no_member(at, first[:4], ZSTD_MAGIC)
+            return self._no_member(at, first[:4])
         frame = _walk(flow, at)
         if frame.fault == "corrupt_member":
             return Member(at, 0, fault=frame.fault, detail="a zstd frame whose blocks cannot be told apart")
@@ -93,32 +83,19 @@ class ZstdMembers:
             return False
         return self._opens(head)
 
-    def next_start(self, at: int, limit: int, tries: int = MANY_TRIES) -> int:
-        """The next verified start."""
-        return next_start(self, self._flow, ZSTD_MAGIC, at, limit, tries)
-
     def inflated(self, member: Member) -> Flow:
         """Inflates the frame's bytes again."""
         return StreamFlow(lambda: self._chunks(_Frame(member.offset)), member.size)
 
     def _long(self, at: int, frame: "_Frame") -> Member:
-        parts: list[bytes] | None = []
-        size = 0
-        for chunk in self._chunks(frame):
-            size += len(chunk)
-            if size > self._most:
-                return Member(at, 0, size, fault="bomb", detail=f"the member inflates to more than {self._most} bytes")
-            if parts is not None:
-                parts.append(chunk)
-                if size > self._held:
-                    parts = None
-        content = None if parts is None else b"".join(parts)
-        if frame.fault is None:
-            return Member(at, frame.length, size, content)
-        detail = (
-            "the file ends inside a zstd frame" if frame.fault == "truncated" else "the zstd frame does not inflate"
-        )
-        return Member(at, 0, size, content, frame.fault, detail)
+        member = self._inflate(at, self._chunks(frame))
+        if member.fault is None and frame.fault is None:
+            member.length = frame.length
+        elif member.fault is None:
+            cut = frame.fault == "truncated"
+            member.fault = frame.fault
+            member.detail = "the file ends inside a zstd frame" if cut else "the zstd frame does not inflate"
+        return member
 
     def _chunks(self, frame: "_Frame") -> Iterator[bytes]:
         """Inflates the blocks of a frame, a few at a time, and never returns an empty chunk."""

@@ -9,11 +9,12 @@ import pyarrow as pa
 from winnow.filters.extractors import Extractor
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.filters.web.urls import psl_version
+from winnow.pipelines.decoding.known_harm import KnownHarm
 from winnow.pipelines.ingest.clips import FilmStore
+from winnow.pipelines.ingest.formats import format_of
 from winnow.pipelines.ingest.records import ReadLimits
 from winnow.pipelines.ingest.rows import SourceRows
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
-from winnow.pipelines.media.known_harm import KnownHarm
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.identity import Json, fingerprint_of
@@ -69,6 +70,8 @@ class IngestSource:
     def key(self, limits: ReadLimits) -> str:
         """The key of this source's samples: covers whatever changes its rows, but neither its root nor its patterns."""
         said: dict[str, Json] = {} if self.clips is None else {"clips": self.clips.key}
+        if version := format_of(self.format, "").version:
+            said["format_version"] = version
         return fingerprint_of(
             said
             | {

@@ -4,27 +4,28 @@ A key that many rows share, or a column that is null in each, fits every schema:
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
 from winnow.pipelines.ingest.boundary import is_for_its_task
+from winnow.pipelines.ingest.formats import container_reader, format_of
 from winnow.pipelines.ingest.planning.context import IngestSource
-from winnow.pipelines.ingest.planning.formats import TABLES, container_reader, kind_of
-from winnow.pipelines.ingest.planning.sampling import even_places, section, until_enough
-from winnow.pipelines.ingest.records import FilePart, ReadLimits, Record, Unreadable
+from winnow.pipelines.ingest.planning.sampling import even_places
+from winnow.pipelines.ingest.records import Covered, Event, ReadLimits, Record, Unreadable
+from winnow.pipelines.ingest.sections import SAMPLE_LIMITS, section, until_enough
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.together import each
 from winnow.schemas.problems import one_line, shown
+from winnow.schemas.records import FilePart
 
 MOST_FILES: Final = 16  # of a source
 MOST_ROWS: Final = 256  # of a file
 WHOLE_BYTES: Final = 8 << 20  # of a file that is certainly read to its end, if it has no more rows
 FEWEST_KEYS: Final = 3  # two rows of one key may be a mistake in the rows
 _BEYOND: Final = frozenset({"too_large", "bomb"})
-_LIMITS: Final = ReadLimits(max_body_bytes=4 << 20, max_member_bytes=64 << 20)
 
 
 @dataclass(slots=True)
@@ -69,7 +70,7 @@ def check_first_rows(source: IngestSource, files: Sequence[ObjectInfo], *, are_a
         return []
     is_whole = len(wanted) == len([info for info in files if info.size]) and all(one.is_all for one in found)
     reasons = sum((one.reasons for one in found), Counter[str]())
-    if not reasons or not (is_whole or all(kind_of(source.format, one.path) in TABLES for one in found)):
+    if not reasons or not (is_whole or all(format_of(source.format, one.path).has_columns for one in found)):
         return []
     counted = ", ".join(f"{reason} {count:,}" for reason, count in reasons.most_common())
     rows = "every record" if is_whole else f"each of the first {reasons.total():,} rows of {_files(found)}"
@@ -106,30 +107,41 @@ def _files(found: Sequence[FirstRows]) -> str:
 def _read(source: IngestSource, info: ObjectInfo) -> FirstRows | None:
     """The first rows of a file; None if it cannot be read, which its task will report."""
     first = FirstRows(info.path)
-    is_table = kind_of(source.format, info.path) in TABLES
+    is_table = format_of(source.format, info.path).has_columns
     if not is_table and info.size > WHOLE_BYTES:
         first.unknown = 1  # the first records of a large archive decide nothing
         return first
-    reader = container_reader(source.format, info.path, source.columns)
-    part = FilePart(info.path, info.size, 0, info.size)
     try:
-        with closing(source.objects.open(info.path)) as opened:
-            events = reader(section(opened, 0, info.size), part, _LIMITS)
-            taken = 0
-            for event in until_enough(islice(events, MOST_ROWS)):
-                taken += 1
-                if isinstance(event, Record):
-                    first.kept += 1
-                elif isinstance(event, Unreadable) and is_beyond_sample(event):
-                    first.unknown += 1
-                elif isinstance(event, Unreadable):
-                    first.reasons[event.reason] += 1
-                    first.detail = first.detail or f"{event.reason}{f' ({event.detail})' if event.detail else ''}"
-                if is_table and isinstance(event, Record | Unreadable) and event.key is not None:
-                    first.keys[event.key] += 1
-            first.is_all = taken < MOST_ROWS and info.size <= WHOLE_BYTES
+        taken = 0
+        for event in first_events(source, info, SAMPLE_LIMITS, MOST_ROWS):
+            taken += 1
+            if isinstance(event, Record):
+                first.kept += 1
+            elif isinstance(event, Unreadable) and is_beyond_sample(event):
+                first.unknown += 1
+            elif isinstance(event, Unreadable):
+                first.reasons[event.reason] += 1
+                first.detail = first.detail or f"{event.reason}{f' ({event.detail})' if event.detail else ''}"
+            if is_table and isinstance(event, Record | Unreadable) and event.key is not None:
+                first.keys[event.key] += 1
+        first.is_all = taken < MOST_ROWS and info.size <= WHOLE_BYTES
     except Exception as error:
         if not is_for_its_task(error):
             raise
         return None
     return first
+
+
+def first_events(
+    source: IngestSource, info: ObjectInfo, limits: ReadLimits, most: int
+) -> Iterator[Record | Event | Covered]:
+    """The first records of a file and what lies between them, until there are so many or enough is read.
+
+    Raises:
+        FileNotFoundError: It is gone.
+        SourceError: It cannot be read.
+    """
+    with closing(source.objects.open(info.path)) as opened:
+        reader = container_reader(source.format, info.path, source.columns)
+        part = FilePart(info.path, info.size, 0, info.size)
+        yield from until_enough(islice(reader(section(opened, 0, info.size), part, limits), most))

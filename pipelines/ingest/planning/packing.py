@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
-from winnow.pipelines.ingest.records import FilePart
+from winnow.schemas.records import FilePart
 
 FILES_PER_TASK: Final = 10_000  # each is opened, one after the other, and recorded in the task's commit
 SPARE: Final = 8 / 7  # a shard is planned to be filled to 7/8, as estimates err and an overflowing task writes one more

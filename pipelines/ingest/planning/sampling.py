@@ -11,22 +11,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, islice
-from typing import BinaryIO, Final, TypeVar, cast
+from typing import BinaryIO, Final
 
+from winnow.pipelines.decoding.file_bytes import read_range
 from winnow.pipelines.ingest.archives.inflate import codec_of
 from winnow.pipelines.ingest.boundary import is_for_its_task
-from winnow.pipelines.ingest.files import read_range
+from winnow.pipelines.ingest.formats import container_reader, format_of
+from winnow.pipelines.ingest.formats.source_format import OpenFile, SourceFormat, compression_of
 from winnow.pipelines.ingest.planning.context import IngestSource
-from winnow.pipelines.ingest.planning.formats import compression_of, container_reader, kind_of
-from winnow.pipelines.ingest.records import FilePart, ReadLimits, Record
+from winnow.pipelines.ingest.records import Record
 from winnow.pipelines.ingest.rows import Row, row_of, text_bytes
-from winnow.pipelines.ingest.tables.arrow import row_batches
+from winnow.pipelines.ingest.sections import SAMPLE_LIMITS, EnoughError, section, until_enough
 from winnow.pipelines.ingest.tables.lines import next_member
-from winnow.pipelines.ingest.tables.parquet import row_groups
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.together import each
-
-T = TypeVar("T")
+from winnow.schemas.records import FilePart
 
 WINDOW_BYTES: Final = 1 << 20
 FEWEST_WINDOWS, MOST_WINDOWS = 8, 64
@@ -35,9 +34,6 @@ SEARCH_BYTES: Final = 8 << 20  # how far from a window's place a later member of
 
 _HELD_BYTES: Final = 8 << 20
 _GROUP_ROWS: Final = 512  # of one row group
-# A window may be hostile, and the one who plans has other work.
-_LIMITS: Final = ReadLimits(max_body_bytes=4 << 20, max_member_bytes=64 << 20)
-_MOST_READ: Final = 64 << 20  # bytes of one window
 _TRIES: Final = 64  # beginnings of members that turn out to be none; chance gives one in 16 MiB
 
 
@@ -70,12 +66,15 @@ class Densities:
         """That of a file; of a kind that no window met, which is a small part of the batch, every byte is text."""
         return self.found.get(_kind(format_name, path), Density(0.0, 1.0))
 
+    def rows(self, format_name: str, info: ObjectInfo) -> float:
+        """About how many rows a file has."""
+        of = format_of(format_name, info.path)
+        return 1 if of.is_one_record else info.size * self.of(format_name, info.path).rows
+
     def is_splittable(self, format_name: str, path: str) -> bool:
         """Whether parts of a file can be read separately."""
-        kind = kind_of(format_name, path)
-        if kind == "jsonl" and compression_of(path):
-            return _kind(format_name, path) in self.with_members
-        return kind not in ("file", "csv")
+        split = format_of(format_name, path).split_by_name(path)
+        return _kind(format_name, path) in self.with_members if split == "members" else split != "nowhere"
 
 
 def sample_densities(source: IngestSource, files: Sequence[ObjectInfo]) -> Densities:
@@ -83,11 +82,7 @@ def sample_densities(source: IngestSource, files: Sequence[ObjectInfo]) -> Densi
     total = sum(info.size for info in files)
     count = max(FEWEST_WINDOWS, min(MOST_WINDOWS, total // BYTES_PER_WINDOW)) if total else 0
     sampler = _Sampler(source)
-
-    def window_at(place: tuple[ObjectInfo, int]) -> _Window | None:
-        return sampler.window_at(*place)
-
-    windows = [one for one in each(source.objects, window_at, even_places(files, count)) if one is not None]
+    windows = [one for one in each(source.objects, sampler.window_at, even_places(files, count)) if one is not None]
     found = {}
     for kind in sorted({window.kind for window in windows}):
         mine = [window.density for window in windows if window.kind == kind]
@@ -107,7 +102,7 @@ def even_places(files: Sequence[ObjectInfo], count: int) -> Iterator[tuple[Objec
 
 def _kind(format_name: str, path: str) -> str:
     """The kind of a file with its compression: files of one kind are taken to be alike."""
-    return f"{kind_of(format_name, path)} {compression_of(path)}"
+    return f"{format_of(format_name, path).container} {compression_of(path)}"
 
 
 class _Sampler:
@@ -117,32 +112,36 @@ class _Sampler:
         self._source = source
         self._beginnings: dict[str, Density] = {}  # of compressed lines, where no other place can be read
 
-    def window_at(self, info: ObjectInfo, place: int) -> _Window | None:
-        """What is found at this place of a file; None if it cannot be read, which its task will report."""
-        kind = kind_of(self._source.format, info.path)
+    def window_at(self, found: tuple[ObjectInfo, int]) -> _Window | None:
+        """What is found at a place of a file; None if it cannot be read, which its task will report."""
+        info, place = found
+        of = format_of(self._source.format, info.path)
         has_members = False
         try:
             with closing(self._source.objects.open(info.path)) as opened:
                 stream = section(opened, 0, info.size)
-                if kind in ("parquet", "arrow"):
-                    density = self._of_table(stream, info, place, kind)
-                elif kind == "csv":
-                    density = self._of_lines(stream, info, 0)
-                elif kind == "file":
+                split = of.split_of(stream)
+                if split == "groups":
+                    density = self._of_table(of, stream, info, place)
+                elif of.is_one_record:
                     density = self._of_part(stream, FilePart(info.path, info.size, 0, info.size))
-                elif kind == "jsonl" and (codec := codec_of(read_range(stream, 0, 8))) is not None:
-                    start = next_member(stream, info.size, codec, _LIMITS, place, place + SEARCH_BYTES, _TRIES)
+                elif split == "nowhere":
+                    density = self._of_lines(stream, info, 0)
+                elif split == "members" and (codec := codec_of(read_range(stream, 0, 8))) is not None:
+                    start = next_member(stream, info.size, codec, SAMPLE_LIMITS, place, place + SEARCH_BYTES, _TRIES)
                     has_members = start > 0
                     density = self._of_lines(stream, info, max(0, start))
                     if has_members:
-                        end = next_member(stream, info.size, codec, _LIMITS, start + 1, start + SEARCH_BYTES, _TRIES)
+                        end = next_member(
+                            stream, info.size, codec, SAMPLE_LIMITS, start + 1, start + SEARCH_BYTES, _TRIES
+                        )
                         length = (end if end > 0 else min(info.size, start + SEARCH_BYTES)) - start
                         density = replace(density, piece=length * density.text)
                 else:
                     start = max(0, min(place, info.size - WINDOW_BYTES))
                     end = min(info.size, start + WINDOW_BYTES)
                     density = self._of_part(stream, FilePart(info.path, info.size, start, end))
-        except _EnoughError:
+        except EnoughError:
             return None
         except Exception as error:
             if not is_for_its_task(error):
@@ -150,9 +149,9 @@ class _Sampler:
             return None
         return _Window(_kind(self._source.format, info.path), density, has_members)
 
-    def _of_table(self, stream: BinaryIO, info: ObjectInfo, place: int, kind: str) -> Density:
+    def _of_table(self, of: SourceFormat, stream: BinaryIO, info: ObjectInfo, place: int) -> Density:
         """The footer says how many rows a table has; a few of one row group say how much text these hold."""
-        groups = (row_groups if kind == "parquet" else row_batches)(stream, info.size, _LIMITS)
+        groups = of.groups(OpenFile(stream, info.path, info.size, SAMPLE_LIMITS))
         if not groups:
             return Density(0.0, 0.0)
         start, held = max((group for group in groups if group[0] <= place), default=groups[0])
@@ -180,7 +179,7 @@ class _Sampler:
         count = text = held = 0
         rows: list[Row] = []
         reader = container_reader(self._source.format, part.path, self._source.columns)
-        for event in until_enough(islice(reader(stream, part, _LIMITS), most)):
+        for event in until_enough(islice(reader(stream, part, SAMPLE_LIMITS), most)):
             if not isinstance(event, Record):
                 continue
             if any(one.names is not None for one in event.items):  # files beside the table need not be opened
@@ -195,46 +194,3 @@ class _Sampler:
                 count, text = count + len(rows), text + sum(text_bytes(rows))
                 rows, held = [], 0
         return count + len(rows), text + sum(text_bytes(rows))
-
-
-class _EnoughError(BaseException):  # no reader's boundary may take it for an error of theirs
-    """More of a file was asked for than a window may read: a record is huge, or nothing is what it seems."""
-
-
-def until_enough(events: Iterator[T]) -> Iterator[T]:
-    """What is read from a section until more of it was asked for than may be."""
-    try:
-        yield from events
-    except _EnoughError:
-        return
-
-
-def section(stream: BinaryIO, start: int, end: int, most: int = _MOST_READ) -> BinaryIO:
-    """A stretch of a file as a file of its own, to be read by `until_enough`, and at most so many bytes of it."""
-    return cast(BinaryIO, _Section(stream, start, end, most))
-
-
-class _Section:
-    """A stretch of a file as a file of its own, of which so much may be read and no more."""
-
-    def __init__(self, stream: BinaryIO, start: int, end: int, most: int) -> None:
-        self._stream = stream
-        self._start = start
-        self._size = end - start
-        self._at = 0
-        self._left = most
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        self._at = (0, self._at, self._size)[whence] + offset
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def read(self, count: int) -> bytes:
-        piece = read_range(self._stream, self._start + self._at, max(0, min(count, self._size - self._at)))
-        self._at += len(piece)
-        self._left -= len(piece)
-        if self._left < 0:
-            raise _EnoughError
-        return piece

@@ -10,27 +10,14 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 
+from winnow.pipelines.decoding.file_bytes import read_range
 from winnow.pipelines.ingest.boundary import is_for_its_task
-from winnow.pipelines.ingest.files import read_range
+from winnow.pipelines.ingest.formats import AUTO, HEAD_BYTES, format_by_content, format_of
+from winnow.pipelines.ingest.formats.source_format import OpenFile
 from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.first_rows import check_first_rows
-from winnow.pipelines.ingest.planning.formats import (
-    ARCHIVES,
-    HEAD_BYTES,
-    NAMES,
-    TABLES,
-    content_of,
-    is_compressed_tar,
-    kind_of,
-)
-from winnow.pipelines.ingest.planning.sampling import section, until_enough
-from winnow.pipelines.ingest.records import FilePart, ReadLimits
-from winnow.pipelines.ingest.tables.arrow import open_arrow
-from winnow.pipelines.ingest.tables.arrow_tables import columns_of_schema
-from winnow.pipelines.ingest.tables.columns import Columns, Role, columns_of_rows, listed_columns
-from winnow.pipelines.ingest.tables.csv_rows import first_csv_rows
-from winnow.pipelines.ingest.tables.jsonl import first_rows
-from winnow.pipelines.ingest.tables.parquet import table_columns
+from winnow.pipelines.ingest.records import ReadLimits
+from winnow.pipelines.ingest.tables.columns import Columns, Role, listed_columns
 from winnow.pipelines.store.facade import ObjectInfo
 from winnow.pipelines.store.together import each
 from winnow.schemas.errors import SourceError
@@ -76,9 +63,9 @@ def check_shapes(new: Sequence[NewFiles]) -> list[str]:
     for one in new:
         source, named = one.source, one.source.named
         problems += [
-            f"{named}: {one_line(info.path)}: a compressed tar: decompress it, since its members have no ranges in it"
+            f"{named}: {one_line(info.path)}: {why}"
             for info in one.files
-            if is_compressed_tar(source.format, info.path)
+            if (why := format_of(source.format, info.path).why_not(info.path))
         ][:MOST_LISTED]
         shapes = look_at_shapes(source, one.files)
         misfits = [shape for shape in shapes if shape.misfit]
@@ -124,9 +111,10 @@ def _quarantined(name: str, misfits: Sequence[Shape]) -> list[str]:
 
 def look_at_shapes(source: IngestSource, files: Sequence[ObjectInfo]) -> list[Shape]:
     """The shapes of these files, without those that hold no rows or whose rows cannot be seen."""
-    rows = [info for info in files if info.size and kind_of(source.format, info.path) in TABLES]
-    archives = [info for info in files if info.size and kind_of(source.format, info.path) in ARCHIVES]
-    looked_at = [*rows, *(archives[:MOST_ARCHIVES] if source.format != "auto" else ())]
+    of = [(info, format_of(source.format, info.path)) for info in files if info.size]
+    rows = [info for info, one in of if one.has_columns]
+    archives = [info for info, one in of if one.marks and not one.has_columns]
+    looked_at = [*rows, *(archives[:MOST_ARCHIVES] if source.format != AUTO else ())]
     return [shape for shape in each(source.objects, lambda info: _look(source, info), looked_at) if shape is not None]
 
 
@@ -150,24 +138,15 @@ def nowhere(source: IngestSource, shapes: Sequence[Shape]) -> dict[Role, str]:
 def _look(source: IngestSource, info: ObjectInfo) -> Shape | None:
     try:
         with closing(source.objects.open(info.path)) as stream:
-            kind = kind_of(source.format, info.path)
-            content = None if source.format == "auto" else content_of(read_range(stream, 0, HEAD_BYTES))
-            if content not in (None, kind):
-                misfit = f"the file is {NAMES[content]}, not {NAMES[kind]}: {_REMEDY}"
+            of = format_of(source.format, info.path)
+            found = None if source.format == AUTO else format_by_content(read_range(stream, 0, HEAD_BYTES), of)
+            if found not in (None, of):
+                misfit = f"the file is {found.called}, not {of.called}: {_REMEDY}"
                 return Shape(info.path, Columns((), {}), misfit, is_other_format=True)
-            if kind in ARCHIVES:
+            if not of.has_columns:
                 return None
-            if kind == "parquet":
-                columns = table_columns(stream, info.size, source.columns, _LIMITS)
-            elif kind == "arrow":
-                table = open_arrow(stream, info.size, _LIMITS)
-                columns = None if isinstance(table, str) else columns_of_schema(table.schema, source.columns)
-            else:
-                size = min(info.size, FIRST_BYTES)
-                part = FilePart(info.path, size, 0, size)
-                first = first_rows if kind == "jsonl" else first_csv_rows
-                rows = first(section(stream, 0, size), part, _LIMITS, FIRST_ROWS)
-                columns = columns_of_rows(list(until_enough(rows)), source.columns)
+            head = of.head(OpenFile(stream, info.path, info.size, _LIMITS), FIRST_ROWS, FIRST_BYTES)
+            columns = head.columns(source.columns)
     except SourceError as error:
         return Shape(info.path, Columns((), {}), str(error).removeprefix(f"{info.path}: "))
     except Exception as error:

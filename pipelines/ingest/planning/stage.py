@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from winnow.pipelines.decoding.known_harm import KNOWN_HARM
 from winnow.pipelines.ingest.clips import ALL_LISTED
 from winnow.pipelines.ingest.planning.context import BoundExtractor, IngestContext
 from winnow.pipelines.ingest.planning.identities import duplicates_among
@@ -19,7 +20,6 @@ from winnow.pipelines.ingest.planning.shapes import NewFiles, check_shapes, look
 from winnow.pipelines.ingest.planning.task_sizes import Dealer
 from winnow.pipelines.ingest.reread import ExtractionTask
 from winnow.pipelines.ingest.task import part_digest
-from winnow.pipelines.media.known_harm import KNOWN_HARM
 from winnow.pipelines.running.ledger.ingest_tasks import IngestTasks
 from winnow.pipelines.running.ledger.intake import IntakePlan, freeze, plan_intake, reject_changed, replace_changed
 from winnow.pipelines.running.ledger.listings import Listing, list_source

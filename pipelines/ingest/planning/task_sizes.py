@@ -18,13 +18,12 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
+from winnow.pipelines.ingest.formats import format_of
 from winnow.pipelines.ingest.planning.context import IngestSource
-from winnow.pipelines.ingest.planning.formats import compression_of, kind_of
 from winnow.pipelines.ingest.planning.packing import SPARE, ByAmount, ByShards, SizedFile, pack
 from winnow.pipelines.ingest.planning.sampling import Densities, sample_densities
-from winnow.pipelines.ingest.records import FilePart
 from winnow.pipelines.store.facade import ObjectInfo
-from winnow.schemas.records import StoreRecord
+from winnow.schemas.records import FilePart, StoreRecord
 
 SMALL_TASK: Final = 1 / 4  # of `shard_bytes`
 FEW_TASKS: Final = 8
@@ -70,7 +69,7 @@ class Dealer:
     def _shards(self, info: ObjectInfo, densities: Densities) -> float:
         """How many shards a file fills, by whichever limit is reached first."""
         density = densities.of(self.source.format, info.path)
-        rows = 1 if kind_of(self.source.format, info.path) == "file" else info.size * density.rows
+        rows = densities.rows(self.source.format, info)
         by_text = info.size * density.text / self.store.shard_bytes
         return max(rows / self.store.shard_rows, by_text, info.size / (MOST_INPUT * self.store.shard_bytes))
 
@@ -80,4 +79,4 @@ class Dealer:
 
     def _may_have_members(self, info: ObjectInfo) -> bool:
         """Whether only reading tells if a file can be read in parts."""
-        return kind_of(self.source.format, info.path) == "jsonl" and compression_of(info.path) != ""
+        return format_of(self.source.format, info.path).split_by_name(info.path) == "members"

@@ -6,17 +6,16 @@ its rows. At most one batch is held; one that asks for more than 16 × `max_body
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import BinaryIO, Final
+from dataclasses import dataclass
+from functools import partial
+from typing import BinaryIO, Final, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from winnow.pipelines.ingest.boundary import READER_FAILED, failure, is_of_content
-from winnow.pipelines.ingest.files import holds_start, refuse_changed
-from winnow.pipelines.ingest.records import Event, FilePart, OverLimit, ReadLimits, Record, Span, Unreadable
+from winnow.pipelines.ingest.records import OverLimit, ReadLimits
 from winnow.pipelines.ingest.tables.arrow_messages import (
     BadMessageError,
     Message,
@@ -29,105 +28,27 @@ from winnow.pipelines.ingest.tables.arrow_tables import (
     FREE_VALUES,
     MAX_BATCH_ROWS,
     VALUES_PER_BYTE,
+    SchemaTable,
+    TableReader,
     Watched,
-    columns_of_schema,
     fault_line,
-    fits,
     repeated_column,
-    textual,
 )
-from winnow.pipelines.ingest.tables.columns import NON_FINITE_NUMBERS, ColumnMapping, row_event
-from winnow.pipelines.ingest.tables.media_values import ARROW
-from winnow.pipelines.ingest.tables.values import MAX_TYPE_DEPTH, depth_of, is_textual, rows_of, types_within
-from winnow.schemas.errors import SourceError
+from winnow.pipelines.ingest.tables.values import MAX_TYPE_DEPTH, depth_of, is_textual, types_within
 
 _BODIES: Final = 16  # a batch may ask for this many times `max_body_bytes`, as may a page of Parquet
 _SLICE_BODIES: Final = 4  # likewise the rows of a batch that are turned into objects at once
 
 
-@dataclass(frozen=True, slots=True)
-class ArrowReader:
-    """Yields one event per row."""
-
-    mapping: ColumnMapping = field(default_factory=ColumnMapping)
-    checked: bool = True  # whether a table that lacks a column is an error; else its rows are quarantined
-
-    def __call__(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
-        """Yields events in row order; their ranges tile the batches that the part owns."""
-        refuse_changed(stream, part)
-        table = open_arrow(stream, part.size, limits)
-        if isinstance(table, str):
-            if holds_start(part):
-                yield Unreadable(Span(0, part.size), "corrupt_table", table)
-            return
-        columns = columns_of_schema(table.schema, self.mapping)
-        if self.checked and (misfit := columns.misfit(self.mapping)):
-            raise SourceError(f"{part.path}: {misfit}")
-        if columns.fault:
-            if holds_start(part):
-                yield Unreadable(Span(0, part.size), "corrupt_table", columns.fault)
-            return
-        first = 0
-        for index, message in enumerate(table.messages.batches):
-            if part.start <= message.start < part.end:
-                yield from self._batch(table, index, first, part.path)
-            first += message.rows
-
-    def _batch(self, table: "ArrowTable", index: int, first: int, path: str) -> Iterator[Event]:
-        limits, done, reason, fault = table.limits, 0, "corrupt_table", ""
-        count = table.messages.batches[index].rows
-        try:
-            for some in table.slices(index):
-                if isinstance(some, str):
-                    fault = some
-                    break
-                for row, nulled in zip(*rows_of(textual(some, self.mapping), self.mapping.media), strict=True):
-                    if nulled:
-                        row[NON_FINITE_NUMBERS] = nulled
-                    span = Span(first + done, 1, "rows")
-                    event = row_event(row, span, ARROW, self.mapping, limits, path)
-                    done += 1
-                    if (
-                        table.multiplies
-                        and isinstance(event, Record)
-                        and not fits(event.metadata, limits.max_body_bytes)
-                    ):
-                        detail = f"the row's other columns are more than {limits.max_body_bytes} bytes"
-                        event = Unreadable(span, "too_large", detail, event.key)
-                    yield event
-        except Exception as error:
-            if not is_of_content(error):
-                raise
-            reason, fault = READER_FAILED, failure(error)
-        if done < count:
-            detail = fault or f"batch {index} holds {done} readable rows of {count}"
-            span = Span(first + done, count - done, "rows")
-            yield Unreadable(span, reason, detail, is_over_limit=isinstance(fault, OverLimit))
-
-
-@dataclass(slots=True)
-class ArrowTable:
+@dataclass
+class ArrowTable(SchemaTable):
     """An open stream or file with a valid schema."""
 
-    raw: BinaryIO
-    watched: Watched
     size: int
     messages: Messages
-    schema: pa.Schema
-    limits: ReadLimits
-    multiplies: bool  # whether some values may stand in many rows
 
-    @property
-    def rows(self) -> Sequence[int]:
-        """The rows of each batch."""
-        return [one.rows for one in self.messages.batches]
-
-    def batches(self, group: int, _column: str) -> Iterator[pa.RecordBatch | str]:
-        """Yields a batch in slices; all columns of it are read, since their buffers lie together."""
-        return self.slices(group)
-
-    def slices(self, index: int) -> Iterator[pa.RecordBatch | str]:
-        """Yields the rows of a batch in slices, and a final reason where they cannot be read."""
+    def batches(self, index: int, _column: str | None = None) -> Iterator[pa.RecordBatch | str]:
+        """Yields the rows of a batch in slices: of all columns, since their buffers lie together."""
         message = self.messages.batches[index]
         if not message.rows:
             return
@@ -154,7 +75,7 @@ class ArrowTable:
         assert self.messages.schema is not None
         try:
             with pa.ipc.open_stream(
-                pa.PythonFile(_Spliced(self.watched, [self.messages.schema, *before, message]), mode="r")
+                pa.PythonFile(_Spliced(self.stream, [self.messages.schema, *before, message]), mode="r")
             ) as opened:
                 batch = opened.read_next_batch()
             _as_bytes(batch).validate(full=True)
@@ -163,11 +84,8 @@ class ArrowTable:
             viewed = sum(_viewed_bytes(column) for column in batch.columns)
         except (StopIteration, pa.ArrowIndexError) as error:
             return fault_line(place, error)
-        except MemoryError:
-            raise
         except FAULTS as error:
-            self.watched.raise_failure()
-            return fault_line(place, error)
+            return self.stream.fault(place, error)
         if viewed > ceiling:
             return OverLimit(f"{place} has {viewed} bytes of views, the limit is {ceiling}")
         return batch
@@ -186,11 +104,8 @@ def open_arrow(stream: BinaryIO, size: int, limits: ReadLimits) -> ArrowTable | 
         repeated_column(schema)  # a name that is not UTF-8 is an error only when it is read
     except BadMessageError as error:
         return str(error)[:200]
-    except MemoryError:
-        raise
     except FAULTS as error:
-        watched.raise_failure()
-        return fault_line("the schema", error)
+        return watched.fault("the schema", error)
     multiplies = False
     for one in schema:
         for kind in types_within(one.type):
@@ -199,23 +114,20 @@ def open_arrow(stream: BinaryIO, size: int, limits: ReadLimits) -> ArrowTable | 
                     :200
                 ]
             multiplies |= pt.is_dictionary(kind)
-    return ArrowTable(stream, watched, size, messages, schema, limits, multiplies)
+    starts, rows = [one.start for one in messages.batches], [one.rows for one in messages.batches]
+    return ArrowTable(stream, watched, schema, starts, rows, limits, multiplies, size, messages)
 
 
-def row_batches(stream: BinaryIO, size: int, limits: ReadLimits) -> list[tuple[int, int]]:
-    """Where the batches of a table begin and how many rows they have; none if it cannot be read."""
-    table = open_arrow(stream, size, limits)
-    return [] if isinstance(table, str) else [(one.start, one.rows) for one in table.messages.batches]
+ArrowReader = partial(TableReader, open_arrow, "arrow", "batch")
 
 
-class _Spliced:
+class _Spliced(Watched):
     """Some messages of a stream as a stream of their own."""
 
     def __init__(self, stream: Watched, messages: Sequence[Message]) -> None:
-        self._stream = stream
+        super().__init__(cast(BinaryIO, stream))
         self._left = [(one.start, one.end) for one in reversed(messages)]
         self._at = 0
-        self.closed = False
 
     def read(self, count: int = -1) -> bytes:
         """Reads across messages; what Arrow asks for at once never does."""
@@ -241,13 +153,6 @@ class _Spliced:
     def seekable(self) -> bool:
         """Never."""
         return False
-
-    def readable(self) -> bool:
-        """Always."""
-        return True
-
-    def close(self) -> None:
-        """Does nothing: the caller owns the stream and closes it."""
 
 
 def _as_bytes(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -9,7 +9,7 @@ import struct
 from dataclasses import dataclass, field
 from typing import BinaryIO, Final
 
-from winnow.pipelines.ingest.files import read_range
+from winnow.pipelines.decoding.file_bytes import read_range
 from winnow.pipelines.ingest.records import ReadLimits
 
 FILE_MARK: Final = b"ARROW1"

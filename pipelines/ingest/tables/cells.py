@@ -6,45 +6,24 @@ only the column. At most one batch is held.
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import accumulate
-from typing import BinaryIO, Final, Protocol
+from typing import Final
 
 import pyarrow as pa
 
-from winnow.pipelines.ingest.records import FilePart, ReadLimits
-from winnow.pipelines.ingest.tables.arrow import open_arrow
-from winnow.pipelines.ingest.tables.arrow_tables import column_type
+from winnow.pipelines.ingest.tables.arrow_tables import SchemaTable, column_type
 from winnow.pipelines.ingest.tables.columns import ABSENT, find
-from winnow.pipelines.ingest.tables.media_values import ARROW, medium_of
-from winnow.pipelines.ingest.tables.parquet import ParquetTable, open_table, plan_row_group
+from winnow.pipelines.ingest.tables.media_values import medium_of
 from winnow.pipelines.ingest.tables.values import rows_of
 
 _LISTED: Final = re.compile(r"(.+)\[(\d{1,9})\]", re.DOTALL)
 
 
-class Groups(Protocol):
-    """A table as its groups of rows, each of which can be read alone."""
-
-    @property
-    def rows(self) -> Sequence[int]:
-        """The rows of each group."""
-        ...
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns."""
-        ...
-
-    def batches(self, group: int, column: str) -> Iterator[pa.RecordBatch | str]:
-        """Yields a group's rows with this column, in order, and a final reason where they cannot be read."""
-        ...
-
-
 class Cells:
     """The media of one open table."""
 
-    def __init__(self, groups: Groups) -> None:
+    def __init__(self, groups: SchemaTable) -> None:
         self._groups = groups
         self._starts = [0, *accumulate(groups.rows)]
         self._column = ""
@@ -87,30 +66,3 @@ class Cells:
             self._batch = found
             self._first, self._end = self._end, self._end + found.num_rows
         return self._batch
-
-
-class _ParquetGroups:
-    """The row groups of a Parquet file."""
-
-    def __init__(self, table: ParquetTable, limits: ReadLimits) -> None:
-        self._table = table
-        self._limits = limits
-        self.rows = [group.rows for group in table.footer.groups]
-        self.schema = table.schema
-
-    def batches(self, group: int, column: str) -> Iterator[pa.RecordBatch | str]:
-        """Yields a row group's rows with this column."""
-        plan = plan_row_group(self._table.raw, self._table.footer, group, self._limits, column)
-        if isinstance(plan, str):
-            yield plan
-        else:
-            yield from self._table.batches(group, plan, [column])
-
-
-def open_cells(container: str, stream: BinaryIO, size: int, limits: ReadLimits) -> Cells | None:
-    """The media of an open table; None if it cannot be read."""
-    if container == ARROW:
-        batches = open_arrow(stream, size, limits)
-        return None if isinstance(batches, str) else Cells(batches)
-    table = open_table(stream, FilePart("", size, 0, size), limits)
-    return None if isinstance(table, str) else Cells(_ParquetGroups(table, limits))

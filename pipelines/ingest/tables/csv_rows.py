@@ -7,54 +7,22 @@ next line begins a row again. A file is read as a whole, since nothing tells whe
 import csv
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from functools import partial
 from typing import BinaryIO, Final
 
-from winnow.pipelines.ingest.archives.inflate import BLOCK_BYTES, codec_of
-from winnow.pipelines.ingest.files import holds_start, read_range, refuse_changed
-from winnow.pipelines.ingest.records import Dropped, Event, FilePart, ReadLimits, Span, Unreadable
-from winnow.pipelines.ingest.tables.columns import ColumnMapping, row_event
-from winnow.pipelines.ingest.tables.foreign import foreign_file, unless_foreign
-from winnow.pipelines.ingest.tables.jsonl import MAX_VALUES
+from winnow.pipelines.decoding.file_bytes import read_range
+from winnow.pipelines.ingest.archives.inflate import codec_of
+from winnow.pipelines.ingest.files import holds_start, refuse_changed
+from winnow.pipelines.ingest.records import Dropped, ReadLimits, Span, Unreadable
+from winnow.pipelines.ingest.tables.jsonl import MAX_VALUES, blocks
 from winnow.pipelines.ingest.tables.lines import Line, split_lines
+from winnow.pipelines.ingest.tables.plain_rows import ParsedRow, RowsReader, foreign_file
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import Json
+from winnow.schemas.records import FilePart
 
 _BOM: Final = b"\xef\xbb\xbf"
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
-
-
-@dataclass(frozen=True, slots=True)
-class CsvReader:
-    """Yields one event per row, and one for the header."""
-
-    mapping: ColumnMapping = field(default_factory=ColumnMapping)
-    checked: bool = True  # whether a compressed file is an error; else it is quarantined
-
-    def __call__(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
-        """Events in file order whose ranges tile the file, from the part that has its first byte."""
-        refuse_changed(stream, part)
-        if not holds_start(part):
-            return
-        for found in unless_foreign(_rows(stream, part, limits), part, "bad_csv", checked=self.checked):
-            if not isinstance(found, _Row):
-                yield found
-                continue
-            row: dict[str, Json] = {
-                name: value or (value if name == self.mapping.text else None) for name, value in found.values.items()
-            }
-            yield row_event(row, found.span, "csv", self.mapping, limits, part.path)
-
-
-def first_csv_rows(stream: BinaryIO, part: FilePart, limits: ReadLimits, most: int) -> Iterator[dict[str, Json]]:
-    """The rows among so many of a file's first lines.
-
-    Raises:
-        SourceError: The header names a column twice.
-    """
-    found = islice(_rows(stream, part, limits, checked=True), most)
-    return ({**one.values} for one in found if isinstance(one, _Row))
 
 
 def delimiter_of(path: str, header: bytes) -> str:
@@ -62,12 +30,6 @@ def delimiter_of(path: str, header: bytes) -> str:
     if path.lower().endswith(".tsv"):
         return "\t"
     return ";" if b";" in header and b"," not in header else ","
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    values: dict[str, str]
-    span: Span
 
 
 class _UnclosedError(Exception):
@@ -110,9 +72,17 @@ class _Lines:
         return lines, Span(lines[0].offset, end - lines[0].offset)
 
 
-def _rows(
+def parse_rows(
     stream: BinaryIO, part: FilePart, limits: ReadLimits, checked: bool = False
-) -> Iterator[_Row | Dropped | Unreadable]:
+) -> Iterator[ParsedRow | Dropped | Unreadable]:
+    """The rows of a file and its header, from the part that has its first byte.
+
+    Raises:
+        SourceError: It is compressed, or its header names a column twice and it is checked for that.
+    """
+    refuse_changed(stream, part)
+    if not holds_start(part):
+        return
     head = read_range(stream, 0, 1 << 16)
     if codec_of(head[:8]) is not None:
         raise foreign_file(part.path, "the file is compressed, expected plain CSV", "decompress it")
@@ -121,7 +91,7 @@ def _rows(
         return
     delimiter = delimiter_of(part.path, head.partition(b"\n")[0])
     csv.field_size_limit(max(csv.field_size_limit(), limits.max_body_bytes))
-    lines = _Lines(split_lines(_blocks(stream, part.size), 0, limits.max_body_bytes), limits)
+    lines = _Lines(split_lines(blocks(stream, 0, part.size), 0, limits.max_body_bytes), limits)
     names: list[str] | None = None
     for fields, span in _parsed(lines, delimiter, limits):
         if isinstance(fields, Unreadable):
@@ -145,6 +115,9 @@ def _rows(
             yield Unreadable(span, "bad_csv", f"{len(fields)} fields, the header has {len(names)}")
         else:
             yield _decoded(names, fields, span)
+
+
+CsvReader = partial(RowsReader, parse_rows, "bad_csv", False)
 
 
 def _parsed(lines: _Lines, delimiter: str, limits: ReadLimits) -> Iterator[tuple[list[str] | Unreadable, Span]]:
@@ -173,18 +146,11 @@ def _parsed(lines: _Lines, delimiter: str, limits: ReadLimits) -> Iterator[tuple
             yield fields, span
 
 
-def _decoded(names: Sequence[str], fields: Sequence[str], span: Span) -> _Row | Unreadable:
-    values: dict[str, str] = {}
+def _decoded(names: Sequence[str], fields: Sequence[str], span: Span) -> ParsedRow | Unreadable:
+    values: dict[str, Json] = {}
     for name, value in zip(names, fields, strict=False):
         try:
             values[name] = value if value.isascii() else value.encode("latin-1").decode("utf-8")
         except UnicodeDecodeError as error:
             return Unreadable(span, "bad_utf8", f"column {name!r}: byte {error.start}"[:200])
-    return _Row(values, span)
-
-
-def _blocks(stream: BinaryIO, size: int) -> Iterator[bytes]:
-    offset = 0
-    while offset < size and (block := read_range(stream, offset, min(BLOCK_BYTES, size - offset))):
-        offset += len(block)
-        yield block
+    return ParsedRow(values, span, "csv")

@@ -9,19 +9,21 @@ double become null; both are counted in the row's metadata. An integer beyond 64
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import islice
+from dataclasses import dataclass
+from functools import partial
 from typing import BinaryIO, Final
 
 import orjson
 
+from winnow.pipelines.decoding.file_bytes import read_range
 from winnow.pipelines.ingest.archives.inflate import BLOCK_BYTES, Codec, Damage, codec_of
-from winnow.pipelines.ingest.files import read_range, refuse_changed
-from winnow.pipelines.ingest.records import Covered, Dropped, Event, FilePart, ReadLimits, Span, Unreadable
-from winnow.pipelines.ingest.tables.columns import NON_FINITE_NUMBERS, REPLACED_SURROGATES, ColumnMapping, row_event
-from winnow.pipelines.ingest.tables.foreign import foreign_file, unless_foreign
+from winnow.pipelines.ingest.files import refuse_changed
+from winnow.pipelines.ingest.records import Covered, Dropped, ReadLimits, Span, Unreadable
+from winnow.pipelines.ingest.tables.columns import NON_FINITE_NUMBERS, REPLACED_SURROGATES
 from winnow.pipelines.ingest.tables.lines import Line, compressed_lines, split_lines
+from winnow.pipelines.ingest.tables.plain_rows import ParsedRow, RowsReader, foreign_file
 from winnow.schemas.identity import Json
+from winnow.schemas.records import FilePart
 
 MAX_DEPTH: Final = 200  # of nested arrays and objects; JSON writers stop at 254
 MAX_VALUES: Final = 4 << 20  # commas and brackets in one line: a parsed value takes up to 80 bytes
@@ -36,46 +38,16 @@ _FOREIGN: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class JsonlReader:
-    """Yields one event per line, blank lines included."""
-
-    mapping: ColumnMapping = field(default_factory=ColumnMapping)
-    checked: bool = True  # whether a file that has no lines is an error; else it is quarantined
-
-    def __call__(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event | Covered]:
-        """Events in file order whose ranges tile the lines that begin in the part."""
-        yield from unless_foreign(self._events(stream, part, limits), part, "bad_json", checked=self.checked)
-
-    def _events(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event | Covered]:
-        for found in _read(stream, part, limits):
-            if isinstance(found, _Row):
-                yield row_event(found.values, found.span, found.container, self.mapping, limits, part.path)
-            else:
-                yield found
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """A line that is an object."""
-
-    values: dict[str, Json]
-    span: Span
-    container: str
-
-
 def foreign_format(stream: BinaryIO) -> str | None:
     """The format of a file that has no lines, by its first bytes; None if it may have some."""
     head = read_range(stream, 0, 8)
     return next((name for magic, name in _FOREIGN.items() if head.startswith(magic)), None)
 
 
-def first_rows(stream: BinaryIO, part: FilePart, limits: ReadLimits, most: int) -> Iterator[dict[str, Json]]:
-    """The rows among so many of a part's first lines."""
-    return (found.values for found in islice(_read(stream, part, limits), most) if isinstance(found, _Row))
-
-
-def _read(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[_Row | Dropped | Unreadable | Covered]:
+def parse_lines(
+    stream: BinaryIO, part: FilePart, limits: ReadLimits
+) -> Iterator[ParsedRow | Dropped | Unreadable | Covered]:
+    """The lines that begin in a part, blank ones included."""
     refuse_changed(stream, part)
     if (name := foreign_format(stream)) is not None:
         holds = f"the file is {name}, expected JSON lines, plain or compressed with gzip or zstd"
@@ -87,11 +59,14 @@ def _read(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[_Row
         yield from _compressed(stream, part, codec, limits)
 
 
-def _plain(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[_Row | Dropped | Unreadable]:
+JsonlReader = partial(RowsReader, parse_lines, "bad_json", True)
+
+
+def _plain(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[ParsedRow | Dropped | Unreadable]:
     start = _first_line(stream, part)
     if start is None:
         return
-    for line in split_lines(_blocks(stream, start, part.size), start, limits.max_body_bytes):
+    for line in split_lines(blocks(stream, start, part.size), start, limits.max_body_bytes):
         if line.offset >= part.end:
             return
         yield _row(line, Span(line.offset, line.length), "jsonl", limits)
@@ -99,7 +74,7 @@ def _plain(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[_Ro
 
 def _compressed(
     stream: BinaryIO, part: FilePart, codec: Codec, limits: ReadLimits
-) -> Iterator[_Row | Dropped | Unreadable | Covered]:
+) -> Iterator[ParsedRow | Dropped | Unreadable | Covered]:
     for found in compressed_lines(stream, part, codec, limits):
         if isinstance(found, Covered):
             yield found
@@ -111,7 +86,7 @@ def _compressed(
             yield _row(found.line, found.span, f"jsonl.{codec}", limits)
 
 
-def _row(line: Line, span: Span, container: str, limits: ReadLimits) -> _Row | Dropped | Unreadable:
+def _row(line: Line, span: Span, container: str, limits: ReadLimits) -> ParsedRow | Dropped | Unreadable:
     content = line.content
     if content is None:
         detail = f"a line of {line.length} bytes, the limit is {limits.max_body_bytes} bytes"
@@ -123,7 +98,7 @@ def _row(line: Line, span: Span, container: str, limits: ReadLimits) -> _Row | D
     parsed = parse_row(content)
     if isinstance(parsed, Fault):
         return Unreadable(span, parsed.reason, parsed.detail)
-    return _Row(parsed, span, container)
+    return ParsedRow(parsed, span, container)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +237,8 @@ def _first_line(stream: BinaryIO, part: FilePart) -> int | None:
     return None
 
 
-def _blocks(stream: BinaryIO, offset: int, size: int) -> Iterator[bytes]:
+def blocks(stream: BinaryIO, offset: int, size: int) -> Iterator[bytes]:
+    """The bytes of a file from an offset on."""
     while offset < size:
         block = read_range(stream, offset, min(BLOCK_BYTES, size - offset))
         if not block:

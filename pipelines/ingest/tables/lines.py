@@ -21,7 +21,8 @@ from winnow.pipelines.ingest.archives.inflate import Codec, Damage, MemberStart,
 from winnow.pipelines.ingest.archives.members import MANY_TRIES, GzipMembers, Members
 from winnow.pipelines.ingest.archives.zstd_members import ZstdMembers
 from winnow.pipelines.ingest.files import holds_start
-from winnow.pipelines.ingest.records import Covered, FilePart, ReadLimits, Span
+from winnow.pipelines.ingest.records import Covered, ReadLimits, Span
+from winnow.schemas.records import FilePart
 
 
 class Line(NamedTuple):

@@ -15,9 +15,6 @@ from winnow.pipelines.ingest.tables.values import Binary
 from winnow.pipelines.store.names import object_name
 from winnow.schemas.identity import Json
 
-PARQUET: Final = "parquet"
-ARROW: Final = "arrow"
-CELLS: Final = frozenset((PARQUET, ARROW))  # containers in which a medium is a row's value, by number and column
 EXPECTED_MEDIA: Final = "the path of a file, its bytes, or a list of these"
 MOST_MEDIA: Final = 1024  # of a row
 LONGEST_NAME: Final = 4096  # PATH_MAX

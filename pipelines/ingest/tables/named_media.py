@@ -7,17 +7,16 @@ from typing import Final
 
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.filters.web.sniff import Sniffed, sniff
-from winnow.pipelines.ingest.files import HEAD_BYTES, read_range
-from winnow.pipelines.ingest.planning.etag import content_etag
+from winnow.pipelines.decoding.file_bytes import read_range
+from winnow.pipelines.decoding.probe import Probe, probe_file
+from winnow.pipelines.ingest.etag import content_etag
+from winnow.pipelines.ingest.files import HEAD_BYTES, NOT_THERE
 from winnow.pipelines.ingest.records import Record
-from winnow.pipelines.media.probe import Probe, probe_file
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.rows.samples import EMPTY_MEDIUM
 
 _REMEMBERED: Final = 64
-_NOT_THERE: Final = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
-"""Permanent failures; any other error fails the task, which is then retried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ class NamedFiles:
             return ": expected a path below the source's root"
         try:
             stream = self._objects.open(path)
-        except _NOT_THERE as error:
+        except (*NOT_THERE, PermissionError) as error:  # any other fails the task, which is then retried
             return f": {error.strerror or 'not there'}"
         with closing(stream):
             size = stream.seek(0, 2)

@@ -7,7 +7,7 @@ file can ask for gigabytes. pyarrow does not expose page headers, so they are re
 from dataclasses import dataclass
 from typing import BinaryIO, Final
 
-from winnow.pipelines.ingest.files import read_range
+from winnow.pipelines.decoding.file_bytes import read_range
 from winnow.pipelines.ingest.tables.footer import Chunk
 from winnow.pipelines.ingest.tables.thrift import STRUCT, BadThriftError, Compact, CutOffError
 

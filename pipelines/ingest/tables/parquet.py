@@ -5,122 +5,34 @@ checked before anything is decoded; an unreadable page quarantines the rest of i
 rows of earlier batches are kept.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import BinaryIO, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from winnow.pipelines.ingest.boundary import READER_FAILED, failure, is_of_content
-from winnow.pipelines.ingest.files import holds_start, read_range, refuse_changed
-from winnow.pipelines.ingest.records import Event, FilePart, OverLimit, ReadLimits, Record, Span, Unreadable
+from winnow.pipelines.decoding.file_bytes import read_range
+from winnow.pipelines.ingest.records import OverLimit, ReadLimits
 from winnow.pipelines.ingest.tables.arrow_tables import (
     FAULTS,
     FREE_VALUES,
     MAX_BATCH_ROWS,
     ROWS_PER_BYTE,
     VALUES_PER_BYTE,
+    SchemaTable,
+    TableReader,
     Watched,
-    columns_of_schema,
-    fault_line,
-    fits,
     repeated_column,
-    textual,
 )
-from winnow.pipelines.ingest.tables.columns import NON_FINITE_NUMBERS, ColumnMapping, Columns, row_event
 from winnow.pipelines.ingest.tables.footer import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, Footer, parse_footer
-from winnow.pipelines.ingest.tables.media_values import PARQUET
 from winnow.pipelines.ingest.tables.pages import walk_pages
 from winnow.pipelines.ingest.tables.thrift import BadThriftError
-from winnow.pipelines.ingest.tables.values import MAX_TYPE_DEPTH, depth_of, names_no_value, rows_of
-from winnow.schemas.errors import SourceError
-from winnow.schemas.identity import Json
+from winnow.pipelines.ingest.tables.values import MAX_TYPE_DEPTH, depth_of, names_no_value
 
 FOOTER_HEADERS: Final = 16  # a footer may be this many times as long as another format's header
 BUFFER_BYTES: Final = 1 << 20  # per column, for a row group that is not read at once
-
-
-@dataclass(frozen=True, slots=True)
-class ParquetReader:
-    """Yields one event per row."""
-
-    mapping: ColumnMapping = field(default_factory=ColumnMapping)
-    checked: bool = True  # whether a table that lacks a column is an error; else its rows are quarantined
-
-    def __call__(self, stream: BinaryIO, part: FilePart, limits: ReadLimits) -> Iterator[Event]:
-        """Yields events in row order; their ranges tile the row groups that the part owns."""
-        refuse_changed(stream, part)
-        table = open_table(stream, part, limits)
-        if isinstance(table, str):
-            if holds_start(part):
-                span = Span(0, part.size)
-                yield Unreadable(span, "corrupt_table", table, is_over_limit=isinstance(table, OverLimit))
-            return
-        columns = columns_of_schema(table.schema, self.mapping)
-        if self.checked and (misfit := columns.misfit(self.mapping)):
-            raise SourceError(f"{part.path}: {misfit}")
-        if columns.fault:
-            if holds_start(part):
-                yield Unreadable(Span(0, part.size), "corrupt_table", columns.fault)
-            return
-        first = 0
-        for index, group in enumerate(table.footer.groups):
-            anchor = min(max(0, group.start), part.size - 1)  # kept inside the file, whatever the footer says
-            if part.start <= anchor < part.end:
-                yield from self._row_group(table, index, first, limits)
-            first += group.rows
-
-    def _row_group(self, table: "ParquetTable", index: int, first: int, limits: ReadLimits) -> Iterator[Event]:
-        rows = table.footer.groups[index].rows
-        plan = plan_row_group(table.raw, table.footer, index, limits)
-        done, reason = 0, "corrupt_table"
-        fault = plan if isinstance(plan, str) else ""
-        try:
-            if not isinstance(plan, str) and plan.rows:
-                for batch in table.batches(index, plan):
-                    if isinstance(batch, str):
-                        fault = batch
-                        break
-                    found = rows_of(textual(batch, self.mapping), self.mapping.media)
-                    for row, nulled in islice(zip(*found, strict=True), plan.rows - done):
-                        span = Span(first + done, 1, "rows")
-                        yield self._event(row, nulled, span, table.path, plan, limits)
-                        done += 1
-                    if done == plan.rows:
-                        break
-        except Exception as error:
-            if not is_of_content(error):
-                raise
-            reason, fault = READER_FAILED, failure(error)
-        if done < rows:
-            detail = fault or f"row group {index} holds {done} readable rows of {rows}"
-            span = Span(first + done, rows - done, "rows")
-            yield Unreadable(span, reason, detail, is_over_limit=isinstance(fault, OverLimit))
-
-    def _event(
-        self, row: dict[str, Json], nulled: int, span: Span, path: str, plan: "RowGroupPlan", limits: ReadLimits
-    ) -> Event:
-        if nulled:
-            row[NON_FINITE_NUMBERS] = nulled
-        event = row_event(row, span, PARQUET, self.mapping, limits, path)
-        if plan.shared and isinstance(event, Record) and not fits(event.metadata, limits.max_body_bytes):
-            detail = f"the row's other columns are more than {limits.max_body_bytes} bytes"
-            return Unreadable(span, "too_large", detail, event.key)
-        return event
-
-
-def row_groups(stream: BinaryIO, size: int, limits: ReadLimits) -> list[tuple[int, int]]:
-    """Where the row groups of a table begin and how many rows they have; none if its footer cannot be read."""
-    table = open_table(stream, FilePart("", size, 0, size), limits)
-    return [] if isinstance(table, str) else [(group.start, group.rows) for group in table.footer.groups]
-
-
-def table_columns(stream: BinaryIO, size: int, mapping: ColumnMapping, limits: ReadLimits) -> Columns | None:
-    """The columns of a table; None if its footer cannot be read."""
-    table = open_table(stream, FilePart("", size, 0, size), limits)
-    return None if isinstance(table, str) else columns_of_schema(table.schema, mapping)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,21 +98,23 @@ def plan_row_group(
     return RowGroupPlan(rows, batch_rows, buffered, tuple(shared))
 
 
-@dataclass(slots=True)
-class ParquetTable:
+@dataclass
+class ParquetTable(SchemaTable):
     """An open file with a valid footer."""
 
-    path: str
-    raw: BinaryIO
-    stream: "Watched"
     footer: Footer
     metadata: pq.FileMetaData
-    schema: pa.Schema
 
-    def batches(
-        self, index: int, plan: RowGroupPlan, columns: Sequence[str] | None = None
-    ) -> Iterator[pa.RecordBatch | str]:
-        """Yields the row group's rows in batches, of these columns, and where reading fails a final reason."""
+    def batches(self, index: int, column: str | None = None) -> Iterator[pa.RecordBatch | str]:
+        """Yields the row group's rows in batches, of this column or all, and where reading fails a final reason."""
+        plan = plan_row_group(self.raw, self.footer, index, self.limits, column)
+        self.multiplies = not isinstance(plan, str) and bool(plan.shared)
+        return iter((plan,)) if isinstance(plan, str) else self._planned(index, plan, column)
+
+    def _planned(self, index: int, plan: RowGroupPlan, column: str | None) -> Iterator[pa.RecordBatch | str]:
+        columns, left = None if column is None else [column], plan.rows
+        if not left:
+            return
         try:
             file = pq.ParquetFile(
                 pa.PythonFile(self.stream, mode="r"),
@@ -216,29 +130,29 @@ class ParquetTable:
                 if any(map(names_no_value, batch.columns)):
                     yield f"row group {index}: an index lies outside its dictionary"
                     return
-                yield batch
-        except MemoryError:
-            raise
+                yield batch.slice(0, left)
+                left -= batch.num_rows
+                if left <= 0:
+                    return
         except FAULTS as error:
-            self.stream.raise_failure()
-            yield fault_line(f"row group {index}", error)
+            yield self.stream.fault(f"row group {index}", error)
 
 
-def open_table(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> "ParquetTable | str":
+def open_table(stream: BinaryIO, size: int, limits: ReadLimits) -> "ParquetTable | str":
     """Opens the table, or says why its footer cannot be read."""
-    tail = read_range(stream, max(0, part.size - 8), 8)
-    if part.size < 12 or tail[4:] not in (b"PAR1", b"PARE"):
+    tail = read_range(stream, max(0, size - 8), 8)
+    if size < 12 or tail[4:] not in (b"PAR1", b"PARE"):
         return "no Parquet footer at the end of the file"
     if tail[4:] == b"PARE":
         return "the footer is encrypted"
     length = int.from_bytes(tail[:4], "little")
-    if length > part.size - 12:
-        return f"the footer claims {length} bytes of a file of {part.size}"
+    if length > size - 12:
+        return f"the footer claims {length} bytes of a file of {size}"
     if length > FOOTER_HEADERS * limits.max_header_bytes:
         return OverLimit(f"the footer is {length} bytes, the limit is {FOOTER_HEADERS * limits.max_header_bytes}")
     watched = Watched(stream)
     try:
-        footer = parse_footer(read_range(stream, part.size - 8 - length, length))
+        footer = parse_footer(read_range(stream, size - 8 - length, length))
         file = pq.ParquetFile(
             pa.PythonFile(watched, mode="r"),
             pre_buffer=False,
@@ -253,9 +167,10 @@ def open_table(stream: BinaryIO, part: FilePart, limits: ReadLimits) -> "Parquet
         repeated_column(schema)  # a name that is not UTF-8 is an error only when it is read
     except BadThriftError as error:
         return f"the footer: {error}"[:200]
-    except MemoryError:
-        raise
     except FAULTS as error:
-        watched.raise_failure()
-        return fault_line("the footer", error)
-    return ParquetTable(part.path, stream, watched, footer, metadata, schema)
+        return watched.fault("the footer", error)
+    starts, rows = [group.start for group in footer.groups], [group.rows for group in footer.groups]
+    return ParquetTable(stream, watched, schema, starts, rows, limits, False, footer, metadata)
+
+
+ParquetReader = partial(TableReader, open_table, "parquet", "row group")

@@ -14,10 +14,10 @@ from winnow.filters.operators import IMAGES
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
 from winnow.filters.video.decode.wanted import Clip, Signal
 from winnow.filters.video.stills.frames_operator import NO_FRAMES, FrameWatcher
-from winnow.pipelines.media.isolation import CRASHED
+from winnow.pipelines.decoding.isolation import CRASHED
+from winnow.pipelines.decoding.videos.isolation import See, watch_isolated
 from winnow.pipelines.media.references import Unavailable
 from winnow.pipelines.media.required_media import RequiredMedia
-from winnow.pipelines.media.videos.isolation import See, watch_isolated
 from winnow.pipelines.running.ledger.crashes import CrashedVideos
 from winnow.schemas.recipe.score import VideoFrames
 

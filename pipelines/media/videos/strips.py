@@ -18,7 +18,7 @@ from winnow.filters.operators import IMAGES
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.filters.video.decode.wanted import Clip, Signal
 from winnow.filters.video.stills.frames_operator import FrameWatcher
-from winnow.pipelines.media.videos.isolation import See, watch_isolated
+from winnow.pipelines.decoding.videos.isolation import See, watch_isolated
 
 __all__ = ["MOST_SHOTS", "Part", "ShotFrame", "shot_frames", "side_by_side"]
 

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from winnow.filters.operators import Watcher
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
 from winnow.filters.video.decode.wanted import Clip, Signal
-from winnow.pipelines.media.isolation import CRASHED
+from winnow.pipelines.decoding.isolation import CRASHED
+from winnow.pipelines.decoding.videos.isolation import See, watch_isolated
 from winnow.pipelines.media.pictures import OK
 from winnow.pipelines.media.references import MediaSources, Unavailable, status_of_other
 from winnow.pipelines.media.required_media import RequiredMedia
-from winnow.pipelines.media.videos.isolation import See, watch_isolated
 from winnow.pipelines.reading.items import list_ends
 from winnow.pipelines.running.ledger.crashes import CrashedVideos
 

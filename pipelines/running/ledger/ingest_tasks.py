@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.ingest.records import FilePart
+from winnow.schemas.records import FilePart
 
 
 @dataclass(frozen=True, slots=True)

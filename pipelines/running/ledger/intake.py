@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.ingest.records import FilePart
 from winnow.pipelines.running.ledger.ingest_tasks import PARTS, IngestTask, IngestTasks, TaskFile
 from winnow.pipelines.running.ledger.listings import Listing, matches
 from winnow.pipelines.store import layout
@@ -26,7 +25,7 @@ from winnow.pipelines.store.integrity.damage import missing
 from winnow.pipelines.store.integrity.sealed_table import sealed_table, unsealed_table
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import digest, path_slug
-from winnow.schemas.records import StoreRecord
+from winnow.schemas.records import FilePart, StoreRecord
 
 Deal: TypeAlias = Callable[[Sequence[ObjectInfo]], Sequence[tuple[FilePart, ...]]]
 """Deals new files, in the order of their paths, to tasks; only called if there are any."""

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from winnow.filters.image.decode.stills import DecodeLimits, Still, UndecodableError, require_decoders
 from winnow.filters.web.sniff import sniff
-from winnow.pipelines.media.isolation import decode_isolated
+from winnow.pipelines.decoding.isolation import decode_isolated
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.runners.commands.opening import open_place

@@ -12,7 +12,7 @@ from winnow.filters.image.decode.containers import HeldBytes
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.opening import REASONS, UnwatchableError, VideoLimits
 from winnow.filters.video.decode.wanted import Signal
-from winnow.pipelines.media.videos.isolation import See, watch_isolated
+from winnow.pipelines.decoding.videos.isolation import See, watch_isolated
 
 VARIANTS = {
     "mp4 h264": ("video/mp4", Film("mp4", "libx264", frames=20, reordered=2, gop=8, sound=0.4, sound_codec="aac")),

@@ -17,12 +17,13 @@ from tests.faults.crawl import write_crawl
 from winnow import open_store
 from winnow.pipelines.audit import Findings, audit_generation
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.pipelines.ingest.planning.formats import container_reader
-from winnow.pipelines.ingest.records import Covered, Event, FilePart, Reader, ReadLimits
+from winnow.pipelines.ingest.formats import container_reader
+from winnow.pipelines.ingest.records import Covered, Event, Reader, ReadLimits
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages import store_stages as stages
 from winnow.schemas.recipe import load_recipe
+from winnow.schemas.records import FilePart
 
 RECIPE = """
 version: 1

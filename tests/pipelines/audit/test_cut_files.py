@@ -7,11 +7,12 @@ from random import Random
 import pytest
 
 from tests.pipelines.ingest.bad_files import ODD, damaged, seeds
-from winnow.pipelines.audit.sources import wrong_claims
-from winnow.pipelines.audit.tiling import Claim
-from winnow.pipelines.ingest.planning.formats import container_reader, kind_of
-from winnow.pipelines.ingest.records import Covered, Dropped, FilePart, ReadLimits, Record, Unreadable
+from winnow.pipelines.ingest.formats import container_reader, format_of
+from winnow.pipelines.ingest.formats.source_format import OpenFile
+from winnow.pipelines.ingest.records import Covered, Dropped, ReadLimits, Record, Unreadable
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
+from winnow.pipelines.ingest.tiling.claims import Claim
+from winnow.schemas.records import FilePart
 
 LIMITS = ReadLimits(max_body_bytes=1 << 20, max_member_bytes=4 << 20)
 FILES = {
@@ -26,7 +27,7 @@ def wrong(ending: str, raw: bytes) -> list[str]:
     events = list(reader(io.BytesIO(raw), FilePart(name, len(raw), 0, len(raw)), LIMITS))
     failed = [one.detail for one in events if isinstance(one, Unreadable) and one.reason == "reader_failed"]
     claims = [Claim(one.span, isinstance(one, Record | Dropped)) for one in events if not isinstance(one, Covered)]
-    return failed + wrong_claims(io.BytesIO(raw), kind_of("auto", name), name, claims, LIMITS)
+    return failed + format_of("auto", name).check_claims(OpenFile(io.BytesIO(raw), name, len(raw), LIMITS), claims)
 
 
 def cuts(raw: bytes) -> Iterator[int]:

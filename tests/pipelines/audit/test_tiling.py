@@ -10,8 +10,9 @@ import pytest
 
 from tests.pipelines.ingest.archive_reading import LIMITS, claims, read
 from tests.pipelines.ingest.made_archives import KINDS, Capture, Kind, gzip_member, pieces, warc_record
-from winnow.pipelines.audit.tiling import MAX_FINDINGS, Claim, check_tiling
 from winnow.pipelines.ingest.records import Span
+from winnow.pipelines.ingest.tiling.archives import check_tiling
+from winnow.pipelines.ingest.tiling.claims import MAX_FINDINGS, Claim
 
 PAGES = [Capture(f"http://example.org/{name}", f"<p>{name}</p>".encode() * 20) for name in "abcd"]
 SEPARATE: tuple[Kind, ...] = ("warc", "warc.gz", "warc.zst", "arc", "arc.gz")

@@ -3,10 +3,12 @@
 import io
 from collections.abc import Sequence
 
-from winnow.pipelines.audit.tiling import Claim, check_tiling
 from winnow.pipelines.ingest.archives.arc import read_arc
 from winnow.pipelines.ingest.archives.warc import read_warc
-from winnow.pipelines.ingest.records import Dropped, Event, FilePart, ReadLimits, Record
+from winnow.pipelines.ingest.records import Dropped, Event, ReadLimits, Record
+from winnow.pipelines.ingest.tiling.archives import check_tiling
+from winnow.pipelines.ingest.tiling.claims import Claim
+from winnow.schemas.records import FilePart
 
 LIMITS = ReadLimits()
 

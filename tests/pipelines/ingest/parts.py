@@ -4,7 +4,8 @@ import io
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from winnow.pipelines.ingest.records import Covered, Event, FilePart, Reader, ReadLimits, Record, Unreadable
+from winnow.pipelines.ingest.records import Covered, Event, Reader, ReadLimits, Record, Unreadable
+from winnow.schemas.records import FilePart
 
 LIMITS = ReadLimits()
 

@@ -13,18 +13,17 @@ import pytest
 from tests.faults.winnow import assert_clean, run_here
 from tests.pipelines.ingest.bad_files import arrow, lines, parquet, seeds
 from winnow.filters.extraction.extract_main import EXTRACTOR
+from winnow.pipelines.decoding.probe import Probe, probe_bytes
 from winnow.pipelines.ingest import row_maker, task
 from winnow.pipelines.ingest.boundary import GuardedReader
 from winnow.pipelines.ingest.planning.context import BoundExtractor
-from winnow.pipelines.ingest.records import Covered, Event, FilePart, ReadLimits, Record, Span, Unreadable
+from winnow.pipelines.ingest.records import Covered, Event, ReadLimits, Record, Span, Unreadable
 from winnow.pipelines.ingest.shards import extract
-from winnow.pipelines.ingest.tables import arrow as arrow_reader
-from winnow.pipelines.ingest.tables import jsonl
-from winnow.pipelines.ingest.tables import parquet as parquet_reader
-from winnow.pipelines.media.probe import Probe, probe_bytes
+from winnow.pipelines.ingest.tables import arrow_tables, jsonl
 from winnow.pipelines.store.location import open_store_at
 from winnow.pipelines.store.tables import read_batches
 from winnow.schemas.errors import StoreError
+from winnow.schemas.records import FilePart
 
 RECIPE = """
 version: 1
@@ -72,8 +71,8 @@ def ingested(folder: Path, files: dict[str, bytes]) -> tuple[str, list[tuple[str
     [
         ("bad.jsonl", lines(), jsonl, "parse_row"),
         ("bad.jsonl.zst", seeds()["tables"][".jsonl.zst"], jsonl, "parse_row"),
-        ("bad.parquet", parquet(), parquet_reader, "row_event"),
-        ("bad.arrow", arrow(in_file=True), arrow_reader, "row_event"),
+        ("bad.parquet", parquet(), arrow_tables, "row_event"),
+        ("bad.arrow", arrow(in_file=True), arrow_tables, "row_event"),
     ],
 )
 def test_a_reader_that_fails_costs_what_it_had_not_read(

@@ -12,7 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.pipelines.ingest.parts import LIMITS, read
-from winnow.pipelines.ingest.counting import (
+from winnow.pipelines.ingest.records import Covered, Event, Reader, ReadLimits, Span
+from winnow.pipelines.ingest.tables.jsonl import JsonlReader
+from winnow.pipelines.ingest.tables.parquet import ParquetReader
+from winnow.pipelines.ingest.tiling.counting import (
     MAX_FINDINGS,
     StreamCount,
     check_lines,
@@ -20,9 +23,7 @@ from winnow.pipelines.ingest.counting import (
     count_jsonl,
     count_parquet,
 )
-from winnow.pipelines.ingest.records import Covered, Event, FilePart, Reader, ReadLimits, Span
-from winnow.pipelines.ingest.tables.jsonl import JsonlReader
-from winnow.pipelines.ingest.tables.parquet import ParquetReader
+from winnow.schemas.records import FilePart
 
 RAW = b'{"text": "a"}\n\nnot json\n{"text": "b"}'
 

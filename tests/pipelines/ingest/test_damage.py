@@ -13,11 +13,11 @@ import pytest
 import zstandard
 
 from tests.pipelines.ingest.parts import assert_tiles, ranges, read, texts
-from winnow.pipelines.ingest.counting import count_jsonl, count_parquet
 from winnow.pipelines.ingest.records import Event, Record
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.pipelines.ingest.tables.jsonl import JsonlReader
 from winnow.pipelines.ingest.tables.parquet import ParquetReader
+from winnow.pipelines.ingest.tiling.counting import count_jsonl, count_parquet
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import canonical_json
 

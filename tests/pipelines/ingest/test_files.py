@@ -1,7 +1,8 @@
 import io
 
 from tests.pipelines.ingest.parts import read
-from winnow.pipelines.ingest.files import FilesReader, read_range
+from winnow.pipelines.decoding.file_bytes import read_range
+from winnow.pipelines.ingest.files import FilesReader
 from winnow.pipelines.ingest.records import Dropped, ReadLimits, Record, Span
 
 READER = FilesReader()

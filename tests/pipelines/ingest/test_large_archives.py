@@ -11,9 +11,10 @@ import zstandard
 
 from tests.pipelines.ingest.archive_reading import LIMITS, assert_tiles, claims, outline
 from tests.pipelines.ingest.made_archives import Capture, gzip_member, warc_record, zstd_frame
-from winnow.pipelines.audit.tiling import check_tiling
 from winnow.pipelines.ingest.archives.warc import read_warc
-from winnow.pipelines.ingest.records import Event, FilePart, ReadLimits, Record
+from winnow.pipelines.ingest.records import Event, ReadLimits, Record
+from winnow.pipelines.ingest.tiling.archives import check_tiling
+from winnow.schemas.records import FilePart
 
 LARGE = 256 << 20
 PAGE = warc_record(Capture("https://e.org/page"))

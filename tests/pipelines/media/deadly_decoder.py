@@ -9,7 +9,7 @@ import pytest
 SITE = """
 import ctypes, os, sys
 
-if "winnow.pipelines.media.decoding_process" in sys.orig_argv:
+if "winnow.pipelines.decoding.decoding_process" in sys.orig_argv:
     import simplejpeg
 
     decode = simplejpeg.decode_jpeg
@@ -30,7 +30,7 @@ if "winnow.pipelines.media.decoding_process" in sys.orig_argv:
 
     simplejpeg.decode_jpeg = deadly
 
-if "winnow.pipelines.media.videos.watching_process" in sys.orig_argv:
+if "winnow.pipelines.decoding.videos.watching_process" in sys.orig_argv:
     from winnow.filters.video.decode import watching
 
     signals = watching.VideoPass.signals

@@ -14,8 +14,8 @@ import pytest
 
 from tests.pipelines.media.deadly_decoder import arm_here
 from winnow.filters.image.decode.stills import TOO_LARGE, DecodeLimits, Still, UndecodableError, decode
-from winnow.pipelines.media import decoding_process
-from winnow.pipelines.media.isolation import CRASHED, Room, decode_isolated
+from winnow.pipelines.decoding import decoding_process
+from winnow.pipelines.decoding.isolation import CRASHED, Room, decode_isolated
 from winnow.schemas.errors import StageError
 
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")
@@ -111,7 +111,7 @@ def test_the_process_ends_with_the_one_that_asks(tmp_path: Path) -> None:
     program = (
         "import os, sys, psutil\n"
         "from winnow.filters.image.decode.stills import DecodeLimits\n"
-        "from winnow.pipelines.media.isolation import decode_isolated\n"
+        "from winnow.pipelines.decoding.isolation import decode_isolated\n"
         "decode_isolated(open(sys.argv[1], 'rb').read(), 'image/jpeg', DecodeLimits())\n"
         "print(psutil.Process().children()[0].pid, flush=True)\n"
         "os.kill(os.getpid(), 9)\n"

@@ -15,9 +15,9 @@ from pathlib import Path
 import psutil
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.filters.video.decode.wanted import Signal
-from winnow.pipelines.media.file_bytes import FileBytes
-from winnow.pipelines.media.probe import probe_file
-from winnow.pipelines.media.videos.isolation import watch_isolated
+from winnow.pipelines.decoding.file_bytes import FileBytes
+from winnow.pipelines.decoding.probe import probe_file
+from winnow.pipelines.decoding.videos.isolation import watch_isolated
 
 path, size = sys.argv[1], int(sys.argv[2])
 with open(path, "rb") as stream:

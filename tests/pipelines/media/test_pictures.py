@@ -18,9 +18,9 @@ from tests.property_sizes import scaled
 from winnow.filters.image.decode.batches import pixels_of
 from winnow.filters.image.decode.stills import DecodeLimits, Still, decode, sized
 from winnow.filters.operators import NO_PIXELS
+from winnow.pipelines.decoding.probe import probe_bytes
 from winnow.pipelines.ingest.files import FILE
 from winnow.pipelines.media.pictures import OK, Pictures, PictureSource, decoded_bytes
-from winnow.pipelines.media.probe import probe_bytes
 from winnow.pipelines.media.references import MediaSources, media_sources
 from winnow.schemas.recipe import load_recipe
 from winnow.schemas.rows.samples import SAMPLES

@@ -18,10 +18,10 @@ from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
 from winnow.filters.video.decode.wanted import Signal
 from winnow.filters.video.decode.watching import VideoPass
-from winnow.pipelines.media.file_bytes import FileBytes
-from winnow.pipelines.media.isolation import CRASHED
-from winnow.pipelines.media.videos import watching_process
-from winnow.pipelines.media.videos.isolation import See, probe_isolated, watch_isolated
+from winnow.pipelines.decoding.file_bytes import FileBytes
+from winnow.pipelines.decoding.isolation import CRASHED
+from winnow.pipelines.decoding.videos import watching_process
+from winnow.pipelines.decoding.videos.isolation import See, probe_isolated, watch_isolated
 from winnow.schemas.errors import StageError
 
 FRAMES, STILLS = Signal("frames"), Signal("stills", side=32)
@@ -142,7 +142,7 @@ def test_the_process_ends_with_the_one_that_asks(tmp_path: Path) -> None:
         "import os, sys, psutil\n"
         "from winnow.filters.image.decode.containers import HeldBytes\n"
         "from winnow.filters.video.decode.opening import VideoLimits\n"
-        "from winnow.pipelines.media.videos.isolation import probe_isolated\n"
+        "from winnow.pipelines.decoding.videos.isolation import probe_isolated\n"
         "probe_isolated(HeldBytes(open(sys.argv[1], 'rb').read()), 'video/mp4', VideoLimits())\n"
         "print(psutil.Process().children()[0].pid, flush=True)\n"
         "os.kill(os.getpid(), 9)\n"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from winnow.pipelines.ingest.tables.foreign import ForeignFileError, foreign_file
+from winnow.pipelines.ingest.tables.plain_rows import ForeignFileError, foreign_file
 from winnow.pipelines.rules.evaluation import UndecidedError
 from winnow.pipelines.store.leases.lease import HeldError
 from winnow.runners.engines.failures import user_error

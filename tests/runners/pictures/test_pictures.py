@@ -15,7 +15,7 @@ from tests.pipelines.export.drawn_stores import tree
 from tests.pipelines.media.deadly_decoder import arm_here
 from tests.runners.test_annotate import table
 from winnow.filters.image.decode.stills import Still, UndecodableError
-from winnow.pipelines.media import decoding_process, isolation
+from winnow.pipelines.decoding import decoding_process, isolation
 from winnow.pipelines.running import shard_rows
 
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")

@@ -11,7 +11,7 @@ import pytest
 from tests.faults.winnow import ended, run_here, tree_hash
 from tests.filters.video.films import Film
 from winnow.pipelines.ingest.clips import FilmStore, cut, film_store
-from winnow.pipelines.ingest.records import Event, FilePart, ReadLimits
+from winnow.pipelines.ingest.records import Event, ReadLimits
 from winnow.pipelines.mix.drawn_objects import DrawnObjects
 from winnow.pipelines.mix.plans import PlanRecord
 from winnow.pipelines.store.generations import open_store
@@ -20,6 +20,7 @@ from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.tables import read_table
 from winnow.schemas.identity import sample_id
 from winnow.schemas.recipe.model import ClipsConfig
+from winnow.schemas.records import FilePart
 
 FILMS = """
 version: 1
@@ -225,7 +226,7 @@ def test_what_is_wrong_with_a_source_of_clips_is_said_in_a_line(stores: Path) ->
         ("{min_seconds: 0.5", "{from: video.streams, min_seconds: 0.5", "video.streams has no column begins; parts"),
         ("films.yaml", "none.yaml", "'root' of clips is the recipe of the whole videos"),
         ("{min_seconds: 0.5", "{from: video.motion, min_seconds: 0.5", "has no layer video.motion"),
-        ("clips: {min", "key: id, clips: {min", "'key' is only for jsonl"),
+        ("clips: {min", "key: id, clips: {min", "'key' is only for formats with columns"),
         (", format: clips", "", "belong together"),
     ):
         (stores / "wrong.yaml").write_text(CLIPS.replace(old, new).replace("clips-store", "wrong-store"))

@@ -162,17 +162,10 @@ def test_what_is_wrong_in_the_whole(change: str, message: str) -> None:
         ("{root: r, files: [a**], class: web}", "sources.a.files[0]: 'a**' mixes ** with a name; ** stands alone"),
         ("{root: '', files: [x], class: web}", "sources.a.root: '' is not a path or an address"),
         ('{root: "a\\nb", files: [x], class: web}', r"sources.a.root: 'a\nb' is not a path or an address"),
-        (
-            "{root: r, files: [x], class: web, format: wrc}",
-            "sources.a.format: expected one of auto, warc, arc, wet, js",
-        ),
+        ("{root: r, files: [x], class: web, format: W}", "sources.a.format: 'W' is not a format's name, such as parq"),
         (
             "{root: r, files: [x], class: web, accept_status: [7]}",
             "sources.a.accept_status[0]: 7 is out of range; expe",
-        ),
-        (
-            "{root: r, files: [x], class: web, format: warc, key: id}",
-            "sources.a: 'key' is only for jsonl, csv, parquet and arrow; the",
         ),
         ("", "sources.a: expected a mapping, found nothing; it needs root, files, class"),
     ],

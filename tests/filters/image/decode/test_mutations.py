@@ -34,7 +34,7 @@ from winnow.filters.image.decode.stills import (
     decode,
 )
 from winnow.filters.web.sniff import sniff
-from winnow.pipelines.media.isolation import Room
+from winnow.pipelines.decoding.isolation import Room
 
 LIMITS = DecodeLimits(max_bytes=1 << 20, max_pixels=4 << 20)
 EACH = 22 * len(CHANGES) if THOROUGH else 7  # of 28 variants: 5,544 files, or 196

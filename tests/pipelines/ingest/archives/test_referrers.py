@@ -14,10 +14,11 @@ from warcio.warcwriter import WARCWriter
 from tests.pipelines.ingest.made_archives import KINDS, Capture, Kind, gzip_member, pieces, warc_record
 from winnow.pipelines.ingest.archives.referrers import MOST_RECORDS, TiedReader, referrers_of_request
 from winnow.pipelines.ingest.archives.warc import read_warc
-from winnow.pipelines.ingest.planning.formats import container_reader
-from winnow.pipelines.ingest.records import Dropped, Event, FilePart, ReadLimits, Record
+from winnow.pipelines.ingest.formats import container_reader
+from winnow.pipelines.ingest.records import Dropped, Event, ReadLimits, Record
 from winnow.pipelines.ingest.rows import Row, SourceRows, row_of
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
+from winnow.schemas.records import FilePart
 from winnow.schemas.rows.referrers import MOST_LOADED, MOST_REFERRERS
 
 CAT = "https://cdn.org/cat.png"

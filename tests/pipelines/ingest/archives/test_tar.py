@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.pipelines.ingest.parts import assert_tiles, read, reasons
-from winnow.pipelines.audit.tar_tiling import check_tar
-from winnow.pipelines.audit.tiling import Claim
-from winnow.pipelines.ingest.archives.tar_samples import MOST_MEMBERS, TarReader, key_of
+from winnow.pipelines.ingest.formats.webdataset import MOST_MEMBERS, TarReader, key_of
 from winnow.pipelines.ingest.records import Caption, Dropped, Event, ReadLimits, Record, Unreadable
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
+from winnow.pipelines.ingest.tiling.claims import Claim
+from winnow.pipelines.ingest.tiling.tars import check_tar
 
 JPEG = b"\xff\xd8\xff\xe0\x00\x10JFIF\x00" + bytes(300)
 READER = TarReader()

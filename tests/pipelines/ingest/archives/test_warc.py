@@ -15,7 +15,8 @@ from tests.pipelines.ingest.archive_reading import assert_tiles, audit, outline,
 from tests.pipelines.ingest.made_archives import Capture, Kind, gzip_member, pieces, warc_record, write_warc, zstd_frame
 from winnow.pipelines.ingest.archives.http import safe_text
 from winnow.pipelines.ingest.archives.warc import parse_date, read_warc
-from winnow.pipelines.ingest.records import Dropped, FilePart, ReadLimits, Record, Span, Unreadable
+from winnow.pipelines.ingest.records import Dropped, ReadLimits, Record, Span, Unreadable
+from winnow.schemas.records import FilePart
 
 PAGES = [Capture(f"https://example.org/{name}", f"<p>{name}</p>".encode() * 20) for name in "abc"]
 WARC_KINDS: tuple[Kind, ...] = ("warc", "warc.gz", "warc.zst", "warc.gz-one", "warc.zst-one")

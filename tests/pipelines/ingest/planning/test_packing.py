@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.pipelines.ingest.planning.packing import FILES_PER_TASK, ByAmount, ByShards, SizedFile, pack
-from winnow.pipelines.ingest.records import FilePart
+from winnow.schemas.records import FilePart
 
 SHARD = 1000  # bytes that fill one, in these tests
 

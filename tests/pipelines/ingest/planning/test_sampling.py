@@ -16,6 +16,7 @@ from winnow.pipelines.ingest.planning import sampling
 from winnow.pipelines.ingest.planning.context import IngestSource
 from winnow.pipelines.ingest.planning.sampling import Densities, Density, sample_densities
 from winnow.pipelines.ingest.rows import SourceRows
+from winnow.pipelines.ingest.sections import section
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.pipelines.store.location import open_location
 
@@ -110,7 +111,7 @@ def test_the_pieces_of_a_file_are_measured(tmp_path: Path, write: Callable[[Path
 
 
 def test_a_source_of_damage_is_sampled_in_bounded_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampling, "_MOST_READ", 1 << 20)
+    monkeypatch.setattr(section, "__defaults__", (1 << 20,))  # the most that is read of a file
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(lines(0, 10)) + b"\x1f\x8b\x08\0\0\0\0\0\0\0\xff" * 100_000)
     (tmp_path / "b.warc").write_bytes(warc_record(Capture("https://a.example/", bytes(3 << 20))))
     (tmp_path / "c.parquet").write_bytes(bytes(500_000))

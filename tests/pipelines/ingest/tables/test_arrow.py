@@ -9,12 +9,13 @@ import pytest
 from pyarrow import feather
 
 from tests.pipelines.ingest.parts import LIMITS, assert_tiles, read, reasons, texts
-from winnow.pipelines.ingest.counting import count_arrow
-from winnow.pipelines.ingest.records import FilePart, ReadLimits, Record, Span, Unreadable
-from winnow.pipelines.ingest.tables.arrow import ArrowReader
-from winnow.pipelines.ingest.tables.cells import open_cells
+from winnow.pipelines.ingest.records import ReadLimits, Record, Span, Unreadable
+from winnow.pipelines.ingest.tables.arrow import ArrowReader, open_arrow
+from winnow.pipelines.ingest.tables.cells import Cells
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
+from winnow.pipelines.ingest.tiling.counting import count_arrow
 from winnow.schemas.errors import SourceError
+from winnow.schemas.records import FilePart
 
 READER = ArrowReader()
 
@@ -69,8 +70,9 @@ def test_pictures_are_found_again_by_row_and_column(compression: str | None) -> 
     assert [[item.body for item in one.items] for one in events if isinstance(one, Record)] == [
         [one, one[::-1]] for one in pictures
     ]
-    cells = open_cells("arrow", io.BytesIO(raw), len(raw), LIMITS)
-    assert cells is not None
+    opened = open_arrow(io.BytesIO(raw), len(raw), LIMITS)
+    assert not isinstance(opened, str)
+    cells = Cells(opened)
     assert [cells.find(row, "images[1]") for row in (0, 8, 3)] == [pictures[row][::-1] for row in (0, 8, 3)]
     assert [cells.find(9, "images[1]"), cells.find(0, "images[2]"), cells.find(0, "other")] == [None] * 3
 

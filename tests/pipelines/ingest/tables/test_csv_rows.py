@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.pipelines.ingest.parts import assert_tiles, read, reasons
-from winnow.pipelines.audit.csv_tiling import check_csv, count_rows
-from winnow.pipelines.audit.tiling import Claim
 from winnow.pipelines.ingest.records import Dropped, Event, ReadLimits, Record, Span, Unreadable
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.pipelines.ingest.tables.csv_rows import CsvReader
+from winnow.pipelines.ingest.tiling.claims import Claim
+from winnow.pipelines.ingest.tiling.csv_rows import check_csv, count_rows
 from winnow.schemas.errors import SourceError
 
 CAPTIONS = CsvReader(ColumnMapping(media="file_name", captions="text"))

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from tests.pipelines.ingest.parts import LIMITS, assert_tiles, read, reasons, texts
 from tests.property_sizes import scaled
-from winnow.pipelines.ingest.records import Dropped, FilePart, ReadLimits, Record, Span, Unreadable
+from winnow.pipelines.ingest.records import Dropped, ReadLimits, Record, Span, Unreadable
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.pipelines.ingest.tables.jsonl import MAX_DEPTH, JsonlReader, parse_row
 from winnow.schemas.errors import SourceError
 from winnow.schemas.identity import canonical_json
+from winnow.schemas.records import FilePart
 
 READER = JsonlReader()
 

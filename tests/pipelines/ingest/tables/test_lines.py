@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from tests.pipelines.ingest.parts import LIMITS, read, texts
 from tests.property_sizes import scaled
-from winnow.pipelines.ingest.counting import check_lines, count_jsonl
-from winnow.pipelines.ingest.records import Covered, Event, FilePart, Record, Span, Unreadable
+from winnow.pipelines.ingest.records import Covered, Event, Record, Span, Unreadable
 from winnow.pipelines.ingest.tables.jsonl import JsonlReader
+from winnow.pipelines.ingest.tiling.counting import check_lines, count_jsonl
+from winnow.schemas.records import FilePart
 
 READER = JsonlReader()
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from tests.pipelines.export.test_media import png
 from winnow.pipelines.audit.generation import audit_generation
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.pipelines.binding.sources import bind_source
+from winnow.pipelines.binding.sources import bind_source, bind_sources
 from winnow.pipelines.media.references import MediaFinder, media_sources
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.publishing import Outcome
@@ -89,7 +89,7 @@ def test_a_table_may_lack_texts_where_it_names_images_but_not_the_names(tmp_path
 
 def test_captions_without_media_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match=r"'columns\.captions' needs 'columns\.media', the column"):
-        recipe_of(tmp_path, RECIPE.replace("media: image, ", ""))
+        bind_sources(recipe_of(tmp_path, RECIPE.replace("media: image, ", "")))
 
 
 def test_a_source_without_media_has_the_key_that_it_had(tmp_path: Path) -> None:

@@ -4,10 +4,10 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.pipelines.ingest.records import FilePart
 from winnow.pipelines.running.ledger.ingest_tasks import IngestTask, IngestTasks, TaskFile
 from winnow.pipelines.running.ledger.listings import ListedFiles
 from winnow.pipelines.store.facade import ObjectInfo
+from winnow.schemas.records import FilePart
 
 SIZES = st.integers(0, 9)
 PARTS = st.builds(FilePart, st.sampled_from("abcde"), SIZES, st.integers(0, 4), st.integers(5, 9))

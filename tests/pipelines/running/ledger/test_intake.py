@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from tests.pipelines.store.test_generations import RECORD
 from winnow.pipelines.ingest.planning.packing import ByAmount, SizedFile, pack
-from winnow.pipelines.ingest.records import FilePart
 from winnow.pipelines.running.ledger.intake import (
     Deal,
     IntakePlan,
@@ -28,6 +27,7 @@ from winnow.pipelines.store.integrity.damage import DamagedError, MissingError
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.schemas.errors import SourceError
+from winnow.schemas.records import FilePart
 
 TASK_BYTES = 100
 PATH = layout.intake("crawl", 1)

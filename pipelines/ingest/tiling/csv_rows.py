@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable
 from typing import BinaryIO, Final
 
-from winnow.pipelines.audit.tiling import MAX_FINDINGS, Claim
-from winnow.pipelines.ingest.counting import check_ranges
 from winnow.pipelines.ingest.tables.csv_rows import delimiter_of
+from winnow.pipelines.ingest.tiling.claims import MAX_FINDINGS, Claim
+from winnow.pipelines.ingest.tiling.counting import check_ranges
 
 _BOM: Final = b"\xef\xbb\xbf"
 _START, _PLAIN, _QUOTED, _CLOSED = range(4)

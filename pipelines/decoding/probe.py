@@ -9,8 +9,8 @@ from winnow.filters.image.decode.frames import MOST_FRAMES, image_frames
 from winnow.filters.image.decode.headers import image_size
 from winnow.filters.image.decode.orientation import orientation_of
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
-from winnow.pipelines.media.file_bytes import FileBytes
-from winnow.pipelines.media.videos.isolation import probe_isolated
+from winnow.pipelines.decoding.file_bytes import FileBytes
+from winnow.pipelines.decoding.videos.isolation import probe_isolated
 
 _COPY_BYTES = 1 << 20
 

@@ -9,15 +9,17 @@ import zlib
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import BinaryIO, Final, cast
+from typing import BinaryIO, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
+from winnow.pipelines.decoding.file_bytes import read_range
 from winnow.pipelines.ingest.archives.inflate import Codec, codec_of, refusal, skippable
 from winnow.pipelines.ingest.records import ReadLimits, Span
+from winnow.pipelines.ingest.sections import section
 from winnow.pipelines.ingest.tables.footer import parse_footer
 from winnow.pipelines.ingest.tables.thrift import BadThriftError
 
@@ -54,7 +56,7 @@ def count_jsonl(stream: BinaryIO, limits: ReadLimits | None = None) -> StreamCou
     What a file is, and which headers are refused, is said once, for the reader too: that is no count.
     """
     limits = limits or ReadLimits()
-    codec = codec_of(_at(stream, 0, 8))
+    codec = codec_of(read_range(stream, 0, 8))
     stream.seek(0)
     lines = size = 0
     last = b"\n"
@@ -81,11 +83,11 @@ def count_jsonl(stream: BinaryIO, limits: ReadLimits | None = None) -> StreamCou
 def count_parquet(stream: BinaryIO) -> int | None:
     """The number of rows in a Parquet footer; None if it is unreadable or contradicts itself."""
     size = stream.seek(0, 2)
-    tail = _at(stream, max(0, size - 8), 8)
+    tail = read_range(stream, max(0, size - 8), 8)
     length = int.from_bytes(tail[:4], "little") + 8
     if not 12 <= length <= size - 4 or tail[4:] != b"PAR1":
         return None
-    footer = b"PAR1" + _at(stream, size - length, length)  # read beforehand: a failed read is not damage
+    footer = b"PAR1" + read_range(stream, size - length, length)  # read beforehand: a failed read is not damage
     try:
         parse_footer(footer[4:-8])  # only to protect pyarrow from footers that crash it; not used for the count
         metadata = pq.read_metadata(pa.BufferReader(footer))
@@ -99,20 +101,20 @@ def count_parquet(stream: BinaryIO) -> int | None:
 def count_arrow(stream: BinaryIO) -> int | None:
     """The number of rows in the batches of an Arrow stream or file; None if it cannot be walked to its end."""
     size = stream.seek(0, 2)
-    in_file = _at(stream, 0, 6) == b"ARROW1"
-    if in_file and (size < 24 or _at(stream, size - 6, 6) != b"ARROW1"):
+    in_file = read_range(stream, 0, 6) == b"ARROW1"
+    if in_file and (size < 24 or read_range(stream, size - 6, 6) != b"ARROW1"):
         return None
     at, rows = 8 if in_file else 0, 0
     try:
         while at < size:
-            prefix = _at(stream, at, 8)
+            prefix = read_range(stream, at, 8)
             at += 8 if prefix[:4] == b"\xff" * 4 else 4
             (length,) = struct.unpack("<i", prefix[4:] if prefix[:4] == b"\xff" * 4 else prefix[:4])
             if length == 0:
                 break
             if not 0 < length <= size - at:
                 return None
-            kind, body, found = _arrow_message(_at(stream, at, length))
+            kind, body, found = _arrow_message(read_range(stream, at, length))
             at += length + body
             rows += found if kind == _ARROW_ROWS else 0
             if body < 0 or found < 0 or at > size:
@@ -245,7 +247,7 @@ def _unzstd(stream: BinaryIO, limits: ReadLimits) -> Iterator[bytes | int]:
     """Yields the blocks of each frame after its offset."""
     decompressor = zstandard.ZstdDecompressor(max_window_size=limits.max_window_bytes)
     start = 0
-    while head := _at(stream, start, 18):
+    while head := read_range(stream, start, 18):
         if skippable(head):
             end = start + 8 + int.from_bytes(head[4:8], "little")
         elif refusal(head, "zst", limits) is not None:
@@ -254,7 +256,8 @@ def _unzstd(stream: BinaryIO, limits: ReadLimits) -> Iterator[bytes | int]:
             end = _frame_end(stream, start, head)
             yield start
             size = 0
-            with decompressor.stream_reader(cast(BinaryIO, _Section(stream, start, end))) as frame:
+            # Alone, because the decompressor would read on into the next.
+            with decompressor.stream_reader(section(stream, start, end, end)) as frame:
                 while block := frame.read(_STEP):
                     size += len(block)
                     if size > limits.max_member_bytes:
@@ -265,38 +268,16 @@ def _unzstd(stream: BinaryIO, limits: ReadLimits) -> Iterator[bytes | int]:
         start = end
 
 
-class _Section:
-    """One frame as a file of its own, because the decompressor would read on into the next."""
-
-    def __init__(self, stream: BinaryIO, start: int, end: int) -> None:
-        self._stream = stream
-        self._at = start
-        self._end = end
-
-    def read(self, count: int) -> bytes:
-        piece = _at(self._stream, self._at, min(count, self._end - self._at))
-        self._at += len(piece)
-        return piece
-
-
 def _frame_end(stream: BinaryIO, start: int, head: bytes) -> int:
     """Where a frame ends, from its block headers alone (RFC 8878, 3.1.1)."""
     checksum = zstandard.get_frame_parameters(head).has_checksum
     at = start + zstandard.frame_header_size(head)
     last = False
     while not last:
-        raw = _at(stream, at, 3)
+        raw = read_range(stream, at, 3)
         if len(raw) < 3:
             return at + 3
         block = int.from_bytes(raw, "little")
         last = bool(block & 1)
         at += 3 + (1 if block >> 1 & 3 == 1 else block >> 3)  # a run-length block stores only one byte
     return at + 4 * checksum
-
-
-def _at(stream: BinaryIO, offset: int, count: int) -> bytes:
-    stream.seek(offset)
-    raw = stream.read(count)
-    while len(raw) < count and (more := stream.read(count - len(raw))):
-        raw += more
-    return raw

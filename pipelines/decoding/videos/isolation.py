@@ -16,10 +16,10 @@ from winnow.filters.video.clips.options import ClipFile
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
 from winnow.filters.video.decode.wanted import Clip, Signal
-from winnow.pipelines.media.child_process import STRIKES, ChildProcess, DiedError, Spares
-from winnow.pipelines.media.isolation import CRASHED
-from winnow.pipelines.media.videos import messages, watching_process
-from winnow.pipelines.media.videos.messages import HEAD, LENGTH, MOST_BYTES, VideoTask
+from winnow.pipelines.decoding.child_process import STRIKES, ChildProcess, DiedError, Spares
+from winnow.pipelines.decoding.isolation import CRASHED
+from winnow.pipelines.decoding.videos import messages, watching_process
+from winnow.pipelines.decoding.videos.messages import HEAD, LENGTH, MOST_BYTES, VideoTask
 from winnow.schemas.errors import StageError
 
 __all__ = ["See", "cut_isolated", "probe_isolated", "watch_isolated"]

@@ -17,7 +17,7 @@ from winnow.filters.image.decode.containers import Bytes
 from winnow.filters.image.decode.stills import DecodeLimits, UndecodableError
 from winnow.filters.known_harm.lists import HarmList, HashKind, read_hashes
 from winnow.filters.known_harm.matching import HarmMatch, HarmMatcher, Nearness
-from winnow.pipelines.media.isolation import decode_isolated
+from winnow.pipelines.decoding.isolation import decode_isolated
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import fingerprint_of
 

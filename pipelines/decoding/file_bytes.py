@@ -2,11 +2,22 @@
 
 from typing import BinaryIO, Final
 
-from winnow.pipelines.ingest.files import read_range
-
-__all__ = ["FileBytes"]
+__all__ = ["FileBytes", "read_range"]
 
 _WINDOW: Final = 1 << 16
+
+
+def read_range(stream: BinaryIO, offset: int, length: int) -> bytes:
+    """Reads the bytes of a range, however few the stream returns per call; fewer only at the end of the file."""
+    stream.seek(offset)
+    pieces: list[bytes] = []
+    while length > 0:
+        piece = stream.read(length)
+        if not piece:
+            break
+        pieces.append(piece)
+        length -= len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 class FileBytes:

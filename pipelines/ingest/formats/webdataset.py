@@ -15,24 +15,20 @@ from winnow.filters.web.sniff import sniff
 from winnow.pipelines.ingest.archives.flows import FileFlow
 from winnow.pipelines.ingest.archives.tar import TAR, Unit, next_header, unit_at, units
 from winnow.pipelines.ingest.files import HEAD_BYTES, refuse_changed
+from winnow.pipelines.ingest.formats.source_format import SourceFormat
 from winnow.pipelines.ingest.media_names import is_named_as_medium
-from winnow.pipelines.ingest.records import (
-    Caption,
-    Dropped,
-    Event,
-    FilePart,
-    ReadLimits,
-    Record,
-    Span,
-    Unreadable,
-)
+from winnow.pipelines.ingest.records import Caption, Dropped, Event, ReadLimits, Record, Span, Unreadable
 from winnow.pipelines.ingest.sidecars import SIDECAR_BYTES, TEXTS, distinct, take_sidecar
 from winnow.pipelines.ingest.tables.columns import ColumnMapping, find
+from winnow.pipelines.ingest.tiling.tars import check_tar
 from winnow.pipelines.ingest.unusable_media import with_unread, without_media
 from winnow.schemas.problems import one_line
+from winnow.schemas.recipe import SourceConfig
+from winnow.schemas.records import FilePart
 
 MOST_MEMBERS: Final = 1024  # of a sample
 
+_NO_RANGES: Final = "a compressed tar: decompress it, since its members have no ranges in it"
 _COMPRESSED: Final = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ\0")
 
 
@@ -58,8 +54,7 @@ class TarReader:
         flow = FileFlow(stream, part.size)
         if flow.peek(0, 8).startswith(_COMPRESSED):
             if part.start == 0:
-                detail = "a compressed tar: decompress it, since its members have no ranges in it"
-                yield Unreadable(Span(0, part.size), "bad_header", detail)
+                yield Unreadable(Span(0, part.size), "bad_header", _NO_RANGES)
             return
         start, skipped = 0, False
         if part.start > 0:
@@ -186,3 +181,29 @@ def _member(flow: FileFlow, unit: Unit, room: int) -> _Member:
     held = unit.size <= room and not unit.flaw
     raw = flow.peek(unit.offset, unit.size if held else min(unit.size, HEAD_BYTES))
     return _Member(unit, key_of(unit.name)[1], raw if held else None, raw[:HEAD_BYTES])
+
+
+def _refuses(source: SourceConfig) -> str:
+    if source.columns.media is not None:
+        return "'columns.media' is not for webdataset: all members that are not text are media"
+    return ""
+
+
+FORMAT = SourceFormat(
+    name="webdataset",
+    container=TAR,
+    called="a tar",
+    content="tar",
+    endings=r"\.(tar(\.(gz|zst|bz2|xz))?|tgz)",
+    marks=((257, b"ustar"),),
+    unread=(r"\.tgz|\.tar\.\w+", _NO_RANGES),
+    is_auto=True,
+    reader=lambda how: TarReader(how.columns),
+    tile=lambda file, claims: check_tar(file.stream, claims, file.size),
+    has_table_beside=True,
+    media="plain",
+    shows="any",
+    own_keys="the files' names are the keys",
+    on_repeated_key="; in a tar a key ends at the first dot of a name: write dots within keys as _ or -",
+    refuses=_refuses,
+)

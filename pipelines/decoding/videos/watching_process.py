@@ -21,8 +21,8 @@ from winnow.filters.video.clips.options import ClipFile
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
 from winnow.filters.video.decode.wanted import Clip
 from winnow.filters.video.decode.watching import VideoPass
-from winnow.pipelines.media.child_process import READY
-from winnow.pipelines.media.videos.messages import (
+from winnow.pipelines.decoding.child_process import READY
+from winnow.pipelines.decoding.videos.messages import (
     CLIP,
     FACTS,
     FAILED,

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.filters.image.decode.stills import TOO_LARGE, DecodeLimits, Still, UndecodableError
-from winnow.pipelines.media import decoding_process
-from winnow.pipelines.media.child_process import READY, STRIKES, ChildProcess, DiedError, Spares
-from winnow.pipelines.media.decoding_process import BATCH, BATCH_FILES, Answer, DecodingPlan, Request
+from winnow.pipelines.decoding import decoding_process
+from winnow.pipelines.decoding.child_process import READY, STRIKES, ChildProcess, DiedError, Spares
+from winnow.pipelines.decoding.decoding_process import BATCH, BATCH_FILES, Answer, DecodingPlan, Request
 from winnow.schemas.errors import StageError
 
 __all__ = ["CRASHED", "HELD_BYTES", "Room", "decode_isolated"]

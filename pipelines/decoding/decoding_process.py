@@ -28,7 +28,7 @@ from winnow.filters.image.decode.stills import (
     decode_checked,
     require_decoders,
 )
-from winnow.pipelines.media.child_process import READY
+from winnow.pipelines.decoding.child_process import READY
 
 __all__ = ["BATCH", "BATCH_FILES", "Answer", "DecodingPlan", "Request", "main"]
 

@@ -8,8 +8,8 @@ import tarfile
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Final, Self
 
-from winnow.pipelines.audit.tiling import MAX_FINDINGS, Claim
-from winnow.pipelines.ingest.counting import check_ranges
+from winnow.pipelines.ingest.tiling.claims import MAX_FINDINGS, Claim
+from winnow.pipelines.ingest.tiling.counting import check_ranges
 
 _READ_BYTES: Final = 1 << 20
 _BLOCK: Final = 512

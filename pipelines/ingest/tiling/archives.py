@@ -8,15 +8,13 @@ contains more records than claimed, or bytes that belong to none.
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import groupby
 from typing import BinaryIO, Final
 
 import zstandard
 
-from winnow.pipelines.ingest.records import ReadLimits, Span
-
-MAX_FINDINGS: Final = 100  # findings reported per file; the rest are only counted
+from winnow.pipelines.ingest.records import ReadLimits
+from winnow.pipelines.ingest.tiling.claims import MAX_FINDINGS, Claim
 
 _READ_BYTES: Final = 256 << 10
 _INFLATED_BYTES: Final = 1 << 20
@@ -26,15 +24,6 @@ _LINE_ENDS: Final = re.compile(rb"\r\n\r?|\r")
 _FOLD: Final = re.compile(rb"\n[ \t]")
 _ZSTD_FRAME: Final = b"\x28\xb5\x2f\xfd"
 _DICTIONARY_FRAME: Final = b"\x5d\x2a\x4d\x18"
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A claim on a range: one per record or stretch of padding, even if several share a range."""
-
-    span: Span
-    readable: bool  # kept or dropped; False means quarantined, where only the extent is checked
-    failed: bool = False  # quarantined by a reader that failed, so that nobody knows what is in it
 
 
 class _RangeError(Exception):

@@ -1,0 +1,1 @@
+"""Videos, watched in a process of its own."""
