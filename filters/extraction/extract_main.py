@@ -24,7 +24,7 @@ from winnow.filters.extraction.reading import ExtractionRows, readable
 from winnow.filters.extractors import Extractor
 from winnow.schemas.recipe.checks import Between
 
-VERSION = 1
+VERSION = 2
 WEIGHTS: Final = Path(__file__).parent / "main_content" / "weights" / "model.npz"
 OWN: Final = (
     pa.field("confidence", pa.float32()),  # the F1 of words that pages like this one had, which the model had not seen
