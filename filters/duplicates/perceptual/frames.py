@@ -11,10 +11,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.filters.duplicates.kinds.vpdq import VpdqConfig
 from winnow.filters.duplicates.perceptual.hamming import bits_apart
 from winnow.filters.duplicates.perceptual.hamming_partitions import belongs, partition_pairs
 from winnow.schemas.kernels import kernel
-from winnow.schemas.recipe.dedupe import VpdqConfig
 
 __all__ = ["ALL_VIDEOS", "FrameLists", "SharedFrames", "are_copies", "distinct_frames", "match_shares", "shared_frames"]
 
