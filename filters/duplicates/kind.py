@@ -210,6 +210,9 @@ class AskedKind:
     kind: DuplicateKind
     settings: Any
 
+    def __reduce__(self) -> tuple[type["AskedKind"], tuple[DuplicateKind, Any]]:
+        return AskedKind, (self.kind, self.settings)  # without the search, which is made where it is used
+
     @property
     def layer(self) -> str:
         """The layer of its signatures."""

@@ -12,21 +12,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.filters.duplicates.signatures import shingle_sets
-from winnow.filters.duplicates.verification import ABOVE, BELOW, UNCLEAR, Sets, jaccard
+from winnow.filters.duplicates.near_texts import SET_LIMIT, compared_shingles, shared_shingles, similarity_of
+from winnow.filters.duplicates.verification import ABOVE, BELOW, UNCLEAR, Sets
 from winnow.pipelines.dedupe.clusters import EDGES
 from winnow.pipelines.dedupe.groups import places_other_than_roots, put_members
 from winnow.pipelines.dedupe.matches import Pairs, both_directions, by_second, with_firsts
 from winnow.pipelines.dedupe.nodes import nodes_of_rows, rows_of, rows_of_places, shard_ranges, shards_of
 from winnow.pipelines.dedupe.search import Search, load_texts, read_shard, signature_matrix, signatures_of
 from winnow.pipelines.dedupe.verdicts import (
-    SET_LIMIT,
     Verdicts,
     digest_pairs,
     load_verdicts,
     packed_pairs,
     put_verdicts,
-    similarity_of,
     unpacked_pairs,
 )
 from winnow.pipelines.reading.columns import Column
@@ -200,7 +198,7 @@ def verify_by_shingles(
         for part, theirs, sets in _read_shingles(search, kind, second):
             mine = of[part]
             pairs = Pairs(firsts[mine], second[part], ids.take(pa.array(mine)), others[part])
-            common, union = jaccard(own, sets, (mine, theirs), limit=SET_LIMIT)
+            common, union = shared_shingles(own, sets, (mine, theirs))
             similarity = similarity_of(common, union)
             joined = np.flatnonzero(similarity >= search.kinds[kind].settings.min_similarity)
             edges += both_directions(
@@ -226,7 +224,7 @@ def _read_shingles(search: Search, kind: Kind, numbers: Words) -> Iterator[tuple
         bounds = np.append(run_starts(piece[positions]), len(positions))
         for start, stop in itertools.pairwise(bounds.tolist()):
             lowest, highest = int(positions[start]), int(positions[stop - 1])
-            sets = shingle_sets(texts.slice(lowest, highest + 1 - lowest), scheme, SET_LIMIT)
+            sets = compared_shingles(texts.slice(lowest, highest + 1 - lowest), scheme)
             yield slice(begin + start, begin + stop), positions[start:stop] - lowest, sets
 
 

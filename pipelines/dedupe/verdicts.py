@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from winnow.filters.duplicates.near_texts import SET_LIMIT, similarity_of
 from winnow.filters.duplicates.searches import ShingleSearch
 from winnow.filters.duplicates.signatures import Scheme
 from winnow.filters.text.minhash import OPERATOR
@@ -28,7 +29,6 @@ from winnow.pipelines.store.together import delete_all
 from winnow.schemas.identity import content_name, fingerprint_of
 from winnow.schemas.rows.duplicates import Kind
 
-SET_LIMIT = 1 << 18  # a text's shingles that are compared; of a longer text, the smallest ones
 MAX_VERDICTS = 1 << 20
 """The limit per shard (40 MB). Beyond it the smallest digests are kept: the same ones every time."""
 
@@ -95,11 +95,6 @@ def merged(tables: Sequence[Verdicts]) -> Verdicts:
         np.concatenate([table.common for table in every]),
         np.concatenate([table.union for table in every]),
     )
-
-
-def similarity_of(common: NDArray[np.integer], union: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return the Jaccard similarity: the share of all shingles that both texts have."""
-    return np.asarray(common / np.maximum(union, 1), np.float64)
 
 
 def digest_pairs(one: pa.FixedSizeBinaryArray, other: pa.FixedSizeBinaryArray) -> Pairs:

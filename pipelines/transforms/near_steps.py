@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from winnow.filters.duplicates.components import components, spanning_forest
 from winnow.filters.duplicates.kinds.near import NearSettings
-from winnow.filters.duplicates.near_texts import SEARCH
-from winnow.filters.duplicates.signatures import shingle_sets, sign
-from winnow.filters.duplicates.verification import ABOVE, UNCLEAR, jaccard
+from winnow.filters.duplicates.near_texts import SEARCH, compared_shingles, shared_shingles, similarity_of
+from winnow.filters.duplicates.signatures import sign
+from winnow.filters.duplicates.verification import ABOVE, UNCLEAR
 from winnow.filters.operators import MAX_KERNEL_BYTES
 from winnow.pipelines.dedupe.search import signature_matrix
-from winnow.pipelines.dedupe.verdicts import SET_LIMIT, similarity_of
 from winnow.pipelines.running.blocks import AddressedBlock, encode_batch
 from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key
 from winnow.pipelines.running.row_arrays import (
@@ -162,8 +161,8 @@ def verify_by_text(near: NearSettings, partition: int, batches: Batches) -> Iter
     edges = [_edges(*_NONE)]
     for batch in pairs:
         sides = (batch["value"], known.of(batch["second"].to_numpy()))
-        one, other = (shingle_sets(texts.cast(pa.large_string()), near.scheme, SET_LIMIT) for texts in sides)
-        similarity = similarity_of(*jaccard(one, other, limit=SET_LIMIT))
+        one, other = (compared_shingles(texts, near.scheme) for texts in sides)
+        similarity = similarity_of(*shared_shingles(one, other))
         edges.append(batch.select(_EDGES.names).filter(pa.array(similarity >= near.min_similarity)))
     yield _forest(f"{CERTAIN}-texts-{partition}", edges)
 

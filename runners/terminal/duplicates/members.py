@@ -13,10 +13,9 @@ from rich.console import Console
 from rich.text import Text
 
 from winnow.filters.duplicates.kind import PICTURES, ROWS, find_kind, kinds_split_by
-from winnow.filters.duplicates.signatures import Scheme, shingle_sets
-from winnow.filters.duplicates.verification import jaccard
+from winnow.filters.duplicates.near_texts import compared_shingles, shared_shingles
+from winnow.filters.duplicates.signatures import Scheme
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.dedupe.verdicts import SET_LIMIT
 from winnow.pipelines.query.cluster_counts import EXACT, Membership
 from winnow.pipelines.query.duplicates import Browser, Member, Members
 from winnow.pipelines.query.find_sample import Place
@@ -155,8 +154,8 @@ def resemblance(left: str, right: str, recipe: BoundRecipe | None) -> Resemblanc
     """The shingles that two texts share, under the recipe's scheme or the default one."""
     near = None if recipe is None else recipe.shingled
     scheme = Scheme() if near is None else near.settings.scheme
-    one, other = (shingle_sets(pa.array([text], pa.large_string()), scheme, SET_LIMIT) for text in (left, right))
-    shared, together = jaccard(one, other, limit=SET_LIMIT)
+    one, other = (compared_shingles(pa.array([text]), scheme) for text in (left, right))
+    shared, together = shared_shingles(one, other)
     return Resemblance(int(shared[0]), int(together[0]), f"{scheme.size} {scheme.unit}", near is None)
 
 
