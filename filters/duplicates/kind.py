@@ -173,6 +173,8 @@ class DuplicateKind:
     of_address: bool = False
     """It compares what leads to a row, not what it holds; so the texts of dropped rows are compared, for an alarm."""
     sent_in_pieces: bool = False  # what is sent of a node grows with its size, as do its signatures
+    null_unless_asked: bool = False
+    """A recipe in full says `null` of it where it does not search for it. Later kinds do not: names of plans stay."""
     undecided: tuple[str, ...] = ("max_bucket", "max_cluster")  # settings that change no value of the layer
     bind: Callable[[Any, Any], Any] = _as_written
     """The settings with everything filled in, given the recipe's and the configuration of the signature's operator."""

@@ -109,14 +109,11 @@ def signature_entries(recipe: Recipe) -> tuple[tuple[OperatorEntry, str], ...]:
 
 
 def spelt_out(recipe: Recipe) -> Recipe:
-    """Return a recipe with every setting of its kinds of duplicates, for showing and hashing.
-
-    Winnow's own kinds that it does not search for are null.
-    """
+    """Return a recipe with every setting of its kinds of duplicates, for showing and hashing."""
     config = recipe.dedupe
     if config is None:
         return recipe
     place, asked = config.place, {one.kind.name: asdict(one.settings) for one in asked_kinds(recipe)}
-    names = [kind.name for kind in kinds_in_order({*own_names(), *asked})]
-    kinds = located({name: asked.get(name) for name in names}, place)
-    return replace(recipe, dedupe=replace(config, kinds=kinds))
+    own = kinds_in_order({*own_names(), *asked})
+    said = {kind.name: asked.get(kind.name) for kind in own if kind.name in asked or kind.null_unless_asked}
+    return replace(recipe, dedupe=replace(config, kinds=located(said, place)))

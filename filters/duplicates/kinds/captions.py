@@ -26,6 +26,7 @@ KIND = DuplicateKind(
     settings=RepeatedCaptionsConfig,
     signature=Signature("caption.digest"),
     listed=90,
+    null_unless_asked=True,
     chosen=None,
     split=None,
 )

@@ -103,6 +103,7 @@ KIND = DuplicateKind(
     measures=COSINES,
     said=cosine_said,
     listed=60,
+    null_unless_asked=True,
     chosen=60,
     split=40,
     bind=_bound,

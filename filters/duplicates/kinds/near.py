@@ -128,6 +128,7 @@ KIND = DuplicateKind(
     ),
     said=_said,
     listed=30,
+    null_unless_asked=True,
     chosen=30,
     split=10,
     bind=_bound,

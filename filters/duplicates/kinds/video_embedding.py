@@ -44,6 +44,7 @@ KIND = DuplicateKind(
     measures=COSINES,
     said=cosine_said,
     listed=80,
+    null_unless_asked=True,
     chosen=80,
     split=80,
     bind=_bound,
