@@ -34,28 +34,6 @@ from winnow.schemas.rows.duplicates import (
     layer_of_kind,
 )
 
-__all__ = [
-    "ENTRY_POINTS",
-    "PICTURES",
-    "ROWS",
-    "VIDEOS",
-    "AskedKind",
-    "DuplicateKind",
-    "Measure",
-    "Outcomes",
-    "Said",
-    "Signature",
-    "Unit",
-    "all_kinds",
-    "digests",
-    "find_kind",
-    "kind_names",
-    "kinds_chosen_in",
-    "kinds_in_order",
-    "kinds_split_by",
-    "own_names",
-]
-
 ENTRY_POINTS: Final = "winnow.duplicate_kinds"
 
 
@@ -155,7 +133,7 @@ class DuplicateKind:
     unit: Unit
     settings: type[Any]  # a frozen dataclass: what the recipe may say under `dedupe: {NAME: …}`
     signature: Signature
-    search: Callable[[], Search] | None = None  # imports compiled kernels, so it is called where they are needed
+    search: Search | None = None  # how similar nodes are found; None if only equal ones are
     distinct: str | None = None
     """The column that counts what is different in a cluster; required of kinds with a search. Their settings have
     `max_cluster`: with more, a cluster raises an alarm."""
@@ -212,18 +190,15 @@ class AskedKind:
     kind: DuplicateKind
     settings: Any
 
-    def __reduce__(self) -> tuple[type["AskedKind"], tuple[DuplicateKind, Any]]:
-        return AskedKind, (self.kind, self.settings)  # without the search, which is made where it is used
-
     @property
     def layer(self) -> str:
         """The layer of its signatures."""
         return self.kind.signature.layer
 
-    @cached_property
+    @property
     def search(self) -> Search | None:
         """How similar nodes are found; None if only equal ones are."""
-        return None if self.kind.search is None else self.kind.search()
+        return self.kind.search
 
     @property
     def deciding(self) -> dict[str, Json]:

@@ -21,21 +21,6 @@ if TYPE_CHECKING:  # imports compiled kernels
     from winnow.filters.duplicates.signatures import Scheme
     from winnow.filters.duplicates.stars import Compare
 
-__all__ = [
-    "BlockPairs",
-    "BlockSearch",
-    "CandidatePairs",
-    "Chains",
-    "Judged",
-    "Partitions",
-    "PieceSearch",
-    "Pieces",
-    "Positions",
-    "Search",
-    "Sent",
-    "ShingleSearch",
-    "Training",
-]
 
 Positions = NDArray[np.int64]
 Partitions: TypeAlias = Callable[[int], int]

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.filters.duplicates.near_texts import SET_LIMIT, compared_shingles, shared_shingles, similarity_of
+from winnow.filters.duplicates.kinds.near import SET_LIMIT, compared_shingles, shared_shingles, similarity_of
 from winnow.filters.duplicates.verification import ABOVE, BELOW, UNCLEAR, Sets
 from winnow.pipelines.dedupe.clusters import EDGES
 from winnow.pipelines.dedupe.groups import places_other_than_roots, put_members

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.filters.duplicates.near_texts import SET_LIMIT, similarity_of
+from winnow.filters.duplicates.kinds.near import SET_LIMIT, similarity_of
 from winnow.filters.duplicates.searches import ShingleSearch
 from winnow.filters.duplicates.signatures import Scheme
 from winnow.filters.text.minhash import OPERATOR

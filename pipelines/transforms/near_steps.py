@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.filters.duplicates.components import components, spanning_forest
-from winnow.filters.duplicates.kinds.near import NearSettings
-from winnow.filters.duplicates.near_texts import SEARCH, compared_shingles, shared_shingles, similarity_of
+from winnow.filters.duplicates.kinds.near import SEARCH, NearSettings, compared_shingles, shared_shingles, similarity_of
 from winnow.filters.duplicates.signatures import sign
 from winnow.filters.duplicates.verification import ABOVE, UNCLEAR
 from winnow.filters.operators import MAX_KERNEL_BYTES

@@ -7,8 +7,6 @@ from winnow.filters.caption.lists import REASONS
 from winnow.filters.duplicates.kind import DuplicateKind, Signature, Unit
 from winnow.schemas.rows.duplicates import NO_CAPTION, NO_TEXT_LEFT
 
-__all__ = ["KIND", "RepeatedCaptionsConfig"]
-
 CAPTIONS: Final = Unit("captions", True, False, NO_CAPTION, ("no_input", *REASONS), (NO_TEXT_LEFT,))
 """Those that the recipe's `captions` chooses."""
 

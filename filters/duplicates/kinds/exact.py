@@ -5,8 +5,6 @@ from typing import Literal
 
 from winnow.filters.duplicates.kind import ROWS, DuplicateKind, Signature
 
-__all__ = ["KIND", "ExactConfig"]
-
 
 @dataclass(frozen=True)
 class ExactConfig:

@@ -9,8 +9,6 @@ import pyarrow.compute as pc
 from winnow.filters.duplicates.kind import PICTURES, DuplicateKind, Signature
 from winnow.schemas.rows.duplicates import ID_BYTES, NOT_AN_IMAGE, NOT_HASHED, OK
 
-__all__ = ["KIND", "ImageBytesConfig"]
-
 
 @dataclass(frozen=True)
 class ImageBytesConfig:

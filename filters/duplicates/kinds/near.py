@@ -1,22 +1,32 @@
-"""Texts that share most of their shingles: near duplicates by MinHash, each pair verified."""
+"""Texts that share most of their shingles: bands give buckets, buckets candidate pairs, and every pair is verified.
+
+The same functions find them in a store (`pipelines.dedupe.near`) and in an engine (`pipelines.transforms`).
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from winnow.filters.duplicates.bands import band_keys
+from winnow.filters.duplicates.candidates import Candidates, candidate_pairs
 from winnow.filters.duplicates.kind import ROWS, DuplicateKind, Measure, Said, Signature
 from winnow.filters.duplicates.presets import near_preset
 from winnow.filters.duplicates.searches import ShingleSearch
+from winnow.filters.duplicates.signatures import Scheme, shingle_sets
+from winnow.filters.duplicates.verification import Sets, jaccard, judge, matching
 from winnow.schemas.recipe.checks import Between, Matching
 
-if TYPE_CHECKING:
-    from winnow.filters.duplicates.signatures import Scheme
-
-__all__ = ["KIND", "NearConfig", "NearSettings", "near_settings"]
-
 NEAR_PRESET = Matching(r"[a-z0-9_-]{1,40}(@[a-z0-9._-]{1,20})?", "a preset's name, such as fineweb")
+
+
+ALL_PAIRS: Final = 32
+"""All rows of a bucket up to this size are compared; in a larger one, each with its neighbours."""
+SET_LIMIT: Final = 1 << 18
+"""The most shingles of a text that are compared; of a longer text, the smallest ones."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +65,8 @@ class NearSettings:
         return self.bands * self.rows
 
     @property
-    def scheme(self) -> "Scheme":
+    def scheme(self) -> Scheme:
         """How signatures are made."""
-        from winnow.filters.duplicates.signatures import Scheme  # imports compiled kernels, which binding does not need
-
         return Scheme(self.shingle, self.size, self.hashes, self.seed)
 
 
@@ -81,10 +89,40 @@ def _options(config: NearConfig) -> dict[str, object]:
     return {"shingle": near.shingle, "size": near.size, "hashes": near.hashes, "seed": near.seed}
 
 
-def _search() -> ShingleSearch:
-    from winnow.filters.duplicates.near_texts import SEARCH
+def compared_shingles(texts: pa.Array, scheme: Scheme) -> Sets:
+    """The shingles of each text that are compared."""
+    return shingle_sets(texts.cast(pa.large_string()), scheme, SET_LIMIT)
 
-    return SEARCH
+
+def shared_shingles(
+    one: Sets, other: Sets, pairs: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Of pairs of texts, how many shingles both have, and how many either has; without `pairs`, in order."""
+    return jaccard(one, other, pairs, limit=SET_LIMIT)
+
+
+def similarity_of(common: NDArray[np.integer], union: NDArray[np.integer]) -> NDArray[np.float64]:
+    """The Jaccard similarity: the share of all shingles that both texts have."""
+    return np.asarray(common / np.maximum(union, 1), np.float64)
+
+
+def _scheme(near: NearSettings) -> Scheme:
+    return near.scheme
+
+
+def _keys(near: NearSettings, signatures: NDArray[np.uint32]) -> NDArray[np.uint64]:
+    return band_keys(signatures, near.bands, near.rows).reshape(-1)
+
+
+def _candidates(near: NearSettings, keys: NDArray[np.uint64], rows: NDArray[np.uint64]) -> Candidates:
+    return candidate_pairs(keys, rows, all_pairs=ALL_PAIRS, hot=near.max_bucket)
+
+
+def _judge(
+    near: NearSettings, one: NDArray[np.uint32], other: NDArray[np.uint32]
+) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+    matches = matching(one, other)
+    return judge(matches, near.hashes, near.min_similarity), matches / near.hashes
 
 
 def _said(columns: Mapping[str, pa.Array]) -> Said:
@@ -97,8 +135,6 @@ def _described(near: NearSettings) -> str:
 
 
 def _remarks(near: NearSettings, counted: Mapping[str, int]) -> tuple[str, ...]:
-    from winnow.filters.duplicates.near_texts import ALL_PAIRS
-
     if not counted.get("hot_buckets"):
         return ()
     return (
@@ -112,6 +148,8 @@ def _bound(config: NearConfig, _: Any) -> NearSettings:
     return near_settings(config)
 
 
+SEARCH: Final = ShingleSearch(_scheme, _keys, _candidates, _judge)
+
 KIND = DuplicateKind(
     name="near",
     version=2,
@@ -120,7 +158,7 @@ KIND = DuplicateKind(
     settings=NearConfig,
     example="{preset: fineweb}",
     signature=Signature("text.minhash", options=_options),
-    search=_search,
+    search=SEARCH,
     distinct="texts",
     measures=(
         Measure("similarity", pa.float64(), lambda found: found.similarity),  # to the matched row

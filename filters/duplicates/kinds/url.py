@@ -6,8 +6,6 @@ from typing import Annotated
 from winnow.filters.duplicates.kind import ROWS, DuplicateKind, Signature
 from winnow.schemas.recipe.checks import Matching, NotEmpty
 
-__all__ = ["KIND", "AddressConfig", "CanonicalConfig"]
-
 PARAMETER = Matching(r"[^\x00-\x20&=#]{1,100}", "the name of a parameter of an address")
 
 

@@ -15,8 +15,6 @@ from winnow.filters.duplicates.kinds.embedding import (
     vector_values,
 )
 
-__all__ = ["KIND"]
-
 _LEAST: Final = {"efficientnet-lite0.features": 0.97, "sscd.distilled": 0.9}
 """From which cosine videos count as copies, by encoder; docs/howto/dedupe.md has what each joins by mistake."""
 

@@ -1,6 +1,10 @@
-"""Videos that share most of their frames: copies in other containers, sizes and qualities, trimmed or cut out."""
+"""Videos that share most of their frames: every pair with a frame in common is compared frame by frame.
 
-from collections.abc import Mapping, Sequence
+Each hash goes to the partitions of its bands with its video's node and id, as those of pictures do (`pdq`); so a video
+of ten seconds sends 9 kB where bands are not split.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -9,11 +13,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.filters.duplicates.kind import VIDEOS, DuplicateKind, Measure, Said, Signature
-from winnow.filters.duplicates.searches import PieceSearch
+from winnow.filters.duplicates.kinds.pdq import HASH_BYTES, hash_blocks, hash_words, split_of
+from winnow.filters.duplicates.perceptual.frames import (
+    ALL_VIDEOS,
+    FrameLists,
+    are_copies,
+    distinct_frames,
+    match_shares,
+    shared_frames,
+)
+from winnow.filters.duplicates.perceptual.hamming_partitions import send_to_partitions
+from winnow.filters.duplicates.searches import CandidatePairs, Chains, Judged, Pieces, PieceSearch, Positions
+from winnow.filters.duplicates.stars import Compare, Likeness
 from winnow.schemas.recipe.checks import Between
 from winnow.schemas.rows.duplicates import LOW_QUALITY, NOT_MEASURED, OK
-
-__all__ = ["KIND", "MOST_VERIFIED", "VpdqConfig"]
 
 MOST_VERIFIED: Final = 1_000
 """The most different videos of a cluster each of which is compared with each; chains of more are not cut."""
@@ -37,8 +50,6 @@ class VpdqConfig:
 
 def _values(config: VpdqConfig, leaves: Sequence[pa.Array]) -> tuple[pa.StringArray, pa.Array]:
     """The hashes of each video's frames, one after another, but for flat frames and those like earlier ones."""
-    from winnow.filters.duplicates.perceptual.frames import distinct_frames
-
     hashes, quality = leaves
     statuses: list[str] = []
     values: list[bytes | None] = []
@@ -55,10 +66,42 @@ def _values(config: VpdqConfig, leaves: Sequence[pa.Array]) -> tuple[pa.StringAr
     return pa.array(statuses, pa.string()), pa.array(values, pa.large_binary())
 
 
-def _search() -> PieceSearch:
-    from winnow.filters.duplicates.perceptual.frame_pairs import SEARCH
+def _cut(values: pa.Array, blocks: int) -> Iterator[Pieces]:
+    """The hash of each frame, to the partitions of its bands."""
+    held = values.to_pylist()
+    of = np.repeat(np.arange(len(held)), [len(value) // HASH_BYTES for value in held])
+    raw = pa.py_buffer(b"".join(held))
+    hashes = pa.FixedSizeBinaryArray.from_buffers(pa.binary(HASH_BYTES), len(of), [None, raw])
+    for positions, partitions in send_to_partitions(hash_words(hashes), split_of(blocks)):
+        yield Pieces(of[positions], hashes.take(pa.array(positions)), partitions)
 
-    return SEARCH
+
+def _pair(config: VpdqConfig, pieces: pa.Array, of: Positions, block: int, blocks: int) -> CandidatePairs:
+    found = shared_frames(hash_words(pieces), of, block, split_of(blocks), config.radius)
+    counted = {"buckets": found.frames, "hot_buckets": found.hot_frames, "hot_rows": found.hot_videos}
+    return CandidatePairs(found.first, found.second, counted)
+
+
+def _judge(config: VpdqConfig, one: pa.Array, other: pa.Array, pairs: tuple[Positions, Positions]) -> Judged:
+    first, second = (FrameLists.of(values.to_pylist()) for values in (one, other))
+    return _judged(config, first, second, pairs)
+
+
+def _judged(config: VpdqConfig, first: FrameLists, second: FrameLists, pairs: tuple[Positions, Positions]) -> Judged:
+    shares = match_shares(first, second, pairs, config.radius)
+    return Judged(*shares, are_copies(shares, (first.sizes[pairs[0]], second.sizes[pairs[1]]), config))
+
+
+def _compare(config: VpdqConfig, values: pa.Array) -> Compare:
+    videos, there = FrameLists.of(values.to_pylist()), np.arange(len(values))
+
+    def compare(lines: slice) -> Likeness:
+        here = there[lines]
+        found = _judged(config, videos, videos, (np.repeat(here, len(there)), np.tile(there, len(here))))
+        shape = (len(here), len(there))
+        return Likeness(found.there.reshape(shape), found.back.reshape(shape), found.enough.reshape(shape))
+
+    return compare
 
 
 def _said(columns: Mapping[str, pa.Array]) -> Said:
@@ -67,8 +110,6 @@ def _said(columns: Mapping[str, pa.Array]) -> Said:
 
 
 def _remarks(_: Any, counted: Mapping[str, int]) -> tuple[str, ...]:
-    from winnow.filters.duplicates.perceptual.frames import ALL_VIDEOS
-
     if not counted.get("hot_buckets"):
         return ()
     return (
@@ -85,7 +126,7 @@ KIND = DuplicateKind(
     unit=VIDEOS,
     settings=VpdqConfig,
     signature=Signature("video.vpdq", ("hash", "quality"), _values),
-    search=_search,
+    search=PieceSearch(hash_blocks, _cut, _pair, _judge, Chains(MOST_VERIFIED, _compare)),
     distinct="videos",
     members="copies",
     measures=(

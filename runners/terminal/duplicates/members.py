@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from winnow.filters.duplicates.kind import PICTURES, ROWS, find_kind, kinds_split_by
-from winnow.filters.duplicates.near_texts import compared_shingles, shared_shingles
+from winnow.filters.duplicates.kinds.near import compared_shingles, shared_shingles
 from winnow.filters.duplicates.signatures import Scheme
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.query.cluster_counts import EXACT, Membership

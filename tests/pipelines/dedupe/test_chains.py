@@ -17,10 +17,11 @@ from tests.filters.duplicates.perceptual.test_frames import matched
 from tests.pipelines.dedupe.search import id_of, item_clusters, search_items
 from tests.pipelines.dedupe.test_vpdq import LAYER as OF_VIDEOS
 from winnow.filters.duplicates.kind import AskedKind, find_kind
+from winnow.filters.duplicates.kinds import pdq
 from winnow.filters.duplicates.kinds.embedding import CosineSettings
 from winnow.filters.duplicates.kinds.pdq import PdqConfig
 from winnow.filters.duplicates.kinds.vpdq import VpdqConfig
-from winnow.filters.duplicates.perceptual import hash_blocks
+from winnow.filters.duplicates.searches import BlockSearch
 from winnow.pipelines.dedupe.chains import CutChains, count_cut
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.store.generations import Store
@@ -178,9 +179,11 @@ def test_workers_change_no_value(tmp_path: Path, kind: Kind) -> None:
 def test_a_cluster_of_more_members_than_are_compared_stays_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert hash_blocks.SEARCH.chains is not None
-    few = replace(hash_blocks.SEARCH, chains=replace(hash_blocks.SEARCH.chains, most=7))
-    monkeypatch.setattr(hash_blocks, "SEARCH", few)
+    how = pdq.KIND.search
+    assert isinstance(how, BlockSearch)
+    assert how.chains is not None
+    few = replace(pdq.KIND, search=replace(how, chains=replace(how.chains, most=7)))
+    monkeypatch.setattr(pdq, "KIND", few)
     found = items("pdq")
     said, cut = searched(tmp_path, "pdq", found, 3)
     assert max(row["hashes"][0] for row in said.values()) == 8
