@@ -5,6 +5,7 @@ packages are found by the entry points of the group `winnow.duplicate_kinds`. A 
 """
 
 import pkgutil
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
@@ -95,16 +96,8 @@ class Measure:
     of: Callable[[Outcomes], pa.Array]
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What a layer says of a node's similarity to its match, in the same form for all kinds."""
-
-    similarity: pa.Array | None = None
-    by: pa.Array | None = None
-
-
-def _nothing_said(_: Mapping[str, pa.Array]) -> Said:
-    return Said()
+def _nothing_said(_: Mapping[str, pa.Array]) -> tuple[None, None]:
+    return None, None
 
 
 def _as_written(settings: Any, _: Any) -> Any:
@@ -139,7 +132,8 @@ class DuplicateKind:
     `max_cluster`: with more, a cluster raises an alarm."""
     members: str = "rows"  # what a cluster holds, in an alarm
     measures: tuple[Measure, ...] = ()  # the layer's other columns
-    said: Callable[[Mapping[str, pa.Array]], Said] = _nothing_said  # of the layer's columns
+    said: Callable[[Mapping[str, pa.Array]], tuple[pa.Array | None, pa.Array | None]] = _nothing_said
+    """Of the layer's columns: the similarity of each node to its match, and how it was determined, for people."""
     example: str = "{}"  # the settings, in a message that shows how to ask for it
     listed: int = 1000  # kinds are listed in this order
     chosen: int | None = 1000
@@ -226,7 +220,7 @@ def find_kind(name: str) -> DuplicateKind:
         found = point.load() if point else import_module(f"winnow.filters.duplicates.kinds.{name}").KIND
     except (ImportError, AttributeError) as error:  # in another package, or in one that it needs
         raise RecipeError(f"kind of duplicates {name!r} cannot be loaded: {error}") from error
-    if not isinstance(found, DuplicateKind) or found.name != name:
+    if not isinstance(found, DuplicateKind) or found.name != name or not re.fullmatch("[a-z][a-z0-9_]*", name):
         raise RecipeError(f"{name!r} is registered as a kind of duplicates but is none; correct its entry point")
     return found
 

@@ -63,11 +63,11 @@ def read_clusters(
 
 def said_of(kind: DuplicateKind, columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
     """Return what lines of a kind's layer say, in the same columns for all kinds; a layer may lack some."""
-    rows, said, counted = len(columns["cluster"]), kind.said(columns), columns.get(kind.counted)
+    rows, counted, (similarity, by) = len(columns["cluster"]), columns.get(kind.counted), kind.said(columns)
     return {
         COUNTED: pa.nulls(rows, pa.int64()) if counted is None else counted,
-        SIMILARITY: pa.nulls(rows, pa.float64()) if said.similarity is None else said.similarity,
-        BY: pa.nulls(rows, pa.string()) if said.by is None else said.by,
+        SIMILARITY: pa.nulls(rows, pa.float64()) if similarity is None else similarity,
+        BY: pa.nulls(rows, pa.string()) if by is None else by,
     }
 
 

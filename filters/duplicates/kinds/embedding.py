@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.duplicates.kind import PICTURES, DuplicateKind, Measure, Said, Signature
+from winnow.filters.duplicates.kind import PICTURES, DuplicateKind, Measure, Signature
 from winnow.filters.duplicates.searches import (
     BlockPairs,
     BlockSearch,
@@ -192,10 +192,10 @@ COSINES: Final = (Measure("similarity", pa.float64(), lambda found: found.simila
 """The cosine with the matched item's vector."""
 
 
-def cosine_said(columns: Mapping[str, pa.Array]) -> Said:
+def cosine_said(columns: Mapping[str, pa.Array]) -> tuple[pa.Array, pa.Array]:
     """What a layer of vectors says of similarity."""
     cosine = columns["similarity"]
-    return Said(cosine, pc.if_else(pc.equal(cosine, 1), "equal", "cosine"))
+    return cosine, pc.if_else(pc.equal(cosine, 1), "equal", "cosine")
 
 
 def cosine_remarks(of: str, _: Any, counted: Mapping[str, int]) -> tuple[str, ...]:

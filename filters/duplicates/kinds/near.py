@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from winnow.filters.duplicates.bands import band_keys
 from winnow.filters.duplicates.candidates import Candidates, candidate_pairs
-from winnow.filters.duplicates.kind import ROWS, DuplicateKind, Measure, Said, Signature
+from winnow.filters.duplicates.kind import ROWS, DuplicateKind, Measure, Signature
 from winnow.filters.duplicates.presets import near_preset
 from winnow.filters.duplicates.searches import ShingleSearch
 from winnow.filters.duplicates.signatures import Scheme, shingle_sets
@@ -125,8 +125,8 @@ def _judge(
     return judge(matches, near.hashes, near.min_similarity), matches / near.hashes
 
 
-def _said(columns: Mapping[str, pa.Array]) -> Said:
-    return Said(columns.get("similarity"), columns.get("by"))
+def _said(columns: Mapping[str, pa.Array]) -> tuple[pa.Array | None, pa.Array | None]:
+    return columns.get("similarity"), columns.get("by")
 
 
 def _described(near: NearSettings) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.duplicates.kind import PICTURES, DuplicateKind, Measure, Outcomes, Said, Signature
+from winnow.filters.duplicates.kind import PICTURES, DuplicateKind, Measure, Outcomes, Signature
 from winnow.filters.duplicates.perceptual.hamming import BANDS
 from winnow.filters.duplicates.perceptual.hamming_partitions import (
     band_values,
@@ -98,11 +98,11 @@ def _distance(found: Outcomes) -> pa.Array:
     return pc.round(pc.multiply(pc.subtract(1.0, found.similarity), HASH_BITS)).cast(pa.int16())
 
 
-def _said(columns: Mapping[str, pa.Array]) -> Said:
+def _said(columns: Mapping[str, pa.Array]) -> tuple[pa.Array, pa.Array]:
     """The similarity of two hashes is the share of their bits that agree."""
     distance = columns["distance"]
     by = pc.if_else(pc.equal(distance, 0), "equal", "bits")
-    return Said(pc.subtract(1.0, pc.divide(distance.cast(pa.float64()), HASH_BITS)), by)
+    return pc.subtract(1.0, pc.divide(distance.cast(pa.float64()), HASH_BITS)), by
 
 
 def _remarks(config: PdqConfig, counted: Mapping[str, int]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.duplicates.kind import VIDEOS, DuplicateKind, Measure, Said, Signature
+from winnow.filters.duplicates.kind import VIDEOS, DuplicateKind, Measure, Signature
 from winnow.filters.duplicates.kinds.pdq import HASH_BYTES, hash_blocks, hash_words, split_of
 from winnow.filters.duplicates.perceptual.frames import (
     ALL_VIDEOS,
@@ -104,9 +104,9 @@ def _compare(config: VpdqConfig, values: pa.Array) -> Compare:
     return compare
 
 
-def _said(columns: Mapping[str, pa.Array]) -> Said:
+def _said(columns: Mapping[str, pa.Array]) -> tuple[pa.Array, pa.Array]:
     share = columns["own_share"]
-    return Said(share, pc.if_else(share.is_valid(), "frames", pa.scalar(None, pa.string())))
+    return share, pc.if_else(share.is_valid(), "frames", pa.scalar(None, pa.string()))
 
 
 def _remarks(_: Any, counted: Mapping[str, int]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.filters.duplicates.components import spanning_forest
-from winnow.filters.duplicates.kind import ROWS, DuplicateKind, Measure, Said, Signature
+from winnow.filters.duplicates.kind import ROWS, DuplicateKind, Measure, Signature
 from winnow.filters.duplicates.searches import BlockPairs, BlockSearch, Partitions, Positions, Sent
 from winnow.filters.operators import TEXT, Assets, Kernel, Operator
 from winnow.schemas.recipe.checks import Between
@@ -77,8 +77,8 @@ def _join(settings: SameLetters, values: pa.Array, _: Positions, __: int, ___: i
     return BlockPairs(matched, nearest[matched], 1 / (1.0 + least[matched]), True, forest)
 
 
-def _said(columns: Mapping[str, pa.Array]) -> Said:
-    return Said(columns["likeness"], pc.if_else(columns["likeness"].is_valid(), "letters", None).cast(pa.string()))
+def _said(columns: Mapping[str, pa.Array]) -> tuple[pa.Array, pa.Array]:
+    return columns["likeness"], pc.if_else(columns["likeness"].is_valid(), "letters", None).cast(pa.string())
 
 
 def _remarks(_: Any, counted: Mapping[str, int]) -> tuple[str, ...]:
