@@ -26,8 +26,9 @@ from rich.console import Console
 
 from benchmarks.inputs.pages import CACHE
 from benchmarks.measuring.reporting import GIB, Limit, Measured, Report, Row, benchmark_arguments, measure, show
+from winnow.filters.duplicates.kind import AskedKind, find_kind
+from winnow.filters.duplicates.kinds.near import NearConfig, near_settings
 from winnow.filters.text.minhash import MinhashConfig, schema
-from winnow.pipelines.binding.duplicates import near_settings
 from winnow.pipelines.dedupe.nodes import rows_of_places
 from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
 from winnow.pipelines.reading.columns import Column
@@ -40,7 +41,6 @@ from winnow.pipelines.store.tables import put_table
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.deduplication import compare
 from winnow.runners.stages.running.stage_run import StageRun
-from winnow.schemas.recipe import NearConfig
 from winnow.schemas.records import StoreRecord
 from winnow.schemas.uint128 import values_of
 
@@ -120,13 +120,13 @@ def write_store(folder: Path, total: int) -> None:
 def run_search(folder: Path) -> None:
     """Search the store, and print what it took of disk and what it found."""
     store = open_store(open_location(str(folder)))
+    settings = near_settings(NearConfig(bands=BANDS, rows=BAND_ROWS, min_similarity=THRESHOLD))
     search = Search(
         store,
         (folder / "search").read_text(),
         f"{layout.SCRATCH}bands",
-        {"near": LAYER},
+        {"near": AskedKind(find_kind("near"), settings)},
         (Column(layout.SAMPLES, "text"),),
-        near_settings(NearConfig(bands=BANDS, rows=BAND_ROWS, min_similarity=THRESHOLD)),
     )
     total = sum(shard.rows for shard in search.covered)
     run = StageRun(Console(stderr=True), Engine("local", 2), store)

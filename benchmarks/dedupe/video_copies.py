@@ -25,6 +25,8 @@ from rich.console import Console
 
 from benchmarks.inputs.pages import CACHE
 from benchmarks.measuring.reporting import Limit, Report, Row, benchmark_arguments, measure, show
+from winnow.filters.duplicates.kind import AskedKind, find_kind
+from winnow.filters.duplicates.kinds.vpdq import VpdqConfig
 from winnow.filters.duplicates.perceptual.frames import FrameLists, match_shares
 from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
 from winnow.pipelines.running.scratch_parts import read_parts
@@ -35,7 +37,6 @@ from winnow.pipelines.store.tables import put_table
 from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.deduplication import compare
 from winnow.runners.stages.running.stage_run import StageRun
-from winnow.schemas.recipe import VpdqConfig
 from winnow.schemas.records import StoreRecord
 from winnow.schemas.uint128 import values_of
 
@@ -92,7 +93,8 @@ def run_search(folder: Path) -> None:
     """Search the store, and print what it took of disk and what it found."""
     store = open_store(open_location(str(folder)))
     scratch = f"{layout.SCRATCH}copies"
-    search = Search(store, (folder / "search").read_text(), scratch, {"vpdq": LAYER}, vpdq=VpdqConfig())
+    asked = AskedKind(find_kind("vpdq"), VpdqConfig())
+    search = Search(store, (folder / "search").read_text(), scratch, {"vpdq": asked})
     clips = sum(shard.rows for shard in search.covered)
     run = StageRun(Console(stderr=True), Engine("local", 2), store)
     run.warm()

@@ -31,6 +31,7 @@ from benchmarks.inputs.films import cached_videos
 from benchmarks.inputs.pages import CACHE, unpacked_packages
 from benchmarks.measuring.environments import require_assets
 from benchmarks.measuring.reporting import benchmark_arguments
+from winnow.filters.duplicates.kinds.vpdq import VpdqConfig
 from winnow.filters.duplicates.perceptual.frames import FrameLists, are_copies, distinct_frames, match_shares
 from winnow.filters.image.embedding import EmbeddingConfig
 from winnow.filters.models.pictures import sscd
@@ -39,7 +40,6 @@ from winnow.filters.video.decode.opening import VideoLimits
 from winnow.filters.video.decode.watching import VideoPass
 from winnow.filters.video.embedding import EmbeddingOfFrames
 from winnow.pipelines.assets import AssetFiles
-from winnow.schemas.recipe import VpdqConfig
 
 WIDTH, RATE = 320, 15
 SECONDS, QUICK_SECONDS = 10, 5  # of a part

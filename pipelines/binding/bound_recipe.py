@@ -17,16 +17,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from winnow.filters.duplicates.kind import AskedKind
+from winnow.filters.duplicates.searches import ShingleSearch
 from winnow.filters.operators import STATUS, TEXT
 from winnow.pipelines.binding.captions import bind_captions
-from winnow.pipelines.binding.duplicates import (
-    SIGNATURE_LAYERS,
-    CosineSettings,
-    NearSettings,
-    cosine_settings,
-    duplicate_kinds,
-    near_settings,
-)
+from winnow.pipelines.binding.duplicates import asked_kinds
 from winnow.pipelines.binding.edits import BoundEdit, bind_edits
 from winnow.pipelines.binding.mixture import BoundMix, bind_mix
 from winnow.pipelines.binding.operators import BoundOperator, Measurement, bind_operators, measurements, store_columns
@@ -39,7 +34,7 @@ from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.recipe import Recipe
-from winnow.schemas.rows.duplicates import OF_VECTORS, Kind
+from winnow.schemas.rows.duplicates import Kind
 from winnow.schemas.rows.extraction import EXTRACTED
 from winnow.schemas.rules.checking import ColumnInfo
 
@@ -130,28 +125,24 @@ class BoundRecipe:
 
         return bind_exports(self.config)
 
-    @property
+    @cached_property
     def kinds(self) -> tuple[Kind, ...]:
         """The kinds of duplicates that it searches for."""
-        return duplicate_kinds(self.config)
+        return tuple(asked.kind.name for asked in asked_kinds(self.config))
 
     @cached_property
-    def near(self) -> NearSettings | None:
-        """The settings of its search for near duplicates; None if it has none."""
-        dedupe = self.config.dedupe
-        return None if dedupe is None or dedupe.near is None else near_settings(dedupe.near)
+    def searched(self) -> Mapping[Kind, AskedKind]:
+        """The kinds of duplicates that it searches for, with what depends on the measurements that they compare."""
+        measured = {one.entry.layer: one.config for one in self.measurements}
+        return {
+            one.kind.name: replace(one, settings=one.kind.bind(one.settings, measured.get(one.layer)))
+            for one in asked_kinds(self.config)
+        }
 
-    @cached_property
-    def cosines(self) -> Mapping[Kind, CosineSettings]:
-        """The settings of its searches by embeddings."""
-        dedupe = self.config.dedupe
-        found: dict[Kind, CosineSettings] = {}
-        for kind in OF_VECTORS:
-            if (config := getattr(dedupe, kind, None)) is not None:
-                (measured,) = (one for one in self.measurements if one.entry.layer == SIGNATURE_LAYERS[kind])
-                encoder = measured.config.image if kind == "video_embedding" else measured.config
-                found[kind] = cosine_settings(kind, config, encoder.model)
-        return found
+    @property
+    def shingled(self) -> AskedKind | None:
+        """The first of these kinds that compares texts by their shingles; None if none does."""
+        return next((one for one in self.searched.values() if isinstance(one.search, ShingleSearch)), None)
 
     @cached_property
     def sources(self) -> BoundSources:

@@ -1,106 +1,90 @@
-"""A recipe's search for duplicates: its kinds, their signature layers, and its settings."""
+"""A recipe's search for duplicates: the kinds that it names, with their settings, and the measurements they compare."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
+from typing import Final
 
-from winnow.filters.duplicates.presets import near_preset
+from winnow.filters.duplicates.kind import (
+    ROWS,
+    AskedKind,
+    all_kinds,
+    find_kind,
+    kind_names,
+    kinds_in_order,
+    own_names,
+)
 from winnow.pipelines.store import layout
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.problems import Problem, recipe_error
-from winnow.schemas.recipe import NearConfig, OperatorEntry, Recipe
-from winnow.schemas.recipe.dedupe import CosineConfig
-from winnow.schemas.recipe.nodes import located
-from winnow.schemas.rows.duplicates import KINDS, OF_VECTORS, Kind
+from winnow.schemas.problems import Problem, Problems, recipe_error, shown, suggestion
+from winnow.schemas.recipe import DedupeConfig, OperatorEntry, Recipe
+from winnow.schemas.recipe.build import build_value, settings
+from winnow.schemas.recipe.nodes import Scalar, located
 
-if TYPE_CHECKING:
-    from winnow.filters.duplicates.signatures import Scheme
+__all__ = [
+    "DIGEST",
+    "asked_kinds",
+    "compares_digests",
+    "duplicate_kinds",
+    "max_clusters",
+    "signature_entries",
+    "spelt_out",
+]
 
-SIGNATURE_LAYERS: Mapping[Kind, str] = {
-    "exact": "text.digest",
-    "url": "url.canonical",
-    "near": "text.minhash",
-    "image_bytes": layout.SAMPLES,  # ingest writes the digest of each item
-    "pdq": "image.pdq",
-    "embedding": "image.embedding",
-    "vpdq": "video.vpdq",
-    "video_embedding": "video.embedding",
-    "captions": "caption.digest",
-}
-"""The signature layer of each kind of duplicates."""
-
-DIGEST = SIGNATURE_LAYERS["exact"]
+DIGEST: Final = "text.digest"
+"""The layer by which texts are compared where no kind compares them."""
 
 
-@dataclass(frozen=True, slots=True)
-class NearSettings:
-    """The settings of a search for near duplicates, with the preset's values filled in.
+def asked_kinds(recipe: Recipe) -> tuple[AskedKind, ...]:
+    """Return the kinds that a recipe searches for, in the order in which kinds are listed, with its settings.
 
-    `NearConfig` is what the recipe says; most of its settings may be left to a preset.
+    Raises:
+        RecipeError: It names no kind, an unknown one, or a wrong setting.
     """
-
-    shingle: Literal["words", "characters"]
-    size: int
-    bands: int
-    rows: int
-    seed: int
-    min_similarity: float
-    max_bucket: int
-
-    @property
-    def hashes(self) -> int:
-        """The length of a signature."""
-        return self.bands * self.rows
-
-    @property
-    def scheme(self) -> "Scheme":
-        """How signatures are made."""
-        from winnow.filters.duplicates.signatures import Scheme  # imports compiled kernels, which binding does not need
-
-        return Scheme(self.shingle, self.size, self.hashes, self.seed)
+    config = recipe.dedupe
+    if config is None:
+        return ()
+    problems, known = Problems(), kind_names()
+    written = {}
+    for entry in config.kinds.entries:
+        if entry.key not in known:
+            meant = suggestion(entry.key, (*known, *(setting.key for setting in settings(DedupeConfig))))
+            problems.add(entry.place, "dedupe", f"unknown key {shown(entry.key)}{meant}")
+        elif not (isinstance(entry.node, Scalar) and entry.node.value is None):
+            built = build_value(find_kind(entry.key).settings, entry.node, f"dedupe.{entry.key}", problems)
+            written[entry.key] = built
+    problems.stop_if_any()
+    if not written:
+        raise recipe_error([Problem(config.place, "dedupe", f"names no kind of duplicates; write {_examples()}")])
+    return tuple(AskedKind(kind, written[kind.name]) for kind in kinds_in_order(written))
 
 
-def near_settings(config: NearConfig) -> NearSettings:
-    """Return the recipe's settings, with those of its preset where the recipe sets none."""
-    preset = near_preset(config.preset)
-    return NearSettings(
-        shingle=config.shingle or preset.shingle,
-        size=config.size or preset.size,
-        bands=config.bands or preset.bands,
-        rows=config.rows or preset.rows,
-        seed=preset.seed if config.seed is None else config.seed,
-        min_similarity=config.min_similarity,
-        max_bucket=config.max_bucket,
+def _examples() -> str:
+    """How a recipe asks for each kind, by what kinds compare."""
+    of_units: dict[str, list[str]] = {}
+    for kind in all_kinds():
+        of_units.setdefault("" if kind.unit == ROWS else f"for {kind.unit.name} ", []).append(
+            f"{kind.name}: {kind.example}"
+        )
+    return "; ".join(
+        f"{unit}{', '.join(written[:-1])}{' or ' if len(written) > 1 else ''}{written[-1]}"
+        for unit, written in of_units.items()
     )
 
 
-LEAST_COSINES: Mapping[Kind, Mapping[str, float]] = {
-    "embedding": {"efficientnet-lite0.features": 0.95, "sscd.distilled": 0.75},
-    "video_embedding": {"efficientnet-lite0.features": 0.97, "sscd.distilled": 0.9},
-}
-"""From which cosine pictures, and videos, count as copies, by encoder; docs/howto/dedupe.md has what each joins by
-mistake."""
-
-_LEAST_COSINE = 0.95  # of other encoders: SemDeDup's eps of 0.05
+def duplicate_kinds(recipe: Recipe) -> tuple[str, ...]:
+    """Return the names of the kinds that a recipe searches for."""
+    return tuple(asked.kind.name for asked in asked_kinds(recipe))
 
 
-@dataclass(frozen=True, slots=True)
-class CosineSettings:
-    """The settings of a search by embeddings, with what depends on the encoder filled in."""
-
-    min_similarity: float
-
-
-def cosine_settings(kind: Kind, config: CosineConfig, model: str) -> CosineSettings:
-    """Return the recipe's settings, for vectors of this encoder."""
-    least = LEAST_COSINES[kind].get(model, _LEAST_COSINE) if config.min_similarity is None else config.min_similarity
-    return CosineSettings(least)
+def max_clusters(kinds: Iterable[AskedKind]) -> dict[str, int]:
+    """Of the kinds whose clusters chains can grow, the number of different members above which one is an alarm."""
+    return {one.kind.name: one.settings.max_cluster for one in kinds if one.kind.distinct is not None}
 
 
 def compares_digests(recipe: Recipe) -> bool:
     """Whether equal addresses are found and no kind compares texts, so that the guard needs digests of them."""
-    config = recipe.dedupe
-    return config is not None and config.url is not None and config.exact is None and config.near is None
+    of_address = [asked.kind.of_address for asked in asked_kinds(recipe) if not asked.kind.unit.of_items]
+    return bool(of_address) and all(of_address)
 
 
 def signature_entries(recipe: Recipe) -> tuple[tuple[OperatorEntry, str], ...]:
@@ -108,39 +92,28 @@ def signature_entries(recipe: Recipe) -> tuple[tuple[OperatorEntry, str], ...]:
     config = recipe.dedupe
     if config is None:
         return ()
-    wanted: list[tuple[Kind, Mapping[str, object]]] = []
-    if config.exact is not None:
-        wanted.append(("exact", {"form": config.exact.form}))
-    if config.url is not None:
-        settings = asdict(config.url.canonical)
-        wanted.append(("url", {name: value for name, value in settings.items() if value is not None}))
-    if compares_digests(recipe) and all(entry.name != DIGEST or entry.layer != DIGEST for entry in recipe.annotate):
-        wanted.append(("exact", {}))
-    if config.near is not None:
+    measured = {entry.layer for entry in recipe.annotate}
+    wanted: list[tuple[str, str, Mapping[str, object]]] = []
+    for asked in asked_kinds(recipe):
+        signature, where = asked.kind.signature, f"dedupe.{asked.kind.name}"
+        if asked.layer == layout.SAMPLES or (signature.as_measured and asked.layer in measured):
+            continue
         try:
-            near = near_settings(config.near)
+            wanted.append((asked.layer, where, signature.options(asked.settings)))
         except RecipeError as error:
-            raise recipe_error([Problem(config.place, "dedupe.near", str(error))]) from None
-        options = {"shingle": near.shingle, "size": near.size, "hashes": near.hashes, "seed": near.seed}
-        wanted.append(("near", options))
-    if config.pdq is not None:
-        wanted.append(("pdq", {}))
-    for kind in OF_VECTORS:
-        chosen = getattr(config, kind) is not None
-        if chosen and all(entry.layer != SIGNATURE_LAYERS[kind] for entry in recipe.annotate):
-            # else of the encoder that the recipe names; keyframes of a copy are other ones
-            wanted.append((kind, {"every_seconds": 1.0} if kind == "video_embedding" else {}))
-    if config.vpdq is not None:
-        wanted.append(("vpdq", {}))
-    if config.captions is not None:
-        wanted.append(("captions", {}))
-    return tuple(
-        (OperatorEntry(SIGNATURE_LAYERS[kind], located(options, config.place)), f"dedupe.{kind}")
-        for kind, options in wanted
-    )
+            raise recipe_error([Problem(config.place, where, str(error))]) from None
+        digested = any(entry.name == entry.layer == DIGEST for entry in recipe.annotate)
+        if asked.kind.of_address and compares_digests(recipe) and not digested:
+            wanted.append((DIGEST, where, {}))
+    return tuple((OperatorEntry(layer, located(options, config.place)), where) for layer, where, options in wanted)
 
 
-def duplicate_kinds(recipe: Recipe) -> tuple[Kind, ...]:
-    """Return the kinds of duplicates that a recipe searches for."""
+def spelt_out(recipe: Recipe) -> Recipe:
+    """Return a recipe with every setting of its kinds of duplicates, for showing and hashing."""
     config = recipe.dedupe
-    return () if config is None else tuple(kind for kind in KINDS if getattr(config, kind) is not None)
+    if config is None:
+        return recipe
+    place, asked = config.place, {one.kind.name: asdict(one.settings) for one in asked_kinds(recipe)}
+    own = kinds_in_order({*own_names(), *asked})
+    said = {kind.name: asked.get(kind.name) for kind in own if kind.name in asked or kind.null_unless_asked}
+    return replace(recipe, dedupe=replace(config, kinds=located(said, place)))

@@ -6,12 +6,13 @@ from dataclasses import replace
 import pyarrow as pa
 
 from winnow.filters.operators import MEDIA_FILE, MEDIA_IMAGE, MEDIA_VIDEO
+from winnow.pipelines.binding.duplicates import asked_kinds
 from winnow.pipelines.binding.operators import measurements
 from winnow.pipelines.binding.rule_presets import ProgramRule
 from winnow.pipelines.reading.columns import MEDIA, leaves
 from winnow.schemas.problems import Problem
 from winnow.schemas.recipe import Recipe
-from winnow.schemas.rows.duplicates import OF_MEDIA, VIRTUAL, layer_of_kind
+from winnow.schemas.rows.duplicates import VIRTUAL
 from winnow.schemas.rows.samples import MEDIA as MEDIUM
 from winnow.schemas.rules.checking import ColumnInfo
 from winnow.schemas.rules.conditions import ConditionError, columns_read
@@ -24,13 +25,14 @@ def media_lists(recipe: Recipe, known: Mapping[str, ColumnInfo]) -> frozenset[st
     if not recipe.items:
         return frozenset()
     looking = [one for one in measurements(recipe) if _LOOKS & set(one.operator.reads(one.config))]
-    layers = {*(one.entry.layer for one in looking), *(layer_of_kind(kind) for kind in OF_MEDIA)}
+    of_media = [asked.kind for asked in asked_kinds(recipe) if asked.kind.unit.of_media]
+    layers = {*(one.entry.layer for one in looking), *(kind.layer for kind in of_media)}
     lists = {
         name
         for name, info in known.items()
         if ".".join(name.split(".")[:2]) in layers and info.type is not None and pa.types.is_list(info.type)
     }
-    return frozenset(lists | {f"{VIRTUAL}.{kind}" for kind in OF_MEDIA})
+    return frozenset(lists | {f"{VIRTUAL}.{kind.name}" for kind in of_media})
 
 
 def columns_of_media(known: Mapping[str, ColumnInfo], lists: frozenset[str]) -> dict[str, ColumnInfo]:

@@ -33,7 +33,7 @@ from winnow.filters.video.decode.wanted import Signal
 from winnow.pipelines.annotate.rows import layer_schema
 from winnow.pipelines.assets import asset_digest, asset_path, known_asset, require_file
 from winnow.pipelines.binding.captions import bind_captions
-from winnow.pipelines.binding.duplicates import duplicate_kinds, signature_entries
+from winnow.pipelines.binding.duplicates import asked_kinds, signature_entries
 from winnow.pipelines.binding.sources import decode_limits, extractor_of, video_limits
 from winnow.pipelines.processes.last_words import last_words
 from winnow.pipelines.reading.chosen_text import text_setting
@@ -46,7 +46,6 @@ from winnow.schemas.problems import Place, Problem, one_line, recipe_error, sugg
 from winnow.schemas.recipe import OperatorEntry, Recipe, build_config
 from winnow.schemas.recipe.build import settings
 from winnow.schemas.recipe.nodes import MapNode, located
-from winnow.schemas.rows.duplicates import layer_of_kind, schema_of_kind
 from winnow.schemas.rows.extraction import EXTRACTED
 from winnow.schemas.rows.samples import SAMPLES
 from winnow.schemas.rows.scores import SCORE, trace_schema
@@ -280,7 +279,7 @@ def store_columns(recipe: Recipe, measured: Iterable[Measurement]) -> dict[Colum
     schemas = [(layout.SAMPLES, SAMPLES)]
     schemas += [(f"{EXTRACTED}{entry.name}", extractor_of(entry).schema) for entry in recipe.extract]
     schemas += [(one.entry.layer, layer_schema(one.operator, one.config)) for one in measured]
-    late = [(layer_of_kind(kind), schema_of_kind(kind)) for kind in duplicate_kinds(recipe)]
+    late = [(asked.kind.layer, asked.kind.schema) for asked in asked_kinds(recipe)]
     for score in recipe.score:
         aligned = score.task in task_names() and find_task(score.task).contrastive
         late += [(score.trace, trace_schema(score.checkpoints, aligned=aligned)), (score.layer, SCORE)]

@@ -7,15 +7,16 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 
+from winnow.filters.duplicates.kind import kinds_chosen_in
 from winnow.filters.presets import Preset, find_preset
-from winnow.pipelines.binding.duplicates import duplicate_kinds
+from winnow.pipelines.binding.duplicates import duplicate_kinds, spelt_out
 from winnow.pipelines.binding.operators import configure
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.languages import language_name
 from winnow.schemas.problems import Problems, shown, suggestion
 from winnow.schemas.recipe import PresetRules, Recipe, Rule, RuleOverride
 from winnow.schemas.recipe.nodes import MapNode
-from winnow.schemas.rows.duplicates import CHOSEN_IN, VIRTUAL
+from winnow.schemas.rows.duplicates import VIRTUAL
 from winnow.schemas.rules.checking import Phase
 from winnow.schemas.rules.conditions import columns_read
 
@@ -70,7 +71,7 @@ def expand_presets(recipe: Recipe) -> Recipe:
             written[f"{one.phase}[{numbers[one.phase]}].drop"] = texts[one.written]
         numbers[one.phase] += 1
     return replace(
-        recipe,
+        spelt_out(recipe),
         eligible=lists["eligible"],
         items=lists["items"],
         keep=lists["keep"],
@@ -89,9 +90,8 @@ def _duplicate_rules(recipe: Recipe) -> Iterable[ProgramRule]:
     if config is None or not config.representative:
         return ()
     return (
-        ProgramRule(Rule(f"{VIRTUAL}.{kind}", f"{VIRTUAL}_{kind}", config.place), "dedupe", f"dedupe.{kind}")
-        for kind in CHOSEN_IN
-        if kind in duplicate_kinds(recipe)
+        ProgramRule(Rule(f"{VIRTUAL}.{kind.name}", f"{VIRTUAL}_{kind.name}", config.place), "dedupe", kind.layer)
+        for kind in kinds_chosen_in(duplicate_kinds(recipe))
     )
 
 

@@ -7,8 +7,9 @@ from typing import Literal
 
 import pyarrow as pa
 
+from winnow.filters.duplicates.kind import find_kind, kinds_chosen_in
 from winnow.filters.operators import operator_names
-from winnow.pipelines.binding.duplicates import DIGEST, compares_digests, duplicate_kinds
+from winnow.pipelines.binding.duplicates import DIGEST, asked_kinds, compares_digests, max_clusters
 from winnow.pipelines.binding.item_rules import blind_to_media, columns_of_media, media_lists
 from winnow.pipelines.binding.preferences import bind_preferences
 from winnow.pipelines.binding.rule_presets import ProgramRule, expand_rules
@@ -18,7 +19,7 @@ from winnow.pipelines.reading.item_lists import DROPPED, KEPT
 from winnow.pipelines.rules.representatives.choice import Choice
 from winnow.schemas.problems import Problem, Problems, recipe_error, shown, suggestion
 from winnow.schemas.recipe import LossAlarms, Recipe
-from winnow.schemas.rows.duplicates import CHOSEN_IN, OF_MEDIA, VIRTUAL
+from winnow.schemas.rows.duplicates import VIRTUAL
 from winnow.schemas.rows.extraction import EXTRACTED
 from winnow.schemas.rules.checking import ColumnInfo, Phase, check_rules
 from winnow.schemas.rules.conditions import ConditionError, columns_read, is_text
@@ -146,7 +147,9 @@ def rule_program(recipe: Recipe, columns: Mapping[Column, ColumnInfo]) -> RulePr
     program = _program(rules, by_name, [tables.table(name, wanted[name]) for name in tables.names if name in wanted])
     if choice is not None:
         read = _names_read(one for one in rules if one.phase == "items")
-        by_item = tuple(kind for kind in choice.of_items if kind in OF_MEDIA and f"{VIRTUAL}.{kind}" in read)
+        by_item = tuple(
+            kind for kind in choice.of_items if find_kind(kind).unit.of_media and f"{VIRTUAL}.{kind}" in read
+        )
         choice = replace(choice, by_item=by_item)
     return replace(
         program,
@@ -168,7 +171,8 @@ def _bind_choice(recipe: Recipe, known: Mapping[str, ColumnInfo], columns: Mappi
     config = recipe.dedupe
     if config is None or not config.representative:
         return None
-    kinds = tuple(kind for kind in CHOSEN_IN if kind in duplicate_kinds(recipe))
+    asked = asked_kinds(recipe)
+    kinds = tuple(kind.name for kind in kinds_chosen_in(one.kind.name for one in asked))
     if not kinds:
         return None
     preferences = bind_preferences(config, known, columns)
@@ -180,7 +184,7 @@ def _bind_choice(recipe: Recipe, known: Mapping[str, ColumnInfo], columns: Mappi
             problems.add(config.place, f"dedupe.guard.sources.{one.name}", unknown)
     problems.stop_if_any()
     digest = Column(DIGEST, "digest") if compares_digests(recipe) else None
-    return Choice(kinds, preferences, sources, config, digest)
+    return Choice(kinds, preferences, sources, config, max_clusters(asked), digest)
 
 
 def _program(

@@ -7,33 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, get_args
 
+from winnow.filters.duplicates.kind import Unit
 from winnow.filters.image.decode.stills import REASONS as OF_DECODING
 from winnow.filters.video.decode.opening import REASONS as OF_WATCHING
 from winnow.filters.video.stills.frames_operator import NO_FRAMES
 from winnow.pipelines.annotate.rows import STATUSES
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.binding.duplicates import SIGNATURE_LAYERS, duplicate_kinds
+from winnow.pipelines.binding.duplicates import asked_kinds
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.binding.scores import BoundScore
 from winnow.pipelines.decoding.isolation import CRASHED
 from winnow.pipelines.media.pictures import NOT_AN_IMAGE
 from winnow.pipelines.media.videos.videos import NOT_A_VIDEO
 from winnow.schemas.problems import nearest, shown
-from winnow.schemas.rows.duplicates import (
-    LOW_QUALITY,
-    NO_CAPTION,
-    NO_PICTURE,
-    NO_TEXT_LEFT,
-    NO_VIDEO,
-    NOT_HASHED,
-    NOT_MEASURED,
-    OF_ITEMS,
-    OF_PICTURES,
-    OK,
-    UNMATCHED,
-    Kind,
-    layer_of_kind,
-)
+from winnow.schemas.rows.duplicates import NOT_MEASURED, OK, UNMATCHED
 from winnow.schemas.rows.extraction import EXTRACTED, Status
 from winnow.schemas.rows.samples import UNAVAILABLE
 from winnow.schemas.rows.scores import SCORES
@@ -83,8 +70,8 @@ def status_columns(recipe: BoundRecipe) -> Mapping[str, Statuses]:
     operators = {bound.layer: bound for bound in recipe.operators}
     for layer, bound in operators.items():
         add(layer, *_of_operator(bound))
-    for kind in duplicate_kinds(recipe.config):
-        add(layer_of_kind(kind), *_of_duplicates(kind, operators.get(SIGNATURE_LAYERS[kind])))
+    for asked in asked_kinds(recipe.config):
+        add(asked.kind.layer, *_of_duplicates(asked.kind.unit, operators.get(asked.layer)))
     for score in recipe.scores:
         add(f"{SCORES}{score.entry.name}", _of_score(score))
     return found
@@ -100,18 +87,13 @@ def _of_operator(bound: BoundOperator) -> tuple[Sequence[str], Sequence[str]]:
     return (*STATUSES, *own), ()
 
 
-def _of_duplicates(kind: Kind, signature: BoundOperator | None) -> tuple[Sequence[str], Sequence[str]]:
+def _of_duplicates(unit: Unit, signature: BoundOperator | None) -> tuple[Sequence[str], Sequence[str]]:
     """The statuses of a kind's rows, and of its items: where a row has no duplicate it has that of its first item."""
     rows, items = (STATUSES, ()) if signature is None else _of_operator(signature)
-    if kind not in OF_ITEMS:
+    if not unit.of_items:
         return (OK, UNMATCHED, *rows), ()
-    more: tuple[str, ...]
-    if kind in OF_PICTURES:
-        empty, more = NO_PICTURE, (LOW_QUALITY, NOT_AN_IMAGE, NOT_HASHED)
-    else:
-        empty, more = (NO_CAPTION, (NO_TEXT_LEFT,)) if kind == "captions" else (NO_VIDEO, (LOW_QUALITY,))
-    items = (OK, UNMATCHED, NOT_MEASURED, *more, *items)
-    return (*items, empty, *_without(*_OF_TEXTS, "no_input")), items
+    items = (OK, UNMATCHED, NOT_MEASURED, *unit.reasons, *items)
+    return (*items, unit.empty, *_without(*_OF_TEXTS, "no_input")), items
 
 
 def _of_score(score: BoundScore) -> Sequence[str]:

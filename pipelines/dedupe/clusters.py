@@ -36,7 +36,6 @@ from winnow.pipelines.running.row_arrays import (
 )
 from winnow.pipelines.running.scratch_parts import find_part, put_part, read_part, read_parts
 from winnow.pipelines.store.together import each
-from winnow.schemas.recipe.dedupe import MOST_VERIFIED
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind
 from winnow.schemas.uint128 import Words, values_of
 
@@ -80,8 +79,8 @@ _FORESTS, _STARS, _JOINED = "forests", "stars", "joined.json"  # below the kind
 
 
 def step_of(name: str, kind: Kind, suffix: str = "") -> str:
-    """The name of a step of a search for one kind of near duplicates."""
-    return f"{name}{suffix}" if kind == "near" else f"{name}{suffix}.{kind}"
+    """The name of a step of a search for one kind."""
+    return f"{name}{suffix}.{kind}"
 
 
 def forest_size(shard_group: int, edges: int) -> AddressedBlock:
@@ -254,7 +253,7 @@ def send_node_clusters(
     held = list(batches)
     requested = [batch for batch in held if batch.schema.equals(_REQUESTED)]
     names = [batch for batch in held if batch.schema.equals(_NAMED_CLUSTER)]
-    if kind in MOST_VERIFIED:
+    if search.chains(kind) is not None:
         stored = find_part(search.store.objects, search.scratch, f"{kind}/{NAMED}", shard_group)
         names += [] if stored is None else [stored]
     named = Clusters.read(names, "root")

@@ -4,16 +4,17 @@ If the forests are too large for one task to merge, rounds of star contraction f
 then a last pipeline that writes the outcomes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeAlias
 
 import apache_beam as beam
 import pyarrow as pa
 from apache_beam.pvalue import PCollection
 
-from winnow.pipelines.dedupe import embedding, vpdq
-from winnow.pipelines.dedupe.chains import VERIFIED, cut_chains, send_chains
+from winnow.filters.duplicates.searches import BlockSearch, PieceSearch
+from winnow.pipelines.dedupe.chains import cut_chains, send_chains
 from winnow.pipelines.dedupe.clusters import (
     MAX_EDGES,
     REQUESTS,
@@ -26,7 +27,7 @@ from winnow.pipelines.dedupe.clusters import (
     step_of,
 )
 from winnow.pipelines.dedupe.groups import GROUP_SUMMARIES, NODE_BYTES, empty_blocks, group_digests, send_digests
-from winnow.pipelines.dedupe.joins import JOINS, join_values, send_values
+from winnow.pipelines.dedupe.joins import join_values, send_values
 from winnow.pipelines.dedupe.matches import MATCHES, put_matches
 from winnow.pipelines.dedupe.near import (
     KEY_BYTES,
@@ -39,11 +40,18 @@ from winnow.pipelines.dedupe.near import (
     verify_by_signature,
 )
 from winnow.pipelines.dedupe.outcomes import put_equal_outcomes, put_near_outcomes
+from winnow.pipelines.dedupe.pieces import find_pairs, judge_pairs, send_firsts, send_pieces
 from winnow.pipelines.dedupe.search import Search
+from winnow.pipelines.dedupe.training import SAMPLED, sample_values, train, training_of
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import Engine, Exchange, partitions_for
 from winnow.pipelines.running.job_steps import Batches, Blocks, JobSteps, sending, task_numbers
-from winnow.schemas.rows.duplicates import DISTINCT, OF_VECTORS, Kind
+from winnow.schemas.rows.duplicates import Kind
+
+Step: TypeAlias = tuple[str, int, Callable[[int, Iterable[pa.RecordBatch]], Iterator[AddressedBlock]]]
+"""The name of an exchange, its partitions, and what it does in each."""
+
+_ESTIMATED = "Estimated"
 
 
 @dataclass(frozen=True)
@@ -62,21 +70,14 @@ class SearchGraph:
         shard_groups = self.search.listed.groups
         for kind in self.search.kinds:
             found[f"Groups.{kind}"] = self._digest_partitions(kind)
-            if kind not in DISTINCT:
+            if self.search.kinds[kind].search is None:
                 found[f"Members.{kind}"] = shard_groups
                 continue
-            if kind in OF_VECTORS:
-                found |= {step_of("Cells", kind): 1}
-            if kind == vpdq.KIND:
-                found |= {step_of("Frames", kind): shard_groups, step_of("Pairs", kind): self._frame_partitions}
-                found |= {step_of(name, kind): shard_groups for name in ("Videos", "Shares")}
-            elif kind in JOINS:
-                found |= {step_of("Values", kind): shard_groups, step_of("Joined", kind): self._blocks(kind)}
-            else:
-                found |= {"Bands": shard_groups, "Candidates": self._band_partitions}
-                found |= dict.fromkeys(("Signatures", "Estimated", "Shingles", "Compared"), shard_groups)
+            if training_of(self.search, kind) is not None:
+                found[step_of("Learnt", kind)] = 1
+            found |= {step_of(name, kind): partitions for name, partitions, _ in self._finding(kind)}
             found |= {step_of("Matches", kind): shard_groups, step_of("Forests", kind): 1}
-            cut = ("Chains", "Cut") if kind in VERIFIED else ()
+            cut = () if self.search.chains(kind) is None else ("Chains", "Cut")
             names = ("Stars", "MergedClusters", *cut, "RowClusters", "Outcomes")
             found |= {step_of(name, kind): shard_groups for name in names}
         return found
@@ -84,16 +85,35 @@ class SearchGraph:
     def _digest_partitions(self, kind: Kind) -> int:
         return partitions_for(self._nodes(kind) * NODE_BYTES)
 
-    def _blocks(self, kind: Kind) -> int:
-        return JOINS[kind].blocks(self.search, self._nodes(kind))
-
     def _nodes(self, kind: Kind) -> int:
         return self.total_items.get(kind, self.total_rows)
 
-    @property
-    def _band_partitions(self) -> int:
-        bands = 0 if self.search.near is None else self.search.near.bands
-        return partitions_for(self.total_rows * bands * KEY_BYTES)
+    def _finding(self, kind: Kind) -> tuple[Step, ...]:
+        """Return the steps from groups of equal nodes to matches, by how the kind finds them."""
+        search, groups, nodes, how = self.search, self.search.listed.groups, self._nodes(kind), self.search.kinds[kind]
+        if isinstance(how.search, BlockSearch):
+            blocks = how.search.blocks(nodes, partitions_for)
+            return (
+                ("Values", groups, partial(send_values, search, kind, blocks)),
+                ("Joined", blocks, partial(join_values, search, kind, blocks)),
+            )
+        if isinstance(how.search, PieceSearch):
+            blocks = how.search.blocks(nodes, partitions_for)
+            return (
+                ("Pieces", groups, partial(send_pieces, search, kind, blocks)),
+                ("Pairs", blocks, partial(find_pairs, search, kind, blocks)),
+                ("Firsts", groups, partial(send_firsts, search, kind)),
+                ("Judged", groups, partial(judge_pairs, search, kind)),
+            )
+        partitions = partitions_for(nodes * how.settings.bands * KEY_BYTES)
+        return (
+            ("Bands", groups, partial(send_bands, search, kind, partitions)),
+            ("Candidates", partitions, partial(find_candidates, search, kind)),
+            ("Signatures", groups, partial(send_signatures, search, kind)),
+            (_ESTIMATED, groups, partial(verify_by_signature, search, kind)),
+            ("Shingles", groups, partial(send_shingles, search, kind)),
+            ("Compared", groups, partial(verify_by_shingles, search, kind)),
+        )
 
     def build(self, pipeline: beam.Pipeline) -> None:
         """Add the steps to a pipeline."""
@@ -108,15 +128,20 @@ class SearchGraph:
         digests = shard_groups | f"Digests.{kind}" >> sending(_send_digests, search, kind, partitions)
         groups = steps.exchange(f"Groups.{kind}", digests, partial(group_digests, search, kind))
         summaries = (groups, start | f"Empty.{kind}" >> sending(_empty_blocks, search, kind, GROUP_SUMMARIES))
-        if kind not in DISTINCT:
+        if search.kinds[kind].search is None:
             steps.finish(f"Members.{kind}", summaries, partial(put_equal_outcomes, search, kind))
             return
-        if kind in OF_VECTORS:
-            summaries = (groups, self._cells(kind, start, shard_groups))
-        if kind == vpdq.KIND:
-            edges = self._videos(summaries)
-        else:
-            edges = self._joined(kind, summaries) if kind in JOINS else self._near_texts(summaries)
+        if training_of(search, kind) is not None:
+            summaries = (groups, self._learnt(kind, start, shard_groups))
+        edges = list[Blocks]()
+        found: Blocks | tuple[Blocks, Blocks] = summaries
+        for name, _, consume in self._finding(kind):
+            flow: Blocks = steps.exchange(step_of(name, kind), found, consume)
+            if name == _ESTIMATED:
+                clear, flow = _split_by_origin(UNRESOLVED, flow, kind)
+                edges.append(clear)
+            found = flow
+        edges.append(flow)
         empty = start | step_of("Empty.matches", kind) >> sending(_empty_blocks, search, "matches", MATCHES)
         forests = steps.exchange(step_of("Matches", kind), (*edges, empty), partial(_send_forest_size, search, kind))
         name = step_of("Forests", kind)
@@ -125,44 +150,12 @@ class SearchGraph:
         stars: Blocks = forests | name >> Exchange(join, transport=Engine(), emits=AddressedBlock)
         _build_outcomes(search, kind, stars)
 
-    def _cells(self, kind: Kind, start: PCollection[str], shard_groups: PCollection[int]) -> Blocks:
-        """Add the steps to centroids; the empty blocks that follow let shard groups go on once centroids are there."""
-        search, name = self.search, step_of("Cells", kind)
-        sampled = shard_groups | step_of("Sample", kind) >> sending(
-            embedding.sample_vectors, search, kind, self.total_rows
-        )
+    def _learnt(self, kind: Kind, start: PCollection[str], shard_groups: PCollection[int]) -> Blocks:
+        """Add the steps to what is learnt; the empty blocks that follow let shard groups go on once it is there."""
+        search, rows = self.search, self.total_rows
+        sampled = shard_groups | step_of("Sample", kind) >> sending(sample_values, search, kind, rows)
         none = start | step_of("Empty.sample", kind) >> sending(_empty_sample)
-        return _steps(search).exchange(name, (sampled, none), partial(embedding.train, search, kind, self.total_rows))
-
-    def _joined(self, kind: Kind, summaries: tuple[Blocks, Blocks]) -> tuple[Blocks, ...]:
-        """Add the steps from groups of equal nodes to matches, for a kind whose pairs are found in blocks."""
-        search, blocks, steps = self.search, self._blocks(kind), _steps(self.search)
-        values = steps.exchange(step_of("Values", kind), summaries, partial(send_values, search, kind, blocks))
-        return (steps.exchange(step_of("Joined", kind), values, partial(join_values, search, kind, blocks)),)
-
-    @property
-    def _frame_partitions(self) -> int:
-        return vpdq.frame_partitions(self._nodes(vpdq.KIND))
-
-    def _videos(self, summaries: tuple[Blocks, Blocks]) -> tuple[Blocks, ...]:
-        """Add the steps from groups of equal videos to matches."""
-        search, kind, partitions, steps = self.search, vpdq.KIND, self._frame_partitions, _steps(self.search)
-        frames = steps.exchange(step_of("Frames", kind), summaries, partial(vpdq.send_frames, search, partitions))
-        pairs = steps.exchange(step_of("Pairs", kind), frames, partial(vpdq.find_pairs, search, partitions))
-        videos = steps.exchange(step_of("Videos", kind), pairs, partial(vpdq.send_videos, search))
-        return (steps.exchange(step_of("Shares", kind), videos, partial(vpdq.compare_videos, search)),)
-
-    def _near_texts(self, summaries: tuple[Blocks, Blocks]) -> tuple[Blocks, ...]:
-        """Add the steps from groups of equal texts to matches."""
-        search, steps = self.search, _steps(self.search)
-        keys = steps.exchange("Bands", summaries, partial(_send_bands, search, self._band_partitions))
-        pairs = steps.exchange("Candidates", keys, partial(find_candidates, search))
-        signed = steps.exchange("Signatures", pairs, partial(send_signatures, search))
-        clear, unresolved = _split_by_origin(
-            UNRESOLVED, steps.exchange("Estimated", signed, partial(verify_by_signature, search))
-        )
-        shingles = steps.exchange("Shingles", unresolved, partial(send_shingles, search))
-        return clear, steps.exchange("Compared", shingles, partial(verify_by_shingles, search))
+        return _steps(search).exchange(step_of("Learnt", kind), (sampled, none), partial(train, search, kind, rows))
 
 
 @dataclass(frozen=True)
@@ -198,7 +191,7 @@ def _build_outcomes(search: Search, kind: Kind, stars: Blocks) -> None:
     stars_sent = steps.exchange(step_of("Stars", kind), stars, partial(send_clusters, search, kind))
     parts, requests = _split_by_origin(REQUESTS, stars_sent, kind)
     named = steps.exchange(step_of("MergedClusters", kind), parts, partial(merge_clusters, search))
-    if kind in VERIFIED:
+    if search.chains(kind) is not None:
         chains = steps.exchange(step_of("Chains", kind), named, partial(send_chains, search, kind))
         named = steps.exchange(step_of("Cut", kind), chains, partial(cut_chains, search, kind))
     row_clusters = partial(send_node_clusters, search, kind)
@@ -210,7 +203,7 @@ def _steps(search: Search) -> JobSteps:
     return JobSteps(search.store.objects, search.scratch)
 
 
-def _split_by_origin(origin: str, blocks: Blocks, kind: Kind = "near") -> tuple[Blocks, Blocks]:
+def _split_by_origin(origin: str, blocks: Blocks, kind: Kind) -> tuple[Blocks, Blocks]:
     """Return the blocks of other origins, and those of this one."""
     others = blocks | step_of(f"Not.{origin}", kind) >> beam.Filter(_has_other_origin, origin).with_output_types(
         AddressedBlock
@@ -238,11 +231,7 @@ def _empty_blocks(_: str, search: Search, name: str, schema: pa.Schema) -> Itera
 
 
 def _empty_sample(_: str) -> Iterator[AddressedBlock]:
-    return empty_blocks(1, "sample", embedding.SAMPLED)
-
-
-def _send_bands(search: Search, partitions: int, shard_group: int, batches: Batches) -> Iterator[AddressedBlock]:
-    return send_bands(search, shard_group, batches, partitions)
+    return empty_blocks(1, "sample", SAMPLED)
 
 
 def _send_forest_size(search: Search, kind: Kind, shard_group: int, batches: Batches) -> Iterator[AddressedBlock]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.dedupe.compared import IDS, READERS
+from winnow.pipelines.dedupe.compared import IDS, reader_of
 from winnow.pipelines.dedupe.nodes import local_places, nodes_of, places_from, shards_of
 from winnow.pipelines.dedupe.search import Search, read_shard
 from winnow.pipelines.running.blocks import AddressedBlock
@@ -98,9 +98,9 @@ class _Digests:
     @classmethod
     def of(cls, search: Search, kind: Kind, shard: int) -> "_Digests":
         places, held = [np.zeros(0, np.int64)], []
-        reader = READERS[kind]
-        for at, batch in read_shard(search, shard, [*reader.columns(search), IDS]):
-            found = reader.compared(search, batch)
+        reader = reader_of(search.kinds[kind])
+        for at, batch in read_shard(search, shard, [*reader.columns, IDS]):
+            found = reader.compared(batch)
             held.append(pa.RecordBatch.from_arrays([found.digests, found.ids], ["digest", "id"]))
             places.append(places_from(found.places, at))
         return cls(np.concatenate(places), ids_column(held, "digest"), ids_column(held, "id"))

@@ -1,10 +1,8 @@
 """Turns groups, matches and clusters into the outcome of each node; clusters are named by their smallest id."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -14,8 +12,6 @@ from winnow.pipelines.dedupe.nodes import local_places
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.running.row_arrays import find_in_sorted, ids_column, uint64_column
 from winnow.pipelines.running.scratch_parts import find_part, put_part, read_part
-from winnow.pipelines.store.together import each
-from winnow.schemas.recipe.dedupe import MOST_VERIFIED
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind
 from winnow.schemas.uint128 import values_of
 
@@ -34,23 +30,6 @@ OUTCOMES = pa.schema(
 """The nodes that have duplicates."""
 
 
-@dataclass(frozen=True, slots=True)
-class Buckets:
-    """Counts of a search's buckets."""
-
-    buckets: int = 0
-    hot_buckets: int = 0
-    hot_rows: int = 0
-
-
-def count_buckets(search: Search, kind: Kind) -> Buckets:
-    """Return the sums over all partitions of a search for one kind of near duplicates."""
-    objects = search.store.objects
-    paths = [info.path for info in objects.list(f"{search.scratch}/{kind}/buckets/")]
-    parts = [orjson.loads(part) for part in each(objects, objects.read, paths)]
-    return Buckets(*(sum(part[name] for part in parts) for name in ("buckets", "hot_buckets", "hot_rows")))
-
-
 def put_equal_outcomes(
     search: Search, kind: Kind, shard_group: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[int]:
@@ -66,7 +45,7 @@ def put_near_outcomes(search: Search, kind: Kind, shard_group: int, batches: Ite
     """Store, for each shard of a shard group, the outcomes of nodes with near duplicates, given their clusters."""
     clusters = Clusters.read(batches)
     cut = None
-    if kind in MOST_VERIFIED:
+    if search.chains(kind) is not None:
         cut = find_part(search.store.objects, search.scratch, f"{kind}/{CUT_NODES}", shard_group)
     for shard in search.listed.in_group(shard_group):
         members = read_part(search.store.objects, search.scratch, f"{kind}/members", shard)

@@ -1,14 +1,17 @@
 """A search for duplicates: its settings, and the list of shards that its workers read."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
+import orjson
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.pipelines.binding.duplicates import CosineSettings, NearSettings
+from winnow.filters.duplicates.kind import AskedKind
+from winnow.filters.duplicates.searches import Chains, ShingleSearch
 from winnow.pipelines.reading.chosen_text import first_text
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.running.row_arrays import SHARD_BITS
@@ -16,8 +19,8 @@ from winnow.pipelines.running.shard_list import MAX_SHARD_GROUPS, ListedShard, S
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.together import each
 from winnow.schemas.errors import StageError
-from winnow.schemas.recipe.dedupe import PdqConfig, VpdqConfig
 from winnow.schemas.rows.duplicates import Kind
 
 _BATCH_ROWS = 16_384
@@ -31,7 +34,8 @@ Batch: TypeAlias = Mapping[str, pa.Array]
 class CoveredShard(ListedShard):
     """A shard that a search covers."""
 
-    verdicts: tuple[str, ...] = ()  # tables with the results of earlier comparisons of its texts
+    verdicts: Mapping[Kind, tuple[str, ...]] = field(default_factory=dict)
+    """By kind, tables with the results of earlier comparisons of its texts."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +48,8 @@ class Search:
     store: Store
     shards: str  # the object that lists the shards
     scratch: str
-    kinds: Mapping[Kind, str]  # the signature layer of each kind
+    kinds: Mapping[Kind, AskedKind]  # with their bound settings
     text: tuple[Column, ...] = ()
-    near: NearSettings | None = None  # None if the search is not for near duplicates
-    pdq: PdqConfig | None = None  # None if it is not for near duplicates of pictures
-    cosines: Mapping[Kind, CosineSettings] = field(default_factory=dict)  # of the kinds that compare embeddings
-    vpdq: VpdqConfig | None = None  # None if it does not compare videos
     most_groups: int = MAX_SHARD_GROUPS  # of shards; decides how the work is divided, and no value
 
     @property
@@ -61,6 +61,30 @@ class Search:
     def covered(self) -> Sequence[CoveredShard]:
         """The shards that the search covers, by number."""
         return self.listed.all
+
+    def shingled(self, kind: Kind) -> tuple[AskedKind, ShingleSearch]:
+        """A kind that compares texts by their shingles, and how it does."""
+        found = self.kinds[kind].search
+        assert isinstance(found, ShingleSearch)
+        return self.kinds[kind], found
+
+    def chains(self, kind: Kind) -> Chains | None:
+        """How the chains of a kind are cut; None if they are not."""
+        found = self.kinds[kind].search
+        return None if found is None or isinstance(found, ShingleSearch) else found.chains
+
+    def count(self, kind: Kind, counted: Mapping[str, int], origin: str) -> None:
+        """Store what a step has counted, under a name that no other step has."""
+        if counted:
+            self.store.objects.put(f"{self.scratch}/{kind}/counts/{origin}.json", orjson.dumps(dict(counted)))
+
+    def counted(self, kind: Kind) -> Counter[str]:
+        """The sums of all that the steps of a kind have counted."""
+        objects, found = self.store.objects, Counter[str]()
+        paths = [info.path for info in objects.list(f"{self.scratch}/{kind}/counts/")]
+        for part in each(objects, objects.read, paths):
+            found.update(orjson.loads(part))
+        return found
 
 
 def put_shards(objects: ObjectStore, shards: Iterable[CoveredShard]) -> str:
@@ -91,10 +115,11 @@ class Signatures:
     ids: pa.FixedSizeBinaryArray
 
 
-def signatures_of(search: Search, shard: int, rows: NDArray[np.int64]) -> Iterator[tuple[slice, Signatures]]:
+def signatures_of(
+    search: Search, kind: Kind, shard: int, rows: NDArray[np.int64]
+) -> Iterator[tuple[slice, Signatures]]:
     """Yield the signatures of some rows of a shard, part by part; the rows are sorted and may repeat."""
-    assert search.near is not None
-    layer = search.kinds["near"]
+    layer, hashes = search.kinds[kind].layer, search.kinds[kind].settings.hashes
     columns = [Column(layer, "signature"), Column(layer, "digest"), Column(layout.SAMPLES, "id")]
     for at, batch in read_shard(search, shard, columns):
         ids = batch["samples.id"]
@@ -102,7 +127,7 @@ def signatures_of(search: Search, shard: int, rows: NDArray[np.int64]) -> Iterat
         for start in range(first, last, _BATCH_ROWS):
             part = slice(start, min(start + _BATCH_ROWS, last))
             taken = rows[part] - at
-            values = signature_matrix(batch[f"{layer}.signature"], search.near.hashes)[taken]
+            values = signature_matrix(batch[f"{layer}.signature"], hashes)[taken]
             which = pa.array(taken)
             yield part, Signatures(values, batch[f"{layer}.digest"].take(which), ids.take(which))
 

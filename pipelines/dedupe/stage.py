@@ -2,11 +2,11 @@
 
 import io
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict
 from typing import TypeAlias
 
+from winnow.filters.duplicates.kind import AskedKind
+from winnow.filters.duplicates.searches import ShingleSearch
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.binding.duplicates import SIGNATURE_LAYERS
 from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
 from winnow.pipelines.dedupe.task import GlobalKey
 from winnow.pipelines.dedupe.verdicts import find_verdicts
@@ -19,22 +19,9 @@ from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.scans import Hiding, load_hiding
 from winnow.pipelines.store.manifests.rows import ManifestRows
 from winnow.pipelines.store.state import StoreState
-from winnow.schemas.identity import Json, canonical_json, digest, fingerprint_of
+from winnow.schemas.identity import canonical_json, digest, fingerprint_of
 from winnow.schemas.records import Generation
-from winnow.schemas.rows.duplicates import OF_ITEMS, Kind, layer_of_kind
-
-VERSIONS: Mapping[Kind, int] = {
-    "exact": 2,
-    "url": 2,
-    "near": 2,
-    "image_bytes": 4,
-    "pdq": 5,
-    "embedding": 2,
-    "vpdq": 2,
-    "video_embedding": 1,
-    "captions": 2,
-}
-"""The version of everything that decides the values of a kind's layer, given the signatures."""
+from winnow.schemas.rows.duplicates import Kind, layer_of_kind
 
 GROUP_BYTES = TASK_BYTES  # that a group of shards has about: smaller shards come together, as each block has a price
 
@@ -44,31 +31,6 @@ _MOST_ITEMS = 16  # that a row is taken to have on average: samples have texts b
 
 Covered: TypeAlias = Iterable[tuple[str, str, str]]
 """What a search of one kind reads of each shard, sorted by name: the name, the objects of samples and of signatures."""
-
-
-def settings_of(recipe: BoundRecipe, kind: Kind) -> dict[str, Json]:
-    """Return every setting that a layer of duplicates depends on."""
-    config = recipe.config.dedupe
-    assert config is not None
-    if kind == "near":
-        assert recipe.near is not None
-        settings: dict[str, Json] = dict(asdict(recipe.near))
-        del settings["max_bucket"]  # changes only a count
-        return settings
-    if kind == "pdq":
-        assert config.pdq is not None
-        return {"radius": config.pdq.radius, "min_quality": config.pdq.min_quality}
-    if kind in recipe.cosines:
-        return dict(asdict(recipe.cosines[kind]))
-    if kind == "vpdq":
-        assert config.vpdq is not None
-        settings = dict(asdict(config.vpdq))
-        del settings["max_cluster"]  # decides no value
-        return settings
-    others = {"exact": config.exact, "url": config.url, "image_bytes": config.image_bytes, "captions": config.captions}
-    chosen = others[kind]
-    assert chosen is not None
-    return dict(asdict(chosen))
 
 
 def load_stable_hiding(store: Store) -> Hiding:
@@ -81,9 +43,8 @@ def load_stable_hiding(store: Store) -> Hiding:
 
 def global_key(recipe: BoundRecipe, kind: Kind, covered: Covered, tombstones: Collection[str]) -> GlobalKey:
     """Return the key of a kind's layer over these shards, without the rows that tombstones hide."""
-    settings = fingerprint_of(
-        {"layer": layer_of_kind(kind), "version": VERSIONS[kind], "config": settings_of(recipe, kind)}
-    )
+    asked = recipe.searched[kind]
+    settings = fingerprint_of({"layer": asked.kind.layer, "version": asked.kind.version, "config": asked.deciding})
     rows = fingerprint_of_rows(settings, covered)
     return GlobalKey(settings, f"{rows}-{fingerprint_of(sorted(tombstones))}" if tombstones else rows)
 
@@ -103,20 +64,18 @@ def _without_tombstones(key: str) -> str:
     return key.partition("-")[0]
 
 
-def signature_objects(state: StoreState, kind: Kind) -> Mapping[str, str]:
+def signature_objects(state: StoreState, asked: AskedKind) -> Mapping[str, str]:
     """Return the object that has a kind's signatures of each shard."""
-    if SIGNATURE_LAYERS[kind] == layout.SAMPLES:
-        return state.samples
-    return state.layers[SIGNATURE_LAYERS[kind]].objects
+    return state.samples if asked.layer == layout.SAMPLES else state.layers[asked.layer].objects
 
 
 def state_keys(recipe: BoundRecipe, state: StoreState, tombstones: Collection[str]) -> dict[Kind, GlobalKey]:
     """Return the keys of every kind whose signatures exist."""
     keys: dict[Kind, GlobalKey] = {}
     samples = state.samples
-    for kind in recipe.kinds:
-        if SIGNATURE_LAYERS[kind] in (layout.SAMPLES, *state.layers):
-            signed = signature_objects(state, kind)
+    for kind, asked in recipe.searched.items():
+        if asked.layer in (layout.SAMPLES, *state.layers):
+            signed = signature_objects(state, asked)
             shards = ((shard, samples[shard], signed[shard]) for shard in sorted(samples))
             keys[kind] = global_key(recipe, kind, shards, tombstones)
     return keys
@@ -130,9 +89,9 @@ def generation_keys(store: Store, recipe: BoundRecipe, generation: Generation) -
     """
     keys: dict[str, dict[str, str]] = {}
     tombstones = load_hiding(store.objects).tombstones
-    for kind in recipe.kinds:
-        if SIGNATURE_LAYERS[kind] in generation.layers:
-            rows = store.manifest(generation, SIGNATURE_LAYERS[kind])
+    for kind, asked in recipe.searched.items():
+        if asked.layer in generation.layers:
+            rows = store.manifest(generation, asked.layer)
             covered = ((row.shard, row.samples, row.object) for row in rows)
             key = global_key(recipe, kind, covered, tombstones).covered
             found = generation.layers.get(layer_of_kind(kind))
@@ -183,13 +142,16 @@ def make_search(
     store: Store, recipe: BoundRecipe, state: StoreState, keys: Mapping[Kind, GlobalKey], hiding: Hiding
 ) -> Search:
     """Return one search for these kinds over every shard, without the hidden rows."""
-    kinds = {kind: SIGNATURE_LAYERS[kind] for kind in keys}
+    kinds = {kind: recipe.searched[kind] for kind in keys}
     names = ["samples", *state.layers]
     text = tuple(column for name in recipe.config.text if (column := column_of(name, names)) is not None)
-    layers = {*kinds.values(), *(column.layer for column in text)} - {layout.SAMPLES}
+    layers = {*(one.layer for one in kinds.values()), *(column.layer for column in text)} - {layout.SAMPLES}
     objects = {layer: state.layers[layer].objects for layer in sorted(layers)}
-    near = recipe.near if "near" in keys else None
-    verdicts = {} if near is None else find_verdicts(store.objects, near.scheme)
+    verdicts = {
+        kind: find_verdicts(store.objects, how.scheme(one.settings))
+        for kind, one in kinds.items()
+        if isinstance(how := one.search, ShingleSearch)
+    }
     name = fingerprint_of({kind: key.covered for kind, key in keys.items()})
     scratch = f"{layout.SCRATCH}dedupe/{name}"
     covered = (
@@ -198,7 +160,7 @@ def make_search(
             row.source,
             row.rows,
             {layout.SAMPLES: row.object, **{layer: objects[layer][row.shard] for layer in sorted(layers)}},
-            verdicts=verdicts.get(row.shard, ()),
+            verdicts={kind: found[row.shard] for kind, found in verdicts.items() if row.shard in found},
         )
         for row in state.shards
     )
@@ -206,28 +168,19 @@ def make_search(
     size = len(state.shards) * (1 + len(layers)) * OPENING_BYTES
     size += state.shards.bytes + sum(state.layers[layer].bytes for layer in layers)
     groups = groups_for(size, MAX_SHARD_GROUPS, GROUP_BYTES)
-    config = recipe.config.dedupe
-    pdq = config.pdq if config is not None and "pdq" in keys else None
-    vpdq = config.vpdq if config is not None and "vpdq" in keys else None
-    listed = put_shards(store.objects, shards)
-    cosines = {kind: found for kind, found in recipe.cosines.items() if kind in keys}
-    return Search(store, listed, scratch, kinds, text, near, pdq, cosines, vpdq, groups)
+    return Search(store, put_shards(store.objects, shards), scratch, kinds, text, groups)
 
 
-def estimated_items(state: StoreState, kinds: Iterable[Kind], rows: int) -> dict[Kind, int]:
+def estimated_items(state: StoreState, kinds: Iterable[AskedKind], rows: int) -> dict[Kind, int]:
     """Return about how many items there are, for kinds that compare items; work is divided by it, and nothing else.
 
-    Each item has a hash of at least 32 bytes, which cannot be compressed. Of videos, frames are counted.
+    Each item has a hash of at least 32 bytes, which cannot be compressed. Of those sent in pieces, pieces are counted.
     """
     found: dict[Kind, int] = {}
-    for kind in kinds:
-        if kind not in OF_ITEMS:
+    for asked in kinds:
+        if not asked.kind.unit.of_items:
             continue
-        if SIGNATURE_LAYERS[kind] == layout.SAMPLES:
-            size = state.shards.bytes
-        else:
-            size = state.layers[SIGNATURE_LAYERS[kind]].bytes
-        found[kind] = max(rows, size // _HASH_BYTES)
-        if kind != "vpdq":
-            found[kind] = min(found[kind], rows * _MOST_ITEMS)
+        size = state.shards.bytes if asked.layer == layout.SAMPLES else state.layers[asked.layer].bytes
+        count = max(rows, size // _HASH_BYTES)
+        found[asked.kind.name] = count if asked.kind.sent_in_pieces else min(count, rows * _MOST_ITEMS)
     return found

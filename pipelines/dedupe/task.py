@@ -8,14 +8,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.dedupe.compared import IDS, READERS, NodeStatuses
+from winnow.filters.duplicates.kind import DuplicateKind, Outcomes
+from winnow.pipelines.dedupe.compared import IDS, NodeStatuses, reader_of
 from winnow.pipelines.dedupe.nodes import first_place, items_of, rows_of_places
 from winnow.pipelines.dedupe.search import Search, read_shard
 from winnow.pipelines.reading.items import item_ids, rows_and_items
 from winnow.pipelines.running.scratch_parts import read_part
 from winnow.pipelines.running.tasks import TaskLine
 from winnow.pipelines.store.layers import LayerWriter, WrittenLayer
-from winnow.schemas.rows.duplicates import HASH_BITS, ID_BYTES, OK, UNMATCHED, Kind, layer_of_kind, schema_of_kind
+from winnow.schemas.rows.duplicates import ID_BYTES, OK, UNMATCHED, Kind
 from winnow.schemas.statistics import layer_spec
 
 
@@ -37,25 +38,25 @@ class WriteTask(TaskLine):
 
 def write_duplicates(search: Search, kind: Kind, shard: int, key: GlobalKey) -> WrittenLayer:
     """Write one shard of a layer of duplicates."""
-    one, reader = search.covered[shard], READERS[kind]
-    layer, schema = layer_of_kind(kind), schema_of_kind(kind)
+    one, of, reader = search.covered[shard], search.kinds[kind].kind, reader_of(search.kinds[kind])
+    schema = of.schema
     found = read_part(search.store.objects, search.scratch, f"{kind}/outcomes", shard)
     places = found["place"].to_numpy()
-    with LayerWriter(search.store, schema, layer_spec(layer, schema)) as writer:
-        for at, batch in read_shard(search, shard, [*reader.status_columns(search), IDS]):
+    with LayerWriter(search.store, schema, layer_spec(of.layer, schema)) as writer:
+        for at, batch in read_shard(search, shard, [*reader.status_columns, IDS]):
             ids = batch[IDS.name]
             first, last = np.searchsorted(places, (first_place(at), first_place(at + len(ids))))
             rows = rows_of_places(places[first:last]) - at
-            part, statuses = found.slice(first, last - first), reader.statuses(search, batch)
+            part, statuses = found.slice(first, last - first), reader.statuses(batch)
             if statuses.counts is None:
-                writer.write(_batch(schema, _node_columns(statuses.rows, ids, part, rows)))
+                writer.write(_batch(schema, _node_columns(of, statuses.rows, ids, part, rows)))
             else:
-                writer.write(_item_rows(schema, statuses, ids, part, rows, items_of(places[first:last])))
-        return writer.finish(layer, key.covered, one.shard, under=key.settings)
+                writer.write(_item_rows(of, statuses, ids, part, rows, items_of(places[first:last])))
+        return writer.finish(of.layer, key.covered, one.shard, under=key.settings)
 
 
 def _item_rows(
-    schema: pa.Schema,
+    kind: DuplicateKind,
     statuses: NodeStatuses,
     ids: pa.FixedSizeBinaryArray,
     found: pa.RecordBatch,
@@ -68,7 +69,9 @@ def _item_rows(
     counts = np.maximum(statuses.counts, 0)
     offsets = np.concatenate([[0], np.cumsum(counts)])
     of, number = rows_and_items(counts)
-    columns = _node_columns(statuses.items, item_ids(ids.take(pa.array(of)), number), found, offsets[rows] + items)
+    columns = _node_columns(
+        kind, statuses.items, item_ids(ids.take(pa.array(of)), number), found, offsets[rows] + items
+    )
     duplicated = np.bincount(rows, minlength=len(counts))
     matched = duplicated > 0
     row_statuses = pc.if_else(pa.array(matched), OK, pc.if_else(pc.equal(statuses.rows, OK), UNMATCHED, statuses.rows))
@@ -78,11 +81,15 @@ def _item_rows(
         for name, column in columns.items()
     }
     share = pa.array(duplicated / np.maximum(counts, 1), mask=counts == 0)
-    return _batch(schema, {**lists, "status": row_statuses, "share": share})
+    return _batch(kind.schema, {**lists, "status": row_statuses, "share": share})
 
 
 def _node_columns(
-    statuses: pa.StringArray, ids: pa.FixedSizeBinaryArray, found: pa.RecordBatch, at: NDArray[np.int64]
+    kind: DuplicateKind,
+    statuses: pa.StringArray,
+    ids: pa.FixedSizeBinaryArray,
+    found: pa.RecordBatch,
+    at: NDArray[np.int64],
 ) -> dict[str, pa.Array]:
     """Return the columns of nodes; those at these positions have the outcomes that were found."""
     compared = pc.equal(statuses, OK)
@@ -90,24 +97,18 @@ def _node_columns(
     positions[at] = np.arange(found.num_rows)
     taken = pa.array(positions, mask=positions < 0)
     matched = pa.array(positions >= 0)
-    distinct = pc.if_else(compared, pc.coalesce(found["texts"].take(taken), 1), None)
-    similarity = found["similarity"].take(taken)
+    outcomes = Outcomes(*(found[name].take(taken) for name in ("similarity", "back", "by")))
+    own = {} if kind.distinct is None else {kind.distinct: found["texts"].take(taken)}
+    own = {name: pc.if_else(compared, pc.coalesce(different, 1), None) for name, different in own.items()}
     return {
         "status": pc.if_else(matched, OK, pc.if_else(compared, UNMATCHED, statuses)),
         "cluster": pc.if_else(
             compared, pc.coalesce(found["cluster"].take(taken), ids), pa.scalar(None, pa.binary(ID_BYTES))
         ),
         "size": pc.if_else(compared, pc.coalesce(found["size"].take(taken), 1), None),
-        "texts": distinct,
-        "hashes": distinct,
-        "vectors": distinct,
-        "videos": distinct,
         "matched": found["matched"].take(taken),
-        "similarity": similarity,
-        "own_share": similarity,
-        "other_share": found["back"].take(taken),
-        "distance": pc.round(pc.multiply(pc.subtract(1.0, similarity), HASH_BITS)).cast(pa.int16()),
-        "by": found["by"].take(taken),
+        **own,
+        **{one.name: one.of(outcomes) for one in kind.measures},
     }
 
 

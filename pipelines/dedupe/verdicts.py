@@ -8,6 +8,7 @@ the same result; it writes new tables, and its driver deletes the old ones.
 These tables only save time: one that is missing, damaged or of another schema counts as empty.
 """
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -16,6 +17,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from winnow.filters.duplicates.kinds.near import SET_LIMIT, similarity_of
+from winnow.filters.duplicates.searches import ShingleSearch
 from winnow.filters.duplicates.signatures import Scheme
 from winnow.filters.text.minhash import OPERATOR
 from winnow.pipelines.dedupe.search import Search
@@ -24,8 +27,8 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.together import delete_all
 from winnow.schemas.identity import content_name, fingerprint_of
+from winnow.schemas.rows.duplicates import Kind
 
-SET_LIMIT = 1 << 18  # a text's shingles that are compared; of a longer text, the smallest ones
 MAX_VERDICTS = 1 << 20
 """The limit per shard (40 MB). Beyond it the smallest digests are kept: the same ones every time."""
 
@@ -94,11 +97,6 @@ def merged(tables: Sequence[Verdicts]) -> Verdicts:
     )
 
 
-def similarity_of(common: NDArray[np.integer], union: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return the Jaccard similarity: the share of all shingles that both texts have."""
-    return np.asarray(common / np.maximum(union, 1), np.float64)
-
-
 def digest_pairs(one: pa.FixedSizeBinaryArray, other: pa.FixedSizeBinaryArray) -> Pairs:
     """Pair up two columns of digests; each pair is the same in either order."""
     left, right = (_values(column, f"S{_DIGEST_BYTES}") for column in (one, other))
@@ -135,17 +133,18 @@ def find_verdicts(objects: ObjectStore, scheme: Scheme) -> Mapping[str, tuple[st
     return found
 
 
-def load_verdicts(search: Search, shard: int) -> Verdicts:
+def load_verdicts(search: Search, kind: Kind, shard: int) -> Verdicts:
     """Load the verdicts that a shard had when the search began."""
-    tables = [_read(search.store.objects, path) for path in search.covered[shard].verdicts]
+    tables = [_read(search.store.objects, path) for path in search.covered[shard].verdicts.get(kind, ())]
     return tables[0] if len(tables) == 1 else merged(tables)
 
 
-def put_verdicts(search: Search, shard: int, fresh: Sequence[Verdicts]) -> None:
+def put_verdicts(search: Search, kind: Kind, shard: int, fresh: Sequence[Verdicts]) -> None:
     """Store a table with a shard's old and new verdicts; repeating it writes the same bytes."""
-    assert search.near is not None
-    raw = encode_batch(merged([load_verdicts(search, shard), *fresh]).to_batch())
-    path = layout.verdicts_object(verdicts_key(search.near.scheme), search.covered[shard].shard, content_name(raw))
+    asked, how = search.shingled(kind)
+    raw = encode_batch(merged([load_verdicts(search, kind, shard), *fresh]).to_batch())
+    key = verdicts_key(how.scheme(asked.settings))
+    path = layout.verdicts_object(key, search.covered[shard].shard, content_name(raw))
     search.store.objects.put(path, raw)  # even if it exists: that one may be damaged
 
 
@@ -154,17 +153,22 @@ def delete_superseded(search: Search) -> None:
 
     The driver calls this after the layers of the search are committed.
     """
-    if search.near is None:
+    schemes = [
+        how.scheme(one.settings) for one in search.kinds.values() if isinstance(how := one.search, ShingleSearch)
+    ]
+    if not schemes:
         return
-    objects, prefix = search.store.objects, layout.verdicts_objects(verdicts_key(search.near.scheme))
-    read = {one.shard: frozenset(one.verdicts) for one in search.covered}
-    best: dict[str, tuple[bool, int, str]] = {}
+    objects, prefixes = search.store.objects, {layout.verdicts_objects(verdicts_key(one)) for one in schemes}
+    read = {one.shard: frozenset(itertools.chain.from_iterable(one.verdicts.values())) for one in search.covered}
+    best: dict[tuple[str, str], tuple[bool, int, str]] = {}
     every = []
     for info in objects.list(layout.VERDICTS):
         every.append(info.path)
         shard = layout.shard_of(info.path)
-        if info.path.startswith(prefix) and shard in read:  # a newer table includes the older ones
-            best[shard] = max(best.get(shard, (False, 0, "")), (info.path not in read[shard], info.size, info.path))
+        prefix = next((prefix for prefix in prefixes if info.path.startswith(prefix)), None)
+        if prefix is not None and shard in read:  # a newer table includes the older ones
+            fresh = info.path not in read[shard]
+            best[prefix, shard] = max(best.get((prefix, shard), (False, 0, "")), (fresh, info.size, info.path))
     kept = {path for _, _, path in best.values()}
     delete_all(objects, [path for path in every if path not in kept])
 

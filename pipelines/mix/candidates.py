@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.filters.duplicates.components import Edges
+from winnow.filters.duplicates.kind import find_kind
 from winnow.pipelines.binding.mixture import BoundMix, BoundStage
 from winnow.pipelines.binding.tokens import TOKENS_LAYER
 from winnow.pipelines.mix.dropped_media import NO_MEDIA_DROPPED, DroppedMedia
@@ -29,15 +30,12 @@ from winnow.schemas.errors import RecipeError
 from winnow.schemas.mixture import Amount
 from winnow.schemas.recipe import Unit
 from winnow.schemas.rows.draws import NO_BAND
-from winnow.schemas.rows.duplicates import ID_BYTES, OF_ITEMS, Kind, layer_of_kind
+from winnow.schemas.rows.duplicates import ID_BYTES, Kind, layer_of_kind
 from winnow.schemas.uint128 import Words, words_of
 from winnow.scoring.mixture.cuts import ordered_key
 from winnow.scoring.mixture.orders import Key, draw_order, key_of
 
 _Rows = NDArray[np.int64]
-
-SPLIT_BY: tuple[Kind, ...] = ("near", "exact", "url", "embedding", "pdq", "image_bytes", "vpdq", "video_embedding")
-"""The kinds of duplicates whose clusters stay on one side of the split, the widest first."""
 
 STATUS, TOKENS, BYTES = (Column(TOKENS_LAYER, leaf) for leaf in ("status", "tokens", "bytes"))
 OF_MEDIA = ("samples", "pixels", "seconds")
@@ -81,7 +79,7 @@ class CandidateFinder:
 
     bound: BoundMix
     pinned: PinnedProgram
-    kinds: tuple[Kind, ...]
+    kinds: tuple[Kind, ...]  # of duplicates whose clusters stay on one side of the split, the widest first
     has_clips: bool = False  # whether rows are parts of videos: those of one video are on one side of the split
     reasons: tuple[str, ...] = (*STATUSES, EMPTY)  # the first one means no reason
 
@@ -227,13 +225,14 @@ class CandidateFinder:
             rows, films = _films(block[_MEDIA.name])
             place[rows], shared[rows], by_items[rows] = draw_order(films, key), True, True
         for kind in reversed(self.kinds):
+            of_items = find_kind(kind).unit.of_items
             for rows, theirs in self._clusters(block, kind, key):
-                before = by_items if alone and kind not in OF_ITEMS else shared
+                before = by_items if alone and not of_items else shared
                 both = before[rows] & (place[rows] != theirs)
                 if both.any():
                     joined.append((place[rows][both], theirs[both]))
                 place[rows], shared[rows] = theirs, True
-                if kind in OF_ITEMS:
+                if of_items:
                     by_items[rows] = True
         return {"split": place, "shared": by_items if alone else shared}
 
@@ -241,7 +240,7 @@ class CandidateFinder:
         """Yield distinct rows with duplicates, and the position of a cluster of each."""
         layer = layer_of_kind(kind)
         names = [f"{layer}.{leaf}" for leaf in ("cluster", "size")]
-        if kind in OF_ITEMS:
+        if find_kind(kind).unit.of_items:
             lines = item_lines(block, names, _ID.name)
             rows, (clusters, sizes) = lines.rows, (lines.columns[name] for name in names)
         else:

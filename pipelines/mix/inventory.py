@@ -13,9 +13,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.filters.duplicates.components import Edges, components
+from winnow.filters.duplicates.kind import kinds_split_by
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.mixture import BoundMix
-from winnow.pipelines.mix.candidates import SPLIT_BY, CandidateFinder, Cell, ShardCandidates
+from winnow.pipelines.mix.candidates import CandidateFinder, Cell, ShardCandidates
 from winnow.pipelines.mix.dropped_media import NO_MEDIA_DROPPED, DroppedMedia
 from winnow.pipelines.mix.scratch import Scratch
 from winnow.pipelines.mix.tokens import EDIT_UNMEASURED, STATUSES
@@ -175,7 +176,7 @@ def take_inventory(
     Raises:
         RecipeError: The rules, or the conditions of a stage, cannot be decided for a row.
     """
-    kinds = tuple(kind for kind in SPLIT_BY if kind in recipe.kinds)
+    kinds = tuple(kind.name for kind in kinds_split_by(recipe.kinds))
     has_clips = any(source.clips is not None for source in recipe.config.sources)
     with jobs.folder("mix") as steps:
         decisions = pinned_tasks(pinned, pinned.layers, steps)

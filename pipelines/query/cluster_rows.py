@@ -5,19 +5,19 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from winnow.filters.duplicates.kind import DuplicateKind, find_kind
 from winnow.pipelines.reading.columns import Column, read_aligned
 from winnow.pipelines.reading.items import item_lines
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS
-from winnow.schemas.rows.duplicates import HASH_BITS, OF_ITEMS, Kind, layer_of_kind
+from winnow.schemas.rows.duplicates import Kind, layer_of_kind
 
-OF_NEAR = pa.schema([("texts", pa.int64()), ("similarity", pa.float64()), ("by", pa.string())])
-"""Columns that some kinds, or older layers, do not have: null there. Those of pictures are made of `hashes` and
-`distance`, where the similarity of two hashes is the share of their bits that agree, or of `vectors`."""
+COUNTED, SIMILARITY, BY = "texts", "similarity", "by"
+"""The columns in which all kinds say how many different members a cluster has, how similar a line is to its match, and
+how that was determined; null where a kind does not say it."""
 
 _ID = Column(layout.SAMPLES, "id")
 
@@ -47,33 +47,31 @@ def read_clusters(
         columns: The columns that the layer has, without those of `OF_ROWS`.
         hidden: Forgotten rows, which are read as neutral ones.
     """
-    layer, start = layer_of_kind(kind), 0
+    of, layer, start = find_kind(kind), layer_of_kind(kind), 0
     for batch in read_aligned(
         store, objects, [*(Column(layer, name) for name in columns), _ID], ROW_GROUP_ROWS, hidden
     ):
         count = len(batch[_ID.name])
-        if kind in OF_ITEMS:
+        if of.unit.of_items:
             found = item_lines(batch, [f"{layer}.{name}" for name in columns], _ID.name)
-            yield ClusterLines(start + found.rows, found.items, _completed(found.columns, layer))
+            yield ClusterLines(start + found.rows, found.items, _completed(of, columns, found.columns))
         else:
             every = np.arange(count)
-            yield ClusterLines(start + every, np.zeros_like(every), _completed(batch, layer))
+            yield ClusterLines(start + every, np.zeros_like(every), _completed(of, columns, batch))
         start += count
 
 
-def _completed(columns: Mapping[str, pa.Array], layer: str) -> Mapping[str, pa.Array]:
-    """Return the columns, and those of `OF_NEAR`."""
-    missing = {f"{layer}.{one.name}": pa.nulls(len(columns[_ID.name]), one.type) for one in OF_NEAR}
-    if f"{layer}.hashes" in columns:
-        missing[f"{layer}.texts"] = columns[f"{layer}.hashes"]
-        distance = columns[f"{layer}.distance"]
-        missing[f"{layer}.similarity"] = pc.subtract(1.0, pc.divide(distance, HASH_BITS))
-        missing[f"{layer}.by"] = pc.if_else(pc.equal(distance, 0), "equal", "bits")
-    if f"{layer}.vectors" in columns:
-        missing[f"{layer}.texts"] = columns[f"{layer}.vectors"]
-        missing[f"{layer}.by"] = pc.if_else(pc.equal(columns[f"{layer}.similarity"], 1), "equal", "cosine")
-    if f"{layer}.videos" in columns:
-        share = columns[f"{layer}.own_share"]
-        missing[f"{layer}.texts"], missing[f"{layer}.similarity"] = columns[f"{layer}.videos"], share
-        missing[f"{layer}.by"] = pc.if_else(pc.is_valid(share), "frames", pa.scalar(None, pa.string()))
-    return {**missing, **columns}
+def said_of(kind: DuplicateKind, columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+    """Return what lines of a kind's layer say, in the same columns for all kinds; a layer may lack some."""
+    rows, counted, (similarity, by) = len(columns["cluster"]), columns.get(kind.counted), kind.said(columns)
+    return {
+        COUNTED: pa.nulls(rows, pa.int64()) if counted is None else counted,
+        SIMILARITY: pa.nulls(rows, pa.float64()) if similarity is None else similarity,
+        BY: pa.nulls(rows, pa.string()) if by is None else by,
+    }
+
+
+def _completed(kind: DuplicateKind, names: Sequence[str], columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Array]:
+    """Return the columns of lines, and what they say in the same columns for all kinds."""
+    said = said_of(kind, {name: columns[f"{kind.layer}.{name}"] for name in names})
+    return {**columns, **{f"{kind.layer}.{name}": values for name, values in said.items()}}

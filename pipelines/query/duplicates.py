@@ -1,6 +1,6 @@
 """Reads layers of duplicates for people: the clusters of one row or of its items, and their members."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -9,10 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from winnow.filters.duplicates.kind import find_kind, kind_names, kinds_in_order
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.dedupe.stage import generation_keys
 from winnow.pipelines.query.cluster_counts import Membership, Picked, Row, hexadecimal
-from winnow.pipelines.query.cluster_rows import OF_NEAR, ClusterLines, read_clusters
+from winnow.pipelines.query.cluster_rows import BY, COUNTED, SIMILARITY, ClusterLines, read_clusters, said_of
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.reading.items import item_ids
@@ -26,18 +27,7 @@ from winnow.pipelines.store.together import TABLES_AT_ONCE, each
 from winnow.schemas.errors import RecipeError, StoreError
 from winnow.schemas.languages.counts import LANGUAGE_LAYER
 from winnow.schemas.records import Generation
-from winnow.schemas.rows.duplicates import (
-    DISTINCT,
-    HASH_BITS,
-    ID_BYTES,
-    KINDS,
-    OF_ITEMS,
-    OF_MEDIA,
-    OF_ROWS,
-    Kind,
-    layer_of_kind,
-    schema_of_kind,
-)
+from winnow.schemas.rows.duplicates import ID_BYTES, OF_ROWS, Kind, layer_of_kind
 
 T = TypeVar("T")
 
@@ -83,7 +73,13 @@ class Browser:
     @property
     def kinds(self) -> tuple[Kind, ...]:
         """The kinds that have layers."""
-        return tuple(kind for kind in KINDS if layer_of_kind(kind) in self.generation.layers)
+        return self._with_layers(self.generation.layers)
+
+    @staticmethod
+    def _with_layers(layers: Iterable[str]) -> tuple[Kind, ...]:
+        there = frozenset(layers)
+        names = [name for name in kind_names() if layer_of_kind(name) in there]
+        return tuple(kind.name for kind in kinds_in_order(names))
 
     def require(self, kind: Kind | None) -> tuple[Kind, ...]:
         """This kind, or all that have layers.
@@ -91,14 +87,13 @@ class Browser:
         Raises:
             StoreError: There is none.
         """
-        if kind in self.kinds:
-            assert kind is not None
+        if kind is not None and find_kind(kind).name in self.kinds:
             return (kind,)
         if kind is None and self.kinds:
             return self.kinds
         what = "" if kind is None else f"{kind} "
-        grown = [one for one in KINDS if layer_of_kind(one) in self.generation.partial and kind in (None, one)]
-        if grown:
+        grown = self._with_layers(self.generation.partial)
+        if kind in grown or (kind is None and grown):
             raise StoreError(
                 f"{self.store.root}: {what}duplicates were searched before samples were added, changed or left out; "
                 "run: winnow dedupe RECIPE"
@@ -154,7 +149,7 @@ class Browser:
         if row is None:
             raise StoreError(f"{place.id}: was added after the search for {kind} duplicates; run: winnow dedupe RECIPE")
         said = read_rows(self.store.objects, row.object, [place.row]).to_pylist()[0]
-        if kind not in OF_ITEMS:
+        if not find_kind(kind).unit.of_items:
             return (_membership(kind, said, None, place.id),)
         if not said["items"]:  # the row's status says why
             lacking = dict.fromkeys(name for name in said if name not in OF_ROWS)
@@ -213,7 +208,7 @@ class Browser:
         key = f"{layer_of_kind(kind)} {shard.key}"
         if key not in self._known:
             there = read_schema(self.store.objects, shard.object).names
-            lacking = sorted({*schema_of_kind(kind).names} - {*OF_NEAR.names} - {*there})
+            lacking = sorted({*find_kind(kind).schema.names} - {COUNTED, SIMILARITY, BY} - {*there})
             if lacking:
                 raise StoreError(
                     f"{self.store.root}: {shard.object} lacks the column {lacking[0]} of duplicates; run 'winnow "
@@ -228,7 +223,8 @@ class Browser:
 
     def _members(self, said: Membership, rows: "Sequence[Row]") -> Iterator[Member]:
         facts: dict[tuple[str, int], tuple[str, str | None, list[dict[str, Any]], str | None, int | None]] = {}
-        of_items, of_media = said.kind in OF_ITEMS, said.kind in OF_MEDIA
+        unit = find_kind(said.kind).unit
+        of_items, of_media = unit.of_items, unit.of_media
         for shard in sorted({row.shard for row in rows}):
             wanted = sorted({row.row for row in rows if row.shard == shard})
             names = ["id", "url", *(["media"] if of_media else [])]
@@ -282,27 +278,25 @@ class Browser:
 
 
 def _membership(kind: Kind, said: Mapping[str, Any], item: int | None, identity: str) -> Membership:
-    """What a line of a layer says; a PDQ hash's similarity is the share of its bits that agree."""
-    distance = said.get("distance")
+    """What a line of a layer says."""
+    of = find_kind(kind)
+    line = {name: pa.array([said[name]], _type_of_lines(of.schema, name)) for name in of.schema.names if name in said}
+    counted, similarity, by = (column[0].as_py() for column in said_of(of, line).values())
     return Membership(
         kind,
         said["status"],
         hexadecimal(said["cluster"]),
         said["size"],
-        said.get("texts") if kind not in DISTINCT else said.get(DISTINCT[kind]),
-        said.get("similarity", said.get("own_share")) if distance is None else 1 - distance / HASH_BITS,
+        counted,
+        similarity,
         hexadecimal(said["matched"]),
-        _by(said),
+        by,
         item,
         identity,
     )
 
 
-def _by(said: Mapping[str, Any]) -> str | None:
-    """How a line's similarity was determined."""
-    if said.get("own_share") is not None:
-        return "frames"
-    if "vectors" in said and said["similarity"] is not None:
-        return "equal" if said["similarity"] == 1 else "cosine"
-    distance = said.get("distance")
-    return said.get("by") if distance is None else "bits" if distance else "equal"
+def _type_of_lines(schema: pa.Schema, name: str) -> pa.DataType:
+    """Return the type of a column in lines: of lists, that of an item."""
+    kind = schema.field(name).type
+    return kind.value_type if pa.types.is_list(kind) else kind

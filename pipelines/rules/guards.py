@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from winnow.filters.duplicates.kind import find_kind
 from winnow.pipelines.rules.representatives.choice import LargeCluster
 from winnow.pipelines.rules.representatives.replaced import NONE_COMPARED, UnequalTexts
 from winnow.schemas.counts import count_of
@@ -15,9 +16,7 @@ from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import Problem, recipe_error
 from winnow.schemas.recipe import DedupeConfig, GuardConfig
 from winnow.schemas.recipe.dedupe import AcceptedLoss
-from winnow.schemas.rows.duplicates import DISTINCT, OF_VECTORS
-
-_COUNTED = {DISTINCT["pdq"]: "pictures"} | {DISTINCT[kind]: "copies" for kind in (*OF_VECTORS, "vpdq")}
+from winnow.schemas.rows.duplicates import Kind
 
 LEAST_ADDRESSES = 20
 """Samples dropped for an equal address that are enough for an alarm: half of so many are no chance."""
@@ -53,6 +52,7 @@ class Alarm:
 
 def find_alarms(
     config: DedupeConfig,
+    max_cluster: Mapping[Kind, int],
     sources: Mapping[str, Loss],
     languages: Mapping[str, Loss],
     large: Sequence[LargeCluster] = (),
@@ -63,6 +63,7 @@ def find_alarms(
 
     Args:
         config: The bounds, and what the recipe accepts.
+        max_cluster: The cap of each kind's clusters.
         sources: The loss of each source.
         languages: The loss of each language.
         large: The largest unaccepted clusters above the cap.
@@ -72,16 +73,17 @@ def find_alarms(
     guard = config.guard
     alarms = _losses(config, "source", sources, guard.sources)
     alarms += _losses(config, "language", languages, guard.languages)
+    kinds = [find_kind(kind) for kind in max_cluster]
+    members = {kind.distinct: kind.members for kind in kinds}
     for cluster in large:
-        of_what = _COUNTED.get(cluster.of, "rows")
+        of_what = members.get(cluster.of, "rows")
         message = f"the cluster {cluster.id} has {cluster.texts:,} different {cluster.of} in {cluster.rows:,} {of_what}"
         alarms.append(Alarm("cluster", cluster.id, message, cluster.texts))
-    limited = {kind: (most, DISTINCT[kind]) for kind, most in config.max_clusters.items()}
     if more := large_count - len(large):
-        bounds = " or ".join(f"{most:,} different {of}" for most, of in limited.values())
+        bounds = " or ".join(f"{max_cluster[kind.name]:,} different {kind.distinct}" for kind in kinds)
         message = f"{count_of(more, 'more cluster has', 'more clusters have')} more than {bounds} each"
         alarms += [
-            Alarm("clusters", kind, message, large[-1].texts if large else most) for kind, (most, _) in limited.items()
+            Alarm("clusters", kind, message, large[-1].texts if large else most) for kind, most in max_cluster.items()
         ]
     if addresses.compared >= min(guard.min_rows, LEAST_ADDRESSES) and addresses.share > guard.max_unequal:
         message = (

@@ -222,5 +222,11 @@ def _alarms(pinned: PinnedProgram, counts: DecisionCounts, duplicates: Duplicate
                 losses[name] = losses.get(name, Loss(0, 0)) + loss
     languages.pop(UNKNOWN, None)  # not a language; the alarms of sources cover it
     return find_alarms(
-        choice.config, sources, languages, duplicates.large, duplicates.large_count, duplicates.addresses
+        choice.config,
+        choice.max_cluster,
+        sources,
+        languages,
+        duplicates.large,
+        duplicates.large_count,
+        duplicates.addresses,
     )

@@ -19,7 +19,7 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.pvalue import PCollection
 
-from winnow.pipelines.binding.duplicates import NearSettings, near_settings
+from winnow.filters.duplicates.kinds.near import NearConfig, NearSettings, near_settings
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import Engine, Exchange
 from winnow.pipelines.running.worker import settle
@@ -46,7 +46,7 @@ from winnow.pipelines.transforms.near_steps import (
 )
 from winnow.schemas.errors import RecipeError, StageError
 from winnow.schemas.problems import Place
-from winnow.schemas.recipe import NearConfig, build_config
+from winnow.schemas.recipe import build_config
 from winnow.schemas.recipe.nodes import located
 
 

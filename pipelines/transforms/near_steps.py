@@ -12,16 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.filters.duplicates.bands import band_keys
-from winnow.filters.duplicates.candidates import candidate_pairs
 from winnow.filters.duplicates.components import components, spanning_forest
-from winnow.filters.duplicates.signatures import shingle_sets, sign
-from winnow.filters.duplicates.verification import ABOVE, UNCLEAR, jaccard, judge, matching
+from winnow.filters.duplicates.kinds.near import SEARCH, NearSettings, compared_shingles, shared_shingles, similarity_of
+from winnow.filters.duplicates.signatures import sign
+from winnow.filters.duplicates.verification import ABOVE, UNCLEAR
 from winnow.filters.operators import MAX_KERNEL_BYTES
-from winnow.pipelines.binding.duplicates import NearSettings
-from winnow.pipelines.dedupe.near import ALL_PAIRS
 from winnow.pipelines.dedupe.search import signature_matrix
-from winnow.pipelines.dedupe.verdicts import SET_LIMIT, similarity_of
 from winnow.pipelines.running.blocks import AddressedBlock, encode_batch
 from winnow.pipelines.running.exchange import addressed_blocks, partition_of_key
 from winnow.pipelines.running.row_arrays import (
@@ -89,7 +85,7 @@ def signed_rows(batch: pa.RecordBatch, text_column: str, near: NearSettings) -> 
 
 def send_bands(near: NearSettings, partitions: int, batch: pa.RecordBatch) -> Iterator[AddressedBlock]:
     """Every band's key of every row, with the digest of the row's words, to the key's partition."""
-    keys = pa.array(band_keys(signature_matrix(batch["signature"], near.hashes), near.bands, near.rows).reshape(-1))
+    keys = pa.array(SEARCH.keys(near, signature_matrix(batch["signature"], near.hashes)))
     repeated = pa.array(np.repeat(np.arange(batch.num_rows), near.bands))
     sent = pa.RecordBatch.from_arrays(
         [keys, batch["row"].take(repeated), batch["digest"].take(repeated)], ["key", "row", "digest"]
@@ -113,7 +109,7 @@ def find_candidates(near: NearSettings, partitions: int, partition: int, batches
     numbers = np.unique(rows[~others])
     places = np.searchsorted(numbers, rows[~others]).astype(np.uint64)
     marked = rows[~others] >> np.uint64(44) << np.uint64(44) | places
-    found = candidate_pairs(keys[~others], marked, all_pairs=ALL_PAIRS, hot=near.max_bucket)
+    found = SEARCH.candidates(near, keys[~others], marked)
     pairs = _edges(numbers[found.first.astype(np.int64)], numbers[found.second.astype(np.int64)])
     targets = partition_of_key(pairs["first"], partitions)
     yield from addressed_blocks(f"{CANDIDATES}-{partition}", [(pairs, targets)], partitions)
@@ -148,11 +144,8 @@ def verify_by_signature(
     pairs, known = _pairs_and_values(batches)
     edges, unclear = [_edges(*_NONE)], []
     for batch in pairs:
-        matches = matching(
-            signature_matrix(batch["value"], near.hashes),
-            signature_matrix(known.of(batch["second"].to_numpy()), near.hashes),
-        )
-        verdict = judge(matches, near.hashes, near.min_similarity)
+        sides = (batch["value"], known.of(batch["second"].to_numpy()))
+        verdict, _ = SEARCH.judge(near, *(signature_matrix(side, near.hashes) for side in sides))
         ends = batch.select(_EDGES.names)
         edges.append(ends.filter(pa.array(verdict == ABOVE)))
         left = ends.filter(pa.array(verdict == UNCLEAR))
@@ -167,8 +160,8 @@ def verify_by_text(near: NearSettings, partition: int, batches: Batches) -> Iter
     edges = [_edges(*_NONE)]
     for batch in pairs:
         sides = (batch["value"], known.of(batch["second"].to_numpy()))
-        one, other = (shingle_sets(texts.cast(pa.large_string()), near.scheme, SET_LIMIT) for texts in sides)
-        similarity = similarity_of(*jaccard(one, other, limit=SET_LIMIT))
+        one, other = (compared_shingles(texts, near.scheme) for texts in sides)
+        similarity = similarity_of(*shared_shingles(one, other))
         edges.append(batch.select(_EDGES.names).filter(pa.array(similarity >= near.min_similarity)))
     yield _forest(f"{CERTAIN}-texts-{partition}", edges)
 

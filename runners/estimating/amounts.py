@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.binding.duplicates import SIGNATURE_LAYERS
 from winnow.pipelines.binding.operators import BoundOperator, passes_of
 from winnow.pipelines.binding.tokens import TOKENS_LAYER
 from winnow.pipelines.forgetting.outputs import EXPORT, registered
@@ -22,7 +21,6 @@ from winnow.runners.estimating.recording import ingest_part
 from winnow.runners.estimating.run_log import RunRecord
 from winnow.runners.estimating.scores import LayerSizes, PlannedScore, is_text
 from winnow.schemas.records import Generation
-from winnow.schemas.rows.duplicates import layer_of_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +88,8 @@ def estimate(
         found.append(_stage(f"annotate.{one_pass.resource}", tasks, read, parts, rates))
     every = shards + fresh_shards
     anew = fresh > 0 or any(stage.read for stage in found)
-    kinds = [kind for kind in recipe.kinds if anew or layer_of_kind(kind) not in layers]
-    signatures = {kind: round((held + fresh) * rates.of(SIGNATURE_LAYERS[kind]).written) for kind in kinds}
-    parts = {f"dedupe.{kind}": signatures[kind] for kind in kinds}
+    kinds = [one for one in recipe.searched.values() if anew or one.kind.layer not in layers]
+    parts = {one.kind.layer: round((held + fresh) * rates.of(one.layer).written) for one in kinds}
     found.append(_stage("dedupe", every, sum(parts.values()), parts, rates))
     anew = anew or bool(kinds)
     made_by = {bound.layer: bound.operator.name for bound in operators}

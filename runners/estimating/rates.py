@@ -10,6 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated
 
+from winnow.filters.duplicates.kind import kind_names
 from winnow.filters.operators import operator_names
 from winnow.pipelines.export.formats import formats
 from winnow.runners.engines.names import RUNNERS
@@ -18,7 +19,6 @@ from winnow.schemas.problems import Problems, suggestion
 from winnow.schemas.recipe.build import build_config
 from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, ByName, Matching
 from winnow.schemas.recipe.nodes import MAX_FILE_BYTES, MapNode, parse_yaml
-from winnow.schemas.rows.duplicates import KINDS
 from winnow.scoring.tasks import task_names
 
 OTHER = "other"
@@ -102,7 +102,7 @@ def read_rates(path: str | None) -> Rates:
 def part_names() -> frozenset[str]:
     """All names of parts, including the default part of each kind."""
     found = {"ingest.none", "ingest.resiliparse", "ingest.main", "ingest.trafilatura", "mix.tokens"}
-    found |= {f"dedupe.{kind}" for kind in KINDS}
+    found |= {f"dedupe.{kind}" for kind in kind_names()}
     found |= {f"export.{name}" for name in formats()} | {f"score.{name}" for name in task_names()}
     found |= set(operator_names())
     return frozenset({*found, *(f"{name.partition('.')[0]}.{OTHER}" for name in found), OTHER})

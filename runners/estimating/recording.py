@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from winnow.pipelines.binding.duplicates import SIGNATURE_LAYERS
 from winnow.pipelines.binding.operators import Pass
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.running.row_layers import PendingShards
@@ -13,7 +12,6 @@ from winnow.pipelines.store.manifests.rows import ManifestRows
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.estimating.run_log import PartAmounts, RunRecord, put_run
 from winnow.schemas.records import Generation, TaskCommit
-from winnow.schemas.rows.duplicates import layer_of_kind
 from winnow.schemas.rows.extraction import EXTRACTED
 
 if TYPE_CHECKING:
@@ -120,18 +118,10 @@ def record_search(run: "StageRun", state: StoreState, search: Search, shuffled: 
         ran: The completed tasks and the time from the start of the comparison to the last layer.
     """
     parts = {}
-    for kind, read, written in search_amounts(state, search.kinds):
-        parts[f"dedupe.{kind}"] = PartAmounts(read, written)
+    for asked in search.kinds.values():
+        layers = (state.layers.get(name) for name in (asked.layer, asked.kind.layer))
+        parts[asked.kind.layer] = PartAmounts(*(0 if rows is None else rows.bytes for rows in layers))
     _put(run, "dedupe", ran, sum(part.read for part in parts.values()), parts, shuffled)
-
-
-def search_amounts(state: StoreState, kinds: Iterable[str]) -> Iterable[tuple[str, int, int]]:
-    """For each kind, the bytes of its signatures and of its results."""
-    for kind, signed in SIGNATURE_LAYERS.items():
-        if kind in kinds:
-            layers = (state.layers.get(name) for name in (signed, layer_of_kind(kind)))
-            read, written = (0 if rows is None else rows.bytes for rows in layers)
-            yield kind, read, written
 
 
 def _written(pending: PendingShards, layer: str, state: StoreState) -> int:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
+from winnow.pipelines.binding.duplicates import spelt_out
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.reading.chosen_text import first_text
 from winnow.pipelines.reading.columns import Column, column_of, read_aligned
@@ -82,7 +83,7 @@ class StoreTexts:
         rows = [f"{shard} {one.rows.tolist()}" for shard, one in sorted(hidden.items())]
         manifests = [f"{name} {entry.manifest}" for name, entry in sorted(self._generation.layers.items())]
         # Variables count by their values.
-        rules = "" if self.recipe is None else resolved_yaml(replace(self.recipe.config, written=()))
+        rules = "" if self.recipe is None else resolved_yaml(replace(spelt_out(self.recipe.config), written=()))
         tables = () if self.recipe is None else self.recipe.rules.tables  # a file may have changed
         cells = [f"{one.name} {one.key} {one.keys} {sorted(one.columns.items())}" for one in tables]
         texts = [one.name for one in self._texts]

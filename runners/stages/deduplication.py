@@ -6,15 +6,11 @@ from types import MappingProxyType
 
 from rich.console import Console
 
-from winnow.filters.duplicates.perceptual.frames import ALL_VIDEOS
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.dedupe import clusters
 from winnow.pipelines.dedupe.chains import count_cut
 from winnow.pipelines.dedupe.clusters import StarRound, max_star_rounds, star_partitions, unjoined_edges
-from winnow.pipelines.dedupe.embedding import recall
 from winnow.pipelines.dedupe.graph import OutcomeGraph, SearchGraph, StarGraph
-from winnow.pipelines.dedupe.near import ALL_PAIRS
-from winnow.pipelines.dedupe.outcomes import count_buckets
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.dedupe.stage import (
     estimated_items,
@@ -38,8 +34,7 @@ from winnow.runners.terminal.progress.job import JobProgress
 from winnow.runners.terminal.progress.stage import inputs_of
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import StageError
-from winnow.schemas.recipe.dedupe import MOST_VERIFIED
-from winnow.schemas.rows.duplicates import DISTINCT, Kind, layer_of_kind
+from winnow.schemas.rows.duplicates import Kind, layer_of_kind
 
 
 def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> None:
@@ -55,10 +50,8 @@ def find_duplicates(run: StageRun, recipe: BoundRecipe, state: StoreState) -> No
     began, clock = time.monotonic(), Clock(run.engine)
     of = f"{count_of(rows, 'row')} of {count_of(len(search.covered), 'shard')}"
     run.console.print(f"dedupe  comparing {of}: {', '.join(missing)}")
-    compare(run, search, rows, estimated_items(state, missing, rows))
-    report_large_buckets(run.console, search)
-    report_recall(run.console, search)
-    report_chains(run.console, search)
+    compare(run, search, rows, estimated_items(state, search.kinds.values(), rows))
+    report(run.console, search)
     run.console.print(f"dedupe  compared in {time.monotonic() - began:.1f} s")
     lacking = _lacking(state, missing)
     run.tasks(
@@ -104,7 +97,7 @@ def compare(run: StageRun, search: Search, rows: int, items: Mapping[Kind, int] 
     with progress.shown(run.console):
         run.job("dedupe.compare", graph.build)
         for kind in search.kinds:
-            if kind in DISTINCT and (edges := unjoined_edges(search, kind)):
+            if search.kinds[kind].search is not None and (edges := unjoined_edges(search, kind)):
                 run.job("dedupe.compare", OutcomeGraph(_contracted(run, search, kind, edges)).build)
 
 
@@ -124,46 +117,13 @@ def _contracted(run: StageRun, search: Search, kind: Kind, edges: int) -> StarRo
     )
 
 
-def report_large_buckets(console: Console, search: Search) -> None:
-    """Print the number of large buckets."""
-    if search.pdq is not None and (hot := count_buckets(search, "pdq")).hot_buckets:
-        console.print(
-            f"dedupe  {hot.hot_buckets:,} of {hot.buckets:,} values of bands of PDQ hashes are shared by more than "
-            f"{search.pdq.max_bucket:,} hashes ({hot.hot_rows:,} in total); all pairs among them are compared, which "
-            "takes longer; a higher min_quality leaves out more flat pictures",
-            soft_wrap=True,
-        )
-    if search.vpdq is not None and (hot := count_buckets(search, "vpdq")).hot_buckets:
-        console.print(
-            f"dedupe  {hot.hot_buckets:,} of {hot.buckets:,} frames that several videos have are in more than "
-            f"{ALL_VIDEOS} ({hot.hot_rows:,} in total); by such a frame, a video is compared with {ALL_VIDEOS} of the "
-            "others, and by its other frames with all",
-            soft_wrap=True,
-        )
-    if search.near is not None and (counted := count_buckets(search, "near")).hot_buckets:
-        console.print(
-            f"dedupe  {counted.hot_buckets:,} of {counted.buckets:,} buckets hold more than {search.near.max_bucket:,} "
-            f"rows ({counted.hot_rows:,} in total); max_bucket only counts them; in buckets of more than {ALL_PAIRS} "
-            f"rows, each row is compared only with its neighbours",
-            soft_wrap=True,
-        )
-
-
-def report_chains(console: Console, search: Search) -> None:
-    """Print what became of chains."""
-    for kind in search.kinds:
-        if kind in MOST_VERIFIED and (cut := count_cut(search, kind)).chains:
-            of = f"{count_of(cut.chains, 'chain')} of {cut.members:,} different {DISTINCT[kind]}"
+def report(console: Console, search: Search) -> None:
+    """Print what each kind says of its search, and what became of chains."""
+    for kind, asked in search.kinds.items():
+        for remark in asked.kind.remarks(asked.settings, search.counted(kind)):
+            console.print(f"dedupe  {remark}", soft_wrap=True)
+        if search.chains(kind) is not None and (cut := count_cut(search, kind)).chains:
+            of = f"{count_of(cut.chains, 'chain')} of {cut.members:,} different {asked.kind.counted}"
             parts = f"{count_of(cut.clusters, 'cluster')} and {cut.alone:,} without a duplicate"
             said = f"cut {of} into {parts}, so that all of a cluster are similar to one of them"
             console.print(f"dedupe  {kind}: {said}", soft_wrap=True)
-
-
-def report_recall(console: Console, search: Search) -> None:
-    """Print which share of the similar pairs of a sample of embeddings was found."""
-    for kind in search.cosines:
-        measured = recall(search, kind)
-        of = "sampled embeddings of videos" if kind == "video_embedding" else "sampled embeddings"
-        said = f"{measured.found:,} of {measured.pairs:,} similar pairs of {of} share a cell"
-        share = f" (recall {measured.found / measured.pairs:.3f})" if measured.pairs else ""
-        console.print(f"dedupe  {said}{share}; pairs that share none are not compared", soft_wrap=True)

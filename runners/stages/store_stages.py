@@ -8,7 +8,6 @@ from rich.console import Console
 
 from winnow.pipelines.annotate.task import AnnotationContext, RunAnnotation
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.binding.duplicates import SIGNATURE_LAYERS
 from winnow.pipelines.binding.operators import (
     BoundOperator,
     Pass,
@@ -117,7 +116,7 @@ def dedupe(recipe: BoundRecipe, engine: Engine, console: Console) -> Outcome:
     """Find the duplicates among all rows of the latest generation, and publish the result."""
     recipe.require_rules()
     operators = recipe.operators
-    signing = {SIGNATURE_LAYERS[kind] for kind in recipe.kinds}
+    signing = {asked.layer for asked in recipe.searched.values()}
     wanted = [bound for bound in operators if bound.layer in signing]
     needed = {layer for bound in wanted for layer in bound.reads}
     warm_kernels(quiet=console.quiet)

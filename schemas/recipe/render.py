@@ -6,6 +6,7 @@ from typing import Annotated, TypeAlias, get_args, get_origin
 
 from winnow.schemas.recipe.build import settings
 from winnow.schemas.recipe.checks import ByName, Listed, Parsed
+from winnow.schemas.recipe.dedupe import DedupeConfig
 from winnow.schemas.recipe.edits import PlaceholderTexts
 from winnow.schemas.recipe.export import ExportEntry
 from winnow.schemas.recipe.mix import Shares
@@ -106,6 +107,10 @@ class _Shown:
             options = self.tree(self._configs.get(name, value.options), "", path)
             assert isinstance(options, dict)
             shown |= options
+        if isinstance(value, DedupeConfig):
+            kinds = self.tree(value.kinds, "", path)
+            assert isinstance(kinds, dict)
+            shown = kinds | shown
         if isinstance(value, ThresholdCells | PlaceholderTexts | Shares):
             cells = self.tree(_cells(value), "", path)
             assert isinstance(cells, dict)

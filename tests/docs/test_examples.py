@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from winnow.filters.duplicates.kind import DuplicateKind
 from winnow.filters.extractors import Extractor
 from winnow.filters.operators import Operator
 from winnow.pipelines.assets import AssetFiles
@@ -71,6 +72,16 @@ def test_the_source_format_in_one_file_is_a_source_format() -> None:
 @pytest.mark.parametrize("name", formats())
 def test_every_source_format_is_described(name: str) -> None:
     assert f"`{name}`" in (ROOT / "docs" / "reference" / "ingest.md").read_text()
+
+
+def test_the_kind_of_duplicates_in_one_file_is_one() -> None:
+    kind = example("KIND")
+    assert isinstance(kind, DuplicateKind)
+    assert kind.schema.names == ["status", "share", "items", "cluster", "size", "matched"]
+    leaves = [pa.array([b"1", b"2", None]), pa.array([60, 40, None], pa.int16())]
+    statuses, values = kind.signature.values(kind.settings(), leaves)
+    assert statuses.to_pylist() == ["ok", "low_quality", "not_measured"]
+    assert values.to_pylist() == [b"1", b"2", None]
 
 
 def test_the_recipe_of_the_readme_is_a_recipe() -> None:

@@ -1,9 +1,7 @@
 """Annotate from the command line, with the operators of an installed third-party package."""
 
 import json
-import os
 import re
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -13,13 +11,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tests.examples.installed import installed
 from tests.faults.winnow import assert_clean, ended, run, run_here, tree_hash
 from tests.pipelines.store.commits import commits_of
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.local import LocalStore
 from winnow.pipelines.store.location import open_location
 
-EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "winnow_shouting"
 RECIPE = """
 version: 1
 store: {path: store, seed: 7, shard_rows: 8, task_bytes: 1 KiB, row_group_rows: 3}
@@ -34,16 +32,8 @@ ONE = ("--workers", "1")  # where their number is not the matter
 @pytest.fixture(scope="module")
 def shouting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Where pip installed the package; found by this process, and by those that it starts."""
-    folder = tmp_path_factory.mktemp("packages")
-    tree = folder / "tree"  # a copy, as building leaves things behind
-    shutil.copytree(EXAMPLE, tree)
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
-    subprocess.run([*pip, f"--target={folder / 'site'}", str(tree)], check=True, capture_output=True)
-    paths = [str(folder / "site"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
-        patch.syspath_prepend(folder / "site")
-        yield folder / "site"
+    with installed("winnow_shouting", tmp_path_factory.mktemp("packages")) as site:
+        yield site
 
 
 def write(folder: Path, *entries: str, name: str = "recipe.yaml") -> None:

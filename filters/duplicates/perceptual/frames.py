@@ -6,7 +6,7 @@ its video: a title that stands for a minute is one frame, so it is not most of a
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from winnow.filters.duplicates.perceptual.hamming import bits_apart
 from winnow.filters.duplicates.perceptual.hamming_partitions import belongs, partition_pairs
 from winnow.schemas.kernels import kernel
-from winnow.schemas.recipe.dedupe import VpdqConfig
+
+if TYPE_CHECKING:
+    from winnow.filters.duplicates.kinds.vpdq import VpdqConfig
 
 __all__ = ["ALL_VIDEOS", "FrameLists", "SharedFrames", "are_copies", "distinct_frames", "match_shares", "shared_frames"]
 
@@ -76,7 +78,7 @@ def match_shares(
 
 
 def are_copies(
-    shares: tuple[NDArray[np.float64], NDArray[np.float64]], sizes: tuple[Positions, Positions], config: VpdqConfig
+    shares: tuple[NDArray[np.float64], NDArray[np.float64]], sizes: tuple[Positions, Positions], config: "VpdqConfig"
 ) -> NDArray[np.bool_]:
     """Of each pair of videos, whether one is a copy, or a part, of the other.
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from winnow.filters.duplicates.kind import find_kind
 from winnow.pipelines.binding.preferences import BoundPreference, Keys, source_keys
 from winnow.pipelines.reading.items import ItemLines, item_lines
 from winnow.pipelines.rules.representatives.choice import (
@@ -21,7 +22,7 @@ from winnow.pipelines.rules.representatives.choice import (
     leaves_of,
 )
 from winnow.schemas.recipe import DedupeConfig
-from winnow.schemas.rows.duplicates import DISTINCT, ID_BYTES, OF_MEDIA, Kind, layer_of_kind
+from winnow.schemas.rows.duplicates import ID_BYTES, Kind, layer_of_kind
 from winnow.schemas.uint128 import words_of
 
 MAX_HELD = 10_000  # the most clusters above the cap in memory, before accepted ones are removed
@@ -93,7 +94,10 @@ def find_candidates(
     for block in blocks:
         rows = len(block["samples.id"])
         every = {kind: _item_lines(block, kind) for kind in choice.of_items}
-        lines = {kind: one if left is None or kind not in OF_MEDIA else left.of(one, at) for kind, one in every.items()}
+        lines = {
+            kind: one if left is None or not find_kind(kind).unit.of_media else left.of(one, at)
+            for kind, one in every.items()
+        }
         there = [_clustered(block[f"{layer_of_kind(kind)}.size"]) for kind in choice.of_rows]
         for kind, one in lines.items():
             found = np.zeros(rows, np.bool_)
@@ -175,7 +179,7 @@ def _keys(one: BoundPreference, choice: Choice, block: Mapping[str, pa.Array], t
 
 def _large(block: Mapping[str, pa.Array], kind: Kind, most: int) -> list[LargeCluster]:
     """Return the clusters with too many texts or hashes; each is found once, by the row or item that names it."""
-    layer, of = layer_of_kind(kind), DISTINCT[kind]
+    layer, of = layer_of_kind(kind), find_kind(kind).counted
     over = pc.and_(
         pc.greater(block[f"{layer}.{of}"], most),
         pc.equal(block["samples.id"], block[f"{layer}.cluster"]),

@@ -7,11 +7,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from winnow.filters.duplicates.kind import find_kind
 from winnow.pipelines.binding.preferences import BoundPreference
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.store import layout
 from winnow.schemas.recipe import DedupeConfig
-from winnow.schemas.rows.duplicates import DISTINCT, OF_ITEMS, VIRTUAL, Kind, layer_of_kind
+from winnow.schemas.rows.duplicates import VIRTUAL, Kind, layer_of_kind
 from winnow.schemas.uint128 import Words
 
 ROW_BITS = 32  # of a place: the number of a shard, then that of a row in it
@@ -31,23 +32,19 @@ class Choice:
     preferences: tuple[BoundPreference, ...]
     sources: tuple[str, ...]  # in the recipe's order
     config: DedupeConfig
+    max_cluster: Mapping[Kind, int]  # of different members, above which a cluster of each kind raises an alarm
     digest: Column | None = None  # of the text, where no kind compares the texts of equal addresses
     by_item: tuple[Kind, ...] = ()  # the kinds of which rules of `items` read which media are represented by others
 
     @property
-    def max_cluster(self) -> Mapping[Kind, int]:
-        """The number of different texts or hashes above which a near cluster of each kind raises an alarm."""
-        return self.config.max_clusters
-
-    @property
     def of_rows(self) -> tuple[Kind, ...]:
         """The kinds that compare rows."""
-        return tuple(kind for kind in self.kinds if kind not in OF_ITEMS)
+        return tuple(kind for kind in self.kinds if not find_kind(kind).unit.of_items)
 
     @property
     def of_items(self) -> tuple[Kind, ...]:
         """The kinds that compare items."""
-        return tuple(kind for kind in self.kinds if kind in OF_ITEMS)
+        return tuple(kind for kind in self.kinds if find_kind(kind).unit.of_items)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -67,17 +64,18 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, order=True)
 class LargeCluster:
-    """A near cluster with more different texts or hashes than the cap."""
+    """A near cluster with more different members than the cap."""
 
     texts: int
     rows: int
     id: str
-    of: str = "texts"
+    of: str = "texts"  # the column that counts them
 
 
 def leaves_of(kind: Kind) -> tuple[str, ...]:
     """Return the columns of a kind's layer that the choice reads."""
-    return ("cluster", "size", DISTINCT[kind]) if kind in DISTINCT else ("cluster", "size")
+    distinct = find_kind(kind).distinct
+    return ("cluster", "size") if distinct is None else ("cluster", "size", distinct)
 
 
 def preference_names(choice: Choice) -> list[str]:

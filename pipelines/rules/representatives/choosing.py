@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from winnow.filters.duplicates.kind import find_kind
 from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.rules.representatives.candidates import MAX_HELD, Candidates
 from winnow.pipelines.rules.representatives.choice import (
@@ -35,7 +36,7 @@ from winnow.pipelines.rules.representatives.choice import (
 )
 from winnow.pipelines.rules.representatives.replaced import NONE_COMPARED, Duplicates, UnequalTexts
 from winnow.schemas.errors import StageError
-from winnow.schemas.rows.duplicates import OF_ITEMS, Kind
+from winnow.schemas.rows.duplicates import Kind
 from winnow.schemas.rules.conditions import CLOSED
 from winnow.schemas.uint128 import Words
 
@@ -129,7 +130,7 @@ class RepresentativeChooser:
 
     def _replaced_rows(self, kind: Kind) -> tuple[Words, Words, Words]:
         """Return the rows with a better row in their cluster, and the ids of those; remove them from the candidates."""
-        if kind in OF_ITEMS:
+        if find_kind(kind).unit.of_items:
             self._execute(
                 f"CREATE TABLE replaced AS SELECT place, arg_min(best, item) AS best FROM item_{kind} "
                 "JOIN ranked USING (place) JOIN (SELECT high, low, min(rank) AS best "
@@ -142,7 +143,7 @@ class RepresentativeChooser:
                 f"min(rank) AS best FROM ranked WHERE {kind}_high IS NOT NULL GROUP BY ALL) "
                 f"USING ({kind}_high, {kind}_low) WHERE rank > best"
             )
-        if kind == "url":
+        if find_kind(kind).of_address:
             self._addresses = self._compared_texts()
         self._execute("DELETE FROM ranked WHERE place IN (SELECT place FROM replaced)")
         with self._one_line_errors():
@@ -156,7 +157,7 @@ class RepresentativeChooser:
 
     def _compared_texts(self) -> UnequalTexts:
         """Compare the texts of replaced rows with those of the rows that stay, by their other clusters or digests."""
-        others: list[str] = [kind for kind in self._choice.of_rows if kind != "url"]
+        others: list[str] = [kind for kind in self._choice.of_rows if not find_kind(kind).of_address]
         others += [] if self._choice.digest is None else [TEXT]
         if not others:
             return NONE_COMPARED

@@ -1,6 +1,7 @@
 """`winnow duplicates` lists the largest clusters of duplicates; `winnow duplicates show` shows one row's clusters."""
 
 import argparse
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from winnow.runners.commands.opening import open_console, open_place
@@ -13,6 +14,18 @@ LIMIT = 20
 ROWS = 60
 
 
+class _Kinds:
+    """The names of kinds of duplicates, which are looked up where they are asked for."""
+
+    def __iter__(self) -> Iterator[str]:
+        from winnow.filters.duplicates.kind import kind_names
+
+        return iter(kind_names())
+
+    def __contains__(self, name: object) -> bool:
+        return name in list(self)
+
+
 def add(commands: "Commands") -> None:
     """Add the command and its arguments."""
     parser = commands.add_parser(
@@ -23,8 +36,7 @@ def add(commands: "Commands") -> None:
         "with --raw. Write './show' for a store folder named 'show'.",
     )
     parser.add_argument("words", nargs="+", metavar="RECIPE|STORE", help="a recipe file or a store folder")
-    kinds = ("near", "exact", "url", "image_bytes", "pdq", "embedding", "vpdq", "video_embedding", "captions")
-    parser.add_argument("--kind", choices=kinds, help="show this kind only")
+    parser.add_argument("--kind", choices=_Kinds(), metavar="KIND", help="show this kind only: %(choices)s")
     parser.add_argument(
         "--limit",
         type=int,

@@ -60,7 +60,7 @@ def places(parser: argparse.ArgumentParser, words: str = "") -> Iterator[Place]:
             nested = action
         elif action.option_strings:
             of_runner = RUNNERS if "--runner" in action.option_strings else ()
-            summary = (action.help or "") % {"default": action.default}
+            summary = (action.help or "") % {"default": action.default, "choices": ", ".join(choices)}
             flags.append(
                 Flag(tuple(action.option_strings), summary, action.nargs not in (0, "?"), choices or of_runner)
             )

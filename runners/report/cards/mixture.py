@@ -292,7 +292,7 @@ def _by(plan: MixturePlan, key: Callable[[PlannedStratum], str]) -> dict[str, Am
 
 def _json(facts: MixtureFacts, written: Written) -> dict[str, Json]:
     plan = written.plan
-    near = facts.recipe.near
+    shingled = facts.recipe.shingled
     return {
         "store": facts.store.store,
         "tree_hash": facts.store.tree_hash,
@@ -315,7 +315,7 @@ def _json(facts: MixtureFacts, written: Written) -> dict[str, Json]:
         },
         "notes": list(written.notes),
         "rules": _rules_json(facts.rules),
-        "duplicates": None if near is None else asdict(near),
+        "duplicates": None if shingled is None else asdict(shingled.settings),
         "edits": [{"spans": one.name, "replace": one.replace, "kinds": one.kinds} for one in facts.recipe.config.edits],
         "safety": None if facts.coverage is None else facts.coverage.to_json(),
         "models": [asdict(one) for one in facts.models],

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import orjson
 
+from winnow.filters.duplicates.kind import kinds_chosen_in
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.decisions import Tally
@@ -125,16 +126,8 @@ def _searched(recipe: BoundRecipe) -> str:
     config = recipe.config.dedupe
     if config is None:
         return ""
-    searches = []
-    if config.url is not None:
-        searches.append("samples with the same URL")
-    if config.exact is not None:
-        searches.append("equal texts")
-    if (near := recipe.near) is not None:
-        searches.append(
-            f"texts with {near.min_similarity:g} or more of their shingles in common ({near.size} {near.shingle}; "
-            f"{near.bands} bands of {near.rows} hashes, verified)"
-        )
+    asked = (recipe.searched[kind.name] for kind in kinds_chosen_in(recipe.kinds))
+    searches = list(filter(None, (one.kind.described(one.settings) for one in asked)))
     chosen = ", ".join(dict.fromkeys([*map(str, config.representative), "id"]))
     stays = f"Of each cluster the first by {chosen} is kept" if config.representative else "None of them is dropped"
     return f"\nDuplicates searched for: {text('; '.join(searches))}. {text(stays)}.\n"

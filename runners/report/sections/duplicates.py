@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from winnow.filters.duplicates.kind import find_kind
 from winnow.pipelines.query.cluster_counts import BIN_NAMES, Cluster, Overview
 from winnow.runners.report.block import Block
 from winnow.runners.report.examples import DuplicatesFound, ExamplePicture, Examples
@@ -10,25 +11,13 @@ from winnow.runners.report.pictures import captioned, gallery, measured
 from winnow.runners.report.plots.histograms import small_columns
 from winnow.runners.terminal.escaping import shortened, visible
 from winnow.runners.terminal.quantities import grouped, share
-from winnow.schemas.rows.duplicates import DISTINCT, Kind, layer_of_kind
+from winnow.schemas.rows.duplicates import Kind, layer_of_kind
 from winnow.schemas.summary import StoreSummary
 
 ID_DIGITS = 12
 EXAMPLE_CELLS = 160
 NAMED = 3
 """How many sources and languages of a cluster are listed, the most frequent first."""
-
-MEANINGS = {
-    "exact": "equal texts, ignoring white space",
-    "url": "the same URL after normalisation",
-    "near": "texts that share most of their shingles",
-    "image_bytes": "pictures with the same bytes",
-    "pdq": "pictures with close PDQ hashes",
-    "embedding": "pictures with close embeddings",
-    "vpdq": "videos that share most of their frames",
-    "video_embedding": "videos with close embeddings",
-    "captions": "captions with the same text",
-}
 
 
 def duplicates(_: StoreSummary, examples: Examples) -> Block | None:
@@ -57,7 +46,7 @@ def _counts(found: Sequence[Overview]) -> Html:
     rows = [
         [
             plain(one.kind),
-            plain(MEANINGS[one.kind]),
+            plain(find_kind(one.kind).summary),
             plain(grouped(one.compared)),
             plain(grouped(one.clusters)),
             plain(grouped(one.clustered)),
@@ -73,7 +62,9 @@ def _counts(found: Sequence[Overview]) -> Html:
 def _sizes(one: Overview) -> Html:
     title = f"Clusters by size ({one.kind})"
     sizes = list(zip(BIN_NAMES, one.sizes, strict=True))
-    caption = element("figcaption", element("strong", plain(title)), element("span", plain(MEANINGS[one.kind])))
+    caption = element(
+        "figcaption", element("strong", plain(title)), element("span", plain(find_kind(one.kind).summary))
+    )
     return element("figure", caption, small_columns(title, "clusters", sizes))
 
 
@@ -82,7 +73,7 @@ def _largest(found: DuplicatesFound) -> Html:
     headers = [
         Header("cluster"),
         Header("rows", True),
-        Header(DISTINCT.get(one.kind, "texts"), True),
+        Header(find_kind(one.kind).counted, True),
         Header("lowest similarity", True),
     ]
     headers += [Header("sources"), Header("languages"), Header("examples")]

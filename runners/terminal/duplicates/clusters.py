@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import orjson
 from rich.console import Console
 
+from winnow.filters.duplicates.kind import PICTURES, find_kind
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.query.cluster_counts import BIN_NAMES, Cluster, Overview
 from winnow.pipelines.query.cluster_tasks import (
@@ -31,14 +32,13 @@ from winnow.runners.stages.running.command_jobs import command_jobs
 from winnow.runners.terminal.duplicates.excerpts import Excerpts
 from winnow.runners.terminal.duplicates.members import run_duplicates_show
 from winnow.runners.terminal.duplicates.pictures import pictures_of_clusters
-from winnow.runners.terminal.duplicates.row_duplicates import what_is_compared
 from winnow.runners.terminal.quantities import grouped, share
 from winnow.runners.terminal.tables import Grid, is_plain, print_grid, print_line
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.records import Generation
-from winnow.schemas.rows.duplicates import DISTINCT, OF_PICTURES, Kind
+from winnow.schemas.rows.duplicates import Kind
 
 if TYPE_CHECKING:
     from winnow.runners.engines.engine import Engine
@@ -153,7 +153,7 @@ def duplicates_found(
 
     def of(one: Overview) -> DuplicatesFound:
         texts = {cluster.id: tuple((place.id, text(place)) for place in cluster.examples) for cluster in one.largest}
-        return DuplicatesFound(one, texts, pictures if one.kind in OF_PICTURES else {})
+        return DuplicatesFound(one, texts, pictures if find_kind(one.kind).unit == PICTURES else {})
 
     return tuple(map(of, found))
 
@@ -189,7 +189,7 @@ def _cluster_json(one: Cluster, kind: Kind, excerpts: Excerpts) -> dict[str, Jso
     return {
         "cluster": one.id,
         "rows": one.rows,
-        DISTINCT.get(kind, "texts"): one.texts,
+        find_kind(kind).counted: one.texts,
         "forgotten": one.rows - one.found,
         "sources": dict(one.sources),
         "languages": dict(one.languages),
@@ -223,7 +223,7 @@ def _print(found: Sequence[Overview], excerpts: Excerpts, console: Console) -> N
 
 def summed(one: Overview) -> str:
     """The counts of one kind on one line."""
-    what = what_is_compared(one.kind)
+    what = find_kind(one.kind).unit.name
     parts = [
         f"{grouped(one.compared)} of {grouped(one.rows)} {what} compared",
         f"{count_of(one.clusters, 'cluster')} of {grouped(one.clustered)} {what}",
@@ -249,8 +249,9 @@ def _sizes(found: Sequence[Overview], *, plain: bool) -> Grid:
 
 
 def _largest(one: Overview, excerpts: Excerpts) -> Grid:
-    headers: tuple[str, ...] = ("cluster", "rows", DISTINCT.get(one.kind, "texts"), "lowest", "sources", "languages")
-    of_pictures = one.kind in OF_PICTURES
+    kind = find_kind(one.kind)
+    headers: tuple[str, ...] = ("cluster", "rows", kind.counted, "lowest", "sources", "languages")
+    of_pictures = kind.unit == PICTURES
     shown = of_pictures or not excerpts.texts_hidden
     rows = []
     for cluster in one.largest:
@@ -270,7 +271,5 @@ def _largest(one: Overview, excerpts: Excerpts) -> Grid:
     keep = [number for number in range(len(headers)) if any(row[number] for row in rows)]
     titles = (*(headers[number] for number in keep), *(("picture" if of_pictures else "excerpt",) if shown else ()))
     lines = [(*(row[number] for number in keep), *row[len(headers) :]) for row in rows]
-    words = frozenset(
-        number for number, title in enumerate(titles) if title not in ("rows", "texts", "hashes", "vectors", "lowest")
-    )
+    words = frozenset(number for number, title in enumerate(titles) if title not in ("rows", kind.counted, "lowest"))
     return Grid(f"{one.kind}: largest clusters", titles, lines, words, whole=frozenset({0}))

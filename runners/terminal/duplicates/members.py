@@ -12,10 +12,10 @@ import pyarrow as pa
 from rich.console import Console
 from rich.text import Text
 
-from winnow.filters.duplicates.signatures import Scheme, shingle_sets
-from winnow.filters.duplicates.verification import jaccard
+from winnow.filters.duplicates.kind import PICTURES, ROWS, find_kind, kinds_split_by
+from winnow.filters.duplicates.kinds.near import compared_shingles, shared_shingles
+from winnow.filters.duplicates.signatures import Scheme
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.dedupe.verdicts import SET_LIMIT
 from winnow.pipelines.query.cluster_counts import EXACT, Membership
 from winnow.pipelines.query.duplicates import Browser, Member, Members
 from winnow.pipelines.query.find_sample import Place
@@ -30,7 +30,6 @@ from winnow.runners.terminal.duplicates.row_duplicates import (
     Resemblance,
     RowDuplicates,
     row_duplicates_json,
-    what_is_compared,
 )
 from winnow.runners.terminal.duplicates.side_by_side import Fold, Pieces, side_by_side
 from winnow.runners.terminal.duplicates.text_difference import Difference, difference
@@ -39,14 +38,11 @@ from winnow.runners.terminal.quantities import grouped
 from winnow.runners.terminal.tables import Grid, encodable, is_plain, print_grid, print_line
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.problems import shown
-from winnow.schemas.rows.duplicates import DISTINCT, OF_ITEMS, OF_PICTURES, OK, UNMATCHED
+from winnow.schemas.rows.duplicates import OK, UNMATCHED
 
 ID_DIGITS = 12
 MATCH_DIGITS = 8  # keeps a row within 80 columns
 LEAST_COLUMN = 24
-_ORDER = ("near", "exact", "url")
-"""The kinds in the order in which a text to compare with is looked for."""
-
 _NUMBERS = ("item", "bytes", "length", "similar")
 """The columns of numbers."""
 
@@ -67,7 +63,7 @@ def _find(options: argparse.Namespace, identity: str, excerpts: Excerpts) -> Row
     kinds = browser.require(options.kind)
     place, item = _place_and_item(browser, identity)
     if item is not None:
-        kinds = tuple(kind for kind in kinds if kind in OF_ITEMS) or kinds
+        kinds = tuple(kind for kind in kinds if find_kind(kind).unit.of_items) or kinds
     memberships = tuple(one for kind in kinds for one in browser.memberships(kind, place, item))
     if options.other is None and all(one.status != OK for one in memberships):
         raise WinnowError(f"{place.id}: {'; '.join(map(_alone, memberships))}")
@@ -121,7 +117,7 @@ def _pair(
         found = _place(excerpts.browser, other, "--with ")
         if found.id == place.id:
             raise WinnowError(f"--with {other}: this is the row itself; give the id of another row")
-        of_texts = [one for one in memberships if one.kind not in OF_ITEMS]
+        of_texts = [one for one in memberships if not find_kind(one.kind).unit.of_items]
         known = [one for one in of_texts if one.matched == found.id]
         known += [
             one
@@ -130,12 +126,14 @@ def _pair(
             if one.matched == place.id
         ]
         return _compared(place, found, None, known[0] if known else None, excerpts), None
-    for kind in _ORDER:
-        for one, of in zip(memberships, members, strict=True):
-            if one.kind == kind and of is not None and of.matched is not None:
-                return _compared(place, of.matched, kind, one, excerpts), None
-    if not any(one.status == OK and one.kind not in OF_ITEMS for one in memberships):
-        if all(one.status != OK or one.kind not in OF_PICTURES for one in memberships):
+    of_kinds = dict(zip((one.kind for one in memberships), zip(memberships, members, strict=True), strict=True))
+    for kind in kinds_split_by(of_kinds):
+        one, of = of_kinds[kind.name]
+        if kind.unit == ROWS and of is not None and of.matched is not None:
+            return _compared(place, of.matched, kind.name, one, excerpts), None
+    units = [find_kind(one.kind).unit for one in memberships if one.status == OK]
+    if ROWS not in units:
+        if PICTURES not in units:
             return None, "a sample's captions, and what was measured of its videos, are shown by: winnow show RECIPE ID"
         return None, "pictures are shown side by side in the report: winnow report RECIPE"
     return None, "the matching row was forgotten and is not shown; use --with ID to compare with another row"
@@ -154,10 +152,10 @@ def _compared(
 
 def resemblance(left: str, right: str, recipe: BoundRecipe | None) -> Resemblance:
     """The shingles that two texts share, under the recipe's scheme or the default one."""
-    near = None if recipe is None else recipe.near
-    scheme = Scheme() if near is None else near.scheme
-    one, other = (shingle_sets(pa.array([text], pa.large_string()), scheme, SET_LIMIT) for text in (left, right))
-    shared, together = jaccard(one, other, limit=SET_LIMIT)
+    near = None if recipe is None else recipe.shingled
+    scheme = Scheme() if near is None else near.settings.scheme
+    one, other = (compared_shingles(pa.array([text]), scheme) for text in (left, right))
+    shared, together = shared_shingles(one, other)
     return Resemblance(int(shared[0]), int(together[0]), f"{scheme.size} {scheme.unit}", near is None)
 
 
@@ -172,8 +170,9 @@ def _print(found: RowDuplicates, excerpts: Excerpts, console: Console, *, most: 
             line(_alone(membership))
             line("")
             continue
-        distinct, what = DISTINCT.get(membership.kind, "texts"), what_is_compared(membership.kind)
-        texts = "" if membership.texts is None else f", {grouped(membership.texts)} different {distinct}"
+        kind = find_kind(membership.kind)
+        what = kind.unit.name
+        texts = "" if membership.texts is None else f", {grouped(membership.texts)} different {kind.counted}"
         texts = ", all equal" if membership.texts == 1 else texts
         item = "" if membership.item is None else f"item {membership.item}: "
         title = (

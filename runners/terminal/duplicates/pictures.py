@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from winnow.filters.duplicates.kind import PICTURES, find_kind
 from winnow.filters.image.decode.stills import require_decoders
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.media.thumbnails import ItemPlace, Thumbnails, picture_source
@@ -13,7 +14,6 @@ from winnow.pipelines.store.tables import read_rows
 from winnow.runners.report.examples import ExamplePicture
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.records import Generation
-from winnow.schemas.rows.duplicates import OF_PICTURES
 
 Pictures = Mapping[str, tuple[ExamplePicture, ...]]
 
@@ -27,7 +27,7 @@ def pictures_of_clusters(
     unblurred: bool = False,
 ) -> Pictures:
     """The pictures of all clusters of items, by cluster; none without a recipe, which says where pictures are."""
-    clusters = [cluster for one in found if one.kind in OF_PICTURES for cluster in one.largest]
+    clusters = [cluster for one in found if find_kind(one.kind).unit == PICTURES for cluster in one.largest]
     if recipe is None or not clusters or not _decodable():
         return {}
     places = {place.id: _item_place(store, place) for cluster in clusters for place in cluster.examples}

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
+from winnow.filters.duplicates.kind import find_kind
 from winnow.pipelines.query.cluster_counts import Membership
 from winnow.pipelines.query.duplicates import Member, Members
 from winnow.pipelines.query.find_sample import Place
@@ -11,7 +11,7 @@ from winnow.runners.stages.rule_decisions import DuplicateDrops
 from winnow.runners.terminal.duplicates.excerpts import reference
 from winnow.runners.terminal.duplicates.text_difference import Difference, Words
 from winnow.schemas.identity import Json
-from winnow.schemas.rows.duplicates import OF_ITEMS, OF_PICTURES, Kind
+from winnow.schemas.rows.duplicates import Kind
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,8 @@ def row_duplicates_json(found: RowDuplicates) -> dict[str, Json]:
     return {
         "id": found.place.id,
         "clusters": {
-            kind: {"items": one} if kind in OF_ITEMS else one[0] for kind, one in _clusters_json(found).items()
+            kind: {"items": one} if find_kind(kind).unit.of_items else one[0]
+            for kind, one in _clusters_json(found).items()
         },
         "decided": found.drops.reasons is not None,
         "not_decided": found.drops.undecided,
@@ -75,7 +76,7 @@ def _clusters_json(found: RowDuplicates) -> dict[Kind, list[dict[str, Json]]]:
     for membership, members in zip(found.memberships, found.members, strict=True):
         one = {**_membership_json(membership, members, found.drops), "stale": found.stale[membership.kind]}
         said.setdefault(membership.kind, []).append(
-            one if membership.kind not in OF_ITEMS else {"item": membership.item, **one}
+            one if not find_kind(membership.kind).unit.of_items else {"item": membership.item, **one}
         )
     return said
 
@@ -143,11 +144,3 @@ def _pair_json(pair: Pair) -> dict[str, Json]:
 
 def _joined(words: Words) -> str:
     return "".join(word.after + word.text for word in words).lstrip()
-
-
-def what_is_compared(kind: Kind) -> str:
-    """The nodes of a kind, in the plural."""
-    return "pictures" if kind in OF_PICTURES else _ITEMS.get(kind, "rows")
-
-
-_ITEMS: Final[Mapping[Kind, str]] = {"vpdq": "videos", "video_embedding": "videos", "captions": "captions"}

@@ -41,7 +41,7 @@ class JobProgress:
         begun = [step for step in self._steps if step in done]
         rounds = [step for step in done if step not in self._steps]
         at = begun[-1] if begun else next(iter(self._steps))
-        if rounds and at == self._rounds_after:
+        if rounds and at.partition(".")[0] == self._rounds_after:  # of some kind of duplicates
             at = rounds[-1]
         most = f"/{self._steps[at]:,}" if at in self._steps else ""
         return Status(self._name, (f"{at}  {done.get(at, 0):,}{most} parts",))

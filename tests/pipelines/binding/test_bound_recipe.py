@@ -30,7 +30,8 @@ def bound(text: str = RECIPE) -> BoundRecipe:
 
 
 @pytest.mark.parametrize(
-    "part", ["measurements", "columns", "operators", "rules", "edits", "scores", "tokens", "mixture", "near", "sources"]
+    "part",
+    ["measurements", "columns", "operators", "rules", "edits", "scores", "tokens", "mixture", "searched", "sources"],
 )
 def test_a_part_is_bound_once(part: str) -> None:
     recipe = bound()
@@ -46,8 +47,7 @@ def test_a_faulty_part_raises_each_time_and_other_parts_can_be_bound() -> None:
 
 
 def test_near_settings_of_the_recipe_override_its_preset() -> None:
-    near = bound().near
-    assert near is not None
+    near = bound().searched["near"].settings
     assert (near.min_similarity, near.bands, near.scheme.hashes) == (0.8, 14, 112)
 
 
@@ -65,5 +65,11 @@ def test_parts_for_workers_hold_no_recipe() -> None:
     recipe = bound()
     store = Store(MemoryStore("bound"), StoreRecord("s", 7, 65_536, 256 << 20, 16_384, 64 << 20, 64 << 20))
     assert recipe.tokens is not None
-    for part in (recipe.rules, recipe.edits, recipe.tokens.bound, recipe.ingest(store).sources, recipe.near):
+    for part in (
+        recipe.rules,
+        recipe.edits,
+        recipe.tokens.bound,
+        recipe.ingest(store).sources,
+        recipe.searched["near"],
+    ):
         RecipeFinder(io.BytesIO()).dump(part)

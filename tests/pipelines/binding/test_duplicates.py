@@ -4,11 +4,10 @@ import itertools
 
 import pytest
 
+from winnow.filters.duplicates.kind import all_kinds
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.duplicates import duplicate_kinds, signature_entries
-from winnow.pipelines.dedupe.stage import settings_of
 from winnow.schemas.recipe import recipe_from_text
-from winnow.schemas.rows.duplicates import KINDS
 
 RECIPE = """\
 version: 1
@@ -24,7 +23,14 @@ NEEDED = {
     "vpdq": "video.vpdq",
     "video_embedding": "video.embedding",
     "captions": "caption.digest",
+    "image_bytes": "samples",
 }
+SIGNED = {kind.name: kind.signature.layer for kind in all_kinds()}
+MEASURED = [name for name, layer in SIGNED.items() if layer != "samples"]
+
+
+def test_kinds_compare_these_layers() -> None:
+    assert NEEDED.items() <= SIGNED.items()
 
 
 def layers(kinds: tuple[str, ...], annotate: str = "[]") -> list[str]:
@@ -34,11 +40,10 @@ def layers(kinds: tuple[str, ...], annotate: str = "[]") -> list[str]:
     return [entry.layer for entry, _ in signature_entries(recipe)]
 
 
-@pytest.mark.parametrize("kinds", [*itertools.combinations(NEEDED, 1), *itertools.combinations(NEEDED, 2)])
+@pytest.mark.parametrize("kinds", [*itertools.combinations(MEASURED, 1), *itertools.combinations(MEASURED, 2)])
 def test_each_kind_needs_its_own_layer_and_no_other(kinds: tuple[str, ...]) -> None:
     # where images are compared by what they show, exact texts tell rows apart
-    assert set(layers(kinds)) - {"text.digest"} == {NEEDED[kind] for kind in kinds} - {"text.digest"}
-    assert set(NEEDED) | {"image_bytes"} == set(KINDS)
+    assert set(layers(kinds)) - {"text.digest"} == {SIGNED[kind] for kind in kinds} - {"text.digest"}
 
 
 def test_a_layer_that_the_recipe_has_is_not_made_twice() -> None:
@@ -67,16 +72,16 @@ def test_the_least_cosine_is_that_of_the_encoder_unless_the_recipe_sets_it(
     annotate: str, dedupe: str, least: float
 ) -> None:
     recipe = bind(recipe_from_text(f"{RECIPE}annotate: {annotate}\ndedupe: {{{dedupe}}}\n", "r.yaml"))
-    ((kind, found),) = recipe.cosines.items()
-    assert found.min_similarity == least
-    assert settings_of(recipe, kind) == {"min_similarity": least}
+    (found,) = recipe.searched.values()
+    assert found.settings.min_similarity == least
+    assert found.deciding == {"min_similarity": least}
 
 
 def test_each_kind_of_embeddings_has_its_own_least_cosine() -> None:
     encoders = "[{image.embedding: {preset: copies@sscd}}, video.embedding]"
     dedupe = "{embedding: {}, video_embedding: {}}"
     recipe = bind(recipe_from_text(f"{RECIPE}annotate: {encoders}\ndedupe: {dedupe}\n", "r.yaml"))
-    assert {kind: one.min_similarity for kind, one in recipe.cosines.items()} == {
+    assert {kind: one.settings.min_similarity for kind, one in recipe.searched.items()} == {
         "embedding": 0.75,
         "video_embedding": 0.97,
     }

@@ -13,7 +13,6 @@ from rich.console import Console
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.dedupe.graph import SearchGraph
 from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
-from winnow.pipelines.dedupe.stage import VERSIONS
 from winnow.pipelines.dedupe.task import GlobalKey, write_duplicates
 from winnow.pipelines.store.generations import Store, create_or_open, open_store
 from winnow.pipelines.store.location import open_location
@@ -104,20 +103,20 @@ def search_items(
         return table.finish(lambda content: f"{name}.{content}.parquet").path
 
     names = list(rows)
-    ((kind, layer_name),) = search(store, "").kinds.items()
+    ((kind, asked),) = search(store, "").kinds.items()
     covered = []
     for shard in range(shards):
         mine = names[shard::shards]
         objects = {
             "samples": put(f"samples-{shard}", _IDS, [{"id": id_of(name)} for name in mine]),
-            layer_name: put(f"signatures-{shard}", signatures, [rows[name] for name in mine]),
+            asked.layer: put(f"signatures-{shard}", signatures, [rows[name] for name in mine]),
         }
         covered.append(CoveredShard(f"{shard:04d}", "items", len(mine), objects))
     searching = search(store, put_shards(store.objects, covered))
     Engine("local", workers).run(SearchGraph(searching, len(rows), total_items={kind: 400}).build)
     found: dict[str, dict[str, Any]] = {}
     for shard in range(shards):
-        written = write_duplicates(searching, kind, shard, GlobalKey("settings", f"covered{VERSIONS[kind]}"))
+        written = write_duplicates(searching, kind, shard, GlobalKey("settings", "covered"))
         there = [row for batch in read_batches(store.objects, written.part.object.path) for row in batch.to_pylist()]
         found |= dict(zip(names[shard::shards], there, strict=True))
     return found

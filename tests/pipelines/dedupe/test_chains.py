@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,16 @@ from numpy.typing import NDArray
 from tests.filters.duplicates.perceptual.test_frames import matched
 from tests.pipelines.dedupe.search import id_of, item_clusters, search_items
 from tests.pipelines.dedupe.test_vpdq import LAYER as OF_VIDEOS
-from winnow.pipelines.binding.duplicates import CosineSettings
+from winnow.filters.duplicates.kind import AskedKind, find_kind
+from winnow.filters.duplicates.kinds import pdq
+from winnow.filters.duplicates.kinds.embedding import CosineSettings
+from winnow.filters.duplicates.kinds.pdq import PdqConfig
+from winnow.filters.duplicates.kinds.vpdq import VpdqConfig
+from winnow.filters.duplicates.searches import BlockSearch
 from winnow.pipelines.dedupe.chains import CutChains, count_cut
 from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.store.generations import Store
-from winnow.schemas.recipe.dedupe import MOST_VERIFIED, PdqConfig, VpdqConfig
-from winnow.schemas.rows.duplicates import DISTINCT, OF_VECTORS, Kind
+from winnow.schemas.rows.duplicates import Kind
 
 VECTOR = pa.field("vector", pa.list_(pa.list_(pa.float32())))
 BY_HASHES_AND_VECTORS = {
@@ -30,11 +35,12 @@ BY_HASHES_AND_VECTORS = {
 }
 STATUSES = [pa.field("status", pa.string()), pa.field("items", pa.list_(pa.string()))]
 LAYERS = {kind: pa.schema([*STATUSES, *fields]) for kind, fields in BY_HASHES_AND_VECTORS.items()} | {"vpdq": OF_VIDEOS}
-SIGNATURES: Mapping[Kind, str] = {
-    "pdq": "image.pdq",
-    "embedding": "image.embedding",
-    "vpdq": "video.vpdq",
-    "video_embedding": "video.embedding",
+OF_VECTORS = ("embedding", "video_embedding")
+SETTINGS: Mapping[Kind, object] = {
+    "pdq": PdqConfig(),
+    "embedding": CosineSettings(0.9),
+    "vpdq": VpdqConfig(min_frames=1, still_radius=0),
+    "video_embedding": CosineSettings(0.9),
 }
 Value = NDArray[Any]
 
@@ -98,17 +104,8 @@ def searched(
     made: list[Search] = []
 
     def search(store: Store, listed: str) -> Search:
-        made.append(
-            Search(
-                store,
-                listed,
-                "scratch/dedupe/test",
-                {kind: SIGNATURES[kind]},
-                pdq=PdqConfig(),
-                cosines={one: CosineSettings(0.9) for one in OF_VECTORS if one == kind},
-                vpdq=VpdqConfig(min_frames=1, still_radius=0),
-            )
-        )
+        asked = AskedKind(find_kind(kind), SETTINGS[kind])
+        made.append(Search(store, listed, "scratch/dedupe/test", {kind: asked}))
         return made[-1]
 
     rows = {name: row(kind, value) for name, value in found.items()}
@@ -141,7 +138,7 @@ def stars(kind: Kind, found: Mapping[str, Value]) -> set[frozenset[str]]:
     return {frozenset(names) for names in of.values() if len(names) > 1}
 
 
-@pytest.mark.parametrize("kind", SIGNATURES)
+@pytest.mark.parametrize("kind", SETTINGS)
 def test_members_of_a_cluster_are_like_one_of_them_and_chains_are_cut(tmp_path: Path, kind: Kind) -> None:
     found = items(kind)
     said, cut = searched(tmp_path, kind, found, 3)
@@ -152,7 +149,7 @@ def test_members_of_a_cluster_are_like_one_of_them_and_chains_are_cut(tmp_path: 
     by_id = {id_of(name): name for name in found}
     for name, row in said.items():
         members = next((one for one in clusters if name in one), frozenset({name}))
-        counted = row[DISTINCT[kind]]
+        counted = row[find_kind(kind).counted]
         assert (row["size"], counted) == ([len(members)], [len({found[one].tobytes() for one in members})])
         assert row["cluster"] == [min(map(id_of, members))]
         if row["matched"] == [None]:
@@ -164,7 +161,7 @@ def test_members_of_a_cluster_are_like_one_of_them_and_chains_are_cut(tmp_path: 
     assert (cut.chains, cut.members) == (5, 4 + 5 + 7 + 8 + 6)  # one of the chain of three is like both others
 
 
-@pytest.mark.parametrize("kind", SIGNATURES)
+@pytest.mark.parametrize("kind", SETTINGS)
 def test_shards_and_order_change_no_value(tmp_path: Path, kind: Kind) -> None:
     found = items(kind)
     one, counted = searched(tmp_path / "one", kind, found, 1)
@@ -182,7 +179,11 @@ def test_workers_change_no_value(tmp_path: Path, kind: Kind) -> None:
 def test_a_cluster_of_more_members_than_are_compared_stays_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(MOST_VERIFIED, "pdq", 7)
+    how = pdq.KIND.search
+    assert isinstance(how, BlockSearch)
+    assert how.chains is not None
+    few = replace(pdq.KIND, search=replace(how, chains=replace(how.chains, most=7)))
+    monkeypatch.setattr(pdq, "KIND", few)
     found = items("pdq")
     said, cut = searched(tmp_path, "pdq", found, 3)
     assert max(row["hashes"][0] for row in said.values()) == 8

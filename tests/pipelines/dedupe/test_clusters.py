@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 
 from tests.pipelines.dedupe.search import Row, changed, layer, prose, search, write_pages
+from winnow.filters.duplicates.kind import AskedKind, find_kind
+from winnow.filters.duplicates.kinds.near import NearConfig, near_settings
 from winnow.pipelines.dedupe import clusters as module
 from winnow.pipelines.dedupe.clusters import EDGES
 from winnow.pipelines.dedupe.graph import OutcomeGraph, StarGraph
@@ -27,6 +29,7 @@ from winnow.schemas.records import StoreRecord
 from winnow.schemas.uint128 import values_of
 
 SHARD_ROWS = 8
+NEAR = {"near": AskedKind(find_kind("near"), near_settings(NearConfig()))}
 
 
 @pytest.fixture
@@ -76,7 +79,7 @@ def is_consistent(found: dict[str, Row], texts: dict[str, str]) -> bool:
 def search_before_clusters(store: Store, shards: int, pairs: list[tuple[int, int]], copies: dict[int, int]) -> Search:
     """A search with the scratch files that comparing leaves: similar pairs, and the root of each copy."""
     covered = [CoveredShard(f"{shard:04d}", "pages", SHARD_ROWS, {"samples": f"{shard}"}) for shard in range(shards)]
-    searching = Search(store, put_shards(store.objects, covered), "scratch/dedupe/test", {"near": "text.minhash"})
+    searching = Search(store, put_shards(store.objects, covered), "scratch/dedupe/test", NEAR)
     roots = Counter(copies.values())
     edges = np.array(pairs, np.int64).reshape(-1, 2)
     for shard in range(shards):
@@ -163,11 +166,16 @@ def run_star_contraction(searching: Search, partitions: int) -> module.StarRound
 
 
 def test_progress_shows_the_last_step_that_has_begun(store: Store) -> None:
-    searching = Search(store, put_shards(store.objects, []), "scratch/dedupe/test", {"near": "text.minhash"})
-    steps = {"Bands": 6, "Candidates": 3, "Forests": 1}
+    searching = Search(store, put_shards(store.objects, []), "scratch/dedupe/test", NEAR)
+    steps = {"Bands": 6, "Candidates": 3, "Forests.near": 1}
     shown = JobProgress(store.objects, searching.scratch, "dedupe", steps, rounds_after="Forests")
     assert shown.status({"Bands": 6, "Candidates": 2}).line().split() == ["dedupe", "Candidates", "2/3", "parts"]
-    assert shown.status({"Forests": 1, "Upward-0": 2}).line().split() == ["dedupe", "Upward-0", "2", "parts"]
+    assert shown.status({"Forests.near": 1, "Upward-0.near": 2}).line().split() == [
+        "dedupe",
+        "Upward-0.near",
+        "2",
+        "parts",
+    ]
     assert steps_done(store.objects, searching.scratch) == Counter()
 
 

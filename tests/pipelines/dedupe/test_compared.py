@@ -1,14 +1,13 @@
 """Which pictures are compared, when two of them are equal, and why the others are not compared."""
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.pipelines.dedupe.compared import READERS
+from winnow.filters.duplicates.kind import AskedKind, find_kind
+from winnow.pipelines.dedupe.compared import SignatureReader, reader_of
 from winnow.pipelines.dedupe.nodes import (
     MAX_ITEMS,
     items_of,
@@ -18,31 +17,18 @@ from winnow.pipelines.dedupe.nodes import (
     rows_of,
     shards_of,
 )
-from winnow.pipelines.dedupe.search import Search
 from winnow.pipelines.reading.items import item_ids, item_of_id
-from winnow.pipelines.store.generations import create_or_open
-from winnow.pipelines.store.location import open_location
 from winnow.schemas.errors import StageError
-from winnow.schemas.recipe.dedupe import PdqConfig
-from winnow.schemas.records import StoreRecord
 
 ITEMS = pa.list_(pa.struct([("sha256", pa.string()), ("mime", pa.string())]))
 PNG, JPEG, VIDEO = "image/png", "image/jpeg", "video/mp4"
 ONE, OTHER = "11" * 32, "22" * 32
 
 
-@pytest.fixture
-def searching(tmp_path: Path) -> Search:
-    store = create_or_open(
-        open_location(str(tmp_path / "store")), StoreRecord("store", 7, 64, 1 << 20, 16, 1 << 20, 1 << 20)
-    )
-    return Search(
-        store,
-        "",
-        "scratch",
-        {"image_bytes": "samples", "pdq": "image.pdq", "embedding": "image.embedding"},
-        pdq=PdqConfig(min_quality=50),
-    )
+def reader(kind: str) -> SignatureReader:
+    """What reads the nodes of a kind, with its default settings."""
+    found = find_kind(kind)
+    return reader_of(AskedKind(found, found.settings()))
 
 
 def ids(rows: int) -> pa.Array:
@@ -59,15 +45,15 @@ def media(*rows: list[tuple[str | None, str]]) -> dict[str, pa.Array]:
     }
 
 
-def test_items_are_compared_by_their_bytes_and_named_after_their_rows(searching: Search) -> None:
+def test_items_are_compared_by_their_bytes_and_named_after_their_rows() -> None:
     batch = media([], [(ONE, PNG)], [(ONE, JPEG), (OTHER, VIDEO), (OTHER, PNG)], [(None, PNG)])
-    found = READERS["image_bytes"].compared(searching, batch)
+    found = reader("image_bytes").compared(batch)
     assert (found.places >> 20).tolist() == [1, 2, 2]
     assert items_of(found.places).tolist() == [0, 0, 2]
     assert [one[-1] for one in found.ids.to_pylist()] == [0x10, 0x20, 0x22]
     digests = found.digests.to_pylist()
     assert (digests[0] == digests[1], digests[0] == digests[2]) == (True, False)
-    statuses = READERS["image_bytes"].statuses(searching, batch)
+    statuses = reader("image_bytes").statuses(batch)
     assert statuses.rows.to_pylist() == ["forgotten", "ok", "ok", "not_hashed"]
     assert statuses.items is not None
     assert statuses.items.to_pylist() == ["ok", "ok", "not_an_image", "ok", "not_hashed"]
@@ -75,7 +61,7 @@ def test_items_are_compared_by_their_bytes_and_named_after_their_rows(searching:
     assert statuses.counts.tolist() == [-1, 1, 3, 1]
 
 
-def test_every_picture_with_a_hash_of_some_quality_is_compared(searching: Search) -> None:
+def test_every_picture_with_a_hash_of_some_quality_is_compared() -> None:
     one, other = b"1" * 32, b"2" * 32
     rows = [
         ("ok", ["ok"], [one], [50]),
@@ -90,13 +76,13 @@ def test_every_picture_with_a_hash_of_some_quality_is_compared(searching: Search
     columns = zip(kinds.items(), zip(*rows, strict=True), strict=True)
     batch = {f"image.pdq.{name}": pa.array(values, kind) for (name, kind), values in columns}
     batch["samples.id"] = ids(len(rows))
-    statuses = READERS["pdq"].statuses(searching, batch)
+    statuses = reader("pdq").statuses(batch)
     assert statuses.rows.to_pylist() == ["ok", "ok", "truncated", "no_picture", "no_picture", "forgotten"]
     assert statuses.items is not None
     assert statuses.items.to_pylist() == ["ok", "low_quality", "ok", "truncated", "low_quality"]
     assert statuses.counts is not None
     assert statuses.counts.tolist() == [1, 2, 2, 0, -1, -1]
-    found = READERS["pdq"].compared(searching, batch)
+    found = reader("pdq").compared(batch)
     assert found.values is not None
     assert (found.places.tolist(), found.values.to_pylist()) == ([0, 1 << 20 | 1], [one, one])
     assert found.digests[0] == found.digests[1]
@@ -111,24 +97,24 @@ def vectors(*rows: list[list[float | None] | None]) -> dict[str, pa.Array]:
     }
 
 
-def test_vectors_with_a_direction_are_compared(searching: Search) -> None:
+def test_vectors_with_a_direction_are_compared() -> None:
     nan = float("nan")
     batch = vectors([[3.0, 4.0], None], [[nan, 1.0], [0.0, 0.0], [6.0, 8.0]], [[None, 1.0]])
-    statuses = READERS["embedding"].statuses(searching, batch)
+    statuses = reader("embedding").statuses(batch)
     assert statuses.rows.to_pylist() == ["ok", "ok", "not_measured"]
     assert statuses.items is not None
     assert statuses.items.to_pylist() == ["ok", "not_measured", "not_measured", "not_measured", "ok", "not_measured"]
-    found = READERS["embedding"].compared(searching, batch)
+    found = reader("embedding").compared(batch)
     assert found.places.tolist() == [0, 1 << 20 | 2]
     assert found.digests[0] == found.digests[1]
 
 
-def test_vectors_of_several_lengths_are_an_error(searching: Search) -> None:
+def test_vectors_of_several_lengths_are_an_error() -> None:
     with pytest.raises(StageError, match="vectors of 2 and 3 numbers"):
-        READERS["embedding"].compared(searching, vectors([[1.0, 2.0]], [[1.0, 2.0, 3.0]]))
+        reader("embedding").compared(vectors([[1.0, 2.0]], [[1.0, 2.0, 3.0]]))
 
 
-def test_lists_that_do_not_belong_together_are_an_error(searching: Search) -> None:
+def test_lists_that_do_not_belong_together_are_an_error() -> None:
     batch = {
         "image.pdq.status": pa.array(["ok"]),
         "image.pdq.items": pa.array([["ok", "ok"]]),
@@ -137,7 +123,7 @@ def test_lists_that_do_not_belong_together_are_an_error(searching: Search) -> No
         "samples.id": ids(1),
     }
     with pytest.raises(StageError, match="differ in length"):
-        READERS["pdq"].compared(searching, batch)
+        reader("pdq").compared(batch)
 
 
 @given(

@@ -12,10 +12,11 @@ from rich.console import Console
 
 from tests.pipelines.dedupe.search import Row, changed, prose, search, write_pages
 from tests.pipelines.store.commits import commits_of
+from winnow.filters.duplicates.kind import AskedKind, find_kind
+from winnow.filters.duplicates.kinds.exact import ExactConfig
+from winnow.filters.duplicates.kinds.near import NearConfig, near_settings
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.pipelines.binding.duplicates import near_settings
 from winnow.pipelines.dedupe.groups import GROUP_SUMMARIES, group_digests, put_members, send_digests
-from winnow.pipelines.dedupe.outcomes import count_buckets
 from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.store import layout
@@ -29,12 +30,12 @@ from winnow.pipelines.store.memory import MemoryStore
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.backend import Build
 from winnow.runners.engines.engine import Engine
-from winnow.runners.stages.deduplication import find_duplicates, report_large_buckets
+from winnow.runners.stages.deduplication import find_duplicates, report
 from winnow.runners.stages.publishing import Outcome
 from winnow.runners.stages.running.stage_run import StageRun
 from winnow.runners.stages.store_stages import dedupe
 from winnow.schemas.errors import StageError
-from winnow.schemas.recipe import NearConfig, load_recipe
+from winnow.schemas.recipe import load_recipe
 from winnow.schemas.records import StoreRecord, to_json
 from winnow.schemas.tombstones import Selectors
 
@@ -105,7 +106,8 @@ def exact_search(outcome: Outcome) -> Search:
         CoveredShard(row.shard, row.source, row.rows, {"samples": row.samples, layer: row.object})
         for row in store.manifest(outcome.generation, layer)
     ]
-    return Search(store, put_shards(store.objects, shards), "scratch/dedupe/test", {"exact": layer})
+    kinds = {"exact": AskedKind(find_kind("exact"), ExactConfig())}
+    return Search(store, put_shards(store.objects, shards), "scratch/dedupe/test", kinds)
 
 
 def batches(blocks: Iterable[AddressedBlock]) -> list[pa.RecordBatch]:
@@ -186,18 +188,16 @@ def searching() -> Search:
     """A search over no shards."""
     objects = MemoryStore("interrupted")
     store = create_or_open(objects, StoreRecord("test", 7, 1024, 1 << 20, 1024, 1 << 20, 1 << 20))
-    return Search(
-        store, put_shards(objects, []), "scratch/dedupe/test", {}, near=near_settings(NearConfig(max_bucket=1000))
-    )
+    asked = AskedKind(find_kind("near"), near_settings(NearConfig(max_bucket=1000)))
+    return Search(store, put_shards(objects, []), "scratch/dedupe/test", {"near": asked})
 
 
 def test_large_buckets_are_counted_and_the_message_explains_it(searching: Search) -> None:
-    searching.store.objects.put(
-        f"{searching.scratch}/near/buckets/00000000.json", b'{"buckets": 5, "hot_buckets": 1, "hot_rows": 1200}'
-    )
-    assert count_buckets(searching, "near").hot_rows == 1200
+    searching.count("near", {"buckets": 3, "hot_buckets": 0, "hot_rows": 0}, "bands-00000000")
+    searching.count("near", {"buckets": 2, "hot_buckets": 1, "hot_rows": 1200}, "bands-00000001")
+    assert searching.counted("near")["hot_rows"] == 1200
     shown = io.StringIO()
-    report_large_buckets(Console(file=shown), searching)
+    report(Console(file=shown), searching)
     assert shown.getvalue() == (
         "dedupe  1 of 5 buckets hold more than 1,000 rows (1,200 in total); max_bucket only counts them; in buckets "
         "of more than "

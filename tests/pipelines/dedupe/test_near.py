@@ -8,7 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.pipelines.dedupe.search import prose
-from winnow.pipelines.binding.duplicates import near_settings
+from winnow.filters.duplicates.kind import AskedKind, find_kind
+from winnow.filters.duplicates.kinds.near import NearConfig, near_settings
 from winnow.pipelines.dedupe import near
 from winnow.pipelines.dedupe.nodes import first_place, nodes_of
 from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
@@ -19,7 +20,6 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import create_or_open
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.pipelines.store.tables import put_table
-from winnow.schemas.recipe import NearConfig
 from winnow.schemas.records import StoreRecord
 from winnow.schemas.uint128 import values_of
 
@@ -36,9 +36,8 @@ def searching() -> Search:
     path = put_table(objects, texts, lambda content: layout.samples_object("0", content)).path
     shards = [CoveredShard(str(shard), "pages", TEXTS, {layout.SAMPLES: path}) for shard in range(SHARDS)]
     text = (Column(layout.SAMPLES, "text"),)
-    return Search(
-        store, put_shards(objects, shards), "scratch", {"near": "text.minhash"}, text, near_settings(NearConfig())
-    )
+    asked = AskedKind(find_kind("near"), near_settings(NearConfig()))
+    return Search(store, put_shards(objects, shards), "scratch", {"near": asked}, text)
 
 
 def pairs() -> pa.RecordBatch:
@@ -54,7 +53,7 @@ def pairs() -> pa.RecordBatch:
 def sent_blocks(searching: Search) -> dict[int, list[object]]:
     """Return the rows sent to each shard group."""
     found: dict[int, list[object]] = {}
-    for block in near.send_shingles(searching, 0, [pairs()]):
+    for block in near.send_shingles(searching, "near", 0, [pairs()]):
         found.setdefault(block.partition, []).extend(block.batch.to_pylist())
     return found
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from winnow.filters.duplicates.kind import AskedKind, find_kind
+from winnow.filters.duplicates.kinds.near import NearConfig, near_settings
 from winnow.filters.duplicates.signatures import Scheme
-from winnow.pipelines.binding.duplicates import near_settings
 from winnow.pipelines.dedupe import verdicts
 from winnow.pipelines.dedupe.search import CoveredShard, Search, put_shards
 from winnow.pipelines.dedupe.verdicts import (
@@ -30,7 +31,6 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import create_or_open
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.schemas.identity import content_name
-from winnow.schemas.recipe import NearConfig
 from winnow.schemas.records import StoreRecord
 
 DIGESTS = st.sampled_from([bytes([one]) * at + bytes(16 - at) for one in (0, 1, 255) for at in (0, 1, 15, 16)])
@@ -94,9 +94,10 @@ def test_a_key_depends_on_shingles_and_not_on_signatures() -> None:
 def make_search(objects: MemoryStore) -> Search:
     """Return a search over two shards, with the verdicts that the store has now."""
     known = find_verdicts(objects, Scheme())
-    shards = [CoveredShard(name, "pages", 1, {}, verdicts=known.get(name, ())) for name in ("one", "two")]
+    shards = [CoveredShard(name, "pages", 1, {}, verdicts={"near": known.get(name, ())}) for name in ("one", "two")]
     store = create_or_open(objects, StoreRecord("test", 7, 1024, 1 << 20, 1024, 1 << 20, 1 << 20))
-    return Search(store, put_shards(objects, shards), "scratch", {}, near=near_settings(NearConfig()))
+    asked = AskedKind(find_kind("near"), near_settings(NearConfig()))
+    return Search(store, put_shards(objects, shards), "scratch", {"near": asked})
 
 
 def tables(objects: MemoryStore) -> dict[str, bytes]:
@@ -109,17 +110,19 @@ A, B, C = (bytes([one]) * 16 for one in (2, 1, 3))
 def test_a_new_table_includes_the_old_one_and_replaces_it_later() -> None:
     objects = MemoryStore("a table is put")
     first = make_search(objects)
-    put_verdicts(first, 0, [table([(A, B)])])
-    put_verdicts(first, 0, [table([(A, B)])])  # as a task does that runs twice
-    assert not len(load_verdicts(first, 0).pairs)  # a search uses only the tables that existed when it began
+    put_verdicts(first, "near", 0, [table([(A, B)])])
+    put_verdicts(first, "near", 0, [table([(A, B)])])  # as a task does that runs twice
+    assert not len(load_verdicts(first, "near", 0).pairs)  # a search uses only the tables that existed when it began
     (old,) = tables(objects)
     second = make_search(objects)
-    put_verdicts(second, 0, [table([(B, C)])])
+    put_verdicts(second, "near", 0, [table([(B, C)])])
     assert len(tables(objects)) == 2
-    assert load_verdicts(make_search(objects), 0).to_batch() == table([(A, B), (B, C)]).to_batch()  # as after a stop
+    assert (
+        load_verdicts(make_search(objects), "near", 0).to_batch() == table([(A, B), (B, C)]).to_batch()
+    )  # as after a stop
     delete_superseded(second)
     assert old not in tables(objects)
-    assert load_verdicts(make_search(objects), 0).to_batch() == table([(A, B), (B, C)]).to_batch()
+    assert load_verdicts(make_search(objects), "near", 0).to_batch() == table([(A, B), (B, C)]).to_batch()
     delete_superseded(make_search(objects))
     assert len(tables(objects)) == 1
 
@@ -159,22 +162,22 @@ def impossible(_: bytes) -> bytes:
 )
 def test_a_damaged_or_foreign_table_counts_as_empty(spoilt: Callable[[bytes], bytes], own_name: bool) -> None:
     objects = MemoryStore(f"damaged {spoilt.__name__} {own_name}")
-    put_verdicts(make_search(objects), 0, [table([(A, B)])])
+    put_verdicts(make_search(objects), "near", 0, [table([(A, B)])])
     ((path, good),) = tables(objects).items()
     bad = spoilt(good)
     objects.delete(path)
     objects.put(f"{path.rsplit('.', 2)[0]}.{content_name(bad)}.arrow" if own_name else path, bad)
     again = make_search(objects)
-    assert not len(load_verdicts(again, 0).pairs)
-    put_verdicts(again, 0, [table([(A, B)])])
+    assert not len(load_verdicts(again, "near", 0).pairs)
+    put_verdicts(again, "near", 0, [table([(A, B)])])
     delete_superseded(again)
     assert tables(objects) == {path: good}
 
 
 def test_a_table_deleted_during_a_search_counts_as_empty() -> None:
     objects = MemoryStore("a table that goes")
-    put_verdicts(make_search(objects), 1, [table([(A, B)])])
+    put_verdicts(make_search(objects), "near", 1, [table([(A, B)])])
     again = make_search(objects)
     for path in tables(objects):
         objects.delete(path)
-    assert not len(load_verdicts(again, 1).pairs)
+    assert not len(load_verdicts(again, "near", 1).pairs)

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from tests.filters.duplicates.perceptual.test_frames import matched
 from tests.filters.duplicates.perceptual.test_hamming import changed
 from tests.pipelines.dedupe.search import item_clusters, search_items
+from winnow.filters.duplicates.kind import AskedKind, find_kind
+from winnow.filters.duplicates.kinds.vpdq import VpdqConfig
 from winnow.pipelines.dedupe.search import Search
-from winnow.schemas.recipe.dedupe import VpdqConfig
 
 LAYER = pa.schema(
     [
@@ -78,9 +79,10 @@ def videos() -> list[Video]:
 def searched(folder: Path, found: list[Video], shards: int, config: VpdqConfig) -> dict[str, dict[str, Any]]:
     """What the layer says of each video."""
     rows = {one.name: one.row() for one in found}
+    asked = AskedKind(find_kind("vpdq"), config)
     return search_items(
         folder,
-        lambda store, listed: Search(store, listed, "scratch/dedupe/test", {"vpdq": "video.vpdq"}, vpdq=config),
+        lambda store, listed: Search(store, listed, "scratch/dedupe/test", {"vpdq": asked}),
         LAYER,
         rows,
         shards,

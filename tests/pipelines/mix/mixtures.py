@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from tests.pipelines.rules.stores import Shard, make_store
+from winnow.filters.duplicates.kind import find_kind
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.tokens import TOKENS, TOKENS_LAYER
 from winnow.pipelines.mix.drawn_objects import DrawnObjects
@@ -24,7 +25,6 @@ from winnow.schemas.law import ScalingLaw
 from winnow.schemas.mixture import MixturePlan
 from winnow.schemas.recipe import Recipe, recipe_from_text
 from winnow.schemas.records import Generation
-from winnow.schemas.rows.duplicates import NEAR
 
 LANGUAGE = pa.schema([pa.field("status", pa.string()), pa.field("code", pa.string()), pa.field("score", pa.float32())])
 LENGTH = pa.schema([pa.field("status", pa.string()), pa.field("characters", pa.int64()), pa.field("bytes", pa.int64())])
@@ -141,5 +141,5 @@ def _layers(shard: str, texts: list[Text], clusters: Mapping[int, list[bytes]]) 
             rows.append(
                 {"status": "ok", "cluster": min(members), "size": len(members), "texts": len(members), "matched": None}
             )
-        layers["dedupe.near"] = pa.Table.from_pylist(rows, schema=NEAR)
+        layers["dedupe.near"] = pa.Table.from_pylist(rows, schema=find_kind("near").schema)
     return layers

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tests.pipelines.rules.stores import Shard, make_store, samples_table
+from winnow.filters.duplicates.kind import find_kind
 from winnow.pipelines.query.cluster_counts import BIN_NAMES
 from winnow.pipelines.query.duplicates import Browser
 from winnow.pipelines.query.find_sample import Place
@@ -15,8 +16,8 @@ from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.memory import MemoryStore
 from winnow.runners.terminal.duplicates.clusters import overview
 from winnow.schemas.errors import StoreError
-from winnow.schemas.rows.duplicates import GROUPS, NEAR
 
+GROUPS, NEAR = find_kind("exact").schema, find_kind("near").schema
 LANGUAGES = pa.schema([pa.field("status", pa.string()), pa.field("code", pa.string())])
 SIZES = {"1": (1,), "2": (2,), "3-4": (3, 4), "5-9": range(5, 10), "10-99": range(10, 100), "100-999": range(100, 1000)}
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.pipelines.rules.stores import Shard, columns_of, make_store
 from tests.property_sizes import scaled
+from winnow.filters.duplicates.kind import find_kind
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.rules import rule_program
 from winnow.pipelines.rules.chosen_items import dropped_items, item_cuts, items_near
@@ -24,7 +25,6 @@ from winnow.pipelines.store.memory import MemoryStore
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import sample_id
 from winnow.schemas.recipe import recipe_from_text
-from winnow.schemas.rows.duplicates import PDQ
 
 ROWS = pa.schema([pa.field("bad", pa.bool_(), nullable=False)])
 SIDES = pa.schema(
@@ -91,14 +91,16 @@ def pinned_on(recipe: str, shards: Shards) -> PinnedProgram:
         layers = {
             "text.some": pa.Table.from_pylist([{"bad": row.bad} for row in rows], schema=ROWS),
             "image.geometry": pa.Table.from_pylist([{"status": "ok", "shorter": one} for one in sides], schema=SIDES),
-            "dedupe.pdq": pa.Table.from_pylist(pdq, schema=PDQ),
+            "dedupe.pdq": pa.Table.from_pylist(pdq, schema=find_kind("pdq").schema),
         }
         lengths, media = [row.length for row in rows], [len(row.media) for row in rows]
         tables[name] = Shard("pictures", len(rows), layers, lengths, media=media)
     store, generation = make_store(
         MemoryStore(uuid4().hex), tables, names=("text.some", "image.geometry", "dedupe.pdq")
     )
-    known = columns_of({"text.some": ROWS, "image.geometry": SIDES}) | columns_of({"dedupe.pdq": PDQ}, "keep")
+    known = columns_of({"text.some": ROWS, "image.geometry": SIDES}) | columns_of(
+        {"dedupe.pdq": find_kind("pdq").schema}, "keep"
+    )
     return pin(store, generation, rule_program(recipe_from_text(recipe), known))
 
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from tests.pipelines.rules.stores import Shard, columns_of, make_store
 from tests.property_sizes import scaled
+from winnow.filters.duplicates.kind import find_kind
 from winnow.pipelines.binding.preferences import BoundPreference
 from winnow.pipelines.binding.rules import rule_program
 from winnow.pipelines.reading.columns import Column
@@ -33,12 +34,14 @@ from winnow.pipelines.store.memory import MemoryStore
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import sample_id
 from winnow.schemas.problems import Place
-from winnow.schemas.recipe import DedupeConfig, ExactConfig, NearConfig, recipe_from_text
-from winnow.schemas.rows.duplicates import GROUPS, NEAR, Kind
+from winnow.schemas.recipe import DedupeConfig, recipe_from_text
+from winnow.schemas.recipe.nodes import located
+from winnow.schemas.rows.duplicates import Kind
 from winnow.schemas.rules.checking import ColumnInfo
 
 QUALITY = pa.schema([pa.field("score", pa.float64()), pa.field("good", pa.bool_()), pa.field("name", pa.string())])
-CONFIG = DedupeConfig(Place("recipe.yaml", 1), exact=ExactConfig(), near=NearConfig())
+PLACE = Place("recipe.yaml", 1)
+CONFIG = DedupeConfig(PLACE, located({"exact": {}, "near": {}}, PLACE))
 KINDS: tuple[Kind, ...] = ("url", "exact", "near")
 
 
@@ -90,13 +93,13 @@ def tables(shards: Mapping[str, tuple[str, Sequence[Row]]]) -> dict[str, Shard]:
                 named = cluster.to_bytes(16, "big") if cluster else sample_id(source, name, str(number))
                 size = sizes[kind, cluster] if cluster else 1
                 said.append({"status": "ok", "cluster": named, "size": size, "texts": size})
-            layers[f"dedupe.{kind}"] = pa.Table.from_pylist(said, schema=NEAR if kind == "near" else GROUPS)
+            layers[f"dedupe.{kind}"] = pa.Table.from_pylist(said, schema=find_kind(kind).schema)
         found[name] = Shard(source, len(rows), layers, [row.length for row in rows])
     return found
 
 
 def columns() -> dict[Column, ColumnInfo]:
-    duplicates = {f"dedupe.{kind}": NEAR if kind == "near" else GROUPS for kind in KINDS}
+    duplicates = {f"dedupe.{kind}": find_kind(kind).schema for kind in KINDS}
     return columns_of({"text.some": QUALITY}) | columns_of(duplicates, "keep")
 
 
@@ -318,7 +321,8 @@ def test_a_text_is_dropped_only_if_a_duplicate_is_kept() -> None:
 def test_the_choice_does_not_depend_on_shards_or_order() -> None:
     """The same rows and ids give the same choice in other shards and another order."""
     drawn = random.Random(3)
-    choice = Choice(("exact", "near"), (BoundPreference("longest", Column("samples", "length")),), ("books",), CONFIG)
+    longest = BoundPreference("longest", Column("samples", "length"))
+    choice = Choice(("exact", "near"), (longest,), ("books",), CONFIG, {"near": 10_000})
     rows = pa.table(
         {
             "samples.id": pa.array([drawn.randbytes(16) for _ in range(600)], pa.binary(16)),

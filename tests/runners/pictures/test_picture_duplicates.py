@@ -10,8 +10,8 @@ import pytest
 
 from tests.faults.winnow import assert_clean, ended, run_here, tree_hash
 from tests.runners.test_annotate import table
+from winnow.filters.duplicates.kinds import pdq
 from winnow.pipelines.dedupe import clusters as module
-from winnow.pipelines.dedupe import pdq
 
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `image`")
 
@@ -161,7 +161,8 @@ def test_a_cluster_of_too_many_hashes_is_an_alarm(store: Path) -> None:
 def test_split_bands_and_star_contraction_give_the_same_values(
     pictures: Path, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pdq, "split_bits", lambda _: 2)
+    monkeypatch.setattr(pdq, "_MAX_SPLIT", 2)
+    monkeypatch.setattr(pdq, "_LINE_BYTES", 1 << 30)
     monkeypatch.setattr(module, "MAX_EDGES", 0)
     assert rows(searched(pictures, "split"), "pdq") == rows(store, "pdq")
 

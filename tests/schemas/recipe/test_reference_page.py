@@ -4,18 +4,21 @@ import dataclasses
 import re
 from pathlib import Path
 
+from winnow.filters.duplicates.kind import all_kinds
+from winnow.filters.duplicates.kinds.embedding import CosineConfig
+from winnow.filters.duplicates.kinds.exact import ExactConfig
+from winnow.filters.duplicates.kinds.near import NearConfig
+from winnow.filters.duplicates.kinds.pdq import PdqConfig
+from winnow.filters.duplicates.kinds.url import AddressConfig, CanonicalConfig
+from winnow.filters.duplicates.kinds.vpdq import VpdqConfig
 from winnow.schemas.recipe import (
     AcceptedCluster,
     AcceptedLoss,
-    AddressConfig,
     BandLevel,
-    CanonicalConfig,
     ClipsConfig,
     ColumnNames,
-    CosineConfig,
     DedupeConfig,
     EditEntry,
-    ExactConfig,
     ExportEntry,
     ExtractorEntry,
     FamilyLevel,
@@ -26,9 +29,7 @@ from winnow.schemas.recipe import (
     Limits,
     LossAlarms,
     MixConfig,
-    NearConfig,
     OperatorEntry,
-    PdqConfig,
     PresetRules,
     Recipe,
     ReferenceConfig,
@@ -45,7 +46,6 @@ from winnow.schemas.recipe import (
     TrajectoryConfig,
     Variable,
     VideoFrames,
-    VpdqConfig,
     recipe_from_text,
 )
 from winnow.schemas.recipe.build import Setting, expected, settings
@@ -115,9 +115,13 @@ def default_shown(setting: Setting) -> str:
 def test_the_tables_list_every_key_with_what_it_takes_and_its_default() -> None:
     tables = re.findall(r"(?:^\|.*\n)+", PAGE, re.MULTILINE)
     shown = [[tuple(row.split(" | ")[:3]) for row in table.splitlines()[2:]] for table in tables]
+    of_kinds = [(f"| `{kind.name}`", "a mapping or null", "`null`") for kind in all_kinds()]
     assert shown == [
-        [(f"| `{setting.key}`", expected(setting), default_shown(setting)) for setting in settings(kind)]
-        for kind in TABLES
+        [
+            *(of_kinds if table is DedupeConfig else ()),
+            *((f"| `{setting.key}`", expected(setting), default_shown(setting)) for setting in settings(table)),
+        ]
+        for table in TABLES
     ]
     assert all(len(row.split(" | ")) == 4 for table in tables for row in table.splitlines()[2:])
 

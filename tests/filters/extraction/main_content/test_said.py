@@ -43,7 +43,9 @@ attributes = st.lists(
 @given(st.lists(attributes, min_size=1, max_size=4), st.sampled_from(["", "/", " /"]))
 def test_values_are_those_that_a_parser_of_the_standard_reads(tags: list[list[str]], close: str) -> None:
     html = "".join(f"<img {' '.join(tag)}{close if not tag or tag[-1][-1] in QUOTES else ''}>" for tag in tags)
-    images = HTMLTree.parse(html).document.query_selector_all("img")
+    document = HTMLTree.parse(html).document
+    assert document is not None
+    images = document.query_selector_all("img")
     expected = [{name: image.getattr(name) for name in WANTED if image.hasattr(name)} for image in images]
     assert spoken(html) == expected
 

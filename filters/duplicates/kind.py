@@ -1,0 +1,247 @@
+"""A kind of duplicates: one object that says everything of it.
+
+Kinds of winnow are the modules of `winnow.filters.duplicates.kinds`, one each, found by their names; those of other
+packages are found by the entry points of the group `winnow.duplicate_kinds`. A recipe names kinds under `dedupe`.
+"""
+
+import pkgutil
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property, lru_cache
+from importlib import import_module
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from winnow.filters.duplicates import kinds
+from winnow.filters.duplicates.searches import Search
+from winnow.filters.entry_points import entry_points
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.identity import Json
+from winnow.schemas.problems import suggestion
+from winnow.schemas.rows.duplicates import (
+    CLUSTER,
+    ID_BYTES,
+    ITEM_CLUSTER,
+    LOW_QUALITY,
+    NO_PICTURE,
+    NO_VIDEO,
+    NOT_AN_IMAGE,
+    NOT_HASHED,
+    NOT_MEASURED,
+    OK,
+    layer_of_kind,
+)
+
+ENTRY_POINTS: Final = "winnow.duplicate_kinds"
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What a kind compares, and so what its clusters hold."""
+
+    name: str  # in the plural
+    of_items: bool = False  # a row has several, and the layer's columns are lists
+    of_media: bool = False  # the items are the row's media
+    empty: str = ""  # the status of a row that has none
+    absent: tuple[str, ...] = ("no_input",)  # the statuses of signature layers that mean the same
+    reasons: tuple[str, ...] = ()  # why an item is not compared, beside the statuses of its signature
+
+
+ROWS: Final = Unit("rows")
+PICTURES: Final = Unit("pictures", True, True, NO_PICTURE, reasons=(LOW_QUALITY, NOT_AN_IMAGE, NOT_HASHED))
+VIDEOS: Final = Unit("videos", True, True, NO_VIDEO, reasons=(LOW_QUALITY,))
+
+
+def digests(_: Any, leaves: Sequence[pa.Array]) -> tuple[pa.StringArray, pa.Array]:
+    """The values of kinds whose signature is a digest: what has none is not compared."""
+    (found,) = leaves
+    return pc.if_else(found.is_valid(), OK, NOT_MEASURED), found.cast(pa.binary(ID_BYTES))
+
+
+def _none(_: Any) -> dict[str, object]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a kind compares: a measurement, and the values made of it."""
+
+    layer: str  # of the operator of this name; or `samples`, for what ingest writes of each medium
+    leaves: tuple[str, ...] = ("digest",)  # the columns that values are made of
+    values: Callable[[Any, Sequence[pa.Array]], tuple[pa.StringArray, pa.Array]] = digests
+    """Of the settings and these columns: the status of each node, `ok` if it is compared, and its value. Values of 16
+    bytes are digests: nodes with equal ones are equal. Of others, digests are made."""
+    options: Callable[[Any], Mapping[str, object]] = _none  # of the operator, given the recipe's settings
+    as_measured: bool = False  # a recipe may measure it with settings of its own
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """What a search has found of nodes that have duplicates; null for the others."""
+
+    similarity: pa.Array  # to the matched node
+    back: pa.Array  # the other way round
+    by: pa.Array  # how it was determined: equal, estimate or exact
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A column that only layers of this kind have."""
+
+    name: str
+    type: pa.DataType
+    of: Callable[[Outcomes], pa.Array]
+
+
+def _nothing_said(_: Mapping[str, pa.Array]) -> tuple[None, None]:
+    return None, None
+
+
+def _as_written(settings: Any, _: Any) -> Any:
+    return settings
+
+
+def _no_remarks(_settings: Any, _counted: Mapping[str, int]) -> tuple[str, ...]:
+    return ()
+
+
+def _undescribed(_: Any) -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class DuplicateKind:
+    """A kind of duplicates. Picklable, by its name.
+
+    Nodes, which are rows or items of rows, are merged first if their digests are equal. A kind with a `search` finds
+    similar ones too. Clusters, guards, growth, and the choice of a representative are the same for all kinds.
+    """
+
+    name: str  # in the recipe, and of the layer `dedupe.NAME`
+    version: int  # of everything that decides the layer's values, given the signatures
+    summary: str  # what its clusters hold, in reports
+    unit: Unit
+    settings: type[Any]  # a frozen dataclass: what the recipe may say under `dedupe: {NAME: …}`
+    signature: Signature
+    search: Search | None = None  # how similar nodes are found; None if only equal ones are
+    distinct: str | None = None
+    """The column that counts what is different in a cluster; required of kinds with a search. Their settings have
+    `max_cluster`: with more, a cluster raises an alarm."""
+    members: str = "rows"  # what a cluster holds, in an alarm
+    measures: tuple[Measure, ...] = ()  # the layer's other columns
+    said: Callable[[Mapping[str, pa.Array]], tuple[pa.Array | None, pa.Array | None]] = _nothing_said
+    """Of the layer's columns: the similarity of each node to its match, and how it was determined, for people."""
+    example: str = "{}"  # the settings, in a message that shows how to ask for it
+    listed: int = 1000  # kinds are listed in this order
+    chosen: int | None = 1000
+    """Representatives are chosen in this order, so that a row dropped by one kind is none of a later one's. None: by
+    this kind none is, and no row is dropped."""
+    split: int | None = 1000
+    """Rows in clusters of several kinds go to the side of a split that the first of these says. None: clusters may be
+    divided."""
+    of_address: bool = False
+    """It compares what leads to a row, not what it holds; so the texts of dropped rows are compared, for an alarm."""
+    sent_in_pieces: bool = False  # what is sent of a node grows with its size, as do its signatures
+    null_unless_asked: bool = False
+    """A recipe in full says `null` of it where it does not search for it. Later kinds do not: names of plans stay."""
+    undecided: tuple[str, ...] = ("max_bucket", "max_cluster")  # settings that change no value of the layer
+    bind: Callable[[Any, Any], Any] = _as_written
+    """The settings with everything filled in, given the recipe's and the configuration of the signature's operator."""
+    described: Callable[[Any], str] = _undescribed  # what was searched for, in a card, given the bound settings
+    remarks: Callable[[Any, Mapping[str, int]], tuple[str, ...]] = _no_remarks
+    """What to say after a search, given the bound settings and the sums of what its steps have counted."""
+
+    def __reduce__(self) -> tuple[Callable[[str], "DuplicateKind"], tuple[str]]:
+        return find_kind, (self.name,)
+
+    @property
+    def layer(self) -> str:
+        """The name of its layer."""
+        return layer_of_kind(self.name)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns of its layer."""
+        own = [] if self.distinct is None else [pa.field(self.distinct, pa.int64())]
+        own += [pa.field(one.name, one.type) for one in self.measures]
+        if not self.unit.of_items:
+            return pa.schema([*CLUSTER, *own])
+        return pa.schema([*ITEM_CLUSTER, *(pa.field(one.name, pa.list_(one.type)) for one in own)])
+
+    @property
+    def counted(self) -> str:
+        """What is different in a cluster; of kinds that find equal nodes only, their texts would be."""
+        return self.distinct or "texts"
+
+
+@dataclass(frozen=True)
+class AskedKind:
+    """A kind, and the settings with which it is asked for. Picklable."""
+
+    kind: DuplicateKind
+    settings: Any
+
+    @property
+    def layer(self) -> str:
+        """The layer of its signatures."""
+        return self.kind.signature.layer
+
+    @property
+    def search(self) -> Search | None:
+        """How similar nodes are found; None if only equal ones are."""
+        return self.kind.search
+
+    @property
+    def deciding(self) -> dict[str, Json]:
+        """The settings that decide values of the layer."""
+        return {name: one for name, one in asdict(self.settings).items() if name not in self.kind.undecided}
+
+
+def kind_names() -> tuple[str, ...]:
+    """The names of all kinds."""
+    return tuple(sorted({*own_names(), *(point.name for point in entry_points(ENTRY_POINTS))}))
+
+
+@lru_cache(maxsize=1)
+def own_names() -> tuple[str, ...]:
+    """The names of winnow's own kinds."""
+    return tuple(module.name for module in pkgutil.iter_modules(kinds.__path__))
+
+
+def find_kind(name: str) -> DuplicateKind:
+    """The kind with this name; the error for an unknown name suggests the nearest."""
+    if name not in kind_names():
+        raise RecipeError(f"unknown kind of duplicates {name!r}{suggestion(name, kind_names())}")
+    point = next((point for point in entry_points(ENTRY_POINTS) if point.name == name), None)
+    try:
+        found = point.load() if point else import_module(f"winnow.filters.duplicates.kinds.{name}").KIND
+    except (ImportError, AttributeError) as error:  # in another package, or in one that it needs
+        raise RecipeError(f"kind of duplicates {name!r} cannot be loaded: {error}") from error
+    if not isinstance(found, DuplicateKind) or found.name != name or not re.fullmatch("[a-z][a-z0-9_]*", name):
+        raise RecipeError(f"{name!r} is registered as a kind of duplicates but is none; correct its entry point")
+    return found
+
+
+def kinds_in_order(names: Iterable[str]) -> tuple[DuplicateKind, ...]:
+    """Kinds by their names, in the order in which they are listed."""
+    return tuple(sorted(map(find_kind, names), key=lambda kind: (kind.listed, kind.name)))
+
+
+def kinds_chosen_in(names: Iterable[str]) -> tuple[DuplicateKind, ...]:
+    """Kinds by which representatives are chosen, the first first."""
+    found = [(kind.chosen, kind.name, kind) for kind in map(find_kind, names) if kind.chosen is not None]
+    return tuple(kind for *_, kind in sorted(found, key=lambda one: one[:2]))
+
+
+def kinds_split_by(names: Iterable[str]) -> tuple[DuplicateKind, ...]:
+    """Kinds whose clusters stay on one side of a split, the widest first."""
+    found = [(kind.split, kind.name, kind) for kind in map(find_kind, names) if kind.split is not None]
+    return tuple(kind for *_, kind in sorted(found, key=lambda one: one[:2]))
+
+
+def all_kinds() -> tuple[DuplicateKind, ...]:
+    """All kinds, in the order in which they are listed."""
+    return kinds_in_order(kind_names())

@@ -1,0 +1,30 @@
+"""Equal captions, but for white space and invisible characters: how often one occurs. They drop nothing."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from winnow.filters.caption.lists import REASONS
+from winnow.filters.duplicates.kind import DuplicateKind, Signature, Unit
+from winnow.schemas.rows.duplicates import NO_CAPTION, NO_TEXT_LEFT
+
+CAPTIONS: Final = Unit("captions", True, False, NO_CAPTION, ("no_input", *REASONS), (NO_TEXT_LEFT,))
+"""Those that the recipe's `captions` chooses."""
+
+
+@dataclass(frozen=True)
+class RepeatedCaptionsConfig:
+    """Equal captions, but for white space and invisible characters."""
+
+
+KIND = DuplicateKind(
+    name="captions",
+    version=2,
+    summary="captions with the same text",
+    unit=CAPTIONS,
+    settings=RepeatedCaptionsConfig,
+    signature=Signature("caption.digest"),
+    listed=90,
+    null_unless_asked=True,
+    chosen=None,
+    split=None,
+)

@@ -1,0 +1,1 @@
+"""Packages that add to winnow from outside its tree."""
