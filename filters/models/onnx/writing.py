@@ -3,7 +3,7 @@
 The same calls give the same bytes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Final, TypeAlias
 
@@ -37,10 +37,10 @@ class OnnxGraph:
         self._graph = self._model.graph
         self._graph.name = name
 
-    def input(self, name: str, shape: Shape) -> str:
-        """Add an input of 32-bit floats."""
-        floats = self._onnx.TensorProto.FLOAT
-        self._graph.input.append(self._onnx.helper.make_tensor_value_info(name, floats, shape))
+    def input(self, name: str, shape: Shape, numbers: type[np.generic] = np.float32) -> str:
+        """Add an input."""
+        kind = self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(numbers))
+        self._graph.input.append(self._onnx.helper.make_tensor_value_info(name, kind, shape))
         return name
 
     def output(self, name: str, shape: Shape) -> None:
@@ -59,7 +59,8 @@ class OnnxGraph:
         self._graph.node.append(self._onnx.helper.make_node(operator, inputs, [output], **attributes))
         return output
 
-    def to_bytes(self) -> bytes:
-        """The file."""
+    def to_bytes(self, metadata: Mapping[str, str] | None = None) -> bytes:
+        """The file, with facts about it."""
+        self._onnx.helper.set_model_props(self._model, metadata or {})
         content: bytes = self._model.SerializeToString()
         return content
