@@ -6,6 +6,7 @@ ONNX file with the words that the network knows among its metadata.
 
 from collections.abc import Mapping
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from typing import TypeAlias
 
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.filters.models.onnx.writing import OnnxGraph
-from winnow.filters.models.toxicity.pickled import PickledTokenizerError, tokenizer_state
+from winnow.filters.models.pickles import Call, Name, read_pickle
 from winnow.schemas.assets import Asset, BuiltAsset
 from winnow.schemas.errors import WinnowError
 
@@ -55,6 +56,10 @@ SHAPES: Mapping[str, tuple[int, ...]] = {
 }
 """The network: word vectors, an LSTM in each direction, max pooling over time, and two dense layers."""
 
+_TOKENIZERS = tuple(
+    f"{package}.Tokenizer"
+    for package in ("keras.src.legacy.preprocessing.text", "keras.preprocessing.text", "keras_preprocessing.text")
+)
 _SETTINGS = {"num_words": WORDS, "lower": True, "char_level": False, "oov_token": None, "split": " "}
 _SETTINGS |= {"filters": SEPARATORS[:-1]}
 
@@ -96,21 +101,33 @@ def _reordered(gates: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return np.concatenate([let_in, let_out, keep, new], axis=-1).T
 
 
+def tokenizer_state(raw: bytes) -> Mapping[object, object]:
+    """The fields of a pickled Keras tokenizer."""
+    try:
+        found = read_pickle(BytesIO(raw), (*_TOKENIZERS, "builtins.int"))
+    except ValueError as error:
+        raise WinnowError(f"not a pickled Keras tokenizer: {error}; nothing of it was run") from None
+    match found:
+        case Call(Name(dotted), (), dict(state)) if dotted in _TOKENIZERS:
+            return state
+    raise WinnowError("not a pickled Keras tokenizer: the pickle contains something else; nothing of it was run")
+
+
 def known_words(state: Mapping[object, object]) -> list[str]:
     """The words with a vector, in the order of their numbers from 1."""
     for name, expected in _SETTINGS.items():
         found = state.get(name, ...)
         if type(found) is not type(expected) or found != expected:
             shown = repr(found)[:80] if isinstance(found, bool | int | str) else "something else"
-            raise PickledTokenizerError(f"the tokenizer's {name} is {shown}; expected {expected!r}")
+            raise WinnowError(f"the tokenizer's {name} is {shown}; expected {expected!r}")
     numbers = state.get("word_index")
     if not isinstance(numbers, dict):
-        raise PickledTokenizerError("the tokenizer has no word_index")
+        raise WinnowError("the tokenizer has no word_index")
     known = {number: word for word, number in numbers.items() if isinstance(number, int) and 0 < number < WORDS}
     words = [known.get(number) for number in range(1, WORDS)]
     fine = [word for word in words if isinstance(word, str) and word and not set(word) & set(SEPARATORS)]
     if len(set(fine)) != WORDS - 1:
-        raise PickledTokenizerError(f"the tokenizer numbers {len(set(fine)):,} words; expected {WORDS - 1:,}")
+        raise WinnowError(f"the tokenizer numbers {len(set(fine)):,} words; expected {WORDS - 1:,}")
     return fine
 
 
