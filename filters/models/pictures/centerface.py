@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from winnow.filters.models.pictures.framing import Framing
 from winnow.schemas.assets import Asset, BuiltAsset
-from winnow.schemas.kernels import kernel
 
 __all__ = ["MODEL", "OUTPUTS", "face_boxes", "framing_for"]
 
@@ -103,23 +102,17 @@ def face_boxes(
     return kept
 
 
-@kernel
-def _distinct(boxes, overlap):  # type: ignore[no-untyped-def]
+def _distinct(boxes: NDArray[np.float64], overlap: float) -> NDArray[np.int64]:
     """Which boxes do not overlap a likelier one that is kept."""
-    count = len(boxes)
-    kept = np.ones(count, np.bool_)
-    for at in range(count):
-        if not kept[at]:
-            continue
-        area = (boxes[at, 2] - boxes[at, 0]) * (boxes[at, 3] - boxes[at, 1])
-        for other in range(at + 1, count):
-            if not kept[other]:
-                continue
-            wide = min(boxes[at, 2], boxes[other, 2]) - max(boxes[at, 0], boxes[other, 0])
-            tall = min(boxes[at, 3], boxes[other, 3]) - max(boxes[at, 1], boxes[other, 1])
-            if wide > 0.0 and tall > 0.0:
-                shared = wide * tall
-                own = (boxes[other, 2] - boxes[other, 0]) * (boxes[other, 3] - boxes[other, 1])
-                if shared >= overlap * (area + own - shared):
-                    kept[other] = False
-    return kept
+    left, top, right, bottom, _ = boxes.T
+    areas = (right - left) * (bottom - top)
+    kept, waiting = [], np.arange(len(boxes))
+    while len(waiting):
+        at, waiting = waiting[0], waiting[1:]
+        kept.append(at)
+        wide = np.minimum(right[at], right[waiting]) - np.maximum(left[at], left[waiting])
+        tall = np.minimum(bottom[at], bottom[waiting]) - np.maximum(top[at], top[waiting])
+        shared = np.maximum(wide, 0) * np.maximum(tall, 0)
+        same = (shared > 0) & (shared >= overlap * (areas[at] + areas[waiting] - shared))
+        waiting = waiting[~same]
+    return np.array(kept, np.int64)
