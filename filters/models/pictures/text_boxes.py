@@ -102,13 +102,15 @@ def _regions(marked):  # type: ignore[no-untyped-def]
 def _edges(regions: NDArray[np.int32]) -> Iterator[list[tuple[int, int]]]:
     """The first and the last pixel of each row of each region, which have its hull: columns and rows, by row."""
     rows, columns = np.nonzero(regions)
+    if not len(rows):
+        return
     numbers = regions[rows, columns]
     order = np.argsort(numbers, kind="stable")[: np.count_nonzero(numbers <= MAX_BOXES)]
     rows, columns, numbers = rows[order], columns[order], numbers[order]
     new = np.flatnonzero(np.diff(numbers, prepend=0) | np.diff(rows, prepend=-1))  # where a region or a row begins
     ends = np.append(new[1:], len(rows)) - 1
     points = np.stack([columns[new], rows[new], columns[ends], rows[ends]], axis=1)
-    for part in np.split(points, np.flatnonzero(np.diff(numbers[new])) + 1) if len(new) else ():
+    for part in np.split(points, np.flatnonzero(np.diff(numbers[new])) + 1):
         yield [(column, row) for one in part.tolist() for column, row in (one[:2], one[2:])]
 
 
