@@ -104,7 +104,7 @@ def _found(texts: Texts, batch: pa.RecordBatch, config: Config) -> list[Detectio
     short = np.diff(texts.offsets) <= SHORT_TEXT_BYTES
     detectors: Mapping[Kind, Callable[[], Detections]] = {
         "email": lambda: emails(texts, spelled_out=config.spelled_out, reserved=config.reserved),
-        "crypto_address": lambda: wallets(texts),
+        "crypto_address": lambda: wallets(texts, groups()),
         "iban": lambda: ibans(texts, groups()),
         "card": lambda: cards(texts, groups()),
         "national_id": lambda: national_ids(texts, groups(), _regions(batch, config)),
