@@ -13,7 +13,7 @@ from winnow.filters.language.kernels.spans import Texts
 from winnow.filters.private.personal.candidates import DigitGroups
 from winnow.filters.private.personal.detections import Detections
 
-__all__ = ["bytes_at", "found_at_runs", "is_apart", "is_glued"]
+__all__ = ["bytes_at", "found_at_runs", "is_apart", "is_glued", "is_led"]
 
 _LETTER = (  # of two bytes, in scripts with spaces: as in `candidates`
     rb"\xc2[\xaa\xb5\xba]|\xc3[^\x97\xb7]|[\xc4-\xcc\xcf-\xd4][\x80-\xbf]|\xcd[^\xbe]|\xce[^\x87]|\xd5[^\x9a-\x9f]"
@@ -28,9 +28,14 @@ def is_glued(text: bytes, at: int) -> bool:
     return _BEFORE_NO_WORD.match(text, at) is None
 
 
+def is_led(text: bytes, at: int) -> bool:
+    """Whether a letter, digit or underscore of a word directly precedes this position."""
+    return _AFTER_NO_WORD.match(text, at) is None
+
+
 def is_apart(text: bytes, start: int, end: int) -> bool:
     """Whether no letter, digit or underscore of a word is directly before or after."""
-    return _AFTER_NO_WORD.match(text, start) is not None and not is_glued(text, end)
+    return not is_led(text, start) and not is_glued(text, end)
 
 
 def bytes_at(texts: Texts, places: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
