@@ -67,7 +67,7 @@ def starts_of(known: int, max_windows: int) -> npt.NDArray[np.int64]:
     return np.arange(most) * last // max(most - 1, 1) if most > 1 else np.zeros(most, np.int64)
 
 
-def _windows(numbers: npt.NDArray[np.int64], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _windows(numbers: npt.NDArray[np.uint16], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The windows of one text, left-padded with zeros."""
     windows = np.zeros((len(starts), TOKENS), np.int64)
     for row, start in enumerate(starts.tolist()):

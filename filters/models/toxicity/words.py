@@ -7,6 +7,7 @@ words. Words without a number are skipped.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,7 @@ class Numbered:
     """The known words of some texts: text i has the numbers `bounds[i]` to `bounds[i + 1]`."""
 
     bounds: npt.NDArray[np.int64]
-    numbers: npt.NDArray[np.int64]
+    numbers: npt.NDArray[np.uint16]
     words: npt.NDArray[np.int64]  # of each text, whether known or not
 
 
@@ -38,15 +39,15 @@ class Vocabulary:
     def numbered(self, texts: Sequence[str]) -> Numbered:
         """The numbers of the known words of each text, in order."""
         lowered = (text.lower() for text in texts)  # whole: a sigma is lowered by what is behind it
-        pieces = [(row, piece) for row, text in enumerate(lowered) for piece in _PIECES.findall(text)]
+        pieces = ((row, piece[0]) for row, text in enumerate(lowered) for piece in _PIECES.finditer(text))
         known, words = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.int64)
-        numbers = [np.zeros(0, np.int64)]
-        for first in range(0, len(pieces), _AT_ONCE):
-            rows, some = zip(*pieces[first : first + _AT_ONCE], strict=True)
+        numbers = [np.zeros(0, np.uint16)]
+        while group := list(islice(pieces, _AT_ONCE)):
+            rows, some = zip(*group, strict=True)
             split = pc.split_pattern_regex(pa.array(some, pa.large_string()), _BETWEEN)
             found = pc.index_in(split.flatten(), self._words)
             for counts, one in ((known, found.is_valid()), (words, pc.not_equal(split.flatten(), ""))):
                 before = np.concatenate([[0], np.cumsum(one.to_numpy(zero_copy_only=False))])
                 np.add.at(counts, np.array(rows), np.diff(before[split.offsets.to_numpy()]))
-            numbers.append(found.drop_null().to_numpy().astype(np.int64) + 1)
+            numbers.append(found.drop_null().to_numpy().astype(np.uint16) + np.uint16(1))
         return Numbered(np.concatenate([[0], np.cumsum(known)]), np.concatenate(numbers), words)
