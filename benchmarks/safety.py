@@ -7,8 +7,6 @@
 - `presidio`: Microsoft Presidio's own recognisers, called one by one without its language model, for the entities that
   both know: e-mail and IP addresses, cards, IBANs, Bitcoin wallets and telephone numbers of the same regions.
 - `datatrove`: its PIIFormatter, which replaces e-mail and public IP addresses; ours finds and replaces the same.
-- `onnxruntime`: the network of `text.toxicity` as an ONNX graph of LSTMs, one thread, in batches of 32 windows of the
-  same words. Rates are windows of 100 words.
 - lookups: addresses against 5 million domains; what an entry and a lookup cost is printed below the table.
 
 One core each (pinned), start-up included, the same documents, median of three. Rates are per CPU-second; `--quick`
@@ -24,13 +22,13 @@ from benchmarks.inputs.safety_documents import safety_documents
 from benchmarks.measuring.environments import peer_python
 from benchmarks.measuring.reporting import Amounts, Limit, Measured, benchmark_arguments, compared, measure, show, timed
 
-MANY, TIMES, FEW, WINDOWS = 50_000, 10, 5_000, 50_000
-QUICK_MANY, QUICK_WINDOWS = 50_000, 10_000
-SMALL = 200  # documents or windows: hardly more than start-up
+MANY, TIMES, FEW = 50_000, 10, 5_000
+QUICK_MANY = 50_000
+SMALL = 200  # documents: hardly more than start-up
 KINDS = ("email", "ip", "card", "iban", "crypto_address", "phone")  # that Presidio knows, too
 FLOORS = {"presidio": 20.0, "datatrove": 5.0}
 MICROSECONDS = 50.0
-REPEATED = ("winnow, presidio's kinds", "winnow, replacing", "datatrove", "winnow, network", "onnxruntime")
+REPEATED = ("winnow, presidio's kinds", "winnow, replacing", "datatrove")
 """What a quick run measures three times, too: the short ones that are compared."""
 
 WINNOW = """
@@ -96,37 +94,13 @@ with pq.ParquetFile(sys.argv[1]) as parquet:
 print(changed)
 """
 
-NETWORK = """
-import sys
-import numpy as np
-from winnow.filters.models.tensors import read_tensors
-from winnow.filters.models.toxicity.network import Network
-from winnow.pipelines.assets import lookup
-count, engine = int(sys.argv[1]), sys.argv[2]
-path = lookup("toxicity.en")
-windows = (1 + 19998 * np.random.default_rng(7).random((count, 100)) ** 4).astype(np.uint16)
-if engine == "ours":
-    scores = Network(path).score(windows)
-else:
-    import onnxruntime
-    from tests.filters.models.toxicity.elsewhere import onnx_network
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    graph = onnx_network(read_tensors(path).arrays)
-    session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-    numbers = windows.astype(np.int64)
-    parts = [session.run(None, {"windows": numbers[at : at + 32]})[0] for at in range(0, count, 32)]
-    scores = np.concatenate(parts)
-print(round(float(np.abs(scores).sum()), 1))
-"""
-
 
 def main() -> int:
     """Measure, compare and print."""
     options = benchmark_arguments(str(__doc__)).parse_args()
-    many, few, windows = (
+    many, few = (
         Amounts(quick if options.quick else full, full, SMALL)
-        for full, quick in ((TIMES * MANY, QUICK_MANY), (FEW, FEW), (WINDOWS, QUICK_WINDOWS))
+        for full, quick in ((TIMES * MANY, QUICK_MANY), (FEW, FEW))
     )
     presidio, datatrove = str(peer_python("presidio")), str(peer_python("datatrove"))
     every: dict[str, object] = {
@@ -152,9 +126,6 @@ def main() -> int:
     def peer(python: str, code: str) -> Callable[[int], Measured]:
         return lambda documents: _run([python, "-c", code, str(safety_documents(documents).absolute())])
 
-    def network(engine: str) -> Callable[[int], Measured]:
-        return lambda windows: _run([sys.executable, "-c", NETWORK, str(windows), engine])
-
     cases = {
         "winnow, all detectors": (many, winnow(every)),
         **{f"winnow, {name}": (many, winnow({name: settings})) for name, settings in every.items()},
@@ -162,10 +133,8 @@ def main() -> int:
         "presidio": (few, peer(presidio, PRESIDIO)),
         "winnow, replacing": (many, winnow(addresses, "replaced")),
         "datatrove": (few, peer(datatrove, DATATROVE)),
-        "winnow, network": (windows, network("ours")),
-        "onnxruntime": (windows, network("onnxruntime")),
     }
-    for warming in (winnow(every), winnow(addresses, "replaced"), network("ours")):
+    for warming in (winnow(every), winnow(addresses, "replaced")):
         warming(SMALL)  # what is compiled, is compiled once a machine
     rows = {}
     for case, (amounts, run) in cases.items():
@@ -173,19 +142,15 @@ def main() -> int:
         rows[case] = row = timed(case, "", amounts, run, rounds)
         each = f"{1e6 / row.rate:.1f} µs ({row.measured.last_line})"
         print(f"{case}: {row.rate:,.0f}/CPU-s, {each}", file=sys.stderr, flush=True)
-    scores = (float(rows[case].measured.last_line) for case in ("winnow, network", "onnxruntime"))
-    if abs(next(scores) - next(scores)) > windows.now * 1e-3:
-        raise SystemExit("benchmarks.safety: the network's scores are not those of onnxruntime")
     all_detectors = rows["winnow, all detectors"]
     report = compared(
         "safety",
         "per CPU-s",
         all_detectors,
-        {case: rows[case] for case in ("presidio", "datatrove", "onnxruntime")},
+        {case: rows[case] for case in ("presidio", "datatrove")},
         {
             "presidio": rows["winnow, presidio's kinds"],
             "datatrove": rows["winnow, replacing"],
-            "onnxruntime": rows["winnow, network"],
         },
         limit=Limit("CPU time a document, all detectors", 1e6 / all_detectors.rate, MICROSECONDS, "µs"),
         floors=FLOORS,

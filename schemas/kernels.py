@@ -1,16 +1,12 @@
 """How kernels are compiled, and where what was compiled is kept.
 
 numba keeps machine code beside the source and looks at the date of one file alone: a kernel whose callee in another
-file has changed would go on as it was, and give wrong values. Here machine code is kept under a hash of the sources
-that it can depend on: the kernel's file, every file of winnow that it imports, directly or through others, and the
-data files beside them, whose tables are constants of the machine code. An edit recompiles what depends on it; another
-checkout, or a wheel, with the same sources compiles nothing.
+file has changed would go on as it was, and give wrong values. Here machine code is kept under a hash of what is
+compiled into it (`winnow.schemas.kernel_sources`). An edit recompiles what it changes; another checkout, or a wheel,
+with the same sources compiles nothing.
 """
 
-import hashlib
 import os
-import re
-import unicodedata
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -19,6 +15,7 @@ from typing import Any
 import numba
 from numba import njit
 
+from winnow.schemas import kernel_sources
 from winnow.schemas.environment.temporary_root import temporary_root
 
 FOLDER_VARIABLE = "NUMBA_CACHE_DIR"
@@ -26,75 +23,6 @@ _PRIVATE = 0o700
 _OTHERS_WRITE = 0o022
 _HOUSE = Path(__file__).resolve().parent.parent
 _ROOMS = ("schemas", "filters", "scoring", "pipelines", "runners")
-_IMPORTED = re.compile(
-    rb"^\s*(?:from\s+winnow\.([\w.]+)\s+import\s+(\([^)]*\)|.*)|import\s+winnow\.([\w.]+))", re.MULTILINE
-)
-_NAME = re.compile(rb"\w+")
-
-
-@cache
-def _imported(path: Path) -> frozenset[Path]:
-    """The files of winnow that a file names in its imports."""
-    found = set()
-    for package, names, module in _IMPORTED.findall(path.read_bytes()):
-        parts = (package or module).decode().split(".")
-        if source := _source(_HOUSE.joinpath(*parts)):
-            found.add(source)
-        for name in _NAME.findall(names):
-            if source := _source(_HOUSE.joinpath(*parts, name.decode())):
-                found.add(source)
-    return frozenset(found)
-
-
-@cache
-def _source(module: Path) -> Path | None:
-    """The file of a module or a package; None where there is none."""
-    return next((one for one in (module.with_suffix(".py"), module / "__init__.py") if one.is_file()), None)
-
-
-def sources_of(path: Path) -> frozenset[Path]:
-    """A file and all files of winnow that it imports, directly or through others."""
-    found: set[Path] = set()
-    pending = [path]
-    while pending:
-        one = pending.pop()
-        if one not in found:
-            found.add(one)
-            pending += _imported(one)
-    return frozenset(found)
-
-
-@cache
-def source_key(path: Path) -> str:
-    """A hash of everything in winnow that the machine code of a file's kernels can depend on."""
-    return _key(sources_of(path))
-
-
-@cache
-def all_kernels_key() -> str:
-    """A hash of everything that the machine code of any kernel can depend on."""
-    return _key(frozenset(one for room in ("schemas", "filters", "scoring") for one in (_HOUSE / room).rglob("*.py")))
-
-
-def _key(sources: frozenset[Path]) -> str:
-    """A hash of sources and the data files beside them."""
-    beside = {file for room in {one.parent for one in sources} for file in _data(room)}
-    found = hashlib.blake2b(f"{numba.__version__} {unicodedata.unidata_version}".encode(), digest_size=12)
-    for one in sorted(sources | beside):
-        found.update(str(one.relative_to(_HOUSE)).encode() + b"\0" + _digest(one))
-    return found.hexdigest()
-
-
-@cache
-def _data(room: Path) -> frozenset[Path]:
-    """The files beside sources that are none."""
-    files = (one for one in (*room.iterdir(), *room.glob("data/*")) if one.is_file())
-    return frozenset(one for one in files if one.suffix not in (".py", ".pyc"))
-
-
-@cache
-def _digest(path: Path) -> bytes:
-    return hashlib.blake2b(path.read_bytes(), digest_size=16).digest()
 
 
 @cache
@@ -115,19 +43,24 @@ def kernel_folder() -> Path | None:
     return None
 
 
+@cache
+def source_key(path: Path) -> str:
+    """A hash of what is compiled into the kernels of a file of winnow."""
+    return kernel_sources.source_key(path, kernel_folder())
+
+
 class KernelLocator:
     """Tells numba where the machine code of a kernel of winnow lies, and of which sources it is."""
 
-    def __init__(self, function: Callable[..., object], path: Path) -> None:
-        self._line = function.__code__.co_firstlineno
+    def __init__(self, path: Path) -> None:
         self._key = source_key(path)
 
     @classmethod
-    def from_function(cls, function: Callable[..., object], file: str) -> "KernelLocator | None":
+    def from_function(cls, _function: Callable[..., object], file: str) -> "KernelLocator | None":
         """One for a kernel of winnow's; None for anybody else's, which numba keeps in its own way."""
         path = Path(file).resolve()
         ours = any(path.is_relative_to(_HOUSE / room) for room in _ROOMS)  # an environment may lie in the checkout
-        return cls(function, path) if ours and kernel_folder() is not None else None
+        return cls(path) if ours and kernel_folder() is not None else None
 
     def ensure_cache_path(self) -> None:
         """Make the folder."""
@@ -144,8 +77,8 @@ class KernelLocator:
         return self._key
 
     def get_disambiguator(self) -> str:
-        """Kernels of one name in one file differ in their lines."""
-        return str(self._line)
+        """None is needed: no two kernels of one file have the same name, and lines change with every message."""
+        return ""
 
 
 _OURS = f"{__name__}.{KernelLocator.__name__}"

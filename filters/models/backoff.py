@@ -11,7 +11,7 @@ import pyarrow as pa
 from numba import uint64
 from numpy.typing import NDArray
 
-from winnow.filters.models.hashing import find, hash_bytes, hash_words, mixed
+from winnow.filters.language.kernels.hashes import find, hash_bytes, hash_words, mixed
 from winnow.schemas.kernels import kernel
 
 MAX_ORDER = 10

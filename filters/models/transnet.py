@@ -76,6 +76,7 @@ MODEL: Final = BuiltAsset(
     version=1,
     file="transnet-v2.onnx",
     licence="MIT",
+    extra="image-models",
     optional=True,
 )
 

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.filters.models.hashing import hash_words
+from winnow.filters.language.kernels.hashes import hash_words
 from winnow.schemas.errors import RecipeError
 
 if TYPE_CHECKING:

@@ -32,7 +32,6 @@ from winnow.filters.private.personal.national_ids import national_ids, national_
 from winnow.filters.private.personal.phones import phones, phones_ready
 from winnow.filters.private.personal.regions import SHORT_TEXT_BYTES, Regions, row_regions
 from winnow.filters.private.personal.wallets import wallets
-from winnow.schemas.kernels import kernel
 from winnow.schemas.recipe.checks import Between, Matching, NotEmpty
 
 Kind: TypeAlias = Literal["email", "crypto_address", "iban", "card", "national_id", "ip", "phone"]
@@ -68,18 +67,10 @@ class Config:
     max_spans: Annotated[int, Between(1, 10_000_000)] = 100_000  # texts with more are not measured
 
 
-@kernel  # type: ignore[untyped-decorator]
-def _characters(
-    buffer: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
-    """The number of code points in each range of bytes."""
-    counts = np.zeros(len(starts), np.int64)
-    for number in range(len(starts)):
-        count = 0
-        for at in range(np.uint64(starts[number]), np.uint64(ends[number])):
-            count += buffer[at] & 0xC0 != 0x80
-        counts[number] = count
-    return counts
+def _characters(buffer: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> list[int]:
+    """The number of code points in each range of bytes; ranges are few."""
+    ranges = zip(starts.tolist(), ends.tolist(), strict=True)
+    return [int(np.count_nonzero(buffer[start:end] & 0xC0 != 0x80)) for start, end in ranges]
 
 
 def _regional(config: Config) -> bool:
@@ -104,7 +95,7 @@ def _found(texts: Texts, batch: pa.RecordBatch, config: Config) -> list[Detectio
     short = np.diff(texts.offsets) <= SHORT_TEXT_BYTES
     detectors: Mapping[Kind, Callable[[], Detections]] = {
         "email": lambda: emails(texts, spelled_out=config.spelled_out, reserved=config.reserved),
-        "crypto_address": lambda: wallets(texts),
+        "crypto_address": lambda: wallets(texts, groups()),
         "iban": lambda: ibans(texts, groups()),
         "card": lambda: cards(texts, groups()),
         "national_id": lambda: national_ids(texts, groups(), _regions(batch, config)),
@@ -141,7 +132,7 @@ def pii(batch: pa.RecordBatch, config: Config) -> pa.RecordBatch:
     inside = np.zeros(rows, np.int64)
     bases = texts.offsets[spans.documents]
     np.add.at(inside, spans.documents, _characters(texts.buffer, bases + spans.starts, bases + spans.ends))
-    whole = _characters(texts.buffer, texts.offsets[:-1], texts.offsets[1:])
+    whole = pc.utf8_length(texts.array).to_numpy()
     names = pa.array([one.kind for one in found], pa.string())
     column = typed_spans_column(
         np.concatenate([[0], np.cumsum(np.where(refused, 0, totals))]),

@@ -4,8 +4,8 @@ The network is the Jigsaw BiLSTM of `toxic-comment-classifier` 0.3.0, run withou
 at a time. A longer text is read in several windows, spread evenly from its first known word to its last; each score is
 the highest of all windows. A text of at most 100 known words gets the package's own scores.
 
-Scores are of the exact class: computed in a fixed order, then rounded to 1e-4. The network knows only English, and
-comments better than prose: it misses sexual spam and flags quoted abuse.
+Scores are of the pinned class: those of the same file, version of ONNX Runtime and instruction set, rounded to 1e-4.
+The network knows only English, and comments better than prose: it misses sexual spam and flags quoted abuse.
 """
 
 from collections.abc import Iterator
@@ -67,9 +67,9 @@ def starts_of(known: int, max_windows: int) -> npt.NDArray[np.int64]:
     return np.arange(most) * last // max(most - 1, 1) if most > 1 else np.zeros(most, np.int64)
 
 
-def _windows(numbers: npt.NDArray[np.uint16], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint16]:
+def _windows(numbers: npt.NDArray[np.uint16], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The windows of one text, left-padded with zeros."""
-    windows = np.zeros((len(starts), TOKENS), np.uint16)
+    windows = np.zeros((len(starts), TOKENS), np.int64)
     for row, start in enumerate(starts.tolist()):
         seen = numbers[start : start + TOKENS]
         windows[row, TOKENS - len(seen) :] = seen
@@ -143,7 +143,7 @@ def _load(config: ToxicityConfig, assets: Assets) -> Kernel:
 
 OPERATOR = Operator(
     name="text.toxicity",
-    version=1,
+    version=2,
     summary="six kinds of toxicity of English texts, by the Jigsaw network (asset toxicity.en)",
     config=ToxicityConfig,
     reads=lambda _config: (TEXT, LANGUAGE),

@@ -28,7 +28,6 @@ from winnow.filters.models.wordlists import (
 )
 from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.kernels import kernel
 from winnow.schemas.recipe.checks import Matching
 
 UNKNOWN_LANGUAGE = "unknown_language"
@@ -99,7 +98,7 @@ def _measured(stretches: Sequence[str], words: Wordlist) -> Iterator[tuple[int, 
     centibels = words.look_up(list(numbers))[place]
     values = np.stack([np.ones_like(centibels), centibels > 0, np.where(centibels > 0, UNKNOWN_WORD, centibels)])
     totals = np.zeros((len(stretches), 3), np.int64)
-    _add_rows(totals, owner, np.ascontiguousarray(values.T))
+    np.add.at(totals, owner, values.T)
     return ((known, strange, rare) for known, strange, rare in totals.tolist())
 
 
@@ -187,24 +186,8 @@ def _add(
     if len(stretches) == 0:
         return
     found = memo.measure(stretches.dictionary.to_pylist(), code, words)
-    _add_stretches(totals, owners, split.offsets.to_numpy(), stretches.indices.to_numpy(), found)
-
-
-@kernel
-def _add_rows(totals, owners, rows):  # type: ignore[no-untyped-def]
-    """Add each row of three numbers to the total of its owner."""
-    for at in range(len(owners)):
-        for column in range(3):
-            totals[owners[at], column] += rows[at, column]
-
-
-@kernel
-def _add_stretches(totals, owners, offsets, places, found):  # type: ignore[no-untyped-def]
-    """Add each stretch's counts to the total of its row."""
-    for part in range(len(owners)):
-        for at in range(offsets[part], offsets[part + 1]):
-            for column in range(3):
-                totals[owners[part], column] += found[places[at], column]
+    owner = np.repeat(owners, np.diff(split.offsets.to_numpy()))
+    np.add.at(totals, owner, found[stretches.indices.to_numpy()])
 
 
 def _reads(config: UnigramConfig) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Machine code is kept by the sources that it depends on: no more is recompiled than an edit touches, and no less."""
 
 import shutil
+from ast import FunctionDef
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,23 +10,61 @@ import pytest
 
 from winnow.filters.duplicates import ranks as ranks_module
 from winnow.filters.duplicates.ranks import ranks
+from winnow.schemas import errors as winnow_errors
+from winnow.schemas import kernel_sources as sources
 from winnow.schemas import kernels
 
+CACHES = ("_module", "_imported", "_source", "_data", "file_digest")
+
 FILES = {
-    "filters/caller.py": "from winnow.filters import callee\nfrom winnow.filters.tables.made import (\n    TABLE,\n)\n",
-    "filters/callee.py": "import winnow.schemas.leaf\n",
+    "filters/caller.py": """
+from winnow.filters import callee
+from winnow.filters.tables.made import (
+    TABLE,
+)
+from winnow.schemas.errors import Wrong
+from winnow.schemas.kernels import kernel
+
+SIZE = 3
+STEPS = [0] * SIZE
+for one in range(SIZE):
+    STEPS[one] = one
+
+
+@kernel
+def compiled(numbers):
+    return callee.twice(numbers[STEPS[0]]) + TABLE
+
+
+def checked(numbers):
+    if not numbers:
+        raise Wrong("no numbers")
+    return compiled(numbers)
+""",
+    "filters/callee.py": """
+from winnow.schemas.kernels import kernel
+from winnow.schemas.leaf import ONE
+
+
+@kernel
+def twice(number):
+    return 2 * number * ONE
+""",
     "filters/other.py": "",
     "filters/__init__.py": "",
     "filters/tables/__init__.py": "",
-    "filters/tables/made.py": "TABLE = 1\n",
+    "filters/tables/made.py": "from winnow.filters.tables.maker import made\n\nTABLE = made(1)\n",
+    "filters/tables/maker.py": "def made(value):\n    return value\n",
     "filters/tables/data/rules.bin": "1",
-    "schemas/leaf.py": "",
+    "schemas/errors.py": "class Wrong(Exception):\n    pass\n",
+    "schemas/leaf.py": "ONE = 1\n",
+    "schemas/kernels.py": "kernel = 1\n",
     "schemas/__init__.py": "",
 }
 
 
 def forget() -> None:
-    for one in (kernels.source_key, kernels._imported, kernels._source, kernels._data, kernels._digest):
+    for one in (*(getattr(sources, name) for name in CACHES), kernels.source_key):
         one.cache_clear()
 
 
@@ -37,35 +76,68 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         path.write_text(text)
     forget()
     monkeypatch.setattr(kernels, "_HOUSE", tmp_path / "house")
+    monkeypatch.setattr(sources, "_HOUSE", tmp_path / "house")
     yield tmp_path / "house"
     forget()
 
 
-def key(house: Path, name: str = "filters/caller.py") -> str:
+def key(house: Path, name: str = "filters/caller.py", kept_in: Path | None = None) -> str:
     forget()
-    return kernels.source_key(house / name)
+    return sources.source_key(house / name, kept_in)
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        "filters/caller.py",
-        "filters/callee.py",
-        "filters/tables/made.py",
-        "filters/tables/data/rules.bin",
-        "schemas/leaf.py",
-    ],
-)
-def test_an_edit_of_what_a_kernel_depends_on_changes_its_key(house: Path, changed: str) -> None:
-    before = key(house)
-    (house / changed).write_text("# changed\n" + FILES[changed])
-    assert key(house) != before
+CHANGES = {
+    "the kernel": ("filters/caller.py", "return callee", "return 1 + callee"),
+    "a constant": ("filters/caller.py", "SIZE = 3", "SIZE = 4"),
+    "the loop that fills a table": ("filters/caller.py", "STEPS[one] = one", "STEPS[one] = 2 * one"),
+    "a kernel in another file": ("filters/callee.py", "2 * number", "3 * number"),
+    "a constant of a kernel in another file": ("schemas/leaf.py", "1", "2"),
+    "a table": ("filters/tables/made.py", "made(1)", "made(2)"),
+    "what makes a table": ("filters/tables/maker.py", "return value", "return value + 1"),
+    "data beside a table": ("filters/tables/data/rules.bin", "1", "2"),
+    "how kernels are compiled": ("schemas/kernels.py", "1", "2"),
+}
+OTHERS = {
+    "an error": ("schemas/errors.py", "pass", "code = 2"),
+    "a message": ("filters/caller.py", "no numbers", "there are no numbers"),
+    "lines above a kernel": ("filters/caller.py", "SIZE = 3", "# as in the paper\n\nSIZE = 3"),
+    "a caller": ("filters/caller.py", "if not numbers", "if len(numbers) < 2"),
+    "another file": ("filters/other.py", "", "# changed\n"),
+}
 
 
-def test_an_edit_of_anything_else_changes_nothing(house: Path) -> None:
-    before = key(house)
-    (house / "filters/other.py").write_text("# changed\n")
-    assert key(house) == before
+def change(house: Path, name: str, before: str, after: str) -> None:
+    path = house / name
+    assert before in FILES[name]
+    path.write_text(FILES[name].replace(before, after, 1))
+
+
+@pytest.mark.parametrize("changed", CHANGES)
+def test_an_edit_of_what_is_compiled_into_a_kernel_changes_its_key(house: Path, tmp_path: Path, changed: str) -> None:
+    before = key(house, kept_in=tmp_path)
+    change(house, *CHANGES[changed])
+    assert key(house, kept_in=tmp_path) != before
+
+
+@pytest.mark.parametrize("changed", OTHERS)
+def test_an_edit_of_anything_else_changes_nothing(house: Path, tmp_path: Path, changed: str) -> None:
+    before = key(house, kept_in=tmp_path)
+    change(house, *OTHERS[changed])
+    assert key(house, kept_in=tmp_path) == before
+
+
+def test_no_error_is_compiled_into_a_kernel_of_winnow() -> None:
+    errors = Path(winnow_errors.__file__).resolve()
+    files = [one for room in ("filters", "scoring") for one in (errors.parents[1] / room).rglob("*.py")]
+    assert [one for one in files if errors in sources._compiled_in(one)] == []
+
+
+def test_no_two_kernels_of_a_file_have_the_same_name() -> None:
+    house = Path(winnow_errors.__file__).resolve().parents[1]
+    for file in (one for room in ("filters", "scoring") for one in (house / room).rglob("*.py")):
+        module = sources._module(file)
+        names = [one.name for one in map(module.body.__getitem__, module.kernels) if isinstance(one, FunctionDef)]
+        assert len(set(names)) == len(names), file
 
 
 def test_another_checkout_of_the_same_sources_has_the_same_keys(
@@ -73,7 +145,7 @@ def test_another_checkout_of_the_same_sources_has_the_same_keys(
 ) -> None:
     before = key(house)
     shutil.copytree(house, tmp_path / "elsewhere")
-    monkeypatch.setattr(kernels, "_HOUSE", tmp_path / "elsewhere")
+    monkeypatch.setattr(sources, "_HOUSE", tmp_path / "elsewhere")
     assert key(tmp_path / "elsewhere") == before
 
 

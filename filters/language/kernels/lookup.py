@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from winnow.filters.language.kernels.hashes import hash_bytes
 from winnow.schemas.kernels import inlined, leaf
 
 __all__ = ["filter_of", "find", "may_be", "strings_block"]
@@ -59,18 +60,10 @@ def may_be(octets, marks, longest, buffer, start, end):  # type: ignore[no-untyp
 
 
 @leaf
-def _hash(buffer, start, end):  # type: ignore[no-untyped-def]
-    value = np.uint64(0xCBF29CE484222325)
-    for at in range(start, end):
-        value = (value ^ np.uint64(buffer[at])) * np.uint64(0x100000001B3)
-    return np.int64((value ^ (value >> np.uint64(29))) & np.uint64(0x7FFFFFFF))
-
-
-@leaf
 def _fill(text, at, slots, marks):  # type: ignore[no-untyped-def]
     for number in range(len(at) - 1):
         start, end = at[number], at[number + 1]
-        slot = _hash(text, start, end) & (len(slots) - 1)
+        slot = np.int64(hash_bytes(text, start, end) & np.uint64(len(slots) - 1))
         while slots[slot] >= 0:
             slot = (slot + 1) & (len(slots) - 1)
         slots[slot] = number
@@ -87,7 +80,7 @@ def find(ints, octets, block, buffer, start, end):  # type: ignore[no-untyped-de
         == 0
     ):
         return np.int64(-1)
-    slot = _hash(buffer, start, end) & ints[block + _MASK]
+    slot = np.int64(hash_bytes(buffer, start, end) & np.uint64(ints[block + _MASK]))
     while ints[ints[block + _SLOTS] + slot] >= 0:
         number = np.int64(ints[ints[block + _SLOTS] + slot])
         place = ints[block + _AT] + number

@@ -1,4 +1,4 @@
-"""Kernels that split UTF-8 into the words of a byte-level BPE and look them up, each in one pass."""
+"""Kernels that split UTF-8 into the words of a byte-level BPE, each in one pass."""
 
 from typing import Final
 
@@ -143,81 +143,3 @@ def cut_words(raw, marks, offsets, digits, ends, words):  # type: ignore[no-unty
             found += 1
         words[text] = found - before
     return found
-
-
-@kernel
-def _hash(raw, begin, end):  # type: ignore[no-untyped-def]
-    """FNV-1a with its upper half folded into the lower, which gives the slot."""
-    code = np.uint64(0xCBF29CE484222325)
-    for byte in range(begin, end):
-        code = (code ^ np.uint64(raw[byte])) * np.uint64(0x100000001B3)
-    return code ^ code >> np.uint64(32)
-
-
-@kernel
-def _place(raw, begin, end, slots, hashes, key_ends, keys, code):  # type: ignore[no-untyped-def]
-    """The slot of a word, or where it would be."""
-    mask = np.uint64(len(slots) - 1)
-    place = code & mask
-    while slots[place] >= 0:
-        entry = slots[place]
-        if hashes[entry] == code:
-            first = key_ends[entry]
-            same = key_ends[entry + 1] - first == end - begin
-            for byte in range(end - begin):
-                if not same:
-                    break
-                same = keys[first + byte] == raw[begin + byte]
-            if same:
-                return place
-        place = (place + np.uint64(1)) & mask
-    return place
-
-
-@kernel
-def look_up(raw, ends, slots, hashes, key_ends, keys, entries):  # type: ignore[no-untyped-def]
-    """The entry of each word, or -1, and the number without one. A word begins where the previous one ends."""
-    missing = 0
-    begin = np.int64(0)
-    for word in range(len(ends)):
-        end = ends[word]
-        code = _hash(raw, begin, end)
-        entries[word] = slots[_place(raw, begin, end, slots, hashes, key_ends, keys, code)]
-        missing += entries[word] < 0
-        begin = end
-    return missing
-
-
-@kernel
-def add_entries(raw, begins, ends, slots, hashes, key_ends, keys, entry):  # type: ignore[no-untyped-def]
-    """Add distinct new words as the next entries."""
-    for word in range(len(begins)):
-        begin, end = begins[word], ends[word]
-        code = _hash(raw, begin, end)
-        slots[_place(raw, begin, end, slots, hashes, key_ends, keys, code)] = entry
-        hashes[entry] = code
-        first = key_ends[entry]
-        for byte in range(end - begin):
-            keys[first + byte] = raw[begin + byte]
-        entry += 1
-        key_ends[entry] = first + end - begin
-
-
-@kernel
-def count_ids(entries, words, id_ends, counts):  # type: ignore[no-untyped-def]
-    """The number of ids of each text."""
-    word = 0
-    for text in range(len(words)):
-        for _ in range(words[text]):
-            counts[text] += id_ends[entries[word] + 1] - id_ends[entries[word]]
-            word += 1
-
-
-@kernel
-def gather_ids(entries, id_ends, ids, out):  # type: ignore[no-untyped-def]
-    """The concatenated ids of all words."""
-    at = 0
-    for entry in entries:
-        for one in range(id_ends[entry], id_ends[entry + 1]):
-            out[at] = ids[one]
-            at += 1

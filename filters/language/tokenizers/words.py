@@ -2,19 +2,19 @@
 
 Such a tokenizer splits a text into words by a pattern and merges bytes only inside words, so the tokens of a text are
 those of its words. The package tokenizers splits with a general engine, has only a small cache of merges, and records
-each token's position, which winnow does not need. Here two well-known patterns are compiled and known words are looked
-up; the package encodes only new words.
+each token's position, which winnow does not need. Here two well-known patterns are compiled, and the package encodes
+only words that are not known yet.
 
 The tokens are the same. The package gives each character's kind when it first occurs, so both use one version of
 Unicode. A text with a character for which that does not suffice is one word, encoded by the package as a whole.
 """
 
 import unicodedata
-from array import array
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.filters.language.tokenizers import word_kernels as kernels
@@ -32,12 +32,9 @@ PATTERNS: Final[Mapping[str, int]] = {
 
 _KINDS: Final = ((r"\p{L}", kernels.LETTER), (r"\p{N}", kernels.NUMBER), (r"\s", kernels.SPACE))
 _FOLDED: Final = "\u017f"  # `(?i:…)` may or may not match a long s as s
-_MAX_ENTRIES: Final = 1 << 19  # a power of two
-_MAX_BYTES: Final = 16 << 20  # of all words, and as many ids: memory is used only as it fills
-
-
-class _FullError(Exception):
-    """The cache has no room for this many new words."""
+_MAX_ENTRIES: Final = 1 << 18
+_ID_BYTES: Final = 4
+_LONGEST: Final = 256  # bytes of a word that is kept
 
 
 class WordTokens:
@@ -53,45 +50,25 @@ class WordTokens:
         self._kinds = np.zeros(0x110000, np.uint8)
         self._kinds[[ord("\r"), ord("\n")]] = kernels.BREAK
         self._kinds[ord(_FOLDED)] = kernels.UNSURE
-        self._slots = np.full(2 * _MAX_ENTRIES, -1, np.int32)
-        self._hashes = np.empty(_MAX_ENTRIES, np.uint64)
-        self._key_ends = np.zeros(_MAX_ENTRIES + 1, np.int64)
-        self._keys = np.empty(_MAX_BYTES, np.uint8)
-        self._id_ends = np.zeros(_MAX_ENTRIES + 1, np.int64)
-        self._ids = np.empty(_MAX_BYTES, np.uint32)
-        self._entries = 0
+        self._known: dict[bytes, bytes] = {}  # words, and their ids as numbers of 32 bits
 
     def encode(self, pieces: list[str]) -> list[Ids]:
         """The ids of each piece of text."""
-        try:
-            entries, counts = self._found(pieces)
-        except _FullError:
-            return self._in_parts(pieces)
-        ids = np.empty(int(counts.sum()), np.uint32)
-        kernels.gather_ids(entries, self._id_ends, self._ids, ids)
-        return np.split(ids, np.cumsum(counts)[:-1]) if pieces else []
+        numbers, ids, words = self._found(pieces)
+        joined = pa.array(ids, pa.large_binary()).take(numbers)
+        ends = np.frombuffer(joined.buffers()[1], np.int64)[np.cumsum(words)] // _ID_BYTES
+        return np.split(np.frombuffer(joined.buffers()[2] or b"", np.uint32), ends[:-1]) if pieces else []
 
     def counts(self, pieces: list[str]) -> list[int]:
         """The number of tokens of each piece."""
-        try:
-            counts: list[int] = self._found(pieces)[1].tolist()
-        except _FullError:
-            counts = [len(one) for one in self._in_parts(pieces)]
+        numbers, ids, words = self._found(pieces)
+        sizes = np.fromiter(map(len, ids), np.int64, len(ids))[numbers.to_numpy()] // _ID_BYTES
+        before = np.concatenate([[0], np.cumsum(sizes)])
+        counts: list[int] = np.diff(before[np.concatenate([[0], np.cumsum(words)])]).tolist()
         return counts
 
-    def _in_parts(self, pieces: list[str]) -> list[Ids]:
-        """The ids of pieces with more new words together than the cache has room for."""
-        if len(pieces) == 1:
-            return [np.array(self._package_ids(pieces[0]), np.uint32)]
-        half = len(pieces) // 2
-        return [*self.encode(pieces[:half]), *self.encode(pieces[half:])]
-
-    def _package_ids(self, text: str) -> list[int]:
-        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
-        return ids
-
-    def _found(self, pieces: list[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """The entries of all words, and the number of ids of each piece."""
+    def _found(self, pieces: list[str]) -> tuple[pa.Array, list[bytes], NDArray[np.int64]]:
+        """All words by number, the ids of each distinct one, and how many words each piece has."""
         encoded = [piece.encode() for piece in pieces]
         joined = b"".join(encoded)
         raw = np.frombuffer(joined, np.uint8)
@@ -101,68 +78,33 @@ class WordTokens:
             for number, piece in enumerate(pieces):
                 if not unicodedata.is_normalized("NFC", piece):
                     marks[offsets[number] : offsets[number + 1]] = kernels.UNSURE
-        ends, words = np.empty(len(raw), np.int64), np.zeros(len(pieces), np.int64)
-        ends = ends[: kernels.cut_words(raw, marks, offsets, self._digits, ends, words)]
-        entries = np.empty(len(ends), np.int32)
-        if self._look_up(raw, ends, entries):
-            try:
-                self._add(raw, joined, marks, ends, entries)
-            except _FullError:
-                self._forget()
-                self._look_up(raw, ends, entries)
-                self._add(raw, joined, marks, ends, entries)
-            self._look_up(raw, ends, entries)
-        counts = np.zeros(len(pieces), np.int64)
-        kernels.count_ids(entries, words, self._id_ends, counts)
-        return entries, counts
+        ends, counts = np.zeros(len(raw) + 1, np.int64), np.zeros(len(pieces), np.int64)
+        ends = ends[: 1 + kernels.cut_words(raw, marks, offsets, self._digits, ends[1:], counts)]
+        buffers = [None, pa.py_buffer(ends), pa.py_buffer(joined)]
+        words = pa.Array.from_buffers(pa.large_binary(), len(ends) - 1, buffers).dictionary_encode()
+        first = np.zeros(len(words.dictionary), np.int64)
+        first[words.indices.to_numpy()[::-1]] = ends[-2::-1]
+        distinct = words.dictionary.to_pylist()
+        ids = [self._known.get(word) for word in distinct]
+        fresh: dict[bytes, bytes] = {}
+        for number, one in enumerate(ids):  # the package encodes one new word at a time
+            if one is None:
+                word = distinct[number]
+                ids[number] = new = self._encoded(word, marks[first[number]] == kernels.UNSURE)
+                if len(word) <= _LONGEST:
+                    fresh[word] = new
+        if len(self._known) + len(fresh) > _MAX_ENTRIES:
+            self._known.clear()
+        self._known.update(fresh)
+        return words.indices, cast(list[bytes], ids), counts
 
-    def _look_up(self, raw: NDArray[np.uint8], ends: NDArray[np.int64], entries: NDArray[np.int32]) -> int:
-        table = (self._slots, self._hashes, self._key_ends, self._keys)
-        missing: int = kernels.look_up(raw, ends, *table, entries)
-        return missing
-
-    def _forget(self) -> None:
-        self._slots[:] = -1
-        self._entries = 0
-
-    def _add(
-        self,
-        raw: NDArray[np.uint8],
-        joined: bytes,
-        marks: NDArray[np.uint8],
-        ends: NDArray[np.int64],
-        entries: NDArray[np.int32],
-    ) -> None:
-        """Encode the words without an entry and add them; _FullError if there is no room."""
-        missing = np.flatnonzero(entries < 0)
-        begins = np.where(missing > 0, ends[missing - 1], 0)
-        unsure = (marks[begins] == kernels.UNSURE).tolist()
-        added: dict[bytes, int] = {}  # with the index in `missing`
-        ids, sizes = array("I"), array("q")
-        # A Python loop, but only over new words: the package encodes one at a time.
-        for number, (begin, end) in enumerate(zip(begins.tolist(), ends[missing].tolist(), strict=True)):
-            word = joined[begin:end]
-            if word in added:
-                continue
-            added[word] = number
-            if unsure[number]:
-                new = self._package_ids(word.decode())
-            else:
-                letters = word.decode("latin-1").translate(self._letters)
-                new = [token.id for token in self._model.tokenize(letters)]
-            ids.extend(new)
-            sizes.append(len(new))
-        last, stop = self._entries, self._entries + len(added)
-        first = int(self._id_ends[last])
-        room = int(self._key_ends[last]) + sum(map(len, added)), first + len(ids)
-        if stop > _MAX_ENTRIES or max(room) > _MAX_BYTES:
-            raise _FullError
-        self._ids[first : room[1]] = ids
-        self._id_ends[last + 1 : stop + 1] = first + np.cumsum(sizes)
-        fresh = np.array(list(added.values()))
-        spans = np.stack([begins[fresh], ends[missing[fresh]]])
-        kernels.add_entries(raw, *spans, self._slots, self._hashes, self._key_ends, self._keys, last)
-        self._entries = stop
+    def _encoded(self, word: bytes, whole: bool) -> bytes:
+        """The ids of a word; of a whole text by the package alone."""
+        if whole:
+            ids = self._tokenizer.encode(word.decode(), add_special_tokens=False).ids
+        else:
+            ids = [token.id for token in self._model.tokenize(word.decode("latin-1").translate(self._letters))]
+        return np.array(ids, np.uint32).tobytes()
 
     def _marks(self, raw: NDArray[np.uint8], joined: bytes) -> NDArray[np.uint8]:
         """The kind of each byte's character; the package determines kinds that are not known yet."""

@@ -5,50 +5,36 @@ The file's hash is in the layer's key, the version in every commit's fingerprint
 """
 
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 from winnow.filters.extras import one_line, required_package
 from winnow.filters.models.onnx.checks import check_onnx
 from winnow.schemas.errors import RecipeError
 
-__all__ = ["MAX_MODEL_BYTES", "open_session", "read_model"]
+__all__ = ["MAX_MODEL_BYTES", "open_session"]
 
 MAX_MODEL_BYTES: Final = 2 << 30  # protobuf's own limit
 _PROVIDERS: Final = ["CPUExecutionProvider"]
 _SILENT: Final = 4  # ONNX Runtime's severity: fatal
 
 
-def read_model(path: str) -> bytes:
-    """The bytes of a checked ONNX file.
-
-    Raises:
-        RecipeError: It is none, is damaged or too large, or needs more than its own file.
-    """
-    try:
-        size = Path(path).stat().st_size
-        if size > MAX_MODEL_BYTES:
-            raise RecipeError(f"{path}: {size:,} bytes; expected an ONNX model of at most {MAX_MODEL_BYTES:,}")
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise RecipeError(f"{path}: {error.strerror or error}; expected an ONNX model") from None
-    check_onnx(path, content)
-    return content
-
-
-def open_session(operator: str, extra: str, path: str, content: bytes, *, varying: bool = False) -> Any:
+def open_session(operator: str, extra: str, path: str, made: bytes | None = None, *, varying: bool = False) -> Any:
     """Load a model.
 
     Args:
-        operator: Who needs it, for the message if ONNX Runtime is missing.
-        extra: The extra of winnow that installs ONNX Runtime for it.
-        path: The model's file, for messages.
-        content: Its checked bytes.
+        operator: Who needs it, for the message if a package is missing.
+        extra: The extra of winnow that installs these packages for it.
+        path: The model's file.
+        made: The model where it was made here, of what is in the file; else the file is checked.
         varying: Whether inputs differ in shape: memory is then not planned from the first one.
 
     Raises:
-        RecipeError: ONNX Runtime is missing or cannot load the model.
+        RecipeError: A package is missing, or the file is no model, is damaged or too large, needs more than its own
+            file, or cannot be loaded.
     """
     runtime = required_package(operator, "onnxruntime", extra)
+    content = made if made is not None else _read(required_package(operator, "onnx", extra), path)
     runtime.disable_telemetry_events()
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -61,3 +47,16 @@ def open_session(operator: str, extra: str, path: str, content: bytes, *, varyin
         return runtime.InferenceSession(content, options, providers=_PROVIDERS)
     except Exception as error:  # noqa: BLE001, the package has a class of its own for each cause, under none in common
         raise RecipeError(f"{path}: ONNX Runtime cannot load this model: {one_line(error)}") from None
+
+
+def _read(onnx: ModuleType, path: str) -> bytes:
+    """The bytes of a checked ONNX file."""
+    try:
+        size = Path(path).stat().st_size
+        if size > MAX_MODEL_BYTES:
+            raise RecipeError(f"{path}: {size:,} bytes; expected an ONNX model of at most {MAX_MODEL_BYTES:,}")
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise RecipeError(f"{path}: {error.strerror or error}; expected an ONNX model") from None
+    check_onnx(onnx, path, content)
+    return content

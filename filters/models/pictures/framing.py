@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from winnow.filters.image.decode.shrink import fitted, resized
 from winnow.schemas.errors import RecipeError
-from winnow.schemas.kernels import kernel
 from winnow.schemas.recipe.checks import Between
 
 __all__ = ["Fit", "Framing", "colour_values", "framed", "tensor"]
@@ -86,12 +85,8 @@ def colour_values(framing: Framing) -> Values:
 def tensor(seen: Pixels, values: Values, colours: str, *, channels_last: bool) -> Values:
     """A framed picture as a batch of one: colours first, or last."""
     order = np.array([2, 1, 0] if colours == "bgr" else [0, 1, 2])
-    height, width = seen.shape[:2]
-    if channels_last:
-        return np.stack([values[one][seen[:, :, one]] for one in order], axis=-1)[None]
-    given = np.empty((1, 3, height, width), np.float32)
-    _look_up(np.ascontiguousarray(seen).reshape(-1), values, order, given.reshape(3, -1))
-    return given
+    planes = [values[one].take(seen[:, :, one]) for one in order]
+    return np.stack(planes, axis=-1 if channels_last else 0)[None]
 
 
 def _multiple(side: int) -> int:
@@ -105,12 +100,3 @@ def _filled(pixels: Pixels, height: int, width: int, top: int, left: int, fill: 
     found = np.full((height, width, 3), fill, np.uint8)
     found[top : top + rows, left : left + columns] = pixels
     return found
-
-
-@kernel
-def _look_up(seen, values, order, given):  # type: ignore[no-untyped-def]
-    for place in range(3):
-        colour = order[place]
-        row, found = values[colour], given[place]
-        for at in range(found.shape[0]):
-            found[at] = row[seen[3 * at + colour]]

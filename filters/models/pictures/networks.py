@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from winnow.filters.extras import one_line
 from winnow.filters.models.formats import format_of
-from winnow.filters.models.onnx.sessions import open_session, read_model
+from winnow.filters.models.onnx.sessions import open_session
 from winnow.filters.models.pictures.framing import Framing, colour_values, framed, tensor
 from winnow.schemas.errors import RecipeError
 
@@ -55,9 +55,7 @@ class PictureNetwork:
                 f"{path}: weights in safetensors; expected a network as an ONNX file, as torch.onnx.export writes it"
             )
         self._path, self._framing = path, framing
-        self._session = open_session(
-            operator, EXTRA, path, read_model(path) if content is None else content, varying=framing.fit == "pad"
-        )
+        self._session = open_session(operator, EXTRA, path, content, varying=framing.fit == "pad")
         self._input = self._checked_input()
         self._values = _BYTES if self._input[1] is np.uint8 else colour_values(framing)
         given = [one.name for one in self._session.get_outputs()]

@@ -66,5 +66,6 @@ MODEL: Final = BuiltAsset(
     version=1,
     file="nsfwjs-inception-v3.onnx",
     licence="MIT",
+    extra="image-models",
     optional=True,
 )

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from winnow.filters.extras import one_line, required_model
 from winnow.filters.image.decode.batches import pixels_of
 from winnow.filters.models.formats import format_of
-from winnow.filters.models.onnx.sessions import open_session, read_model
+from winnow.filters.models.onnx.sessions import open_session
 from winnow.filters.models.pictures.framing import Framing
 from winnow.filters.models.pictures.networks import EXTRA, NOT_FINITE, PictureNetwork
 from winnow.filters.models.tensors import read_tensors
@@ -130,7 +130,7 @@ def _load(name: str, config: ScoreConfig, assets: Assets) -> Kernel:
 
 
 def _onnx_head(name: str, path: str, config: ScoreConfig) -> Head:
-    session = open_session(name, EXTRA, path, read_model(path))
+    session = open_session(name, EXTRA, path)
     inputs = session.get_inputs()
     if len(inputs) != 1 or inputs[0].type != "tensor(float)" or len(inputs[0].shape) != 2:
         described = ", ".join(f"{one.name} is {one.type} {one.shape}" for one in inputs)

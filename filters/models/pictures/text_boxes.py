@@ -6,10 +6,10 @@ rectangles grow back are as in rapidocr, which ships the file, but for holes in 
 """
 
 import math
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, TypeAlias
 
 import numpy as np
-from numba import float64, int64
 from numpy.typing import NDArray
 
 from winnow.filters.models.pictures.framing import Framing
@@ -23,6 +23,8 @@ GROWTH: Final = 1.6  # its `unclip_ratio`
 SMALLEST: Final = 3  # its `min_size`, in pixels
 MAX_BOXES: Final = 1_000  # its `max_candidates`
 _COLUMNS: Final = 6  # of a box: its centre, half its sides, and the direction of the first
+
+Boxes: TypeAlias = NDArray[np.float64]
 
 MODEL: Final = Asset(
     name="pp-ocrv6-det",
@@ -42,41 +44,37 @@ def framing_for(side: int) -> Framing:
     return Framing(side, "pad", colours="bgr")
 
 
-def text_boxes(likely: NDArray[np.float32], least: float) -> NDArray[np.float64]:
+def text_boxes(likely: NDArray[np.float32], least: float) -> Boxes:
     """The boxes of a map: centre across and down, half the first side and half the second, and the first's direction.
 
     Args:
         likely: How likely each pixel is within a line, of the picture alone.
         least: The least mean within a box.
     """
-    regions, count = _regions(_marked(np.ascontiguousarray(likely)))
-    found: NDArray[np.float64] = _boxes(np.ascontiguousarray(likely), regions, count, least)
-    return found
+    found = [box for points in _edges(_regions(_marked(likely))) if (box := _box(likely, points, least)) is not None]
+    return np.array(found, np.float64).reshape(-1, _COLUMNS)
 
 
-def covered_by(boxes: NDArray[np.float64], height: int, width: int) -> NDArray[np.bool_]:
+def covered_by(boxes: Boxes, height: int, width: int) -> NDArray[np.bool_]:
     """Which pixels of a picture have their centres within a box."""
     inside = np.zeros((height, width), np.bool_)
     for box in boxes:  # at most 1,000
-        _paint(inside, box)
+        place, within = _within(box, height, width)
+        inside[place] |= within
     return inside
 
 
-@kernel
-def _marked(likely):  # type: ignore[no-untyped-def]
+def _marked(likely: NDArray[np.float32]) -> NDArray[np.bool_]:
     """Likely pixels, and those below, right, and below right of them: rapidocr dilates so."""
-    height, width = likely.shape
-    found = np.zeros((height, width), np.bool_)
-    for row in range(height):
-        for column in range(width):
-            if likely[row, column] > LIKELY:
-                found[row : row + 2, column : column + 2] = True
-    return found
+    marked = likely > LIKELY
+    marked[1:] |= marked[:-1].copy()
+    marked[:, 1:] |= marked[:, :-1].copy()
+    return marked
 
 
 @kernel
 def _regions(marked):  # type: ignore[no-untyped-def]
-    """The number of each pixel's region from 1, 0 for none, and how many there are; corners connect."""
+    """The number of each pixel's region from 1, 0 for none; corners connect."""
     height, width = marked.shape
     regions = np.zeros((height, width), np.int32)
     waiting = np.empty((height * width, 2), np.int32)
@@ -98,139 +96,73 @@ def _regions(marked):  # type: ignore[no-untyped-def]
                             regions[y, x] = count
                             waiting[left, 0], waiting[left, 1] = y, x
                             left += 1
-    return regions, count
+    return regions
 
 
-@kernel
-def _boxes(likely, regions, count, least):  # type: ignore[no-untyped-def]
-    height, width = likely.shape
-    tops, lefts = np.full(count + 1, height, np.int64), np.full(count + 1, width, np.int64)
-    bottoms, rights = np.full(count + 1, -1, np.int64), np.full(count + 1, -1, np.int64)
-    for row in range(height):
-        for column in range(width):
-            region = regions[row, column]
-            if region:
-                tops[region], bottoms[region] = min(tops[region], row), max(bottoms[region], row)
-                lefts[region], rights[region] = min(lefts[region], column), max(rights[region], column)
-    found = np.empty((min(count, MAX_BOXES), _COLUMNS), np.float64)
-    kept = 0
-    edges = np.empty((2 * height, 2), np.int64)
-    for region in range(1, min(count, MAX_BOXES) + 1):
-        points = 0
-        for row in range(tops[region], bottoms[region] + 1):  # the first and the last pixel of each row have the hull
-            first, last = -1, -1
-            for column in range(lefts[region], rights[region] + 1):
-                if regions[row, column] == region:
-                    last = column
-                    if first < 0:
-                        first = column
-            if first >= 0:
-                edges[points, 0], edges[points, 1] = first, row
-                edges[points + 1, 0], edges[points + 1, 1] = last, row
-                points += 2
-        box = _smallest_rectangle(_hull(edges[:points]))
-        if 2 * min(box[2], box[3]) < SMALLEST or _mean_within(likely, box) < least:
-            continue
-        area, around = 4 * box[2] * box[3], 4 * (box[2] + box[3])
-        grown = area * GROWTH / around
-        box[2] += grown
-        box[3] += grown
-        if 2 * min(box[2], box[3]) < SMALLEST + 2:
-            continue
-        found[kept] = box
-        kept += 1
-    return found[:kept]
+def _edges(regions: NDArray[np.int32]) -> Iterator[list[tuple[int, int]]]:
+    """The first and the last pixel of each row of each region, which have its hull: columns and rows, by row."""
+    rows, columns = np.nonzero(regions)
+    if not len(rows):
+        return
+    numbers = regions[rows, columns]
+    order = np.argsort(numbers, kind="stable")[: np.count_nonzero(numbers <= MAX_BOXES)]
+    rows, columns, numbers = rows[order], columns[order], numbers[order]
+    new = np.flatnonzero(np.diff(numbers, prepend=0) | np.diff(rows, prepend=-1))  # where a region or a row begins
+    ends = np.append(new[1:], len(rows)) - 1
+    points = np.stack([columns[new], rows[new], columns[ends], rows[ends]], axis=1)
+    for part in np.split(points, np.flatnonzero(np.diff(numbers[new])) + 1):
+        yield [(column, row) for one in part.tolist() for column, row in (one[:2], one[2:])]
 
 
-@kernel
-def _hull(points):  # type: ignore[no-untyped-def]
+def _box(likely: NDArray[np.float32], points: list[tuple[int, int]], least: float) -> NDArray[np.float64] | None:
+    """The box around a region; None where it is too small, or too little of it is likely."""
+    box = _smallest_rectangle(np.array(_hull(points), np.float64))
+    if 2 * min(box[2:4]) < SMALLEST:
+        return None
+    place, within = _within(box, *likely.shape)
+    if (likely[place][within].mean(dtype=np.float64) if within.any() else 0.0) < least:
+        return None
+    box[2:4] += 4 * box[2] * box[3] * GROWTH / (4 * (box[2] + box[3]))
+    return box if 2 * min(box[2:4]) >= SMALLEST + 2 else None
+
+
+def _hull(points: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """The convex hull of points that come by row, each row's first before its last (Andrew's monotone chain)."""
-    count = len(points)
-    hull = np.empty((2 * count + 2, 2), np.int64)
-    size = 0
-    for side in range(2):
-        start = size
-        for step in range(count):
-            point = points[step] if side == 0 else points[count - 1 - step]
-            while size >= start + 2 and _turn(hull[size - 2], hull[size - 1], point) <= 0:
-                size -= 1
-            hull[size] = point
-            size += 1
-        size -= 1
-    return hull[: max(size, 1)]
+    hull: list[tuple[int, int]] = []
+    for side in (points, points[::-1]):
+        chain: list[tuple[int, int]] = []
+        for x, y in side:
+            while len(chain) >= 2:
+                (first_x, first_y), (second_x, second_y) = chain[-2:]
+                if (second_y - first_y) * (x - first_x) - (second_x - first_x) * (y - first_y) > 0:
+                    break
+                chain.pop()
+            chain.append((x, y))
+        hull += chain[:-1]
+    return hull or points[:1]
 
 
-@kernel
-def _turn(first, second, third):  # type: ignore[no-untyped-def]
-    # Rows are the first coordinate of the order: points come sorted by it, then by column.
-    return int64(second[1] - first[1]) * int64(third[0] - first[0]) - int64(second[0] - first[0]) * int64(
-        third[1] - first[1]
-    )
-
-
-@kernel
-def _smallest_rectangle(hull):  # type: ignore[no-untyped-def]
+def _smallest_rectangle(hull: NDArray[np.float64]) -> NDArray[np.float64]:
     """The rectangle of the least area around a hull; one of its sides lies on an edge of the hull."""
-    best = np.zeros(_COLUMNS, np.float64)
-    count = len(hull)
-    least = np.inf
-    for at in range(count):
-        across = float64(hull[(at + 1) % count, 0] - hull[at, 0])
-        down = float64(hull[(at + 1) % count, 1] - hull[at, 1])
-        length = math.sqrt(across * across + down * down)
-        across, down = (across / length, down / length) if length > 0 else (1.0, 0.0)
-        low = high = hull[0, 0] * across + hull[0, 1] * down
-        near = far = hull[0, 1] * across - hull[0, 0] * down
-        for point in range(1, count):
-            along = hull[point, 0] * across + hull[point, 1] * down
-            beside = hull[point, 1] * across - hull[point, 0] * down
-            low, high = min(low, along), max(high, along)
-            near, far = min(near, beside), max(far, beside)
-        area = (high - low) * (far - near)
-        if area < least:
-            least = area
-            middle, aside = (low + high) / 2, (near + far) / 2
-            best[0], best[1] = middle * across - aside * down, middle * down + aside * across
-            best[2], best[3] = (high - low) / 2, (far - near) / 2
-            best[4], best[5] = across, down
-    return best
+    edges = np.roll(hull, -1, axis=0) - hull
+    lengths = np.sqrt((edges * edges).sum(axis=1, keepdims=True))
+    edges = np.where(lengths > 0, edges / np.where(lengths > 0, lengths, 1), (1.0, 0.0))
+    across, down = edges.T[:, :, None]
+    along, beside = hull[:, 0] * across + hull[:, 1] * down, hull[:, 1] * across - hull[:, 0] * down
+    low, high, near, far = along.min(axis=1), along.max(axis=1), beside.min(axis=1), beside.max(axis=1)
+    at = np.argmin((high - low) * (far - near))
+    (across, down), middle, aside = edges[at], (low[at] + high[at]) / 2, (near[at] + far[at]) / 2
+    centre = middle * across - aside * down, middle * down + aside * across
+    return np.array([*centre, (high[at] - low[at]) / 2, (far[at] - near[at]) / 2, across, down])
 
 
-@kernel
-def _mean_within(likely, box):  # type: ignore[no-untyped-def]
-    height, width = likely.shape
-    top, bottom, left, right = _bounds(box, height, width)
-    total, count = 0.0, 0
-    for row in range(top, bottom):
-        for column in range(left, right):
-            if _within(box, column, row):
-                total += likely[row, column]
-                count += 1
-    return total / count if count else 0.0
-
-
-@kernel
-def _paint(inside, box):  # type: ignore[no-untyped-def]
-    height, width = inside.shape
-    top, bottom, left, right = _bounds(box, height, width)
-    for row in range(top, bottom):
-        for column in range(left, right):
-            if _within(box, column, row):
-                inside[row, column] = True
-
-
-@kernel
-def _bounds(box, height, width):  # type: ignore[no-untyped-def]
-    """The rows and columns that a box may touch."""
+def _within(box: NDArray[np.float64], height: int, width: int) -> tuple[tuple[slice, slice], NDArray[np.bool_]]:
+    """The rows and columns that a box may touch, and which of their pixels have their centres within it."""
     tall = abs(box[2] * box[5]) + abs(box[3] * box[4])
     wide = abs(box[2] * box[4]) + abs(box[3] * box[5])
-    top, bottom = max(int64(math.floor(box[1] - tall)), 0), min(int64(math.ceil(box[1] + tall)) + 1, height)
-    left, right = max(int64(math.floor(box[0] - wide)), 0), min(int64(math.ceil(box[0] + wide)) + 1, width)
-    return top, bottom, left, right
-
-
-@kernel
-def _within(box, column, row):  # type: ignore[no-untyped-def]
-    across, down = column - box[0], row - box[1]
+    rows = slice(max(math.floor(box[1] - tall), 0), max(min(math.ceil(box[1] + tall) + 1, height), 0))
+    columns = slice(max(math.floor(box[0] - wide), 0), max(min(math.ceil(box[0] + wide) + 1, width), 0))
+    across = np.arange(columns.start, columns.stop) - box[0]
+    down = (np.arange(rows.start, rows.stop) - box[1])[:, None]
     along, beside = across * box[4] + down * box[5], down * box[4] - across * box[5]
-    return abs(along) <= box[2] + 1e-9 and abs(beside) <= box[3] + 1e-9
+    return (rows, columns), (abs(along) <= box[2] + 1e-9) & (abs(beside) <= box[3] + 1e-9)

@@ -14,6 +14,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.filters.extras import required_package
 from winnow.filters.models.onnx.sessions import MAX_MODEL_BYTES
 from winnow.filters.models.onnx.writing import OnnxGraph
 from winnow.filters.models.pictures.transformer_kinds import Names, Sizes, described
@@ -40,6 +41,7 @@ def encoder_of(path: str, config: str) -> bytes:
     Raises:
         RecipeError: One of the files is something else, or they do not fit each other.
     """
+    required_package("a network of weights alone", "onnx", "image-models")
     kind, sizes = described(config)
     try:
         size = Path(path).stat().st_size

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.filters.extras import one_line
-from winnow.filters.models.onnx.sessions import open_session, read_model
+from winnow.filters.models.onnx.sessions import open_session
 from winnow.filters.models.safety.tokens import INPUTS, OPERATOR, Window
 from winnow.schemas.errors import RecipeError
 
@@ -19,7 +19,7 @@ class OnnxModel:
 
     def __init__(self, path: str, max_tokens: int, labels: int, pad: int) -> None:
         self._path = path
-        self._session = open_session(OPERATOR, "onnx", path, read_model(path))
+        self._session = open_session(OPERATOR, "onnx", path)
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
         wrong = [problem for one in inputs if (problem := _input_problem(one, max_tokens))]
         if "input_ids" not in {one.name for one in inputs}:

@@ -1,18 +1,20 @@
 """Convert the network from its package: Keras weights in HDF5, and a pickled tokenizer.
 
 The package is `toxic-comment-classifier` 0.3.0 (MIT), trained on the comments of Jigsaw's challenge. The result is one
-safetensors file that numpy reads: the words that the network knows, and its weights.
+ONNX file with the words that the network knows among its metadata.
 """
 
 from collections.abc import Mapping
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from winnow.filters.models.tensors import tensors_bytes
-from winnow.filters.models.toxicity.pickled import PickledTokenizerError, tokenizer_state
+from winnow.filters.models.onnx.writing import OnnxGraph
+from winnow.filters.models.pickles import Call, Name, read_pickle
 from winnow.schemas.assets import Asset, BuiltAsset
 from winnow.schemas.errors import WinnowError
 
@@ -20,12 +22,16 @@ NAME = "toxicity.en"
 WEIGHTS = f"{NAME}.weights"
 TOKENIZER = f"{NAME}.tokenizer"
 
+EXTRA = "toxicity"
+INPUT = "windows"
 LABELS = ("toxic", "severe_toxic", "obscene", "threat", "insult", "identity_hate")
 SEPARATORS = '!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n '
 """The characters that separate words: the tokenizer's own and the space."""
 
 WORDS = 20_000  # word numbers; 0 is padding
 EMBEDDING, UNITS, TOKENS = 50, 50, 100
+
+Arrays: TypeAlias = Mapping[str, npt.NDArray[np.float32]]
 
 _CELLS = {name: f"layers/bidirectional/{name}_layer/cell/vars" for name in ("forward", "backward")}
 _PLACES = {
@@ -50,16 +56,61 @@ SHAPES: Mapping[str, tuple[int, ...]] = {
 }
 """The network: word vectors, an LSTM in each direction, max pooling over time, and two dense layers."""
 
+_TOKENIZERS = tuple(
+    f"{package}.Tokenizer"
+    for package in ("keras.src.legacy.preprocessing.text", "keras.preprocessing.text", "keras_preprocessing.text")
+)
 _SETTINGS = {"num_words": WORDS, "lower": True, "char_level": False, "oov_token": None, "split": " "}
 _SETTINGS |= {"filters": SEPARATORS[:-1]}
 
 
 def make(sources: Mapping[str, Path], target: Path) -> None:
     """Write the network's file; `h5py` reads the weights."""
-    arrays = _weights(sources[WEIGHTS])
-    words = "\n".join(known_words(tokenizer_state(sources[TOKENIZER].read_bytes())))
-    arrays["words"] = np.frombuffer(words.encode(), np.uint8)
-    target.write_bytes(tensors_bytes(arrays, {"origin": "toxic-comment-classifier 0.3.0", "licence": "MIT"}))
+    words = known_words(tokenizer_state(sources[TOKENIZER].read_bytes()))
+    metadata = {"origin": "toxic-comment-classifier 0.3.0", "licence": "MIT", "words": "\n".join(words)}
+    target.write_bytes(_graph(_weights(sources[WEIGHTS])).to_bytes(metadata))
+
+
+def _graph(weights: Arrays) -> OnnxGraph:
+    """Six scores of each window: ONNX has such an LSTM, whose gates stand in another order than Keras's."""
+    graph = OnnxGraph("toxicity")
+    gates = {name: _reordered(array) for name, array in weights.items() if name.partition(".")[0] in _CELLS}
+    both = {
+        part: graph.constant(part, np.stack([gates[f"{way}.{part}"] for way in _CELLS]))
+        for part in ("kernel", "recurrent")
+    }
+    unused = np.zeros(4 * UNITS, np.float32)  # ONNX adds a bias to what is recurrent, too
+    bias = graph.constant("bias", np.stack([np.concatenate([gates[f"{way}.bias"], unused]) for way in _CELLS]))
+    numbers = graph.node("Transpose", graph.input(INPUT, ("n", TOKENS), np.int64), perm=[1, 0])
+    vectors = graph.node("Gather", graph.constant("embedding", weights["embedding"]), numbers)
+    states = graph.node(
+        "LSTM", vectors, both["kernel"], both["recurrent"], bias, direction="bidirectional", hidden_size=UNITS
+    )
+    highest = graph.node("Transpose", graph.node("ReduceMax", states, axes=[0], keepdims=0), perm=[1, 0, 2])
+    hidden = graph.node("Flatten", highest)
+    for layer, activation in (("hidden", "Relu"), ("output", "Sigmoid")):
+        arrays = [graph.constant(f"{layer}.{part}", weights[f"{layer}.{part}"]) for part in ("kernel", "bias")]
+        hidden = graph.node(activation, graph.node("Gemm", hidden, *arrays))
+    graph.output(graph.node("Identity", hidden, name="scores"), ("n", len(LABELS)))
+    return graph
+
+
+def _reordered(gates: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Keras's input, forget, cell and output as ONNX's input, output, forget and cell; a row for each unit."""
+    let_in, keep, new, let_out = np.split(gates, 4, axis=-1)
+    return np.concatenate([let_in, let_out, keep, new], axis=-1).T
+
+
+def tokenizer_state(raw: bytes) -> Mapping[object, object]:
+    """The fields of a pickled Keras tokenizer."""
+    try:
+        found = read_pickle(BytesIO(raw), (*_TOKENIZERS, "builtins.int"))
+    except ValueError as error:
+        raise WinnowError(f"not a pickled Keras tokenizer: {error}; nothing of it was run") from None
+    match found:
+        case Call(Name(dotted), (), dict(state)) if dotted in _TOKENIZERS:
+            return state
+    raise WinnowError("not a pickled Keras tokenizer: the pickle contains something else; nothing of it was run")
 
 
 def known_words(state: Mapping[object, object]) -> list[str]:
@@ -68,21 +119,21 @@ def known_words(state: Mapping[object, object]) -> list[str]:
         found = state.get(name, ...)
         if type(found) is not type(expected) or found != expected:
             shown = repr(found)[:80] if isinstance(found, bool | int | str) else "something else"
-            raise PickledTokenizerError(f"the tokenizer's {name} is {shown}; expected {expected!r}")
+            raise WinnowError(f"the tokenizer's {name} is {shown}; expected {expected!r}")
     numbers = state.get("word_index")
     if not isinstance(numbers, dict):
-        raise PickledTokenizerError("the tokenizer has no word_index")
+        raise WinnowError("the tokenizer has no word_index")
     known = {number: word for word, number in numbers.items() if isinstance(number, int) and 0 < number < WORDS}
     words = [known.get(number) for number in range(1, WORDS)]
     fine = [word for word in words if isinstance(word, str) and word and not set(word) & set(SEPARATORS)]
     if len(set(fine)) != WORDS - 1:
-        raise PickledTokenizerError(f"the tokenizer numbers {len(set(fine)):,} words; expected {WORDS - 1:,}")
+        raise WinnowError(f"the tokenizer numbers {len(set(fine)):,} words; expected {WORDS - 1:,}")
     return fine
 
 
-def _weights(path: Path) -> dict[str, np.typing.NDArray[Any]]:
+def _weights(path: Path) -> Arrays:
     h5py = import_module("h5py")
-    arrays: dict[str, np.typing.NDArray[Any]] = {}
+    arrays: dict[str, npt.NDArray[np.float32]] = {}
     try:
         with h5py.File(path, "r") as stored:
             for name, place in _PLACES.items():
@@ -122,8 +173,8 @@ MODEL = BuiltAsset(
     ),
     make=make,
     maker_id="winnow.filters.toxicity.made:make",
-    version=1,
-    file="toxicity-en.safetensors",
+    version=2,
+    file="toxicity-en.onnx",
     licence="MIT",
-    extra="toxicity",
+    extra=EXTRA,
 )

@@ -4,17 +4,21 @@ Texts are lower-cased and split only at `conversion.SEPARATORS`, so other white 
 words. Words without a number are skipped.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from winnow.filters.language.kernels.lookup import find, strings_block
-from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.models.toxicity.conversion import SEPARATORS
-from winnow.schemas.kernels import kernel
+
+_BETWEEN = f"[{re.escape(SEPARATORS)}]+"
+_PIECES = re.compile(rf"(?s).{{1,16384}}[^{re.escape(SEPARATORS)}]*")  # up to the end of a word
+_AT_ONCE = 256  # pieces: many are split and looked up at once, few are held
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,37 +34,20 @@ class Vocabulary:
     """The words that the network knows; the number of the first is 1."""
 
     def __init__(self, words: Sequence[str]) -> None:
-        self._ints, octets = strings_block(words, 0, 0)
-        self._octets = np.frombuffer(octets, np.uint8)
-        self._separators = np.zeros(256, np.bool_)
-        self._separators[np.frombuffer(SEPARATORS.encode(), np.uint8)] = True
+        self._words = pa.array(words, pa.large_string())
 
     def numbered(self, texts: Sequence[str]) -> Numbered:
         """The numbers of the known words of each text, in order."""
-        found = texts_of(pa.array([text.lower() for text in texts], pa.large_string()))
-        size = int(found.offsets[-1] - found.offsets[0])
-        bounds = np.zeros(len(texts) + 1, np.int64)
-        words = np.zeros(len(texts), np.int64)
-        numbers = np.empty((size + len(texts)) // 2 + 1, np.uint16)  # a word and its separator
-        _number(found.buffer, found.offsets, self._separators, self._ints, self._octets, bounds, words, numbers)
-        return Numbered(bounds, numbers[: bounds[-1]], words)
-
-
-@kernel
-def _number(buffer, offsets, separators, ints, octets, bounds, words, numbers):  # type: ignore[no-untyped-def]
-    count = 0
-    for text in range(len(offsets) - 1):
-        at, end = offsets[text], offsets[text + 1]
-        while at < end:
-            if separators[buffer[at]]:
-                at += 1
-                continue
-            start = at
-            while at < end and not separators[buffer[at]]:
-                at += 1
-            words[text] += 1
-            number = find(ints, octets, 0, buffer, start, at)
-            if number >= 0:
-                numbers[count] = number + 1
-                count += 1
-        bounds[text + 1] = count
+        lowered = (text.lower() for text in texts)  # whole: a sigma is lowered by what is behind it
+        pieces = ((row, piece[0]) for row, text in enumerate(lowered) for piece in _PIECES.finditer(text))
+        known, words = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.int64)
+        numbers = [np.zeros(0, np.uint16)]
+        while group := list(islice(pieces, _AT_ONCE)):
+            rows, some = zip(*group, strict=True)
+            split = pc.split_pattern_regex(pa.array(some, pa.large_string()), _BETWEEN)
+            found = pc.index_in(split.flatten(), self._words)
+            for counts, one in ((known, found.is_valid()), (words, pc.not_equal(split.flatten(), ""))):
+                before = np.concatenate([[0], np.cumsum(one.to_numpy(zero_copy_only=False))])
+                np.add.at(counts, np.array(rows), np.diff(before[split.offsets.to_numpy()]))
+            numbers.append(found.drop_null().to_numpy().astype(np.uint16) + np.uint16(1))
+        return Numbered(np.concatenate([[0], np.cumsum(known)]), np.concatenate(numbers), words)

@@ -16,7 +16,7 @@ from winnow.filters.private.credentials.assigned import (
     kind_of_userinfo,
 )
 from winnow.filters.private.credentials.blocks import ANCHORS as BLOCKS
-from winnow.filters.private.credentials.blocks import PEM, PUTTY, blocks
+from winnow.filters.private.credentials.blocks import PEM, PUTTY, block_at
 from winnow.filters.private.credentials.checks import checked
 from winnow.filters.private.credentials.formats import FORMATS
 from winnow.filters.private.credentials.scan import Hits, Tables, scan_in_pieces, tables_of
@@ -105,11 +105,14 @@ def _tokens(texts: Texts, hits: Hits) -> Iterator[Credential]:
 
 def _blocks(texts: Texts, hits: Hits) -> Iterator[Credential]:
     chosen = np.flatnonzero((hits.formats == ~PEM) | (hits.formats == ~PUTTY))
-    rows, starts, routes = hits.rows[chosen], hits.starts[chosen], ~hits.formats[chosen]
-    for row, (start, end) in zip(rows, blocks(texts.buffer, texts.offsets, rows, starts, routes), strict=True):
+    read, text, begin = -1, b"", 0
+    for row, place, route in zip(hits.rows[chosen], hits.starts[chosen], ~hits.formats[chosen], strict=True):
+        if row != read:
+            begin, stop = texts.offsets[row : row + 2].tolist()
+            read, text = row, texts.buffer[begin:stop].tobytes()
+        start, end = block_at(text, int(place) - begin, int(route))
         if start < end:
-            begin = texts.offsets[row]
-            yield Credential(int(row), int(start - begin), int(end - begin), "private_key")
+            yield Credential(int(row), start, end, "private_key")
 
 
 def _assigned(texts: Texts, hits: Hits) -> Iterator[Credential]:

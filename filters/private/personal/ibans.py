@@ -7,13 +7,10 @@ length and structure would also match, but such numbers are rare.
 
 import re
 
-import numpy as np
-import numpy.typing as npt
-
 from winnow.filters.language.kernels.spans import Texts
-from winnow.filters.private.personal.candidates import DigitGroups, glued_after, glued_before
-from winnow.filters.private.personal.detections import FIRST_ROOM, Detections, roomier
-from winnow.schemas.kernels import kernel, leaf
+from winnow.filters.private.personal.candidates import DigitGroups
+from winnow.filters.private.personal.detections import Detections
+from winnow.filters.private.personal.matches import bytes_at, found_at_runs, is_apart
 
 __all__ = ["STRUCTURES", "ibans"]
 
@@ -35,84 +32,37 @@ def _expanded(structure: str) -> str:
 STRUCTURES: dict[str, str] = {entry[:2]: _expanded(entry[2:]) for entry in _REGISTRY.split()}
 """The type of every character after the country's letters and check digits: `n`, `a` or `c`."""
 
-_WIDTH = 32  # more than the longest structure
+_DIGITS, _LETTERS = frozenset(b"0123456789"), frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_CLASSES = {"n": _DIGITS, "a": _LETTERS, "c": _DIGITS | _LETTERS}
+_SIGNS = b" -."
 
 
-def _table() -> npt.NDArray[np.uint8]:
-    """A table with a row per pair of letters: the structure, padded with zeros."""
-    table = np.zeros((26 * 26, _WIDTH), np.uint8)
-    for country, structure in STRUCTURES.items():
-        row = 26 * (ord(country[0]) - 65) + ord(country[1]) - 65
-        table[row, : len(structure)] = np.frombuffer(structure.encode(), np.uint8)
-    return table
-
-
-_TABLE = _table()
-
-Bytes = npt.NDArray[np.uint8]
-Ints = npt.NDArray[np.int64]
-
-
-@leaf  # type: ignore[untyped-decorator]
-def _iban_end(text: Bytes, start: int, high: int, case: int, table: npt.NDArray[np.uint8]) -> int:
+def _iban_end(text: bytes, start: int) -> int:
     """The end of the account number that begins here with two letters and two digits; -1 if there is none."""
-    structure = table[26 * ((text[start] | 32) - 97) + (text[start + 1] | 32) - 97]
-    check = 10 * (text[start + 2] - 48) + text[start + 3] - 48
-    if structure[0] == 0 or not 2 <= check <= 98:
+    written = text[start : start + 80]  # more than the longest has with its separators
+    if written[:2].islower():
+        written = written.swapcase()
+    structure = STRUCTURES.get(written[:2].decode(), "")
+    if not structure or not 2 <= int(written[2:4]) <= 98:
         return -1
-    at, remainder, sign = start + 4, 0, np.uint8(0)
-    for place in range(len(structure)):
-        if structure[place] == 0:
-            break
-        if at < high and (text[at] == 32 or text[at] == 45 or text[at] == 46):
-            if sign != 0 and text[at] != sign:
-                return -1
-            sign = text[at]
+    at, kept, signs = 4, bytearray(), set()
+    for kind in structure:
+        if at < len(written) and written[at] in _SIGNS:
+            signs.add(written[at])
             at += 1
-        if at >= high:
+        if at >= len(written) or written[at] not in _CLASSES[kind]:
             return -1
-        byte = text[at]
+        kept.append(written[at])
         at += 1
-        if 48 <= byte <= 57:
-            if structure[place] == 97:
-                return -1
-            remainder = (10 * remainder + byte - 48) % 97
-        elif 65 <= byte ^ case <= 90 and structure[place] != 110:
-            remainder = (100 * remainder + (byte ^ case) - 55) % 97
-        else:
-            return -1
-    for place in range(start, start + 2):
-        remainder = (100 * remainder + (text[place] ^ case) - 55) % 97
-    return at if (100 * remainder + check) % 97 == 1 else -1
-
-
-@kernel  # type: ignore[untyped-decorator]
-def _ibans(text: Bytes, offsets: Ints, runs: Ints, starts: Ints, ends: Ints, table: npt.NDArray[np.uint8]) -> Ints:
-    """The text, start and end of every account number."""
-    spans, count = np.empty((FIRST_ROOM, 3), np.int64), 0
-    for row in range(len(offsets) - 1):
-        low, high = offsets[row], offsets[row + 1]
-        for run in range(runs[row], runs[row + 1]):
-            start = starts[run] - 2
-            if start < low or ends[run] - starts[run] < 2:
-                continue
-            case = text[start] & np.uint8(32)
-            if not (65 <= text[start] ^ case <= 90 and 65 <= text[start + 1] ^ case <= 90):
-                continue
-            if glued_before(text, low, start):
-                continue
-            end = _iban_end(text, start, high, case, table)
-            if end < 0 or glued_after(text, end, high):
-                continue
-            if count == len(spans):
-                spans = roomier(spans)
-            spans[count] = (row, start, end)
-            count += 1
-            low = end
-    return spans[:count].copy()
+    number = int("".join(str(int(character, 36)) for character in (kept + written[:4]).decode()))
+    return start + at if len(signs) < 2 and number % 97 == 1 and is_apart(text, start, start + at) else -1
 
 
 def ibans(texts: Texts, groups: DigitGroups) -> Detections:
     """The bank account numbers of every (folded) text."""
-    spans = _ibans(texts.buffer, texts.offsets, groups.document_runs, groups.run_starts, groups.run_ends, _TABLE)
-    return Detections("iban", spans[:, 0], spans[:, 1], spans[:, 2], np.ones(len(texts.offsets) - 1, np.bool_))
+    starts = groups.run_starts
+    first, second = (bytes_at(texts, starts - before) for before in (2, 1))
+    maybe = (groups.run_ends - starts >= 2) & (first & 32 == second & 32)
+    for letter in (first | 32, second | 32):
+        maybe &= (letter >= ord("a")) & (letter <= ord("z"))
+    return found_at_runs("iban", texts, groups, maybe, 2, _iban_end)

@@ -11,7 +11,6 @@ __all__ = [
     "character_before",
     "is_alnum",
     "is_hex",
-    "is_letter",
     "small_letter",
     "unspaced",
     "word_list",
@@ -29,12 +28,6 @@ def word_list(written: str) -> Bytes:
 def small_letter(byte: int) -> int:
     """Lower-case an ASCII letter; other bytes are unchanged."""
     return byte | 32 if 65 <= byte <= 90 else byte
-
-
-@leaf  # type: ignore[untyped-decorator]
-def is_letter(byte: int) -> bool:
-    """Whether a byte is a letter of ASCII."""
-    return 97 <= byte | 32 <= 122
 
 
 @leaf  # type: ignore[untyped-decorator]

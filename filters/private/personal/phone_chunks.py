@@ -4,14 +4,15 @@ Exclusions hold whatever word announces a number: parts of words and longer numb
 IPv4 addresses. The remaining candidates are rare, so `phones` can examine them closely.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from winnow.filters.language.kernels.spans import Texts
-from winnow.filters.private.personal.candidates import DigitGroups, glued_after, glued_before
-from winnow.schemas.kernels import kernel, leaf
+from winnow.filters.private.personal.candidates import DigitGroups
+from winnow.filters.private.personal.matches import is_glued, is_led
 
 __all__ = ["LEAST", "MOST", "Chunks", "phone_chunks"]
 
@@ -19,7 +20,6 @@ LEAST, MOST = 7, 17  # digits of a number as it is written, calling code and all
 _BESIDE = 4  # bytes on each side in which another number means a list or table
 
 _Ints = npt.NDArray[np.int64]
-_Bytes = npt.NDArray[np.uint8]
 _Bools = npt.NDArray[np.bool_]
 
 
@@ -35,79 +35,66 @@ class Chunks:
     alone: _Bools  # no other number nearby
 
 
-@leaf  # type: ignore[untyped-decorator]
-def _value(text: _Bytes, start: int, end: int) -> int:
-    value = 0
-    for at in range(start, min(end, start + 9)):
-        value = 10 * value + text[at] - 48
-    return value
+def _value(text: bytes, start: int, end: int) -> int:
+    return int(text[start : min(end, start + 9)])
 
 
-@leaf  # type: ignore[untyped-decorator]
-def _cut(text: _Bytes, at: int, end: int) -> bool:
+def _cut(text: bytes, at: int, end: int) -> bool:
     """Whether the text between two runs separates two numbers: `+`, a tab, or two blanks."""
-    for place in range(at, end):
-        if text[place] == 43 or text[place] == 9 or (text[place] == 32 and place + 1 < end and text[place + 1] == 32):
-            return True
-    return False
+    between = text[at:end]
+    return b"+" in between or b"\t" in between or b"  " in between
 
 
-@leaf  # type: ignore[untyped-decorator]
-def _is_digit(text: _Bytes, at: int, low: int, high: int) -> bool:
-    return bool(low <= at < high and 48 <= text[at] <= 57)
+def _is_digit(text: bytes, at: int) -> bool:
+    return 0 <= at < len(text) and 48 <= text[at] <= 57
 
 
-@leaf  # type: ignore[untyped-decorator]
-def _is_time(text: _Bytes, at: int, low: int, high: int) -> bool:
+def _is_time(text: bytes, at: int) -> bool:
     """Whether the hours or minutes of a clock time are at this digit: `9:00`, `17.30`."""
     first, last = at, at + 1
-    while first > low and (_is_digit(text, first - 1, low, high) or text[first - 1] == 58 or text[first - 1] == 46):
+    while first > 0 and (_is_digit(text, first - 1) or text[first - 1] in b":."):
         first -= 1
         if at - first > 4:
             return False
-    while last < high and (_is_digit(text, last, low, high) or text[last] == 58 or text[last] == 46):
+    while last < len(text) and (_is_digit(text, last) or text[last] in b":."):
         last += 1
         if last - at > 5:
             return False
     while last > first and text[last - 1] == 46:  # a full stop
         last -= 1
     mark = last - 3
-    if not 4 <= last - first <= 5 or (text[mark] != 58 and text[mark] != 46) or text[mark + 1] > 53:
+    if not 4 <= last - first <= 5 or text[mark] not in b":." or text[mark + 1] > 53:
         return False
-    if text[mark] == 46 and not (text[last - 1] == 48 or text[last - 1] == 53):  # minutes, not cents
+    if text[mark] == 46 and text[last - 1] not in b"05":  # minutes, not cents
         return False
-    digits = _is_digit(text, first, low, high) and _is_digit(text, mark - 1, low, high)
-    return bool(digits and _value(text, first, mark) < 25)
+    return _is_digit(text, first) and _is_digit(text, mark - 1) and _value(text, first, mark) < 25
 
 
-@leaf  # type: ignore[untyped-decorator]
-def _small(text: _Bytes, at: int, low: int, high: int) -> bool:
+def _small(text: bytes, at: int) -> bool:
     """Whether a whole number of one or two digits ends at this digit: `for ages 5 to 10`."""
-    at -= _is_digit(text, at - 1, low, high)
-    return bool(at <= low or not (48 <= text[at - 1] <= 58 or text[at - 1] == 46 or text[at - 1] == 44))
+    at -= _is_digit(text, at - 1)
+    return at <= 0 or text[at - 1] not in b"0123456789:.,"
 
 
-@leaf  # type: ignore[untyped-decorator]
-def _number_beside(text: _Bytes, at: int, low: int, high: int, step: int) -> bool:
+def _number_beside(text: bytes, at: int, step: int) -> bool:
     """Whether a number, other than a clock time, is within a few separators of a list, in one direction."""
     paused = False
     for _ in range(_BESIDE):
-        if not low <= at < high:
+        if not 0 <= at < len(text):
             return False
         byte = text[at]
         if 48 <= byte <= 57:
-            if _is_time(text, at, low, high):
+            if _is_time(text, at):
                 return False
-            return not (paused and _small(text, at, low, high))
-        paused = step < 0 and (byte == 44 or byte == 46) and text[at + 1] == 32
-        if not (byte == 32 or byte == 9 or byte == 44 or byte == 58 or byte == 59 or byte == 124 or byte == 46):
+            return not (paused and _small(text, at))
+        paused = step < 0 and byte in b",." and text[at + 1] == 32
+        if byte not in b" \t,:;|.":
             return False
         at += step
     return False
 
 
-@leaf  # type: ignore[untyped-decorator]
-def _dated(text: _Bytes, starts: _Ints, ends: _Ints, first: int) -> bool:
+def _dated(text: bytes, starts: list[int], ends: list[int], first: int) -> bool:
     """Whether three runs are a date: `2024-02-29`, `29.02.2024`, `2/29/2024`."""
     if starts[first + 1] - ends[first] != 1 or starts[first + 2] - ends[first + 1] != 1:
         return False
@@ -120,11 +107,10 @@ def _dated(text: _Bytes, starts: _Ints, ends: _Ints, first: int) -> bool:
         return False
     outer = first + 2 if one == 4 else first  # the day, or the month
     day, month = _value(text, starts[outer], ends[outer]), _value(text, starts[first + 1], ends[first + 1])
-    return bool(1 <= day <= 31 and 1 <= month <= 31 and min(day, month) <= 12)
+    return 1 <= day <= 31 and 1 <= month <= 31 and min(day, month) <= 12
 
 
-@leaf  # type: ignore[untyped-decorator]
-def _other_number(text: _Bytes, starts: _Ints, ends: _Ints, first: int, last: int) -> bool:
+def _other_number(text: bytes, starts: list[int], ends: list[int], first: int, last: int) -> bool:
     """Whether runs without `+` are clearly something else: a date, a decimal, two years, or an IPv4 address."""
     runs = last - first
     if runs >= 3 and _dated(text, starts, ends, first):
@@ -149,83 +135,48 @@ def _other_number(text: _Bytes, starts: _Ints, ends: _Ints, first: int, last: in
     return False
 
 
-@kernel  # type: ignore[untyped-decorator]
-def _chunks(
-    text: _Bytes,
-    offsets: _Ints,
-    documents: _Ints,
-    first_runs: _Ints,
-    last_runs: _Ints,
-    starts: _Ints,
-    ends: _Ints,
-    digit_starts: _Ints,
-) -> tuple[_Ints, _Ints, _Ints, _Bools, _Bools, _Bools]:
-    """Split groups between numbers and drop what cannot be a phone number, whatever announces it."""
-    room, count = 64, 0
-    found = np.empty((room, 3), np.int64)
-    signs = np.empty((room, 3), np.bool_)
-    for row in range(len(offsets) - 1):
-        low, high = offsets[row], offsets[row + 1]
-        for group in range(documents[row], documents[row + 1]):
-            if digit_starts[group + 1] - digit_starts[group] < LEAST:
-                continue
-            last = first_runs[group]
-            while last < last_runs[group]:
-                first = last
-                held = ends[last] - starts[last]
-                last += 1
-                while last < last_runs[group] and not _cut(text, ends[last - 1], starts[last]):
-                    held += ends[last] - starts[last]
-                    last += 1
-                if held < LEAST:
-                    continue
-                start, end = starts[first], ends[last - 1]
-                sign = start - 1
-                blank = sign >= low and text[sign] == 32
-                if sign >= low and (text[sign] == 40 or blank):
-                    sign -= 1
-                plus = sign >= low and text[sign] == 43 and not glued_before(text, low, sign)
-                plus = plus and not (sign > low and (text[sign - 1] == 43 or text[sign - 1] == 41))
-                apart, plus = plus and blank, plus and not blank
-                if not plus and (glued_before(text, low, start) or _other_number(text, starts, ends, first, last)):
-                    continue
-                # `x12`, `ext. 12`, and endings that are written to a number: `0555 441 377ге`.
-                if glued_after(text, end, high) and text[end] < 0x80 and text[end] != 120 and text[end] != 101:
-                    continue
-                if last - first == 1 and held > MOST:
-                    continue
-                adjacent = first > first_runs[group] or last < last_runs[group]
-                adjacent = adjacent or _number_beside(text, start - 1, low, high, -1)
-                adjacent = adjacent or _number_beside(text, end, low, high, 1)
-                if count == room:
-                    room *= 2
-                    wider, more = np.empty((room, 3), np.int64), np.empty((room, 3), np.bool_)
-                    wider[:count], more[:count] = found, signs
-                    found, signs = wider, more
-                found[count, 0], found[count, 1], found[count, 2] = row, first, last
-                signs[count, 0], signs[count, 1], signs[count, 2] = plus, apart, not adjacent
-                count += 1
-    return (
-        found[:count, 0].copy(),
-        found[:count, 1].copy(),
-        found[:count, 2].copy(),
-        signs[:count, 0].copy(),
-        signs[:count, 1].copy(),
-        signs[:count, 2].copy(),
-    )
+def _chunks(text: bytes, starts: list[int], ends: list[int]) -> Iterator[tuple[int, int, bool, bool, bool]]:
+    """The parts of a group of runs that may be phone numbers: their runs, and whether `plus`, `apart` and `alone`."""
+    last = 0
+    while last < len(starts):
+        first, held = last, ends[last] - starts[last]
+        last += 1
+        while last < len(starts) and not _cut(text, ends[last - 1], starts[last]):
+            held += ends[last] - starts[last]
+            last += 1
+        if held < LEAST:
+            continue
+        start, end = starts[first], ends[last - 1]
+        sign = start - 1
+        blank = text[max(sign, 0) : start] == b" "
+        if sign >= 0 and text[sign] in b"( ":
+            sign -= 1
+        plus = sign >= 0 and text[sign] == 43 and not is_led(text, sign)
+        plus = plus and text[max(sign - 1, 0) : sign] not in (b"+", b")")
+        apart, plus = plus and blank, plus and not blank
+        if not plus and (is_led(text, start) or _other_number(text, starts, ends, first, last)):
+            continue
+        # `x12`, `ext. 12`, and endings that are written to a number: `0555 441 377ге`.
+        if is_glued(text, end) and text[end] < 0x80 and text[end] not in b"xe":
+            continue
+        if last - first == 1 and held > MOST:
+            continue
+        adjacent = first > 0 or last < len(starts)
+        adjacent = adjacent or _number_beside(text, start - 1, -1) or _number_beside(text, end, 1)
+        yield first, last, plus, apart, not adjacent
 
 
 def phone_chunks(texts: Texts, groups: DigitGroups) -> Chunks:
     """The candidates for phone numbers in a column of texts."""
-    return Chunks(
-        *_chunks(
-            texts.buffer,
-            texts.offsets,
-            groups.documents,
-            groups.first_runs,
-            groups.last_runs,
-            groups.run_starts,
-            groups.run_ends,
-            groups.digit_starts,
-        )
-    )
+    long = np.flatnonzero(np.diff(groups.digit_starts) >= LEAST)
+    rows = np.searchsorted(groups.documents, long, side="right") - 1
+    found, read, text, low = [], -1, b"", 0
+    for group, row in zip(long.tolist(), rows.tolist(), strict=True):
+        if row != read:
+            low, high = texts.offsets[row : row + 2].tolist()
+            text, read = texts.buffer[low:high].tobytes(), row
+        begin, stop = int(groups.first_runs[group]), int(groups.last_runs[group])
+        starts, ends = ((sides[begin:stop] - low).tolist() for sides in (groups.run_starts, groups.run_ends))
+        found += [(row, begin + first, begin + last, *signs) for first, last, *signs in _chunks(text, starts, ends)]
+    columns = np.array(found, np.int64).reshape(-1, 6).T
+    return Chunks(*columns[:3], *(column.astype(np.bool_) for column in columns[3:]))

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.filters.models.onnx.sessions import open_session, read_model
+from winnow.filters.models.onnx.sessions import open_session
 from winnow.filters.models.transnet import COLUMNS, FRAMES, MARGIN, ROWS, histograms
 from winnow.filters.video.decode.signals import CHROMA_COLUMNS, CHROMA_ROWS, LUMA_COLUMNS, LUMA_ROWS
 from winnow.filters.video.transitions.planes import CELLS, LUMA
@@ -29,7 +29,7 @@ Network = Callable[[NDArray[np.uint8]], NDArray[np.float32]]
 
 def open_network(operator: str, path: str) -> Network:
     """The network in a file."""
-    session: Any = open_session(operator, EXTRA, path, read_model(path))
+    session: Any = open_session(operator, EXTRA, path)
 
     def run(frames: NDArray[np.uint8]) -> NDArray[np.float32]:
         given = {"frames": frames.transpose(0, 3, 1, 2).astype(np.float32), "histograms": histograms(frames)}

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import uint64
 
-from winnow.filters.models.hashing import mixed
+from winnow.filters.language.kernels.hashes import mixed
 from winnow.schemas.kernels import inlined
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]

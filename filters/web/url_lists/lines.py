@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from winnow.filters.models.hashing import mixed
+from winnow.filters.language.kernels.hashes import mixed
 from winnow.filters.web.url_lists.hashing import (
     PLACE_SEED,
     PRINT_SEED,

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import uint64
 
-from winnow.filters.models.hashing import mixed
+from winnow.filters.language.kernels.hashes import mixed
 from winnow.filters.web.url_lists.hashing import Bytes, Hashes, hash_backwards
 from winnow.schemas.kernels import kernel, leaf
 

@@ -13,8 +13,8 @@ from urllib.parse import unquote_to_bytes
 import numpy as np
 import numpy.typing as npt
 
+from winnow.filters.language.kernels.hashes import mixed
 from winnow.filters.language.kernels.spans import Texts
-from winnow.filters.models.hashing import mixed
 from winnow.filters.web.url_lists.entries import Kind, folded
 from winnow.filters.web.url_lists.hashing import (
     PLACE_SEED,

@@ -33,7 +33,8 @@ from winnow.runners.terminal.console import TerminalConsole, is_drawn_on
 from winnow.runners.terminal.progress.status import Status
 from winnow.runners.terminal.progress.status_line import StatusLine
 from winnow.schemas.environment.modules import module_path, python_module
-from winnow.schemas.kernels import all_kernels_key, kernel_folder
+from winnow.schemas.kernel_sources import all_kernels_key
+from winnow.schemas.kernels import kernel_folder
 from winnow.schemas.problems import one_line
 
 WARMING_VARIABLE = "WINNOW_WARMING"

@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from winnow.schemas.errors import WinnowError
+from winnow.schemas.kernel_sources import file_digest, sources_of
 from winnow.schemas.kernels import source_key
 
 PARTS = ("stages", "operators/0", "operators/1")
@@ -206,7 +207,11 @@ class KernelFiles:
     def _key(self, path: str) -> str:
         if path == _ALL:  # a new file of kernels may be called by any stage
             return blake2b("".join(self.kernels).encode(), digest_size=12).hexdigest()
-        return source_key(_HOUSE / path) if (_HOUSE / path).is_file() else ""
+        file = _HOUSE / path
+        if path in self.kernels or not file.is_file():
+            return source_key(file) if file.is_file() else ""
+        reached = sorted(self.kernels.keys() & {str(one.relative_to(_HOUSE)) for one in sources_of(file)})
+        return blake2b(file_digest(file) + "".join(reached).encode(), digest_size=12).hexdigest()
 
 
 def due_steps(steps: Sequence[Step], files: KernelFiles) -> list[Step]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tests.filters.image.networks import loaded, photograph
 from tests.filters.image.test_quality import batch, noise
 from winnow.filters.image.decode.shrink import shrink
-from winnow.filters.models.onnx.sessions import open_session, read_model
+from winnow.filters.models.onnx.sessions import open_session
 from winnow.filters.models.onnx.writing import OnnxGraph
 from winnow.filters.models.pictures.framing import Framing
 from winnow.filters.models.torch_files import read_arrays
@@ -51,7 +51,7 @@ def test_features_are_those_that_the_published_classifier_reads() -> None:
     path = lookup("efficientnet-lite0.features")
     down, across = np.mgrid[:224, :224]
     picture = np.stack([across * 255 // 223, down * 255 // 223, (across // 32 + down // 32) % 2 * 255])
-    session = open_session("image.embedding", "image-models", path, read_model(path))
+    session = open_session("image.embedding", "image-models", path)
     (features,) = session.run(None, {"pixels": ((picture - 127) / 128).astype(np.float32)[None]})
     said = features[0] @ np.asarray(arrays["_fc.weight"]).T + np.asarray(arrays["_fc.bias"])
     likeliest = np.argsort(-said)[:5]

@@ -157,4 +157,5 @@ def test_values_are_those_of_the_golden_file() -> None:
     golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
     assert golden["version"] == OPERATOR.version
     rows = measured([(case["text"], case["code"]) for case in golden["cases"]])
-    assert rows == [case["row"] for case in golden["cases"]]
+    for row, case in zip(rows, golden["cases"], strict=True):
+        assert row == pytest.approx(case["row"], abs=1.1e-4)  # another instruction set may round to another side

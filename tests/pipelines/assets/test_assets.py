@@ -310,7 +310,7 @@ DIGESTS = {
     "efficientnet-lite0.features": "c2f39f3394cc6351",
     "centerface": "4a0395997f1f809c",
     "nsfwjs.inception-v3": "315c44f0cbbc8076",
-    "toxicity.en": "19e24a3f1f408e93",
+    "toxicity.en": "36f1f9bbae89427f",
     "transnet-v2": "de133f88fab89a14",
     "ut1-adult": "0314910fc232f139",
     "fineweb-urls": "7a8078671611fac3",

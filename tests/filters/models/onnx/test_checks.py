@@ -19,7 +19,7 @@ from winnow.schemas.errors import RecipeError  # noqa: E402
 
 def refusal(content: ModelProto | bytes) -> str:
     with pytest.raises(RecipeError) as caught:
-        check_onnx("m.onnx", content if isinstance(content, bytes) else content.SerializeToString())
+        check_onnx(onnx, "m.onnx", content if isinstance(content, bytes) else content.SerializeToString())
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -31,8 +31,8 @@ def branch(made: Any) -> Any:
 
 
 def test_a_plain_model_passes() -> None:
-    check_onnx("m.onnx", model().SerializeToString())
-    check_onnx("m.onnx", model(opsets=[helper.make_opsetid("com.microsoft", 1)]).SerializeToString())
+    check_onnx(onnx, "m.onnx", model().SerializeToString())
+    check_onnx(onnx, "m.onnx", model(opsets=[helper.make_opsetid("com.microsoft", 1)]).SerializeToString())
 
 
 def outside(tensor: TensorProto, where: str) -> TensorProto:
@@ -81,7 +81,7 @@ def test_operators_of_other_libraries_are_refused() -> None:
 def test_functions_of_the_model_itself_are_its_own() -> None:
     call = helper.make_node("Mean", ["input_ids"], ["logits"], domain="mine")
     function = helper.make_function("mine", "Mean", ["x"], ["y"], nodes()[:1], [helper.make_opsetid("", 18)])
-    check_onnx("m.onnx", model(computed=[call], functions=[function]).SerializeToString())
+    check_onnx(onnx, "m.onnx", model(computed=[call], functions=[function]).SerializeToString())
 
 
 @pytest.mark.parametrize(
@@ -114,9 +114,8 @@ def test_a_tensor_is_no_larger_than_its_bytes(dims: list[int]) -> None:
         (b"\x08\x07", "without a graph"),
         (b"garbage!", "not an ONNX model"),
         (b"\x3a\xff\xff\xff\xff\x0f", "not an ONNX model"),
-        (b"\x3b\x3c", "a field of kind 3"),
-        (b"\x80" * 20, "more than ten bytes"),
-        (b"\x3a", "ends inside a number"),
+        (b"\x80" * 20, "not an ONNX model"),
+        (b"\x3a", "not an ONNX model"),
     ],
 )
 def test_what_is_no_model_is_refused_in_a_line(content: bytes, why: str) -> None:
@@ -129,7 +128,7 @@ def test_graphs_are_not_nested_for_ever() -> None:
         attribute = b"\x32" + _length(content) + content
         node = b"\x2a" + _length(attribute) + attribute
         content = b"\x0a" + _length(node) + node
-    assert "graphs within graphs" in refusal(b"\x3a" + _length(content) + content)
+    assert "not an ONNX model" in refusal(b"\x3a" + _length(content) + content)
 
 
 def _length(content: bytes) -> bytes:
@@ -148,7 +147,7 @@ def test_a_damaged_model_is_walked_or_refused(data: st.DataObject) -> None:
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
     said = ""
     try:
-        check_onnx("m.onnx", bytes(raw))
+        check_onnx(onnx, "m.onnx", bytes(raw))
     except RecipeError as error:
         said = str(error)
     assert "\n" not in said

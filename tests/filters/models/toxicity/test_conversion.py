@@ -10,8 +10,18 @@ import numpy as np
 import pytest
 
 from tests.filters.models.toxicity.published import published
-from winnow.filters.models.tensors import read_tensors
-from winnow.filters.models.toxicity.conversion import SEPARATORS, SHAPES, TOKENIZER, WEIGHTS, WORDS, known_words, make
+from winnow.filters.models.toxicity.conversion import (
+    LABELS,
+    SEPARATORS,
+    SHAPES,
+    TOKENIZER,
+    TOKENS,
+    WEIGHTS,
+    WORDS,
+    known_words,
+    make,
+)
+from winnow.filters.models.toxicity.network import Network
 from winnow.schemas.errors import WinnowError
 
 h5py = pytest.importorskip("h5py", reason="needs the extra `toxicity`")
@@ -66,10 +76,9 @@ def test_words_and_weights_are_in_one_file_of_the_same_bytes(tmp_path: Path, mon
     make(sources, tmp_path / "one")
     make(sources, tmp_path / "two")
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-    found = read_tensors(str(tmp_path / "one")).arrays
-    assert {name: array.shape for name, array in found.items() if name != "words"} == dict(SHAPES)
-    assert found["words"].tobytes().decode().split("\n") == [f"w{number}" for number in range(1, WORDS)]
-    assert [found[name].flat[0] for name in ("embedding", "forward.kernel", "output.bias")] == [0, 1, 10]
+    network = Network(str(tmp_path / "one"))
+    assert network.words == [f"w{number}" for number in range(1, WORDS)]
+    assert network.score(np.zeros((1, TOKENS), np.int64)).tolist() == [[1.0] * len(LABELS)]
 
 
 @pytest.mark.parametrize(
@@ -103,6 +112,6 @@ def test_other_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_published_words_are_those_that_the_network_was_trained_with() -> None:
-    words = read_tensors(published()).arrays["words"].tobytes().decode().split("\n")
+    words = Network(published()).words
     assert words[:8] == ["the", "to", "of", "and", "a", "you", "i", "is"]
     assert len(words) == WORDS - 1

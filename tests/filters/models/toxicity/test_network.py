@@ -1,6 +1,5 @@
-"""The compiled network: against a plain restatement, against another engine, and against itself in any company."""
+"""The network: against a plain restatement, and against itself in any company."""
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.filters.models.toxicity import restated
-from tests.filters.models.toxicity.published import published
+from tests.filters.models.toxicity.published import published, published_weights
 from tests.property_sizes import scaled
-from winnow.filters.models.tensors import read_tensors, tensors_bytes
+from winnow.filters.models.onnx.writing import OnnxGraph
 from winnow.filters.models.toxicity.conversion import LABELS, TOKENS, WORDS
 from winnow.filters.models.toxicity.network import Network
 from winnow.filters.models.toxicity.words import Vocabulary
@@ -48,17 +47,17 @@ def network() -> Network:
 
 @pytest.fixture(scope="module")
 def weights() -> Mapping[str, npt.NDArray[Any]]:
-    return read_tensors(published()).arrays
+    return published_weights()
 
 
-def window(network: Network, text: str) -> npt.NDArray[np.uint16]:
-    return np.array(restated.padded(restated.sequence(text, network.words)), np.uint16)
+def window(network: Network, text: str) -> npt.NDArray[np.int64]:
+    return np.array(restated.padded(restated.sequence(text, network.words)), np.int64)
 
 
-def windows(count: int, shortest: int = 0) -> npt.NDArray[np.uint16]:
+def windows(count: int, shortest: int = 0) -> npt.NDArray[np.int64]:
     """Windows of all lengths, common words the likeliest, the same ones each time."""
     random = np.random.default_rng(7)
-    made = (1 + (WORDS - 1) * random.random((count, TOKENS)) ** 4).astype(np.uint16)
+    made = (1 + (WORDS - 1) * random.random((count, TOKENS)) ** 4).astype(np.int64)
     for row, length in enumerate(random.integers(shortest, TOKENS + 1, count)):
         made[row, : TOKENS - length] = 0
     return made
@@ -74,17 +73,6 @@ def test_the_packages_own_examples_are_reproduced(network: Network) -> None:
 def test_scores_are_those_of_the_restatement(network: Network, weights: Mapping[str, npt.NDArray[Any]]) -> None:
     given_ = windows(24)
     expected = np.array([restated.scores(row.tolist(), weights) for row in given_])
-    np.testing.assert_allclose(network.score(given_), expected, atol=5e-6)
-
-
-def test_scores_are_those_of_onnx_runtime(network: Network, weights: Mapping[str, npt.NDArray[Any]]) -> None:
-    pytest.importorskip("onnx", reason="writes the network for another engine")
-    runtime = pytest.importorskip("onnxruntime", reason="the other engine")
-    from tests.filters.models.toxicity.elsewhere import onnx_network
-
-    session = runtime.InferenceSession(onnx_network(weights), providers=["CPUExecutionProvider"])
-    given_ = windows(64)
-    (expected,) = session.run(None, {"windows": given_.astype(np.int64)})
     np.testing.assert_allclose(network.score(given_), expected, atol=5e-6)
 
 
@@ -112,31 +100,18 @@ def test_no_window_sees_another(network: Network) -> None:
     np.testing.assert_array_equal(network.score(given_[::-1])[::-1], whole)
 
 
-def test_scores_are_the_same_bits_everywhere(network: Network) -> None:
-    # Single precision in a fixed order, nothing fused: no processor may give others.
-    found = network.score(windows(64)).astype("<f4").tobytes()
-    assert hashlib.sha256(found).hexdigest()[:16] == "def7fb477cc8a36d"
-
-
 def test_windows_of_extremes_have_finite_scores(network: Network) -> None:
-    given_ = np.zeros((3, TOKENS), np.uint16)
+    given_ = np.zeros((3, TOKENS), np.int64)
     given_[1] = WORDS - 1
     given_[2] = np.arange(TOKENS)
     assert np.isfinite(network.score(given_)).all()
     assert network.score(given_[:0]).shape == (0, 6)
 
 
-def test_a_file_that_is_not_the_network_is_refused(tmp_path: Path, weights: Mapping[str, npt.NDArray[Any]]) -> None:
-    path = tmp_path / "other.safetensors"
-
-    def refusal(**changes: npt.NDArray[Any]) -> str:
-        path.write_bytes(tensors_bytes({**weights, **changes}, {}))
-        with pytest.raises(RecipeError) as caught:
-            Network(str(path))
-        return str(caught.value)
-
-    broken = weights["output.bias"].copy()
-    broken[0] = np.nan
-    assert "no weights output.bias of shape (6,)" in refusal(**{"output.bias": broken})
-    assert "no weights hidden.bias of shape (50,)" in refusal(**{"hidden.bias": np.zeros(51, np.float32)})
-    assert "words; expected 19,999" in refusal(words=np.frombuffer(b"a\nb", np.uint8))
+def test_a_file_that_is_not_the_network_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "other.onnx"
+    graph = OnnxGraph("other")
+    graph.output(graph.node("Identity", graph.input("windows", ("n", 100))), ("n", 100))
+    path.write_bytes(graph.to_bytes({"words": "a\nb"}))
+    with pytest.raises(RecipeError, match="2 words; expected 19,999; fetch it again"):
+        Network(str(path))

@@ -20,7 +20,7 @@ _DIGITS = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
 def wallets_in(text: str) -> list[str]:
-    (row,) = spans(lambda texts, _groups, _regions: wallets(texts), [text], [""])
+    (row,) = spans(lambda texts, groups, _regions: wallets(texts, groups), [text], [""])
     return row[0]
 
 

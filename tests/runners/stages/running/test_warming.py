@@ -18,6 +18,7 @@ from winnow.runners.commands.main import main
 from winnow.runners.stages.running.warming import WARMING_VARIABLE, warm_kernels
 from winnow.runners.stages.running.warming_steps import PARTS, KernelFiles, due_steps, steps_of
 from winnow.schemas import kernels
+from winnow.schemas.kernel_sources import all_kernels_key
 
 MEASURED = """\
 import resource, subprocess, sys
@@ -149,7 +150,7 @@ def _compiling(cache: Path) -> list[int]:
 
 
 def test_nothing_is_started_where_all_is_compiled(own_kernels: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (own_kernels / f"{kernels.all_kernels_key()}.warm").touch()
+    (own_kernels / f"{all_kernels_key()}.warm").touch()
     assert warm_kernels() == "already"
     assert capfd.readouterr() == ("", "")
 
@@ -207,5 +208,5 @@ def test_nothing_is_compiled_where_what_has_changed_are_no_kernels(
         for step in steps_of(part):
             files.mark(step, ["filters/extraction/visible_text.py"])
     assert warm_kernels() == "already"
-    assert [one.name for one in own_kernels.glob("*.warm")] == [f"{kernels.all_kernels_key()}.warm"]
+    assert [one.name for one in own_kernels.glob("*.warm")] == [f"{all_kernels_key()}.warm"]
     assert capfd.readouterr() == ("", "")

@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.property_sizes import scaled
-from winnow.filters.models.toxicity import pickled
-from winnow.filters.models.toxicity.pickled import PickledTokenizerError, tokenizer_state
+from winnow.filters.models import pickles
+from winnow.filters.models.toxicity.conversion import tokenizer_state
+from winnow.schemas.errors import WinnowError
 
 KERAS = "keras.src.legacy.preprocessing.text"
 
@@ -39,7 +40,7 @@ def keras(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def refusal(raw: bytes) -> str:
-    with pytest.raises(PickledTokenizerError) as caught:
+    with pytest.raises(WinnowError) as caught:
         tokenizer_state(raw)
     assert "\n" not in str(caught.value)
     return str(caught.value)
@@ -93,17 +94,17 @@ def test_no_function_is_known(call: Callable[..., Any]) -> None:
         (b"", "not enough|exhausted|not a pickled"),
         (b"garbage", "not a pickled Keras tokenizer"),
         (b"\x80\x05N.", "the pickle contains something else"),
-        (b"\x80\x05cos\nsystem\n.", "the instruction GLOBAL"),
+        (b"\x80\x05cos\nsystem\n.", "the name 'os.system'"),
         (b"\x80\x05(S'id'\nios\nsystem\n.", "the instruction"),
         (b"\x80\x05Pkey\n.", "the instruction PERSID"),
         (b"\x80\x05\x82\x01.", "the instruction EXT1"),
-        (b"\x80\x05}r\xff\xff\xff\x7f.", "the instruction LONG_BINPUT"),
-        (b"\x80\x05}h\x09.", "index out of range"),
-        (b"\x80\x05" + b"}" * 3 + b".", "something else"),
-        (b"\x80\x05)" + b"\x85" * 200_000 + b"}s.", "a tuple"),
+        (b"\x80\x05}r\xff\xff\xff\x7f.", "something else"),
+        (b"\x80\x05}h\x09.", "not a pickled"),
+        (b"\x80\x05" + b"}" * 3 + b".", "not a pickled"),
+        (b"\x80\x05)" + b"\x85" * 200_000 + b"}s.", "not a pickled"),
         (b"\x80\x05\x8d\xff\xff\xff\xff\xff\xff\xff\x7f.", "not a pickled"),
         (b"\x80\x05)R.", "not a pickled"),
-        (b"\x80\x05}}b.", "the state of something else"),
+        (b"\x80\x05]}b.", "the state of something else"),
     ],
 )
 def test_what_is_no_tokenizer_is_refused_in_a_line(raw: bytes, why: str) -> None:
@@ -114,15 +115,13 @@ def test_a_tokenizer_is_made_of_nothing_and_called_with_nothing() -> None:
     tokenizer = pickle.dumps(Tokenizer(lower=True, split=" "), protocol=5)
     assert tokenizer_state(tokenizer) == {"lower": True, "split": " "}
     place = next(at for code, _, at in pickletools.genops(tokenizer) if code.name == "EMPTY_TUPLE" and at)
-    assert "a call" in refusal(tokenizer[:place] + b"}" + tokenizer[place + 1 :])
+    assert "something else" in refusal(tokenizer[:place] + b"}" + tokenizer[place + 1 :])
 
 
 def test_sizes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     raw = pickle.dumps(Tokenizer(word_index={str(number): number for number in range(100)}), protocol=5)
-    monkeypatch.setattr(pickled, "MAX_INSTRUCTIONS", 100)
+    monkeypatch.setattr(pickles, "MAX_INSTRUCTIONS", 100)
     assert "more than 100 instructions" in refusal(raw)
-    monkeypatch.setattr(pickled, "MAX_BYTES", 100)
-    assert "expected at most 100" in refusal(raw)
 
 
 @settings(max_examples=scaled(150), deadline=None)
@@ -134,6 +133,6 @@ def test_a_damaged_pickle_is_read_or_refused(data: st.DataObject) -> None:
     said = ""
     try:
         tokenizer_state(bytes(raw))
-    except PickledTokenizerError as error:
+    except WinnowError as error:
         said = str(error)
     assert "\n" not in said

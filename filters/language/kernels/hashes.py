@@ -9,7 +9,7 @@ import pyarrow as pa
 from numba import uint64
 from numpy.typing import NDArray
 
-from winnow.schemas.kernels import kernel
+from winnow.schemas.kernels import kernel, leaf
 
 _OFFSET = uint64(14_695_981_039_346_656_037)
 _PRIME = uint64(1_099_511_628_211)
@@ -27,7 +27,7 @@ def hash_words(words: pa.Array) -> NDArray[np.uint64]:
     return hashes
 
 
-@kernel
+@leaf
 def mixed(value):  # type: ignore[no-untyped-def]  # numba infers uint64
     """Spread every bit over all others (the finaliser of SplitMix64)."""
     value = (value ^ (value >> uint64(30))) * _MIX_1
@@ -35,7 +35,7 @@ def mixed(value):  # type: ignore[no-untyped-def]  # numba infers uint64
     return value ^ (value >> uint64(31))
 
 
-@kernel
+@leaf
 def hash_bytes(content, start, end):  # type: ignore[no-untyped-def]
     """The hash of content[start:end]: FNV-1a, spread."""
     value = _OFFSET
@@ -44,7 +44,7 @@ def hash_bytes(content, start, end):  # type: ignore[no-untyped-def]
     return mixed(value)
 
 
-@kernel
+@leaf
 def find(keys, key):  # type: ignore[no-untyped-def]
     """The index of a key in sorted keys, or -1."""
     low, high = 0, len(keys)
