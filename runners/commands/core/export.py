@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from winnow.runners.commands.command import Command
 from winnow.runners.commands.opening import begin, bound_recipe, open_engine, ready_recipe
 from winnow.runners.commands.parser import engine_arguments, notes_argument
 from winnow.schemas.errors import WinnowError
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from winnow.pipelines.binding.bound_recipe import BoundRecipe
-    from winnow.runners.commands.parser import Commands
     from winnow.runners.engines.engine import Engine
     from winnow.runners.stages.exports.recipe_exports import Exported
     from winnow.schemas.identity import Json
@@ -25,11 +25,8 @@ NOT_NUMPY = frozenset({".txt", ".csv", ".tsv", ".json", ".jsonl", ".parquet"})
 """File endings that would be wrong for a list of ids."""
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser(
-        "export", help="write the mixture in the recipe's formats; existing exports are left unchanged"
-    )
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     parser.add_argument("recipe", metavar="RECIPE", help="a recipe file with a 'mix' and an 'export'")
     parser.add_argument(
         "--sample",
@@ -167,3 +164,12 @@ def _print_json(found: "dict[str, Json]") -> None:
     import orjson
 
     sys.stdout.write(orjson.dumps(found).decode() + "\n")
+
+
+COMMAND = Command(
+    "write the mixture in the recipe's formats; existing exports are left unchanged",
+    arguments,
+    run,
+    place=10,
+    beam=True,
+)

@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from winnow.runners.commands.command import Command
 from winnow.runners.commands.opening import begin, open_console, open_engine, ready_recipe
 from winnow.runners.commands.parser import engine_arguments, notes_argument
 from winnow.schemas.errors import WinnowError
 
 if TYPE_CHECKING:
-    from winnow.runners.commands.parser import Commands
     from winnow.schemas.mixture import MixturePlan
 
 
@@ -20,12 +20,8 @@ PLAN_FILE = "plan.json"
 _HEAD = b'{\n  "plan": "'  # of `plan_json`
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser(
-        "mix",
-        help="plan the mixture: the share of each stratum and the samples drawn for it; copies no data",
-    )
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     parser.add_argument("recipe", metavar="RECIPE", help="a recipe file with a 'mix'")
     parser.add_argument("--plan-only", action="store_true", help="write and show the plan; draw no samples")
     parser.add_argument(
@@ -119,3 +115,12 @@ def write_plan(plan: "MixturePlan", file: Path) -> None:
         raise WinnowError(f"--output {file}: cannot be written: {error.strerror or error}") from None
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+COMMAND = Command(
+    "plan the mixture: the share of each stratum and the samples drawn for it; copies no data",
+    arguments,
+    run,
+    place=9,
+    beam=True,
+)

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from winnow.runners.commands.command import Command
 from winnow.runners.commands.opening import bound_recipe, open_console
 from winnow.runners.commands.parser import wait_argument
 from winnow.schemas.errors import ScoreError
@@ -12,14 +13,12 @@ from winnow.schemas.errors import ScoreError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from winnow.runners.commands.parser import Commands
     from winnow.scoring.tasks.protocol import Weights
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    reference = commands.add_parser("reference", help="train or merge reference weights for scores")
-    verbs = reference.add_subparsers(dest="verb", required=True, metavar="VERB")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     train = verbs.add_parser("train", help="train a score's reference weights on the samples that the recipe trusts")
     train.add_argument("recipe", metavar="RECIPE", help="a recipe file")
     train.add_argument("--score", metavar="NAME", help="the score to train for; required if the recipe has several")
@@ -87,3 +86,6 @@ def _write(target: Path, weights: "Weights", console: "Console") -> None:
 
     write_file(target, tensors_bytes(weights, {}))
     console.print(f"weights  {target}", markup=False, soft_wrap=True)
+
+
+COMMAND = Command("train or merge reference weights for scores", arguments, run, place=8)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from winnow.runners.commands.command import Command
 from winnow.runners.commands.opening import bound_recipe, open_console, store_of
 from winnow.runners.commands.parser import recipe_argument
 from winnow.schemas.errors import WinnowError
@@ -15,12 +16,10 @@ from winnow.schemas.errors import WinnowError
 if TYPE_CHECKING:
     from winnow.pipelines.binding.bound_recipe import BoundRecipe
     from winnow.pipelines.store.generations import Store
-    from winnow.runners.commands.parser import Commands
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser("card", help="write a dataset card in Markdown: kept samples and detector coverage")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     recipe_argument(parser)
     parser.add_argument("--output", metavar="FILE", help="file to write (default: stdout)")
 
@@ -70,3 +69,8 @@ def card(recipe: "BoundRecipe", store: "Store") -> str:
         safety(found.coverage),
     ]
     return "\n".join(parts)
+
+
+COMMAND = Command(
+    "write a dataset card in Markdown: kept samples and detector coverage", arguments, run, place=7, slow_start=True
+)

@@ -1,27 +1,16 @@
 """`winnow duplicates` lists the largest clusters of duplicates; `winnow duplicates show` shows one row's clusters."""
 
 import argparse
-from typing import TYPE_CHECKING
 
+from winnow.runners.commands.command import Command
 from winnow.runners.commands.opening import open_console, open_place
-
-if TYPE_CHECKING:
-    from winnow.runners.commands.parser import Commands
-
 
 LIMIT = 20
 ROWS = 60
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser(
-        "duplicates",
-        help="list the largest clusters of duplicates; with 'show', compare one row with its match",
-        usage="winnow duplicates RECIPE|STORE [options]\n       winnow duplicates show RECIPE|STORE ID [options]",
-        epilog="With a recipe, texts are shown as they would be exported. With a store alone, texts are shown only "
-        "with --raw. Write './show' for a store folder named 'show'.",
-    )
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     parser.add_argument("words", nargs="+", metavar="RECIPE|STORE", help="a recipe file or a store folder")
     kinds = ("near", "exact", "url", "image_bytes", "pdq", "embedding", "vpdq", "video_embedding", "captions")
     parser.add_argument("--kind", choices=kinds, help="show this kind only")
@@ -50,3 +39,15 @@ def run(options: argparse.Namespace) -> int:
 
     request = parse_request(options.words)
     return run_duplicates(options, request, *open_place(request.place), open_console())
+
+
+COMMAND = Command(
+    "list the largest clusters of duplicates; with 'show', compare one row with its match",
+    arguments,
+    run,
+    place=9,
+    slow_start=True,
+    usage="winnow duplicates RECIPE|STORE [options]\n       winnow duplicates show RECIPE|STORE ID [options]",
+    epilog="With a recipe, texts are shown as they would be exported. With a store alone, texts are shown only "
+    "with --raw. Write './show' for a store folder named 'show'.",
+)

@@ -3,21 +3,16 @@
 import argparse
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from winnow.runners.commands.command import Command
 from winnow.runners.commands.opening import open_console, open_place
 from winnow.runners.commands.parser import place_argument
-
-if TYPE_CHECKING:
-    from winnow.runners.commands.parser import Commands
-
 
 PICTURES = 24
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser("report", help="write an HTML report about the store")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     place_argument(parser)
     parser.add_argument("--output", metavar="FILE", help="file to write (default: report.html in the store)")
     parser.add_argument(
@@ -61,3 +56,6 @@ def run(options: argparse.Namespace) -> int:
         print_losses(rules, console)
     console.print(f"report  {target or f'{store.root}/{layout.REPORT}'}", soft_wrap=True)
     return 0
+
+
+COMMAND = Command("write an HTML report about the store", arguments, run, place=6, slow_start=True)

@@ -6,6 +6,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from winnow.runners.commands.command import Command
 from winnow.runners.commands.opening import open_console, open_place
 from winnow.runners.commands.parser import place_argument
 from winnow.schemas.errors import WinnowError
@@ -15,12 +16,10 @@ if TYPE_CHECKING:
 
     from winnow.pipelines.binding.bound_recipe import BoundRecipe
     from winnow.pipelines.store.generations import Store
-    from winnow.runners.commands.parser import Commands
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser("stats", help="show the content of the store")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     place_argument(parser)
     parser.add_argument("--rates", metavar="FILE", help="compare past runs with the rates in this file")
     parser.add_argument("--measured", action="store_true", help="print the rates of past runs in the format of --rates")
@@ -85,3 +84,6 @@ def _near(options: argparse.Namespace, recipe: "BoundRecipe | None", store: "Sto
     else:
         print_nearest_samples(thresholds, console)
     return 0
+
+
+COMMAND = Command("show the content of the store", arguments, run, place=5, slow_start=True)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from winnow.runners.commands.command import Command
 from winnow.runners.commands.opening import open_console
 
 if TYPE_CHECKING:
@@ -14,12 +15,9 @@ _PLOT = "as an SVG file"
 _SIZE = "a count: 85000000, 1.2e9, 85M or 20B (B is 10^9)"
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its subcommands."""
-    law = commands.add_parser(
-        "law", help="fit the scaling law of language families, and derive sampling shares from it"
-    )
-    parts = law.add_subparsers(dest="part", required=True, metavar="PART")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's subcommands."""
+    parts = parser.add_subparsers(dest="part", required=True, metavar="PART")
     for add in (add_fit, add_ratios, add_compare, add_show, add_published, add_probe):
         add(parts)
 
@@ -170,3 +168,8 @@ def _law(parser: argparse.ArgumentParser) -> None:
 def _sizes(parser: argparse.ArgumentParser, d: str) -> None:
     parser.add_argument("--n", metavar="N", help=f"model size in the law's unit; {_SIZE}")
     parser.add_argument("--d", metavar="D", help=f"{d}; {_SIZE}")
+
+
+COMMAND = Command(
+    "fit the scaling law of language families, and derive sampling shares from it", arguments, run, place=2
+)
