@@ -19,6 +19,21 @@ ROOMS = {
     "pipelines": {"schemas", "filters", "scoring", "pipelines"},
     "runners": {"schemas", "filters", "scoring", "pipelines", "runners"},
 }
+RUNNERS = (
+    "commands",
+    "notebook",
+    "stages",
+    "demo",
+    "law",
+    "first_look",
+    "estimating",
+    "engines",
+    "facts",
+    "report",
+    "terminal",
+    "tables",
+)
+"""The rooms of runners: each imports only rooms after it."""
 OUTSIDE = {"benchmarks", "tests", "tools"}
 
 
@@ -48,6 +63,20 @@ def test_a_room_imports_only_rooms_left_of_it_and_never_the_root(room: str) -> N
             package, _, rest = name.partition(".")
             if package in OUTSIDE or (package == "winnow" and rest.partition(".")[0] not in ROOMS[room]):
                 wrong.append(f"{source.relative_to(ROOT)} imports {name}")
+    assert wrong == []
+
+
+def test_a_room_of_runners_imports_only_rooms_after_it() -> None:
+    rooms = sorted(path.name for path in (ROOT / "runners").iterdir() if path.is_dir() and path.name[0] != "_")
+    assert rooms == sorted(RUNNERS)
+    assert [path.name for path in (ROOT / "runners").glob("*.py")] == ["__init__.py"]
+    wrong = []
+    for place, room in enumerate(RUNNERS):
+        for source in sorted((ROOT / "runners" / room).rglob("*.py")):
+            for name in imported(source):
+                package, _, rest = name.removeprefix("winnow.").partition(".")
+                if package == "runners" and rest.partition(".")[0] not in RUNNERS[place:]:
+                    wrong.append(f"{source.relative_to(ROOT)} imports {name}")
     assert wrong == []
 
 

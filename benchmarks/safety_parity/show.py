@@ -6,7 +6,7 @@ import orjson
 from rich.console import Console
 
 from benchmarks.safety_parity.measuring import Findings, Hits, Recall
-from winnow.runners.terminal.quantities import grouped, share
+from winnow.runners.tables.quantities import grouped, share
 from winnow.runners.terminal.tables import Grid, print_grid
 from winnow.schemas.safety import subcategories
 

@@ -100,7 +100,7 @@ def _answer(own: Sequence[str], beam: Sequence[str], command: Command, options: 
     except WinnowError as error:
         if options.debug:
             raise
-        from winnow.runners.terminal.escaping import visible
+        from winnow.runners.tables.escaping import visible
 
         for line in str(error).splitlines():
             say_error(f"winnow: {visible(line)}")  # it may quote a crawl

@@ -7,7 +7,7 @@ from rich.console import Console
 from winnow.runners.estimating.amounts import StageEstimate, estimate_of_run, total
 from winnow.runners.estimating.rates import EngineRate, Rate, Rates
 from winnow.runners.estimating.run_log import RunRecord
-from winnow.runners.terminal.quantities import byte_size, grouped
+from winnow.runners.tables.quantities import byte_size, grouped
 from winnow.runners.terminal.tables import Grid, print_grid
 from winnow.schemas.identity import Json
 

@@ -13,7 +13,7 @@ from winnow.runners.law.amounts import read_amounts, size
 from winnow.runners.law.files import read_law
 from winnow.runners.law.ratios import given_weights
 from winnow.runners.law.views import number4, number6, print_warnings, require_numbers, share_text
-from winnow.runners.terminal.quantities import grouped
+from winnow.runners.tables.quantities import grouped
 from winnow.runners.terminal.tables import Grid, print_grid, print_line
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.law import ScalingLaw

@@ -20,8 +20,8 @@ from rich.console import Console
 from winnow.runners.law.files import STDIN, output_path, plot_path, require_distinct, require_extra, write_files
 from winnow.runners.law.run_tables import read_runs
 from winnow.runners.law.views import number4, parameters, print_units, print_warnings, quality, ranges, without_draws
-from winnow.runners.terminal.escaping import visible
-from winnow.runners.terminal.quantities import grouped
+from winnow.runners.tables.escaping import visible
+from winnow.runners.tables.quantities import grouped
 from winnow.runners.terminal.tables import print_grid, print_line
 from winnow.schemas.environment.version import winnow_version
 from winnow.schemas.errors import WinnowError
@@ -82,7 +82,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     law = law_of(fit, _environment(), contradictions(others, sizes))
     drawn: bytes | None = None
     if plot is not None:
-        from winnow.runners.report.plots.law import fit_plot
+        from winnow.runners.law.plots import fit_plot
 
         drawn = fit_plot(law, table)
     written = [] if output is None else [(output, law_to_json(law))]

@@ -23,7 +23,7 @@ from winnow.runners.law.probe_progress import ProbeProgress
 from winnow.runners.law.probe_texts import texts_at
 from winnow.runners.law.probe_tokens import tokenizer_at
 from winnow.runners.law.views import print_warnings
-from winnow.runners.terminal.quantities import byte_size, grouped
+from winnow.runners.tables.quantities import byte_size, grouped
 from winnow.runners.terminal.tables import Grid as Table
 from winnow.runners.terminal.tables import print_grid, print_line
 from winnow.schemas.errors import SourceError, WinnowError

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from winnow.runners.terminal.quantities import grouped
+from winnow.runners.tables.quantities import grouped
 from winnow.runners.terminal.tables import is_plain
 from winnow.scoring.probe.grid import Run
 from winnow.scoring.probe.streams import VOCABULARY

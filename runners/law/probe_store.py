@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
 from winnow.pipelines.query.generation import require_latest_for
+from winnow.pipelines.query.recipe_rules import pinned_rules
 from winnow.pipelines.reading.chosen_text import first_text
 from winnow.pipelines.reading.columns import Column, column_of, read_aligned
 from winnow.pipelines.rules.deciding import choose_representatives, decide
@@ -19,7 +20,6 @@ from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.pipelines.store.hiding.scans import NOTHING
 from winnow.pipelines.store.location import open_location
-from winnow.runners.terminal.rules import pinned_rules
 from winnow.schemas.errors import StoreError
 from winnow.schemas.identity import digest
 from winnow.schemas.languages import grouping

@@ -16,7 +16,7 @@ from rich.console import Console
 from winnow.runners.law.amounts import read_amounts, size
 from winnow.runners.law.files import output_path, plot_path, read_law, require_distinct, write_files
 from winnow.runners.law.views import confidence, number4, number6, print_warnings, require_numbers, share_text
-from winnow.runners.terminal.quantities import grouped
+from winnow.runners.tables.quantities import grouped
 from winnow.runners.terminal.tables import Grid, print_grid, print_line
 from winnow.schemas.errors import SourceError, WinnowError
 from winnow.schemas.identity import Json
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     answer = _answer(law, options)
     written = [] if table is None else [("shares", table, _csv(answer))]
     if plot is not None:
-        from winnow.runners.report.plots.law import ratios_plot
+        from winnow.runners.law.plots import ratios_plot
 
         written.append(("plot", plot, ratios_plot(law, _weightings(law, answer, options.weights))))
     write_files([(file, content) for _, file, content in written])

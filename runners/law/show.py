@@ -8,7 +8,7 @@ from rich.console import Console
 
 from winnow.runners.law.files import read_law
 from winnow.runners.law.views import parameters, print_units, print_warnings, quality, ranges, without_draws
-from winnow.runners.terminal.quantities import grouped
+from winnow.runners.tables.quantities import grouped
 from winnow.runners.terminal.tables import print_grid, print_line
 from winnow.schemas.law import ScalingLaw
 

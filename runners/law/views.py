@@ -8,7 +8,7 @@ from typing import Final
 
 from rich.console import Console
 
-from winnow.runners.terminal.quantities import grouped
+from winnow.runners.tables.quantities import grouped
 from winnow.runners.terminal.tables import Grid, print_line
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json

@@ -17,8 +17,8 @@ from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.query.training_texts import Losses, Text, names_files, texts_of_files, texts_of_store
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
+from winnow.runners.tables.quantities import grouped
 from winnow.runners.terminal.console import TerminalConsole
-from winnow.runners.terminal.quantities import grouped
 from winnow.runners.terminal.tables import Grid, print_grid
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.problems import shown

@@ -16,7 +16,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from winnow.runners.terminal.escaping import visible
+from winnow.runners.tables.escaping import visible
 
 LEAST_NAME_CELLS = 8
 ENDLESS_CELLS = 1_000_000

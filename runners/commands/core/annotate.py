@@ -3,8 +3,8 @@
 import argparse
 
 from winnow.runners.commands.command import Command
-from winnow.runners.commands.opening import begin, open_engine, ready_recipe
 from winnow.runners.commands.parser import engine_arguments, recipe_argument, slice_argument
+from winnow.runners.stages.opening import begin, open_engine, ready_recipe
 from winnow.schemas.errors import WinnowError
 
 
@@ -18,11 +18,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Measure every shard, or a slice of them."""
     console = begin("annotate", options.recipe)
-    from winnow.runners.report.summarise import summarise
+    from winnow.runners.facts.store import print_layers
+    from winnow.runners.stages.reports.summarise import summarise
     from winnow.runners.stages.rule_decisions import decisions_if_any
     from winnow.runners.stages.slices import annotate_slice, parse_slice
     from winnow.runners.stages.store_stages import annotate
-    from winnow.runners.terminal.store_tables import print_layers
     from winnow.runners.terminal.tables import print_line
 
     recipe = ready_recipe(options.recipe, "annotate")

@@ -3,8 +3,8 @@
 import argparse
 
 from winnow.runners.commands.command import Command
-from winnow.runners.commands.opening import begin, open_engine, ready_recipe
 from winnow.runners.commands.parser import engine_arguments, recipe_argument
+from winnow.runners.stages.opening import begin, open_engine, ready_recipe
 from winnow.schemas.errors import WinnowError
 
 
@@ -17,10 +17,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Search the whole store for duplicates."""
     console = begin("dedupe", options.recipe)
-    from winnow.runners.report.summarise import summarise
+    from winnow.runners.facts.store import print_layers
+    from winnow.runners.stages.reports.summarise import summarise
     from winnow.runners.stages.rule_decisions import decisions_if_any
     from winnow.runners.stages.store_stages import dedupe
-    from winnow.runners.terminal.store_tables import print_layers
 
     recipe = ready_recipe(options.recipe, "dedupe")
     if recipe.config.dedupe is None:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from winnow.runners.commands.command import Command
-from winnow.runners.commands.opening import begin, bound_recipe, open_engine
 from winnow.runners.commands.parser import engine_arguments
+from winnow.runners.stages.opening import begin, bound_recipe, open_engine
 from winnow.schemas.errors import RecipeError, WinnowError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the demo, and print where the results are."""
     console = begin("demo", options.into)
-    from winnow.runners.terminal.run_summary import print_run_summary
+    from winnow.runners.stages.reports.run_summary import print_run_summary
 
     engine = open_engine(options)
     for recipe, whole in run_demo(Path(options.into), engine, console):

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from winnow.runners.commands.command import Command
-from winnow.runners.commands.opening import begin, bound_recipe, open_engine, ready_recipe
 from winnow.runners.commands.parser import engine_arguments, notes_argument
+from winnow.runners.stages.opening import begin, bound_recipe, open_engine, ready_recipe
 from winnow.schemas.errors import WinnowError
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
 def _refresh_report(recipe: "BoundRecipe", engine: "Engine", console: "Console", done: "Exported") -> None:
     """Write the store's report again, if it has one, since it shows the recipe's exports."""
     from winnow.pipelines.store import layout
-    from winnow.runners.report.writing import write_report
+    from winnow.runners.stages.reports.writing import write_report
 
     store = done.mixed.store
     if not any(one.new for one in done.finished) or not store.objects.exists(layout.REPORT):
@@ -121,8 +121,8 @@ def _list_ids(
 ) -> "dict[str, Json]":
     """Write the ids that would be exported."""
     from winnow.runners.stages.exports.recipe_exports import list_ids
+    from winnow.runners.stages.lists.whole_file import require_writable
     from winnow.runners.stages.mixing import mix
-    from winnow.runners.terminal.rules import require_writable
     from winnow.schemas.counts import count_of
 
     require_writable("--id-list", file)

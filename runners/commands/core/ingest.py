@@ -3,8 +3,8 @@
 import argparse
 
 from winnow.runners.commands.command import Command
-from winnow.runners.commands.opening import begin, open_engine, ready_recipe
 from winnow.runners.commands.parser import engine_arguments, recipe_argument, slice_argument
+from winnow.runners.stages.opening import begin, open_engine, ready_recipe
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,11 +20,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Ingest all of the sources, or a slice of their tasks."""
     console = begin("ingest", options.recipe)
-    from winnow.runners.report.summarise import summarise
+    from winnow.runners.facts.store import print_summary
+    from winnow.runners.stages.reports.summarise import summarise
     from winnow.runners.stages.rule_decisions import decisions_if_any
     from winnow.runners.stages.slices import ingest_slice, parse_slice
     from winnow.runners.stages.store_stages import ingest
-    from winnow.runners.terminal.store_tables import print_summary
     from winnow.runners.terminal.tables import print_line
 
     recipe = ready_recipe(options.recipe, "ingest")

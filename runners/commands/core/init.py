@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 
 from winnow.runners.commands.command import Command
-from winnow.runners.commands.opening import open_console
+from winnow.runners.stages.opening import open_console
 from winnow.schemas.errors import RecipeError
 
 
@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.first_look.proposal import installing, lacking, propose
     from winnow.runners.first_look.recipe_text import recipe_text
     from winnow.runners.first_look.unread import irregular_notes, unread_notes
-    from winnow.runners.terminal.quantities import byte_size
+    from winnow.runners.tables.quantities import byte_size
     from winnow.runners.terminal.tables import print_line
 
     output = Path(options.output)

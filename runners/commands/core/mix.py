@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from winnow.runners.commands.command import Command
-from winnow.runners.commands.opening import begin, open_console, open_engine, ready_recipe
 from winnow.runners.commands.parser import engine_arguments, notes_argument
+from winnow.runners.stages.opening import begin, open_console, open_engine, ready_recipe
 from winnow.schemas.errors import WinnowError
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ def run(options: argparse.Namespace) -> int:
     """Plan, and draw unless `--plan-only`."""
     console = begin("mix", options.recipe, quiet=options.json)
     from winnow.pipelines.mix.plans import WHOLE
+    from winnow.runners.facts.mixture_tables import print_mixture
     from winnow.runners.stages.mixing import mix, parse_sample, plan_only
-    from winnow.runners.terminal.mixture_tables import print_mixture
 
     recipe = ready_recipe(options.recipe, "mix")
     sample = parse_sample(options.sample)
@@ -71,7 +71,7 @@ def run_diff(options: argparse.Namespace) -> int:
     """`winnow plan --diff OLD NEW`."""
     import orjson
 
-    from winnow.runners.terminal.differences.plans import difference, print_difference, read_plan
+    from winnow.runners.facts.plan_difference import difference, print_difference, read_plan
 
     old, new = (read_plan(name) for name in options.diff)
     found = difference(old, new)
@@ -91,7 +91,7 @@ def plan_json(plan: "MixturePlan") -> bytes:
 
 def _require_plan_or_new(file: Path) -> None:
     """Raise if the output file exists and is no plan of winnow."""
-    from winnow.runners.terminal.rules import require_writable
+    from winnow.runners.stages.lists.whole_file import require_writable
 
     require_writable("--output", file)
     try:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from winnow.runners.commands.command import Command
-from winnow.runners.commands.opening import bound_recipe, open_console
 from winnow.runners.commands.parser import wait_argument
+from winnow.runners.stages.opening import bound_recipe, open_console
 from winnow.schemas.errors import ScoreError
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _train(options: argparse.Namespace, console: "Console") -> int:
     from winnow.pipelines.score.weights import load_weights
+    from winnow.runners.stages.lists.whole_file import require_writable
     from winnow.runners.stages.scoring import train_reference
-    from winnow.runners.terminal.rules import require_writable
     from winnow.schemas.counts import count_of
 
     if options.output is not None:
@@ -59,7 +59,7 @@ def _train(options: argparse.Namespace, console: "Console") -> int:
 
 def _merge(options: argparse.Namespace, console: "Console") -> int:
     from winnow.filters.models.tensors import read_tensors
-    from winnow.runners.terminal.rules import require_writable
+    from winnow.runners.stages.lists.whole_file import require_writable
     from winnow.scoring.merging import average, task_arithmetic
 
     target = Path(options.output)

@@ -3,8 +3,8 @@
 import argparse
 
 from winnow.runners.commands.command import Command
-from winnow.runners.commands.opening import begin, bound_recipe, open_engine
 from winnow.runners.commands.parser import engine_arguments, notes_argument, recipe_argument
+from winnow.runners.stages.opening import begin, bound_recipe, open_engine
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     console = begin("run", options.recipe)
     from winnow.runners.stages.mixing import parse_sample
     from winnow.runners.stages.recipe_run import run_recipe
-    from winnow.runners.terminal.run_summary import print_run_summary
+    from winnow.runners.stages.reports.run_summary import print_run_summary
 
     sample = parse_sample(options.sample)
     recipe = bound_recipe(options.recipe)

@@ -3,8 +3,8 @@
 import argparse
 
 from winnow.runners.commands.command import Command
-from winnow.runners.commands.opening import begin, open_engine, ready_recipe
 from winnow.runners.commands.parser import engine_arguments, recipe_argument, slice_argument
+from winnow.runners.stages.opening import begin, open_engine, ready_recipe
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,11 +17,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Score every shard, or a slice of them."""
     console = begin("score", options.recipe)
-    from winnow.runners.report.summarise import summarise
+    from winnow.runners.facts.store import print_layers
+    from winnow.runners.stages.reports.summarise import summarise
     from winnow.runners.stages.rule_decisions import decisions_if_any
     from winnow.runners.stages.scoring import score, score_slice
     from winnow.runners.stages.slices import parse_slice
-    from winnow.runners.terminal.store_tables import print_layers
     from winnow.runners.terminal.tables import print_line
 
     recipe = ready_recipe(options.recipe, "score")

@@ -5,8 +5,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from winnow.runners.commands.command import Command
-from winnow.runners.commands.opening import open_console, open_jobs, open_place
 from winnow.runners.commands.parser import place_argument, runner_arguments
+from winnow.runners.stages.opening import open_console, open_jobs, open_place
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
 
 def print_findings(findings: "Findings", console: "Console", *, as_json: bool) -> int:
     """Print the findings; returns the exit status."""
-    from winnow.runners.terminal.escaping import visible
+    from winnow.runners.tables.escaping import visible
     from winnow.schemas.counts import count_of
     from winnow.schemas.records import to_json
 

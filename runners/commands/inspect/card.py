@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from winnow.runners.commands.command import Command
-from winnow.runners.commands.opening import bound_recipe, open_console, store_of
 from winnow.runners.commands.parser import recipe_argument
+from winnow.runners.stages.opening import bound_recipe, open_console, store_of
 from winnow.schemas.errors import WinnowError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the card."""
-    from winnow.runners.terminal.rules import require_writable
+    from winnow.runners.stages.lists.whole_file import require_writable
 
     recipe = bound_recipe(options.recipe)
     store = store_of(recipe)
@@ -47,10 +47,10 @@ def card(recipe: "BoundRecipe", store: "Store") -> str:
         RecipeError: A rule cannot be decided, or needs a column that is not measured yet.
     """
     from winnow.pipelines.query.generation import require_latest_for
-    from winnow.runners.report.cards.parts import dropped, front_matter, languages, overview, safety, sources
-    from winnow.runners.report.summarise import summarise
+    from winnow.pipelines.query.recipe_rules import pinned_rules, require_accepted
+    from winnow.runners.facts.card_parts import dropped, front_matter, languages, overview, safety, sources
+    from winnow.runners.stages.reports.summarise import summarise
     from winnow.runners.stages.rule_decisions import rule_decisions
-    from winnow.runners.terminal.rules import pinned_rules, require_accepted
 
     generation = require_latest_for(recipe, store)
     pinned = pinned_rules(recipe, store, generation)

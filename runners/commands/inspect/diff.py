@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 
 from winnow.runners.commands.command import Command
-from winnow.runners.commands.opening import open_console, open_engine
 from winnow.runners.commands.parser import engine_arguments
+from winnow.runners.stages.opening import open_console, open_engine
 
 SHOWN = 10
 
@@ -26,7 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compare two recipes."""
-    from winnow.runners.terminal.differences.recipes import show_difference
+    from winnow.runners.stages.reports.recipe_difference import show_difference
 
     ids = None if options.ids is None else Path(options.ids)
     engine = open_engine(options)

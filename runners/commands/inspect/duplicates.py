@@ -3,7 +3,7 @@
 import argparse
 
 from winnow.runners.commands.command import Command
-from winnow.runners.commands.opening import open_console, open_place
+from winnow.runners.stages.opening import open_console, open_place
 
 LIMIT = 20
 ROWS = 60
@@ -35,7 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """List clusters, or show one row."""
-    from winnow.runners.terminal.duplicates.clusters import parse_request, run_duplicates
+    from winnow.runners.stages.duplicates.clusters import parse_request, run_duplicates
 
     request = parse_request(options.words)
     return run_duplicates(options, request, *open_place(request.place), open_console())

@@ -4,7 +4,7 @@ import argparse
 import shlex
 
 from winnow.runners.commands.command import Command
-from winnow.runners.commands.opening import open_console
+from winnow.runners.stages.opening import open_console
 from winnow.schemas.errors import RecipeError
 
 MOST_ROWS = 100_000
@@ -24,8 +24,8 @@ def run(options: argparse.Namespace) -> int:
     import orjson
 
     from winnow.runners.first_look.found_files import find_files
+    from winnow.runners.first_look.printing import look_json, print_look
     from winnow.runners.first_look.proposal import lacking, propose, without
-    from winnow.runners.terminal.first_look import look_json, print_look
     from winnow.runners.terminal.tables import print_line
 
     if not options.rows.isdecimal() or not 1 <= int(options.rows) <= MOST_ROWS:

@@ -5,7 +5,7 @@ import os
 
 from winnow.runners.commands.command import Command
 from winnow.runners.commands.core.mix import run_diff
-from winnow.runners.commands.opening import bound_recipe, open_console
+from winnow.runners.stages.opening import bound_recipe, open_console
 from winnow.schemas.errors import WinnowError
 
 
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     if options.diff is not None:
         return run_diff(options)
     from winnow.runners.engines.names import parse_workers
-    from winnow.runners.terminal.plan import show_plan
+    from winnow.runners.stages.planning import show_plan
 
     show_plan(
         bound_recipe(options.recipe),

@@ -5,8 +5,8 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from winnow.runners.commands.command import Command
-from winnow.runners.commands.opening import open_console, open_place
 from winnow.runners.commands.parser import place_argument
+from winnow.runners.stages.opening import open_console, open_place
 
 PICTURES = 24
 
@@ -38,10 +38,10 @@ def run(options: argparse.Namespace) -> int:
     """Write the report."""
     from winnow.pipelines.forgetting.outputs import REPORT
     from winnow.pipelines.store import layout
-    from winnow.runners.report.gathered_sheets import wanted_sheets
-    from winnow.runners.report.writing import write_report
-    from winnow.runners.stages.lists.whole_file import registered_file
-    from winnow.runners.terminal.rules import print_losses, require_writable
+    from winnow.runners.facts.rules import print_losses
+    from winnow.runners.stages.lists.whole_file import registered_file, require_writable
+    from winnow.runners.stages.reports.gathered_sheets import wanted_sheets
+    from winnow.runners.stages.reports.writing import write_report
 
     recipe, store = open_place(options.place)
     target = Path(options.output) if options.output else None

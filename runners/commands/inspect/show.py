@@ -6,7 +6,7 @@ With `--reason`, `--language` or `--source` it lists some samples instead.
 import argparse
 
 from winnow.runners.commands.command import Command
-from winnow.runners.commands.opening import open_console
+from winnow.runners.stages.opening import open_console
 from winnow.schemas.errors import WinnowError
 
 CHARACTERS = 4000
@@ -35,8 +35,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Show one sample."""
     from winnow.pipelines.rules.near_thresholds import EVERY, Among
-    from winnow.runners.terminal.samples.listed import run_list
-    from winnow.runners.terminal.samples.sample import run_show
+    from winnow.runners.stages.samples.listed import run_list
+    from winnow.runners.stages.samples.sample import run_show
 
     among = Among(options.language, options.source, options.reason)
     if among == EVERY:

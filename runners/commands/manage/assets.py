@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from winnow.runners.commands.command import Command
-from winnow.runners.commands.opening import open_console
+from winnow.runners.stages.opening import open_console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,7 +41,7 @@ def warm_up(console: "Console") -> None:
 def list_assets(console: "Console") -> None:
     """One line per asset."""
     from winnow.pipelines.assets import all_assets, cache_folder, size_of, state_of
-    from winnow.runners.terminal.quantities import byte_size
+    from winnow.runners.tables.quantities import byte_size
     from winnow.schemas.assets import Asset
 
     assets = all_assets()

@@ -3,8 +3,8 @@
 import argparse
 
 from winnow.runners.commands.command import Command
-from winnow.runners.commands.opening import open_console, open_jobs, open_place
 from winnow.runners.commands.parser import place_argument, runner_arguments
+from winnow.runners.stages.opening import open_console, open_jobs, open_place
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

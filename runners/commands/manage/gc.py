@@ -4,8 +4,8 @@ import argparse
 from typing import TYPE_CHECKING
 
 from winnow.runners.commands.command import Command
-from winnow.runners.commands.opening import open_console, open_jobs, open_place
 from winnow.runners.commands.parser import engine_arguments, place_argument
+from winnow.runners.stages.opening import open_console, open_jobs, open_place
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import WinnowError
 
@@ -90,7 +90,7 @@ def _write_report_again(recipe: "BoundRecipe | None", store: "Store") -> None:
     """Write the report that this purge has removed, or one before it that was killed."""
     from winnow.pipelines.store import layout
     from winnow.pipelines.store.hiding.scans import load_tombstones
-    from winnow.runners.report.writing import write_report
+    from winnow.runners.stages.reports.writing import write_report
 
     if store.latest_record() is None or store.objects.exists(layout.REPORT) or not load_tombstones(store.objects):
         return

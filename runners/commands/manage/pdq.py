@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from winnow.runners.commands.command import Command
-from winnow.runners.commands.opening import open_console
+from winnow.runners.stages.opening import open_console
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

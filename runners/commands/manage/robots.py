@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 
 from winnow.runners.commands.command import Command
-from winnow.runners.commands.opening import open_console, open_place
 from winnow.runners.commands.parser import place_argument
+from winnow.runners.stages.opening import open_console, open_place
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from winnow.runners.commands.command import Command
-from winnow.runners.commands.opening import open_console
+from winnow.runners.stages.opening import open_console
 
 if TYPE_CHECKING:
     from winnow.runners.commands.parser import Commands

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from winnow.runners.terminal.escaping import visible
+from winnow.runners.tables.escaping import visible
 
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|~&#])")
 

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from winnow.runners.report.markup import Html, element, join, plain
 from winnow.runners.report.style import file_style
-from winnow.runners.terminal.quantities import grouped
+from winnow.runners.tables.quantities import grouped
 
 WIDTH: Final = 760
 LEAST_MARK: Final = 1.5

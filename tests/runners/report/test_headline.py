@@ -9,9 +9,9 @@ import pytest
 from tests.runners.report.test_report import Page
 from winnow.pipelines.rules.decisions import Tally
 from winnow.pipelines.rules.summary import GroupEffect, RuleEffect, RulesSummary
-from winnow.runners.report import Examples, render_report
-from winnow.runners.report.examples import ExportState
-from winnow.runners.report.figures import Remembered, figures_of, read_remembered
+from winnow.runners.facts.examples import Examples, ExportState
+from winnow.runners.facts.figures import Remembered, figures_of, read_remembered
+from winnow.runners.facts.page import render_report
 from winnow.schemas.mixture import Amount, MixturePlan, PlannedOutput, PlannedStratum, Stratum
 from winnow.schemas.summary import ColumnSummary, LayerSummary, Measure, SourceSummary, StoreSummary
 

@@ -8,7 +8,9 @@ from html.parser import HTMLParser
 import pytest
 
 from tests.runners.example_store import EXAMPLES, HOSTILE, SUMMARY
-from winnow.runners.report import Block, Examples, render_report
+from winnow.runners.facts.examples import Examples
+from winnow.runners.facts.page import render_report
+from winnow.runners.report.block import Block
 from winnow.runners.report.markup import plain
 from winnow.schemas.summary import StoreSummary
 from winnow.schemas.typed_json import read_json

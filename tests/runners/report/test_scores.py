@@ -5,8 +5,8 @@ from html.parser import HTMLParser
 
 from tests.runners.example_store import EXAMPLES, SCORE_OVERVIEW, SUMMARY
 from winnow.pipelines.score.overview import ScoreOverview
-from winnow.runners.report import Examples
-from winnow.runners.report.sections.scores import NOT_CONVERGED, SHOWN_FITS, scores
+from winnow.runners.facts.examples import Examples
+from winnow.runners.facts.scores import NOT_CONVERGED, SHOWN_FITS, scores
 from winnow.scoring.selection import Quality
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from winnow.runners.report import Block, Examples
-from winnow.runners.report.examples import EXCERPT_CHARACTERS, ExampleRange, ExampleRow
-from winnow.runners.report.sections import content
+from winnow.runners.facts import content
+from winnow.runners.facts.examples import EXCERPT_CHARACTERS, ExampleRange, ExampleRow, Examples
+from winnow.runners.report.block import Block
 from winnow.schemas.summary import (
     Bin,
     ColumnSummary,

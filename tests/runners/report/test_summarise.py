@@ -13,8 +13,8 @@ from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.forgetting.ranges import ForgottenRanges
 from winnow.pipelines.store.generations import Store
 from winnow.runners.engines.engine import Engine
-from winnow.runners.report.summarise import OF_A_REASON, examples_of, summarise
 from winnow.runners.stages import store_stages as stages
+from winnow.runners.stages.reports.summarise import OF_A_REASON, examples_of, summarise
 from winnow.schemas.recipe import load_recipe
 from winnow.schemas.records import TaskCommit
 

@@ -12,10 +12,10 @@ from winnow.pipelines.score.overview import ScoreOverview
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
 from winnow.runners.commands.main import main
-from winnow.runners.report.summarise import summarise
-from winnow.runners.report.writing import write_report
+from winnow.runners.stages.reports.score_overviews import overviews, scores_if_bound
+from winnow.runners.stages.reports.summarise import summarise
+from winnow.runners.stages.reports.writing import write_report
 from winnow.runners.stages.rule_decisions import decisions_if_any
-from winnow.runners.terminal.scores import overviews, scores_if_bound
 from winnow.schemas.recipe import Recipe, load_recipe
 
 WHERE = "    where: samples.source.name = 'web'\n"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from winnow.runners.terminal.escaping import cells, shortened, visible
+from winnow.runners.tables.escaping import cells, shortened, visible
 
 
 @pytest.mark.parametrize(

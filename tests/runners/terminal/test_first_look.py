@@ -8,8 +8,8 @@ from tests.runners.terminal.test_tables import piped, printed
 from winnow.pipelines.rules.losses import RuleLoss
 from winnow.runners.first_look.analysis import LanguageLook, Look
 from winnow.runners.first_look.found_files import Found
+from winnow.runners.first_look.printing import look_json, print_look
 from winnow.runners.first_look.proposal import Proposal
-from winnow.runners.terminal.first_look import look_json, print_look
 
 
 def look_of(languages: int, reasons: int, losses: int) -> Look:

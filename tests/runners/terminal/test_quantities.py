@@ -2,7 +2,7 @@
 
 import pytest
 
-from winnow.runners.terminal.quantities import byte_size, grouped, share
+from winnow.runners.tables.quantities import byte_size, grouped, share
 
 
 @pytest.mark.parametrize(

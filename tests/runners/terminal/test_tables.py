@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 
 from tests.runners.example_store import SUMMARY
-from winnow.runners.terminal.escaping import cells
-from winnow.runners.terminal.store_tables import print_stats, print_summary
+from winnow.runners.facts.store import print_stats, print_summary
+from winnow.runners.tables.escaping import cells
 from winnow.runners.terminal.tables import Grid, print_grid
 from winnow.schemas.summary import SourceSummary, StoreSummary
 

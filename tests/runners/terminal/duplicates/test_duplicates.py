@@ -13,7 +13,7 @@ from tests.made_once import made_once
 from tests.pipelines.dedupe.search import changed, prose
 from winnow.pipelines.query.cluster_counts import EXACT
 from winnow.runners.commands.main import main
-from winnow.runners.report.sections.duplicates import similar
+from winnow.runners.facts.duplicates import similar
 
 RECIPE = """\
 version: 1

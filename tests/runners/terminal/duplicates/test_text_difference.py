@@ -7,8 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.property_sizes import scaled
-from winnow.runners.terminal.duplicates.side_by_side import Fold, Row, side_by_side
-from winnow.runners.terminal.duplicates.text_difference import (
+from winnow.runners.stages.duplicates.side_by_side import Fold, Row, side_by_side
+from winnow.runners.stages.duplicates.text_difference import (
     MAX_CHARACTERS,
     MAX_LINES,
     MAX_WORDS,
@@ -16,7 +16,7 @@ from winnow.runners.terminal.duplicates.text_difference import (
     common,
     difference,
 )
-from winnow.runners.terminal.escaping import cells, visible
+from winnow.runners.tables.escaping import cells, visible
 
 SCRIPTS = st.text(st.sampled_from("ab c.\n中文字 ไก่ปลา العربية \x1b\u202e\u0301é"), max_size=60)
 

@@ -1,6 +1,6 @@
 """Facts of a sample's media as `winnow show` prints them."""
 
-from winnow.runners.terminal.samples.item_facts import media_lines, unread_lines
+from winnow.runners.stages.samples.item_facts import media_lines, unread_lines
 
 REF = {"path": "a.parquet", "offset": 3, "length": 1, "container": "parquet", "member": "images[1]", "etag": None}
 FACTS = {"sha256": None, "width": None, "height": None, "orientation": None, "frames": None, "ref": REF}
