@@ -3,21 +3,23 @@
 Names from outside are escaped, so that they cannot pass for the card's own text.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import orjson
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.rules.coverage import SafetyCoverage
-from winnow.pipelines.rules.decisions import Tally
 from winnow.pipelines.rules.summary import RulesSummary
-from winnow.runners.facts.coverage import categories, largest_languages, uncovered
+from winnow.runners.facts.coverage import searched, uncovered
+from winnow.runners.facts.rules import effects
 from winnow.runners.report.cards.markdown import table, text
 from winnow.runners.tables.escaping import visible
 from winnow.runners.tables.quantities import byte_size, grouped, share
+from winnow.runners.tables.table import Share, Table, heads, largest
+from winnow.runners.tables.units import COUNT, SHARE
 from winnow.schemas.environment.version import winnow_version
 from winnow.schemas.languages import language
-from winnow.schemas.safety import subcategories
 from winnow.schemas.summary import StoreSummary
 
 SHOWN_LANGUAGES = 100
@@ -66,57 +68,52 @@ def overview(summary: StoreSummary, rules: RulesSummary, recipe: BoundRecipe) ->
         ("recipe", Path(recipe.file).name),
         ("made with", f"winnow {winnow_version()}"),
     ]
-    return f"# {text(summary.store)}\n\n{table(('', ''), facts)}"
+    return titled(summary.store, facts)
+
+
+def titled(store: str, facts: Sequence[tuple[str, str]]) -> str:
+    """The name of the store above a few facts."""
+    return f"# {text(store)}\n\n{table(Table('', heads('', ''), facts))}"
 
 
 def sources(summary: StoreSummary, rules: RulesSummary) -> str:
     """The sources of samples and their licences."""
-    kept: dict[str, Tally] = {}
+    kept: dict[str, int] = {}
     for group in rules.groups:
-        kept[group.source] = kept.get(group.source, Tally()) + group.kept
-    rows = [
-        (
-            source.name,
-            source.source_class,
-            source.licence,
-            grouped(source.records),
-            grouped(kept.get(source.name, Tally()).rows),
-        )
-        for source in summary.sources
-    ]
-    return "## Sources\n\n" + table(("source", "class", "licence", "records", "samples kept"), rows)
+        kept[group.source] = kept.get(group.source, 0) + group.kept.rows
+    rows = [(one.name, one.source_class, one.licence, one.records, kept.get(one.name, 0)) for one in summary.sources]
+    columns = heads("source", "class", "licence", ("records", COUNT), ("samples kept", COUNT))
+    return "## Sources\n\n" + table(Table("", columns, rows))
 
 
 def languages(rules: RulesSummary) -> str:
     """Samples by language."""
-    by_code: dict[str, Tally] = {}
+    kept: dict[str, int] = {}
     for group in rules.groups:
-        by_code[group.language] = by_code.get(group.language, Tally()) + group.kept
-    kept = ((code, tally) for code, tally in by_code.items() if tally.rows)
-    ordered = sorted(kept, key=lambda one: (-one[1].rows, one[0]))
-    rows = []
-    for code, tally in ordered[:SHOWN_LANGUAGES]:
-        known = language(code.partition("_")[0])
-        rows.append((code, known.name if known else "", grouped(tally.rows), share(tally.rows, rules.kept.rows)))
-    rest = ordered[SHOWN_LANGUAGES:]
-    if rest:
-        count = sum(tally.rows for _, tally in rest)
-        rows.append((f"{len(rest):,} others", "", grouped(count), share(count, rules.kept.rows)))
-    return "## Languages\n\n" + table(("code", "language", "samples", "share"), rows)
+        kept[group.language] = kept.get(group.language, 0) + group.kept.rows
+    ordered = sorted(((code, count) for code, count in kept.items() if count), key=lambda one: (-one[1], one[0]))
+    shown = largest(ordered, SHOWN_LANGUAGES, lambda rest: (f"{len(rest):,} others", sum(count for _, count in rest)))
+    rows = [(code, language_word(code), count, Share(count, rules.kept.rows)) for code, count in shown]
+    columns = heads("code", "language", ("samples", COUNT), ("share", SHARE))
+    return "## Languages\n\n" + table(Table("", columns, rows))
+
+
+def language_word(code: str) -> str:
+    """The name of a language; nothing for codes without one."""
+    known = language(code.partition("_")[0])
+    return known.name if known else ""
 
 
 def dropped(rules: RulesSummary, recipe: BoundRecipe) -> str:
     """What each rule drops, and how duplicates were found."""
-    whole = rules.rows.rows
-    rows = [
-        (rule.reason, rule.drop, grouped(rule.dropped.rows), share(rule.dropped.rows, whole)) for rule in rules.rules
-    ]
-    said = "## What the rules drop\n\n" + table(("reason", "condition", "samples", "share"), rows)
+    shown = effects("", rules.rules, rules.rows.rows).without("list", "fires")
+    said = f"## What the rules drop\n\n{table(shown)}"
     if rules.items is not None:
         whole = rules.items.all.rows
-        lost = [(reason, grouped(one.rows), share(one.rows, whole)) for reason, one in rules.items.lost]
-        lost.append(("kept", grouped(rules.items.kept.rows), share(rules.items.kept.rows, whole)))
-        said += f"\nOf {grouped(whole)} media of all samples:\n\n" + table(("media", "number", "share"), lost)
+        lost = [*rules.items.lost, ("kept", rules.items.kept)]
+        rows = [(reason, one.rows, Share(one.rows, whole)) for reason, one in lost]
+        media = Table("", heads("media", ("number", COUNT), ("share", SHARE)), rows)
+        said += f"\nOf {grouped(whole)} media of all samples:\n\n{table(media)}"
     return said + _searched(recipe)
 
 
@@ -145,27 +142,12 @@ def safety(coverage: SafetyCoverage | None) -> str:
     title = "## Safety\n\n"
     if coverage is None or not coverage.rows:
         return f"{title}No coverage: no operator of the recipe detects harmful or personal content.\n"
-    total, meanings, named = coverage.total, subcategories(), categories(coverage)
-    searches = [
-        (
-            name,
-            meanings[name].meaning,
-            ", ".join(layers),
-            share(total.seen[name], total.rows),
-            grouped(total.found[name]) if name in total.found else "scored",
-        )
-        for name, layers in coverage.detectors.items()
-    ]
-    unseen = [
-        (one.language, grouped(one.rows), *(share(uncovered(one, of), one.rows) for of in named.values()))
-        for one in largest_languages(coverage, SHOWN_LANGUAGES)
-    ]
     lines = [
         f"Detector coverage of the kept samples, by winnow's taxonomy {coverage.version}. A sample without a detector "
         "is unchecked, not safe.\n",
-        table(("subcategory", "meaning", "detector", "covered", "found in"), searches),
+        table(searched(coverage).without("covered")),
         "Share of samples not covered, by language, for the least covered subcategory of each category:\n",
-        table(("language", "samples", *named), unseen),
+        table(uncovered(coverage, SHOWN_LANGUAGES)),
     ]
     if coverage.unwatched:
         lines.append(f"No detector for: {', '.join(coverage.unwatched)}.\n")

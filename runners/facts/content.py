@@ -1,22 +1,39 @@
-"""The sections of a report: each is a function of the summary, and returns None if it has nothing to show.
+"""The sections of the page on what a store holds: each is a function of the summary; None if it has nothing to show.
 
 To add a section, write one more function and list it in `page.SECTIONS`.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from winnow.runners.facts.examples import EXCERPT_CHARACTERS, ExampleRow, Examples
+from winnow.runners.facts.examples import EXCERPT_CHARACTERS, ExampleRange, ExampleRow, Examples
+from winnow.runners.facts.store import layers as layers_of
+from winnow.runners.facts.store import losses, sources, stages
 from winnow.runners.report.block import Block
-from winnow.runners.report.markup import Header, Html, breakable, crawled, element, folded, join, marked, plain, table
+from winnow.runners.report.markup import Html, crawled, element, folded, join, marked, plain
 from winnow.runners.report.plots.bars import Part, Row, bars, shares
 from winnow.runners.report.plots.histograms import Curve, log_histograms
+from winnow.runners.report.tables import drawn, note
 from winnow.runners.tables.quantities import byte_size, grouped, share
+from winnow.runners.tables.table import Column, Share, Table, heads, table
+from winnow.runners.tables.units import COUNT, NAME, PLACE, REASON, SHARE, WORDS
 from winnow.schemas.counts import count_of
 from winnow.schemas.rows.extraction import EXTRACTED
-from winnow.schemas.summary import ColumnSummary, LayerSummary, SourceSummary, StoreSummary, add_counts, by_count
+from winnow.schemas.summary import ColumnSummary, SourceSummary, StoreSummary, add_counts, by_count
 
 SHOWN_BARS = 20
+MEASURED = replace(COUNT, absent="-")
 TONES = ("tone-1", "tone-2", "tone-3", "tone-4", "tone-5", "tone-6", "tone-7", "tone-8")
+
+RANGES: tuple[Column[ExampleRange], ...] = (
+    Column("reason", REASON, lambda one: one.reason),
+    Column("source", NAME, lambda one: one.source),
+    Column("file", PLACE, lambda one: one.path),
+    Column("offset", COUNT, lambda one: one.offset),
+    Column("length", COUNT, lambda one: one.length),
+    Column("unit", WORDS, lambda one: one.unit),
+    Column("detail", NAME, lambda one: one.detail),
+)
 
 
 def funnel(summary: StoreSummary, _: Examples) -> Block | None:
@@ -24,49 +41,14 @@ def funnel(summary: StoreSummary, _: Examples) -> Block | None:
     if not summary.sources:
         return None
     rows = [Row(source.name, _fates(source)) for source in summary.sources]
-
-    def line(source: SourceSummary) -> list[Html]:
-        dropped, quarantined = sum(source.dropped.values()), sum(source.quarantined.values())
-        return [
-            crawled(source.name),
-            crawled(source.source_class),
-            crawled(source.licence),
-            plain(grouped(source.files)),
-            plain(byte_size(source.input_bytes)),
-            plain(grouped(source.records)),
-            plain(grouped(source.samples)),
-            plain(grouped(dropped)),
-            plain(grouped(quarantined)),
-            plain(share(source.samples, source.records - source.described)),
-        ]
-
-    headers = [Header("source"), Header("class"), Header("licence")]
-    headers += [
-        Header(name, True) for name in ("files", "input", "records", "samples", "dropped", "quarantined", "share")
-    ]
-    footer = line(summary.total()) if len(summary.sources) > 1 else ()
-    counted = table("Records of each source", headers, map(line, summary.sources), footer)
-    lost = [
-        [
-            crawled(source.name),
-            plain(fate),
-            breakable(reason),
-            plain(grouped(count)),
-            plain(share(count, source.records)),
-        ]
-        for source in summary.sources
-        for fate, counts in (("dropped", source.dropped), ("quarantined", source.quarantined))
-        for reason, count in by_count(counts)
-    ]
-    reasons = [Header("source"), Header("fate"), Header("reason"), Header("records", True), Header("share", True)]
-    why = (
-        [folded("Why records became no samples", table("Why records became no samples", reasons, lost))] if lost else []
-    )
-    unread = [element("p", plain(f"{note}."), class_="note") for note in summary.unread_notes()]
+    why = losses(summary)
+    parts = [shares("What became of records", rows), drawn(sources(summary))]
+    parts += [folded(why.title, drawn(why))] if why.rows else []
+    parts += [note(f"{one}.") for one in summary.unread_notes()]
     total = summary.total()
     samples, records = count_of(total.samples, "sample"), count_of(total.records, "record")
     brief = f"{samples} of {records} in {count_of(len(summary.sources), 'source')}"
-    return Block("sources", "Sources", join([shares("What became of records", rows), counted, *why, *unread]), brief)
+    return Block("sources", "Sources", join(parts), brief)
 
 
 def _fates(source: SourceSummary) -> tuple[Part, ...]:
@@ -79,36 +61,28 @@ def _fates(source: SourceSummary) -> tuple[Part, ...]:
 
 def lengths(summary: StoreSummary, _: Examples) -> Block | None:
     """The length of the sources' texts and of every extractor's texts."""
-    curves: list[Curve] = []
-    for layer in summary.layers:
-        column = layer.column("text")
-        measure = column.measure("characters") if column else None
-        if measure is not None and measure.count:
-            curves.append(Curve(layer.name, measure))
+    measured = ((layer.name, layer.column("text")) for layer in summary.layers)
+    found = ((name, column.measure("characters")) for name, column in measured if column)
+    curves = [Curve(name, measure) for name, measure in found if measure is not None and measure.count]
     if not curves:
         return None
     fractions = tuple(quantile.fraction for quantile in curves[0].measure.quantiles)
-    headers = [Header("layer"), Header("texts", True), Header("shortest", True)]
-    headers += [Header(f"{fraction * 100:.0f} %", True) for fraction in fractions]
-    headers += [Header("longest", True), Header("mean", True)]
-    rows = [
-        [breakable(curve.label), plain(grouped(curve.measure.count))]
-        + [
-            plain("-" if value is None else grouped(value))
-            for value in (
-                curve.measure.minimum,
-                *map(curve.measure.quantile, fractions),
-                curve.measure.maximum,
-                curve.measure.mean,
-            )
-        ]
-        for curve in curves
+
+    def quantile(part: float) -> Column[Curve]:
+        return Column(f"{part * 100:.0f} %", MEASURED, lambda one: one.measure.quantile(part))
+
+    columns: list[Column[Curve]] = [
+        Column("layer", PLACE, lambda one: one.label),
+        Column("texts", COUNT, lambda one: one.measure.count),
+        Column("shortest", MEASURED, lambda one: one.measure.minimum),
+        *map(quantile, fractions),
+        Column("longest", MEASURED, lambda one: one.measure.maximum),
+        Column("mean", MEASURED, lambda one: one.measure.mean),
     ]
-    note = "Quantiles come from a histogram and are within 1/32 of the true value. The other numbers are exact."
     body = [
         log_histograms("Length of texts", "characters", curves),
-        table("Length of texts in characters", headers, rows),
-        element("p", plain(note), class_="note"),
+        drawn(table("Length of texts in characters", columns, curves)),
+        note("Quantiles come from a histogram and are within 1/32 of the true value. The other numbers are exact."),
     ]
     median = curves[0].measure.quantile(0.5)
     brief = "" if median is None else f"median {grouped(median)} characters"
@@ -154,21 +128,8 @@ def quarantine(summary: StoreSummary, examples: Examples) -> Block | None:
         return None
     parts = [_counts("Reasons for quarantine", "reason", reasons)] if reasons else []
     if examples.ranges:
-        headers = [Header("reason"), Header("source"), Header("file"), Header("offset", True), Header("length", True)]
-        headers += [Header("unit"), Header("detail")]
-        rows = [
-            [
-                breakable(found.reason),
-                crawled(found.source),
-                breakable(found.path),
-                plain(grouped(found.offset)),
-                plain(grouped(found.length)),
-                plain(found.unit),
-                crawled(found.detail),
-            ]
-            for found in examples.ranges
-        ]
-        parts.append(folded("Examples of ranges", table("Examples of ranges", headers, rows)))
+        shown = table("Examples of ranges", RANGES, examples.ranges)
+        parts.append(folded(shown.title, drawn(shown)))
     brief = f"{count_of(sum(reasons.values()), 'record')} that could not be read"
     return Block("quarantine", "Quarantine", join(parts), brief)
 
@@ -179,60 +140,29 @@ def extractors(summary: StoreSummary, _: Examples) -> Block | None:
     if not layers:
         return None
     order = [name for name, _ in by_count(add_counts(layer.statuses for layer in layers))]
-    tones = _status_tones(order)
+    rest = [name for name in order if name != "ok"]
+    tones = {"ok": "kept"} | {name: TONES[(index + 1) % len(TONES)] for index, name in enumerate(rest)}
     rows = [
         Row(layer.name, tuple(Part(name, layer.statuses.get(name, 0), tones[name]) for name in order))
         for layer in layers
     ]
-    headers = [Header("status")] + [Header(layer.name, True) for layer in layers]
-    lines = [[breakable(name), *(_count_and_share(layer, name) for layer in layers)] for name in order]
-    body = [shares("Status of extractions", rows), table("Rows by status", headers, lines)]
+    counts = [[(layer.statuses.get(name, 0), layer.rows) for layer in layers] for name in order]
+    lines = [
+        (name, *(f"{count:,} · {share(count, whole)}" for count, whole in of))
+        for name, of in zip(order, counts, strict=True)
+    ]
+    columns = heads(("status", REASON), *((layer.name, COUNT) for layer in layers))
+    body = [shares("Status of extractions", rows), drawn(Table("Rows by status", columns, lines))]
     return Block("extraction", "Extraction", join(body), ", ".join(layer.name for layer in layers))
-
-
-def _status_tones(order: Sequence[str]) -> dict[str, str]:
-    rest = [name for name in order if name != "ok"]
-    return {"ok": "kept"} | {name: TONES[(index + 1) % len(TONES)] for index, name in enumerate(rest)}
-
-
-def _count_and_share(layer: LayerSummary, status: str) -> Html:
-    count = layer.statuses.get(status, 0)
-    return plain(f"{grouped(count)} · {share(count, layer.rows)}")
 
 
 def layers(summary: StoreSummary, _: Examples) -> Block | None:
     """The layers of the store, and the stages that made them."""
-    if not summary.layers and not summary.stages:
+    shown = [one for one in (layers_of(summary), stages(summary)) if one.rows]
+    if not shown:
         return None
-    parts: list[Html] = []
-    if summary.layers:
-        headers = [Header("layer"), Header("version")]
-        headers += [Header(name, True) for name in ("rows", "size", "not measured")]
-        rows = [
-            [
-                crawled(layer.name),
-                crawled(layer.version),
-                plain(grouped(layer.rows)),
-                plain(byte_size(layer.bytes)),
-                plain(grouped(layer.nulls)),
-            ]
-            for layer in summary.layers
-        ]
-        parts.append(table("Layers", headers, rows))
-    if summary.stages:
-        headers = [Header("stage")]
-        headers += [Header(name, True) for name in ("shards", "rows in", "samples", "dropped", "quarantined")]
-        rows = [
-            [
-                crawled(stage.name),
-                *(plain(grouped(count)) for count in (stage.shards, stage.rows, stage.kept)),
-                *(plain(grouped(sum(lost.values()))) for lost in (stage.dropped, stage.quarantined)),
-            ]
-            for stage in summary.stages
-        ]
-        parts.append(table("Stages", headers, rows))
     brief = f"{count_of(len(summary.layers), 'layer')}, {byte_size(sum(layer.bytes for layer in summary.layers))}"
-    return Block("layers", "Layers and stages", join(parts), brief)
+    return Block("layers", "Layers and stages", join(map(drawn, shown)), brief)
 
 
 def samples(_: StoreSummary, examples: Examples) -> Block | None:
@@ -278,15 +208,11 @@ def _counts(title: str, name: str, counts: Mapping[str, int]) -> Html:
     return _ranking(title, name, ranked[:SHOWN_BARS], rest, sum(counts.values()), "")
 
 
-def _ranking(title: str, name: str, shown: Sequence[tuple[str, int]], rest: int, whole: int, note: str) -> Html:
+def _ranking(title: str, name: str, shown: Sequence[tuple[str, int]], rest: int, whole: int, remark: str) -> Html:
     rows = [Row(value or '""', (Part(name, count),)) for value, count in shown]
-    lines = [[crawled(value), plain(grouped(count)), plain(share(count, whole))] for value, count in shown]
-    if rest:
-        rows.append(Row("all others", (Part(name, rest, "tone-rest"),)))
-        lines.append([plain("all others"), plain(grouped(rest)), plain(share(rest, whole))])
-    headers = [Header(name), Header("rows", True), Header("share", True)]
-    parts = [element("h3", plain(title)), bars(title, rows, whole)]
-    parts.append(folded("Exact numbers", table(title, headers, lines)))
-    if note:
-        parts.append(element("p", plain(note), class_="note"))
-    return element("div", *parts, class_="ranking")
+    rows += [Row("all others", (Part(name, rest, "tone-rest"),))] if rest else []
+    counts = [*shown, *([("all others", rest)] if rest else [])]
+    lines = [(value, count, Share(count, whole)) for value, count in counts]
+    exact = Table(title, heads((name, NAME), ("rows", COUNT), ("share", SHARE)), lines)
+    parts = [element("h3", plain(title)), bars(title, rows, whole), folded("Exact numbers", drawn(exact))]
+    return element("div", *parts, *([note(remark)] if remark else []), class_="ranking")

@@ -1,15 +1,18 @@
-"""The section on duplicates: clusters by size, and the largest clusters with examples."""
+"""Duplicates: the counts of each kind, clusters by size, and the largest clusters with examples."""
 
 from collections.abc import Sequence
 
 from winnow.pipelines.query.cluster_counts import BIN_NAMES, Cluster, Overview
 from winnow.runners.facts.examples import DuplicatesFound, ExamplePicture, Examples
 from winnow.runners.report.block import Block
-from winnow.runners.report.markup import Header, Html, crawled, element, folded, join, plain, table, unbroken
+from winnow.runners.report.markup import Html, crawled, element, folded, join, plain
 from winnow.runners.report.pictures import captioned, gallery, measured
 from winnow.runners.report.plots.histograms import small_columns
+from winnow.runners.report.tables import drawn, note
 from winnow.runners.tables.escaping import shortened, visible
-from winnow.runners.tables.quantities import grouped, share
+from winnow.runners.tables.quantities import grouped
+from winnow.runners.tables.table import Column, Share, Table, table
+from winnow.runners.tables.units import COUNT, COUNTS, ID, SHARE, WORDS
 from winnow.schemas.rows.duplicates import DISTINCT, Kind, layer_of_kind
 from winnow.schemas.summary import StoreSummary
 
@@ -31,43 +34,57 @@ MEANINGS = {
 }
 
 
+KINDS: tuple[Column[Overview], ...] = (
+    Column("kind", WORDS, lambda one: one.kind),
+    Column("means", WORDS, lambda one: MEANINGS[one.kind]),
+    Column("rows", COUNT, lambda one: one.rows),
+    Column("compared", COUNT, lambda one: one.compared),
+    Column("clusters", COUNT, lambda one: one.clusters),
+    Column("rows in clusters", COUNT, lambda one: one.clustered),
+    Column("surplus rows", COUNT, lambda one: one.surplus),
+    Column("share", SHARE, lambda one: Share(one.surplus, one.compared)),
+    Column("largest", COUNT, lambda one: one.most_rows),
+)
+
+
+def kinds(found: Sequence[Overview]) -> Table:
+    """The counts of every kind."""
+    return table("Duplicates by kind", KINDS, found)
+
+
+def largest(one: Overview) -> Table:
+    """The largest clusters of a kind."""
+    columns: tuple[Column[Cluster], ...] = (
+        Column("cluster", ID, lambda cluster: cluster.id),
+        Column("rows", COUNT, lambda cluster: cluster.rows),
+        Column(DISTINCT.get(one.kind, "texts"), COUNT, lambda cluster: cluster.texts),
+        Column("lowest", COUNT, lambda cluster: similar(cluster.similarity, exact=cluster.exact)),
+        Column("sources", COUNTS, lambda cluster: counted(cluster.sources)),
+        Column("languages", COUNTS, lambda cluster: counted(cluster.languages)),
+    )
+    return table(f"{one.kind}: largest clusters", columns, one.largest).filled()
+
+
+def remarks(found: Sequence[Overview]) -> list[str]:
+    """Notes on all kinds: rows that were forgotten later, and layers that are outdated."""
+    forgotten = max((one.forgotten for one in found), default=0)
+    said = f"{grouped(forgotten)} of the rows were forgotten later; run winnow dedupe to remove them"
+    stale = [one.kind for one in found if one.stale]
+    return [*([said] if forgotten else []), *([outdated(stale)] if stale else [])]
+
+
 def duplicates(_: StoreSummary, examples: Examples) -> Block | None:
-    """The counts of every kind, and its clusters."""
+    """The section of the page: the counts of every kind, and its clusters."""
     if not examples.duplicates:
         return None
     found = [one.overview for one in examples.duplicates]
-    parts = [_counts(found)]
-    if forgotten := max(one.forgotten for one in found):
-        note = f"{grouped(forgotten)} of the rows were forgotten later; run winnow dedupe to remove them."
-        parts.append(element("p", plain(note), class_="note"))
-    if stale := [one.kind for one in found if one.stale]:
-        parts.append(element("p", plain(f"{outdated(stale)}."), class_="note"))
-    drawn = [_sizes(one.overview) for one in examples.duplicates if one.overview.clusters]
-    if drawn:
-        parts.append(element("div", *drawn, class_="multiples"))
+    parts = [drawn(kinds(found)), *(note(f"{one}.") for one in remarks(found))]
+    figures = [_sizes(one) for one in found if one.clusters]
+    if figures:
+        parts.append(element("div", *figures, class_="multiples"))
     parts += [_largest(one) for one in examples.duplicates if one.overview.largest]
     brief = "surplus rows: " + ", ".join(f"{one.kind} {grouped(one.surplus)}" for one in found)
     return Block("duplicates", "Duplicates", join(parts), brief)
-
-
-def _counts(found: Sequence[Overview]) -> Html:
-    headers = [Header("kind"), Header("means")]
-    headers += [Header(name, True) for name in ("rows compared", "clusters", "rows in clusters", "surplus rows")]
-    headers += [Header("share", True), Header("largest", True)]
-    rows = [
-        [
-            plain(one.kind),
-            plain(MEANINGS[one.kind]),
-            plain(grouped(one.compared)),
-            plain(grouped(one.clusters)),
-            plain(grouped(one.clustered)),
-            plain(grouped(one.surplus)),
-            plain(share(one.surplus, one.compared)),
-            plain(grouped(one.most_rows)),
-        ]
-        for one in found
-    ]
-    return table("Duplicates by kind", headers, rows)
 
 
 def _sizes(one: Overview) -> Html:
@@ -78,34 +95,15 @@ def _sizes(one: Overview) -> Html:
 
 
 def _largest(found: DuplicatesFound) -> Html:
-    one = found.overview
-    headers = [
-        Header("cluster"),
-        Header("rows", True),
-        Header(DISTINCT.get(one.kind, "texts"), True),
-        Header("lowest similarity", True),
-    ]
-    headers += [Header("sources"), Header("languages"), Header("examples")]
-    rows = [_cluster(cluster, found) for cluster in one.largest]
-    title = f"Largest clusters ({one.kind})"
-    return folded(title, table(title, headers, rows))
+    shown = largest(found.overview)
+    return folded(shown.title, drawn(shown, ("examples", [_examples(one, found) for one in found.overview.largest])))
 
 
-def _cluster(one: Cluster, found: DuplicatesFound) -> list[Html]:
-    shown = [_picture(example) for example in found.pictures.get(one.id, ())]
-    texts = [
-        crawled(shortened(visible(text), EXAMPLE_CELLS)) if text else element("em", plain("not shown"))
-        for _, text in found.examples[one.id]
-    ]
-    return [
-        element("code", plain(one.id)),
-        plain(grouped(one.rows)),
-        plain("" if one.texts is None else grouped(one.texts)),
-        plain(similar(one.similarity, exact=one.exact)),
-        unbroken(crawled(counted(one.sources))),
-        unbroken(crawled(counted(one.languages))),
-        gallery(shown) if shown else join(element("p", text) for text in texts),
-    ]
+def _examples(one: Cluster, found: DuplicatesFound) -> Html:
+    if pictures := [_picture(example) for example in found.pictures.get(one.id, ())]:
+        return gallery(pictures)
+    texts = (text and crawled(shortened(visible(text), EXAMPLE_CELLS)) for _, text in found.examples[one.id])
+    return join(element("p", text or element("em", plain("not shown"))) for text in texts)
 
 
 def _picture(example: ExamplePicture) -> Html:

@@ -29,10 +29,8 @@ def overview(summary: StoreSummary, examples: Examples) -> Block:
         _funnel(figures, _repeats(examples.plan)),
         *(element("p", crawled(line)) for line in _said(summary, examples, figures)),
     ]
-    names = [part.name for part in summary.sources if not part.balanced]
-    names += [part.name for part in summary.stages if not part.balanced]
-    if names:
-        wrong = f"The counts do not reconcile: {', '.join(names)}. Run winnow audit."
+    if summary.unbalanced:
+        wrong = f"The counts do not reconcile: {', '.join(summary.unbalanced)}. Run winnow audit."
         parts.append(element("p", plain(wrong), class_="verdict bad"))
     else:
         right = "Every record is accounted for: records = samples + dropped + quarantined."

@@ -1,35 +1,29 @@
-"""The sections on languages: what comes in and goes out of each, and which rule drops how much of each."""
+"""Languages: what comes in and goes out of each, which rule drops how much of each, and which are measured."""
 
 from collections.abc import Mapping, Sequence
 
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.runners.facts.examples import Examples
 from winnow.runners.facts.figures import given_by_language
+from winnow.runners.facts.store import languages
 from winnow.runners.report.block import Block
-from winnow.runners.report.markup import (
-    Header,
-    Html,
-    breakable,
-    crawled,
-    element,
-    folded,
-    join,
-    meter,
-    plain,
-    table,
-    unbroken,
-)
-from winnow.runners.tables.quantities import byte_size, grouped, share
+from winnow.runners.report.markup import Html, element, folded, join, plain
+from winnow.runners.report.plots.bars import Part, Row, bars
+from winnow.runners.report.tables import drawn, drawn_in_parts, note
+from winnow.runners.tables.quantities import byte_size, share
+from winnow.runners.tables.table import Share, Table, Value, heads
+from winnow.runners.tables.units import BYTES, COUNT, COUNTS, METER, REASON, SHADE, SHARE, Unit
 from winnow.schemas.counts import count_of
-from winnow.schemas.languages import language
+from winnow.schemas.languages import language_name
+from winnow.schemas.languages.counts import LANGUAGE_LAYER, language_counts
 from winnow.schemas.mixture import VALIDATION, Amount, MixturePlan
-from winnow.schemas.summary import StoreSummary
+from winnow.schemas.summary import StoreSummary, by_count
 
 SHOWN = 20
 MOST = 200
 COLUMNS = 8
-SHADES = 5
 SHOWN_RULES = 15  # of those that drop most; the others are folded
+SHOWN_BARS = 30
 WORST = 3  # rules named for a language
 
 
@@ -38,51 +32,40 @@ def before_and_after(_: StoreSummary, examples: Examples) -> Block | None:
     rules, plan = examples.rules, examples.plan
     if rules is None or not rules.groups:
         return None
-    rows = _rows(rules, plan)
-    headers = [
-        Header("language"),
-        Header("samples", True),
-        Header("text" if rules.bytes_of == "text" else "size", True),
-    ]
-    headers += [Header("kept", True)]
-    headers += [Header("share kept", True)]
+    shown = _before_and_after(rules, plan).between(0, MOST)
+    parts = drawn_in_parts(shown, SHOWN, f"{len(shown.rows) - SHOWN:,} more languages")
+    said = f"Sizes are of the {rules.bytes_of}."
     if plan is not None:
-        headers += [Header(f"{plan.unit} available", True), Header(f"{plan.unit} drawn", True)]
-        headers += [Header("share available", True), Header("share drawn", True), Header("")]
-    parts = [table("Languages before and after", headers, rows[:SHOWN])]
-    if rest := rows[SHOWN:MOST]:
-        parts.append(folded(f"{len(rest):,} more languages", table("More languages before and after", headers, rest)))
-    note = f"Sizes are of the {rules.bytes_of}. "
-    if plan is not None:
-        note += "Available is what the training outputs may take of the kept samples, each once; "
-        note += "drawn includes repeats and validation."
-    parts.append(element("p", plain(note.strip()), class_="note"))
-    return Block("by-language", "Languages before and after", join(parts))
+        said += " Available is what the training outputs may take of the kept samples, each once; "
+        said += "drawn includes repeats and validation."
+    return Block("by-language", "Languages before and after", join([*parts, note(said)]))
 
 
-def _rows(rules: RulesSummary, plan: MixturePlan | None) -> list[list[Html]]:
+def _before_and_after(rules: RulesSummary, plan: MixturePlan | None) -> Table:
     samples: dict[str, list[int]] = {}
     for group in rules.groups:
         found = samples.setdefault(group.language, [0, 0, 0])
         for place, number in enumerate((group.rows.rows, group.rows.bytes, group.kept.rows)):
             found[place] += number
+    columns: list[str | tuple[str, Unit]] = [
+        "language",
+        ("samples", COUNT),
+        ("text" if rules.bytes_of == "text" else "size", BYTES),
+    ]
+    columns += [("kept", COUNT), ("share kept", SHARE)]
+    if plan is not None:
+        columns += [(f"{plan.unit} available", COUNT), (f"{plan.unit} drawn", COUNT)]
+        columns += [("share available", SHARE), ("share drawn", SHARE), ("", METER)]
     available, given = _available(plan), given_by_language(plan)
     whole_before, whole_after = sum(available.values()), sum(one.units for one in given.values())
     rows = []
     for code, (count, size, kept) in sorted(samples.items(), key=lambda item: (-item[1][0], item[0])):
-        row = [
-            _named(code),
-            plain(grouped(count)),
-            plain(byte_size(size) if size else "-"),
-            plain(grouped(kept)),
-            plain(share(kept, count)),
-        ]
+        row: list[Value] = [_named(code), count, byte_size(size) if size else "-", kept, Share(kept, count)]
         if plan is not None:
-            before, after = available.get(code, 0), given.get(code, Amount()).units
-            row += [plain(grouped(before)), plain(grouped(after)), plain(share(before, whole_before))]
-            row += [plain(share(after, whole_after)), meter(after, whole_after)]
-        rows.append(row)
-    return rows
+            before, after = available.get(code, 0), Share(given.get(code, Amount()).units, whole_after)
+            row += [before, after.part, Share(before, whole_before), after, after]
+        rows.append(tuple(row))
+    return Table("Languages before and after", heads(*columns), rows)
 
 
 def _available(plan: MixturePlan | None) -> dict[str, int]:
@@ -101,42 +84,38 @@ def _available(plan: MixturePlan | None) -> dict[str, int]:
 def rules_by_language(rules: RulesSummary) -> list[Html]:
     """A table of rules by the largest languages: the share of a language's samples that a rule drops first."""
     counts: dict[str, int] = {}
+    kept: dict[str, int] = {}
     drops: dict[str, dict[str, int]] = {}
     for group in rules.groups:
         counts[group.language] = counts.get(group.language, 0) + group.rows.rows
+        kept[group.language] = kept.get(group.language, 0) + group.kept.rows
         for name, tally in group.dropped.items():
             of = drops.setdefault(name, {})
             of[group.language] = of.get(group.language, 0) + tally.rows
-    shown = sorted(counts, key=lambda code: (-counts[code], code))[:COLUMNS]
-    others = sum(count for code, count in counts.items() if code not in shown)
     if not drops or len(counts) < 2:
         return []
-    headers = [Header("rule"), *(Header(code, True) for code in shown)]
-    headers += [Header("others", True)] if others else []
-    rows = []
-    for name in sorted(drops, key=lambda name: (-sum(drops[name].values()), name)):
-        of = drops[name]
-        cells = [_shaded(of.get(code, 0), counts[code]) for code in shown]
-        if others:
-            cells.append(_shaded(sum(count for code, count in of.items() if code not in shown), others))
-        rows.append([breakable(name.partition(".")[2] or name), *cells])
-    kept = dict.fromkeys(counts, 0)
-    for group in rules.groups:
-        kept[group.language] += group.kept.rows
-    footer = [plain("kept"), *(plain(share(kept[code], counts[code])) for code in shown)]
-    if others:
-        footer.append(plain(share(sum(count for code, count in kept.items() if code not in shown), others)))
-    parts = [table("Share of each language's samples that each rule drops", headers, rows[:SHOWN_RULES], footer)]
-    if rest := rows[SHOWN_RULES:]:
-        title = f"{len(rest)} more {'rule' if len(rest) == 1 else 'rules'} that drop less"
-        parts.append(folded(title, table(title, headers, rest)))
-    if small := sorted(counts.keys() - set(shown), key=lambda code: (-counts[code], code))[:MOST]:
+    ordered = sorted(counts, key=lambda code: (-counts[code], code))
+    shown, small = ordered[:COLUMNS], ordered[COLUMNS:]
+
+    def cells(of: Mapping[str, int]) -> list[Share]:
+        others = Share(sum(of.get(code, 0) for code in small), sum(counts[code] for code in small))
+        return [*(Share(of.get(code, 0), counts[code]) for code in shown), *([others] if small else [])]
+
+    columns = [
+        ("rule", REASON),
+        *((code, SHADE) for code in shown),
+        *([("others", SHADE)] if cells({})[COLUMNS:] else []),
+    ]
+    names = sorted(drops, key=lambda name: (-sum(drops[name].values()), name))
+    rows: list[tuple[Value, ...]] = [(_short(name), *cells(drops[name])) for name in names]
+    footer = ("kept", *(share(*one) for one in cells(kept)))
+    found = Table("Share of each language's samples that each rule drops", heads(*columns), rows, footer)
+    more = len(rows) - SHOWN_RULES
+    parts = drawn_in_parts(found, SHOWN_RULES, f"{more} more {'rule' if more == 1 else 'rules'} that drop less")
+    if small := small[:MOST]:
         title = f"{count_of(len(small), 'smaller language')}, and the rules that drop most of each"
-        parts.append(folded(title, _worst(title, small, counts, kept, drops)))
-    parts.append(
-        element("p", plain("By the first rule that fires; the largest languages of the store."), class_="note")
-    )
-    return parts
+        parts.append(folded(title, drawn(_worst(title, small, counts, kept, drops))))
+    return [*parts, note("By the first rule that fires; the largest languages of the store.")]
 
 
 def _worst(
@@ -145,29 +124,48 @@ def _worst(
     counts: Mapping[str, int],
     kept: Mapping[str, int],
     drops: Mapping[str, Mapping[str, int]],
-) -> Html:
+) -> Table:
     """The rules that drop most of each language, one language a row."""
-    rows = []
-    for code in codes:
+
+    def worst(code: str) -> str:
         taken = sorted(((of.get(code, 0), name) for name, of in drops.items()), key=lambda one: (-one[0], one[1]))
-        listed: list[Html] = []
-        for count, name in taken[:WORST]:
-            if count:
-                said = plain(f" {share(count, counts[code])}")
-                listed += [plain(", ")] * bool(listed) + [breakable(name.partition(".")[2] or name), said]
-        named = unbroken(element("span", *listed))
-        rows.append([_named(code), plain(grouped(counts[code])), plain(share(kept[code], counts[code])), named])
-    headers = [Header("language"), Header("samples", True), Header("kept", True), Header("rules that drop most")]
-    return table(title, headers, rows)
+        return ", ".join(f"{_short(name)} {share(count, counts[code])}" for count, name in taken[:WORST] if count)
+
+    rows = [(_named(code), counts[code], Share(kept[code], counts[code]), worst(code)) for code in codes]
+    columns = heads("language", ("samples", COUNT), ("kept", SHARE), ("rules that drop most", COUNTS))
+    return Table(title, columns, rows)
 
 
-def _shaded(part: int, whole: int) -> Html:
-    if not part:
-        return plain("")
-    shade = min(SHADES, 1 + int(SHADES * (part / whole) ** 0.5)) if whole else 1
-    return element("span", plain(share(part, whole)), class_=f"shade shade-{shade}")
+def _short(rule: str) -> str:
+    return rule.partition(".")[2] or rule
 
 
-def _named(code: str) -> Html:
-    known = language(code.partition("_")[0])
-    return element("span", crawled(code), plain(f" {known.name}" if known else ""))
+def _named(code: str) -> str:
+    name = language_name(code)
+    return code if name == code else f"{code} {name}"
+
+
+def measured_languages(summary: StoreSummary, _: Examples) -> Block | None:
+    """Languages, their groups and families, by documents."""
+    counted = language_counts(summary)
+    if counted is None:
+        return None
+    named = count_of(len(counted.codes), "language and script", "languages and scripts")
+    parts = [
+        _ranked("Families", counted.families, counted.rows),
+        _ranked("Groups", counted.groups, counted.rows),
+        folded(named, drawn(languages(counted))),
+    ]
+    if counted.mismatches:
+        title = "Guesses that the script of the letters rules out; these documents are in no known language"
+        columns = heads("language and script of the text", ("documents", COUNT))
+        parts.append(drawn(Table(title, columns, by_count(counted.mismatches))))
+    if counted.other:
+        parts.append(note(f"{count_of(counted.other, 'document is', 'documents are')} in other languages."))
+    brief = f"{named} in {count_of(len(counted.families), 'family', 'families')}"
+    return Block("measured-languages", f"Languages ({LANGUAGE_LAYER})", join(parts), brief)
+
+
+def _ranked(title: str, counts: Mapping[str, int], whole: int) -> Html:
+    rows = [Row(name, (Part(name, count),)) for name, count in by_count(counts)[:SHOWN_BARS]]
+    return element("div", element("h3", plain(title)), bars(title, rows, whole))

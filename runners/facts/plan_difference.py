@@ -7,8 +7,9 @@ from pathlib import Path
 import orjson
 from rich.console import Console
 
-from winnow.runners.tables.quantities import grouped
-from winnow.runners.terminal.tables import Grid, print_grid
+from winnow.runners.tables.table import Column, Head, Table, heads, table
+from winnow.runners.tables.units import CHANGE, COUNT, NAME, Unit
+from winnow.runners.terminal.tables import print_tables
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.mixture import SCHEMA, MixturePlan
@@ -36,6 +37,19 @@ class Change:
     share_after: float
 
 
+SHARE_OF = Unit(lambda one: f"{100 * one:.2f}%")
+CHANGES: tuple[Column[Change], ...] = (
+    Column("output", NAME, lambda one: one.output),
+    Column("stratum", NAME, lambda one: one.stratum),
+    Column("old", COUNT, lambda one: one.before),
+    Column("new", COUNT, lambda one: one.after),
+    Column("change", CHANGE, lambda one: one.after - one.before),
+    Column("old share", SHARE_OF, lambda one: one.share_before),
+    Column("new share", SHARE_OF, lambda one: one.share_after),
+)
+_SETTINGS = (Head("", NAME, "name"), *heads("old", "new"))
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """How two plans differ."""
@@ -50,18 +64,8 @@ class Difference:
         return {
             "old": self.old,
             "new": self.new,
-            "settings": [{"name": name, "old": old, "new": new} for name, old, new in self.settings],
-            "strata": [
-                {
-                    "output": one.output,
-                    "stratum": one.stratum,
-                    "old": one.before,
-                    "new": one.after,
-                    "old_share": one.share_before,
-                    "new_share": one.share_after,
-                }
-                for one in self.changes
-            ],
+            "settings": Table("", _SETTINGS, self.settings).to_json(),
+            "strata": table("", CHANGES, self.changes).without("change").to_json(),
         }
 
 
@@ -133,22 +137,9 @@ def print_difference(found: Difference, console: Console) -> None:
     if found.old == found.new:
         console.print(f"the plans are identical: {found.old}", markup=False)
         return
-    rows = [(name, _short(old), _short(new)) for name, old, new in found.settings]
-    print_grid(console, Grid("Changed settings", ("", "old", "new"), rows, frozenset({0, 1, 2})))
-    strata = [
-        (
-            one.output,
-            one.stratum,
-            grouped(one.before),
-            grouped(one.after),
-            f"{one.after - one.before:+,}",
-            f"{100 * one.share_before:.2f}%",
-            f"{100 * one.share_after:.2f}%",
-        )
-        for one in found.changes[:SHOWN]
-    ]
-    headers = ("output", "stratum", "old", "new", "change", "old share", "new share")
-    print_grid(console, Grid("Changed strata", headers, strata, frozenset({0, 1})))
+    settings = [(name, _short(old), _short(new)) for name, old, new in found.settings]
+    strata = table("Changed strata", CHANGES, found.changes[:SHOWN])
+    print_tables(console, Table("Changed settings", _SETTINGS, settings), strata)
     if (rest := len(found.changes) - SHOWN) > 0:
         console.print(f"… and {rest:,} more strata (--json lists all)")
     console.print(f"old {found.old}, new {found.new}", markup=False)

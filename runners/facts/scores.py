@@ -1,15 +1,21 @@
-"""The section on scores: the quality of the data, the cuts, the highest and lowest samples, and the overlap of drops
-with rules and other scores."""
+"""Scores: the quality of the data, the cuts, the highest and lowest samples, and the overlap of drops with rules and
+other scores."""
 
 from collections.abc import Mapping, Sequence
+
+from rich.console import Console
 
 from winnow.pipelines.score.deciding.records import Distribution
 from winnow.pipelines.score.overview import DropOverlap, FitOverview, ScoredSample, ScoreOverview, unrecorded_note
 from winnow.runners.facts.examples import Examples
 from winnow.runners.report.block import Block
-from winnow.runners.report.markup import Header, Html, breakable, crawled, element, folded, join, marked, plain, table
+from winnow.runners.report.markup import Html, crawled, element, folded, join, plain
 from winnow.runners.report.plots.histograms import Mark, small_counted_histogram
+from winnow.runners.report.tables import drawn, note
 from winnow.runners.tables.quantities import grouped, share
+from winnow.runners.tables.table import Column, Share, Table, Value, heads, table
+from winnow.runners.tables.units import COUNT, DIGITS, EXCERPT, ID, NAME, PERCENT, REASON, SHARE, WORDS, Unit
+from winnow.runners.terminal.tables import print_tables
 from winnow.schemas.counts import count_of
 from winnow.schemas.summary import StoreSummary
 from winnow.scoring.selection import KEEP_AT, Quality
@@ -45,71 +51,98 @@ _EXPLAINED = (
     "samples."
 )
 
+KEEP = Unit(lambda one: f"{one:.3f}")
+
+SCORES: tuple[Column[ScoreOverview], ...] = (
+    Column("score", NAME, lambda one: one.name),
+    Column("task", WORDS, lambda one: one.task),
+    Column("filter", WORDS, lambda one: one.binarise if one.by is None else f"{one.binarise} by {one.by}"),
+    Column("samples", COUNT, lambda one: one.rows),
+    Column("scored", COUNT, lambda one: one.scored),
+    Column("share", SHARE, lambda one: Share(one.scored, one.rows)),
+    Column("median", DIGITS, lambda one: median(one.score)),
+    Column("would be dropped", COUNT, lambda one: one.dropped),
+)
+QUALITY: tuple[Column[FitOverview], ...] = (
+    Column("votes by", WORDS, lambda one: "label model" if one.how == "label_model" else "majority"),
+    Column("decided", COUNT, lambda one: one.quality.rows),
+    Column("passed", PERCENT, lambda one: one.quality.kept if one.quality.rows else None),
+    Column("quality", PERCENT, lambda one: one.quality.share if _estimated(one.quality) else None),
+    Column("from", PERCENT, lambda one: one.quality.low if _estimated(one.quality) else None),
+    Column("to", PERCENT, lambda one: one.quality.high if _estimated(one.quality) else None),
+    Column("note", WORDS, lambda one: _remark(one)),
+)
+STEPS: tuple[Column[Step], ...] = (
+    Column("scored", COUNT, lambda one: one.scored),
+    Column("voted", COUNT, lambda one: one.voted),
+    Column("passed", COUNT, lambda one: f"{one.kept:,} · {share(one.kept, one.voted)}" if one.voted else None),
+    Column("lowest passed", DIGITS, lambda one: one.lowest_kept),
+    Column("highest failed", DIGITS, lambda one: one.highest_dropped),
+    Column("lower cluster", WORDS, lambda one: _cluster(one.clusters[0]) if one.clusters else None),
+    Column("upper cluster", WORDS, lambda one: _cluster(one.clusters[1]) if one.clusters else None),
+    Column("note", WORDS, lambda one: NOTES[one.note]),
+)
+SAMPLES: tuple[Column[ScoredSample], ...] = (
+    Column("score", DIGITS, lambda one: one.score),
+    Column("keep", KEEP, lambda one: one.keep),
+    Column("source", NAME, lambda one: one.source),
+    Column("id", ID, lambda one: one.id),
+    Column("text", EXCERPT, lambda one: one.text),
+)
+OVERLAPS: tuple[Column[DropOverlap], ...] = (  # a pair counts what both keep; here what both drop
+    Column("list", WORDS, lambda one: one.kind),
+    Column("reason or score", REASON, lambda one: one.name),
+    Column("both drop", COUNT, lambda one: one.pair.neither),
+    Column("this score alone", COUNT, lambda one: one.pair.only_other),
+    Column("the other alone", COUNT, lambda one: one.pair.only_one),
+    Column("neither", COUNT, lambda one: one.pair.both),
+    Column("of its drops", SHARE, lambda one: Share(one.pair.neither, one.pair.neither + one.pair.only_other)),
+    Column("agreement", PERCENT, lambda one: one.pair.agreement),
+    Column("kappa", KEEP, lambda one: one.pair.kappa),
+)
+
+
+def print_scores(found: Sequence[ScoreOverview], console: Console) -> None:
+    """Print one line per score, and one per fit: how many samples are scored, and the quality."""
+    print_tables(console, table("Scores", SCORES, found), *(_quality(one, one.fits) for one in found))
+
 
 def scores(_: StoreSummary, examples: Examples) -> Block | None:
     """All current scores."""
-    notes = [element("p", crawled(unrecorded_note(layer)), class_="note") for layer in examples.unrecorded]
+    notes = [note(unrecorded_note(layer)) for layer in examples.unrecorded]
     if not examples.scores:
         return Block("scores", "Scores", join(notes), "not shown") if notes else None
-    parts = [_table(examples.scores), element("p", plain(_EXPLAINED), class_="note"), *notes]
+    parts = [drawn(table("Scores", SCORES, examples.scores)), note(_EXPLAINED), *notes]
     for one in examples.scores:
         parts += _score(one)
     brief = ", ".join(f"{one.name} would drop {grouped(one.dropped)}" for one in examples.scores)
     return Block("scores", "Scores", join(parts), brief)
 
 
-def _table(found: Sequence[ScoreOverview]) -> Html:
-    headers = [Header("score"), Header("task"), Header("filter")]
-    headers += [Header(name, True) for name in ("samples", "scored", "share", "median", "would be dropped")]
-    rows = [
-        [
-            crawled(one.name),
-            plain(one.task),
-            plain(one.binarise if one.by is None else f"{one.binarise} by {one.by}"),
-            plain(grouped(one.rows)),
-            plain(grouped(one.scored)),
-            plain(share(one.scored, one.rows)),
-            plain(_number(median(one.score))),
-            plain(grouped(one.dropped)),
-        ]
-        for one in found
-    ]
-    return table("Scores of samples", headers, rows)
-
-
 def _score(one: ScoreOverview) -> list[Html]:
-    name = f"score.{one.name}"
-    parts = [element("h3", crawled(name))]
-    statuses = [[crawled(status), plain(grouped(n)), plain(share(n, one.rows))] for status, n in one.statuses.items()]
-    headers = [Header("status"), Header("samples", True), Header("share", True)]
-    parts.append(table("Samples by status", headers, statuses))
+    statuses = [(status, count, Share(count, one.rows)) for status, count in one.statuses.items()]
+    columns = heads("status", ("samples", COUNT), ("share", SHARE))
+    parts = [element("h3", crawled(f"score.{one.name}")), drawn(Table("Samples by status", columns, statuses))]
     fits = sorted(one.fits, key=lambda fit: (-fit.quality.rows, fit.name))
-    parts.append(_quality(one, fits[:SHOWN_FITS]))
+    parts.append(drawn(_quality(one, fits[:SHOWN_FITS])))
     if (more := len(fits) - SHOWN_FITS) > 0:
-        parts.append(element("p", plain(f"And {count_of(more, 'more value')} of {one.by}."), class_="note"))
-    parts.append(_steps(one, fits[:SHOWN_FITS]))
+        parts.append(note(f"And {count_of(more, 'more value')} of {one.by}."))
+    parts.append(drawn(_steps(one, fits[:SHOWN_FITS])))
     parts += _distributions(one)
-    parts.append(_samples("Highest scores", one.highest))
-    parts.append(_samples("Lowest scores", one.lowest))
-    parts += _overlaps(one)
+    for title, samples in (("Highest scores", one.highest), ("Lowest scores", one.lowest)):
+        parts.append(folded(title, drawn(table(title, SAMPLES, samples))))
+    if one.overlaps:
+        parts.append(drawn(table(f"Overlap of drops with {one.name}", OVERLAPS, one.overlaps)))
+    if one.undecided:
+        parts.append(
+            note("Rules cannot be decided on this generation, so they are not compared; run winnow plan to see why.")
+        )
     return parts
 
 
-def _quality(one: ScoreOverview, fits: Sequence[FitOverview]) -> Html:
-    headers = [Header(one.by or "samples"), Header("votes by"), Header("decided", True), Header("passed", True)]
-    headers += [Header("quality", True), Header("from", True), Header("to", True), Header("note")]
-    rows = [
-        [
-            crawled(fit.name or "all"),
-            plain("label model" if fit.how == "label_model" else "majority"),
-            plain(grouped(fit.quality.rows)),
-            plain(f"{fit.quality.kept:.1%}" if fit.quality.rows else ""),
-            *(plain(text) for text in quality(fit.quality)),
-            plain(_remark(fit)),
-        ]
-        for fit in fits
-    ]
-    return table("Quality of the data", headers, rows)
+def _quality(one: ScoreOverview, fits: Sequence[FitOverview]) -> Table:
+    named: Column[FitOverview] = Column(one.by or "samples", NAME, lambda fit: fit.name or "all")
+    return table(f"Quality of the data by {one.name}", (named, *QUALITY), fits)
 
 
 def _remark(fit: FitOverview) -> str:
@@ -119,57 +152,44 @@ def _remark(fit: FitOverview) -> str:
     return "; ".join(one for one in remarks if one)
 
 
-def _steps(one: ScoreOverview, fits: Sequence[FitOverview]) -> Html:
-    headers = [Header(one.by or "samples"), Header("checkpoint", True), Header("scored", True), Header("voted", True)]
-    headers += [Header("passed", True), Header("lowest passed", True), Header("highest failed", True)]
-    headers += [Header("lower cluster"), Header("upper cluster"), Header("note")]
+def _steps(one: ScoreOverview, fits: Sequence[FitOverview]) -> Table:
     rows = [
-        [crawled(fit.name or "all"), plain(str(number)), *_step(step)]
+        (fit.name or "all", str(number), *(column.of(step) for column in STEPS))
         for fit in fits
         for number, step in enumerate(fit.steps, start=1)
     ]
-    return table("What the filter finds at each checkpoint", headers, rows)
+    columns = heads(one.by or "samples", ("checkpoint", COUNT), *((column.title, column.unit) for column in STEPS))
+    return Table("What the filter finds at each checkpoint", columns, rows)
 
 
-def _step(step: Step) -> list[Html]:
-    lower, upper = step.clusters or (None, None)
-    return [
-        plain(grouped(step.scored)),
-        plain(grouped(step.voted)),
-        plain(f"{grouped(step.kept)} · {share(step.kept, step.voted)}" if step.voted else ""),
-        plain(_number(step.lowest_kept)),
-        plain(_number(step.highest_dropped)),
-        plain(_cluster(lower)),
-        plain(_cluster(upper)),
-        plain(NOTES[step.note]),
-    ]
-
-
-def _cluster(one: Cluster | None) -> str:
-    return "" if one is None else f"{one.mean:.4g} ± {one.deviation:.3g} ({one.share:.0%})"
+def _cluster(one: Cluster) -> str:
+    return f"{one.mean:.4g} ± {one.deviation:.3g} ({one.share:.0%})"
 
 
 def _distributions(one: ScoreOverview) -> list[Html]:
     alone = one.fits[0] if len(one.fits) == 1 else None
     middle = median(one.score)
-    drawn = [_histogram(f"Mean score of {one.name}", one.score, [Mark(middle, "median")] if middle is not None else [])]
+    figures = [
+        _histogram(f"Mean score of {one.name}", one.score, [Mark(middle, "median")] if middle is not None else [])
+    ]
     for number, found in enumerate(one.checkpoints, start=1):
         cut = alone.steps[number - 1].lowest_kept if alone is not None else None
         marks = [Mark(cut, "lowest passed")] if cut is not None else []
-        drawn.append(_histogram(f"{one.name} at checkpoint {number}", found, marks))
-    drawn.append(_histogram(f"Keep probability by {one.name}", one.keep, [Mark(KEEP_AT, f"passed from {KEEP_AT:g}")]))
-    parts = [element("div", *drawn, class_="multiples")]
+        figures.append(_histogram(f"{one.name} at checkpoint {number}", found, marks))
+    figures.append(_histogram(f"Keep probability by {one.name}", one.keep, [Mark(KEEP_AT, f"passed from {KEEP_AT:g}")]))
     every = (one.score, *one.checkpoints, one.keep)
-    lines: list[tuple[str, list[str]]] = [("scored", [grouped(found.summary.scored) for found in every])]
-    lines += [("least", [_number(found.summary.least) for found in every])]
-    lines += [(f"{part * 100:.0f} %", [_number(_quantile(found, part)) for found in every]) for part in QUANTILES]
-    lines += [("greatest", [_number(found.summary.greatest) for found in every])]
-    lines += [("mean", [_number(found.summary.mean) for found in every])]
-    lines += [("deviation", [_number(found.summary.deviation) for found in every])]
-    headers = [Header("number"), *(Header(found.name, True) for found in every)]
-    rows = [[plain(name), *map(plain, numbers)] for name, numbers in lines]
-    parts.append(folded("Exact numbers", table(f"Distributions of {one.name}", headers, rows)))
-    return parts
+    summaries = [found.summary for found in every]
+    rows: list[tuple[Value, ...]] = [
+        ("scored", *(grouped(of.scored) for of in summaries)),
+        ("least", *(of.least for of in summaries)),
+        *((f"{part * 100:.0f} %", *(_quantile(found, part) for found in every)) for part in QUANTILES),
+        ("greatest", *(of.greatest for of in summaries)),
+        ("mean", *(of.mean for of in summaries)),
+        ("deviation", *(of.deviation for of in summaries)),
+    ]
+    columns = heads(("number", WORDS), *((found.name, DIGITS) for found in every))
+    exact = Table(f"Distributions of {one.name}", columns, rows)
+    return [element("div", *figures, class_="multiples"), folded("Exact numbers", drawn(exact))]
 
 
 def _histogram(title: str, found: Distribution, marks: Sequence[Mark]) -> Html:
@@ -182,65 +202,15 @@ def _histogram(title: str, found: Distribution, marks: Sequence[Mark]) -> Html:
     return element("figure", element("figcaption", element("strong", plain(title)), *note), drawn)
 
 
-def _samples(title: str, samples: Sequence[ScoredSample]) -> Html:
-    headers = [Header("score", True), Header("keep", True), Header("source"), Header("id"), Header("text")]
-    rows = [
-        [
-            plain(_number(sample.score)),
-            plain("" if sample.keep is None else f"{sample.keep:.3f}"),
-            crawled(sample.source),
-            element("code", crawled(sample.id)),
-            element("span", marked(" ".join(sample.text.split())), dir="auto"),
-        ]
-        for sample in samples
-    ]
-    return folded(title, table(title, headers, rows))
-
-
-def _overlaps(one: ScoreOverview) -> list[Html]:
-    parts = []
-    if one.overlaps:
-        headers = [Header("list"), Header("reason or score")]
-        headers += [Header(name, True) for name in ("both drop", "this score alone", "the other alone", "neither")]
-        headers += [Header("of its drops", True), Header("agreement", True), Header("kappa", True)]
-        rows = [_overlap(other) for other in one.overlaps]
-        parts.append(table(f"Overlap of drops with {one.name}", headers, rows))
-    if one.undecided:
-        remark = "Rules cannot be decided on this generation, so they are not compared; run winnow plan to see why."
-        parts.append(element("p", plain(remark), class_="note"))
-    return parts
-
-
-def _overlap(one: DropOverlap) -> list[Html]:
-    pair = one.pair  # counts the samples that both keep; here those that both drop
-    return [
-        plain(one.kind),
-        breakable(one.name),
-        plain(grouped(pair.neither)),
-        plain(grouped(pair.only_other)),
-        plain(grouped(pair.only_one)),
-        plain(grouped(pair.both)),
-        plain(share(pair.neither, pair.neither + pair.only_other)),
-        plain("" if pair.agreement is None else f"{pair.agreement:.1%}"),
-        plain("" if pair.kappa is None else f"{pair.kappa:.3f}"),
-    ]
-
-
 def median(found: Distribution) -> float | None:
     """The median score."""
     return _quantile(found, 0.5)
 
 
-def quality(found: Quality) -> tuple[str, str, str]:
-    """The share of good samples and both ends of its interval; empty if there is no estimate."""
-    if not found.rows or found.method != "clusters":
-        return "", "", ""
-    return f"{found.share:.1%}", f"{found.low:.1%}", f"{found.high:.1%}"
+def _estimated(found: Quality) -> bool:
+    """Whether there is an estimate of the share of good samples, with an interval."""
+    return bool(found.rows) and found.method == "clusters"
 
 
 def _quantile(found: Distribution, fraction: float) -> float | None:
     return dict(found.summary.quantiles).get(fraction)
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"

@@ -1,47 +1,114 @@
-"""Terminal tables of a store's content and of the fate of its source records."""
-
-from collections.abc import Mapping
+"""What a store holds: what became of its records, its stages and layers, languages, and statistics of measures."""
 
 from rich.console import Console
 
-from winnow.runners.tables.quantities import byte_size, grouped, share
-from winnow.runners.terminal.tables import Grid, print_grid, print_line
+from winnow.runners.tables.table import Column, Share, Table, Value, heads, table
+from winnow.runners.tables.units import BYTES, COUNT, NAME, REASON, SHARE, WORDS
+from winnow.runners.terminal.tables import print_line, print_tables
 from winnow.schemas.languages import language
-from winnow.schemas.languages.counts import LANGUAGE_LAYER, language_counts
-from winnow.schemas.summary import LayerSummary, Number, SourceSummary, StoreSummary, by_count
+from winnow.schemas.languages.counts import LANGUAGE_LAYER, LanguageCounts, language_counts
+from winnow.schemas.summary import LayerSummary, SourceSummary, StageSummary, StoreSummary, by_count
 
 SHOWN_VALUES = 10
 SHOWN_LANGUAGES = 40
 
+SOURCES: tuple[Column[SourceSummary], ...] = (
+    Column("source", NAME, lambda one: one.name),
+    Column("class", NAME, lambda one: one.source_class),
+    Column("licence", NAME, lambda one: one.licence),
+    Column("files", COUNT, lambda one: one.files),
+    Column("input", BYTES, lambda one: one.input_bytes),
+    Column("records", COUNT, lambda one: one.records),
+    Column("samples", COUNT, lambda one: one.samples),
+    Column("share", SHARE, lambda one: Share(one.samples, one.records - one.described)),
+    Column("dropped", COUNT, lambda one: sum(one.dropped.values())),
+    Column("quarantined", COUNT, lambda one: sum(one.quarantined.values())),
+)
+STAGES: tuple[Column[StageSummary], ...] = (
+    Column("stage", NAME, lambda one: one.name),
+    Column("shards", COUNT, lambda one: one.shards),
+    Column("rows in", COUNT, lambda one: one.rows),
+    Column("samples", COUNT, lambda one: one.kept),
+    Column("dropped", COUNT, lambda one: sum(one.dropped.values())),
+    Column("quarantined", COUNT, lambda one: sum(one.quarantined.values())),
+)
+LAYERS: tuple[Column[LayerSummary], ...] = (
+    Column("layer", NAME, lambda one: one.name),
+    Column("version", NAME, lambda one: one.version),
+    Column("rows", COUNT, lambda one: one.rows),
+    Column("size", BYTES, lambda one: one.bytes),
+    Column("not measured", COUNT, lambda one: one.nulls),
+    Column("status", WORDS, lambda one: ", ".join(f"{name} {count:,}" for name, count in by_count(one.statuses))),
+)
+
+
+def sources(summary: StoreSummary) -> Table:
+    """What became of the records of each source."""
+    return table("Sources", SOURCES, summary.sources, summary.total() if len(summary.sources) > 1 else None)
+
+
+def losses(summary: StoreSummary) -> Table:
+    """Why records became no samples."""
+    rows = [
+        (source.name, fate, reason, count, Share(count, source.records))
+        for source in summary.sources
+        for fate, counts in (("dropped", source.dropped), ("quarantined", source.quarantined))
+        for reason, count in by_count(counts)
+    ]
+    columns = heads("source", ("fate", WORDS), ("reason", REASON), ("records", COUNT), ("share", SHARE))
+    return Table("Records that became no sample", columns, rows)
+
+
+def stages(summary: StoreSummary) -> Table:
+    """What went into each stage, and came out of it."""
+    return table("Stages", STAGES, summary.stages)
+
+
+def layers(summary: StoreSummary) -> Table:
+    """The size of each layer, and how many rows it could not measure."""
+    return table("Layers", LAYERS, summary.layers)
+
+
+def languages(counted: LanguageCounts, most: int | None = None) -> Table:
+    """The languages of documents, the most frequent first; of more than `most`, the others together."""
+
+    def row(code: str, count: int) -> tuple[Value, ...]:
+        known = language(code.partition("_")[0])
+        named = (known.name, known.group, known.family) if known else (None, None, None)
+        return (code, *named, count, Share(count, counted.rows))
+
+    ranked = by_count(counted.codes)
+    rows = [row(code, count) for code, count in ranked[:most]]
+    if most is not None and (rest := ranked[most:]):
+        more = counted.other + sum(count for _, count in rest)
+        rows.append((f"(and {len(rest)} more)", None, None, None, more, Share(more, counted.rows)))
+    columns = heads("code", "language", "group", "family", ("documents", COUNT), ("share", SHARE))
+    return Table(f"Languages ({LANGUAGE_LAYER})", columns, rows)
+
 
 def print_summary(summary: StoreSummary, console: Console) -> None:
     """Print the sources, the reasons for lost records, and the store's path."""
-    print_grid(console, _sources(summary))
-    print_grid(console, _losses(summary))
-    _print_unread(summary, console)
-    _print_verdict(summary, console)
+    print_tables(console, sources(summary), losses(summary))
+    _print_notes(summary, console)
     print_line(console, _place(summary))
 
 
 def print_layers(summary: StoreSummary, console: Console) -> None:
     """Print the layers and the languages."""
-    print_grid(console, _layers(summary))
-    print_grid(console, _languages(summary))
+    print_tables(console, layers(summary), *_languages(summary))
     print_line(console, _place(summary))
 
 
 def print_stats(summary: StoreSummary, console: Console) -> None:
     """Print sources, losses, stages, layers, and the columns of each layer, for `winnow stats`."""
     print_line(console, _place(summary), "bold")
-    for grid in (_sources(summary), _losses(summary), _modalities(summary), _stages(summary), _layers(summary)):
-        print_grid(console, grid)
-    print_grid(console, _families(summary))
-    print_grid(console, _languages(summary))
-    for layer in summary.layers:
-        print_grid(console, _measures(layer))
-        print_grid(console, _values(layer))
-    _print_unread(summary, console)
-    _print_verdict(summary, console)
+    print_tables(console, sources(summary), losses(summary), _modalities(summary), stages(summary), layers(summary))
+    if (counted := language_counts(summary)) is not None:
+        rows = [(family, count, Share(count, counted.rows)) for family, count in by_count(counted.families)]
+        columns = heads("family", ("documents", COUNT), ("share", SHARE))
+        print_tables(console, Table("Language families", columns, rows), *_languages(summary))
+    print_tables(console, *(one for layer in summary.layers for one in (_measures(layer), _values(layer))))
+    _print_notes(summary, console)
 
 
 def _place(summary: StoreSummary) -> str:
@@ -49,150 +116,64 @@ def _place(summary: StoreSummary) -> str:
     return f"{summary.store}: generation {summary.generation}{tree}"
 
 
-def _sources(summary: StoreSummary) -> Grid:
-    def row(source: SourceSummary) -> tuple[str, ...]:
-        dropped, quarantined = sum(source.dropped.values()), sum(source.quarantined.values())
-        return (
-            source.name,
-            source.source_class,
-            source.licence,
-            grouped(source.files),
-            byte_size(source.input_bytes),
-            grouped(source.records),
-            grouped(source.samples),
-            share(source.samples, source.records - source.described),
-            grouped(dropped),
-            grouped(quarantined),
-        )
-
-    headers = ("source", "class", "licence", "files", "input", "records", "samples", "share", "dropped", "quarantined")
-    footer = row(summary.total()) if len(summary.sources) > 1 else None
-    return Grid("Sources", headers, [row(source) for source in summary.sources], frozenset({0, 1, 2}), footer)
+def _languages(summary: StoreSummary) -> list[Table]:
+    counted = language_counts(summary)
+    return [] if counted is None else [languages(counted, SHOWN_LANGUAGES)]
 
 
-def _losses(summary: StoreSummary) -> Grid:
+def _modalities(summary: StoreSummary) -> Table:
     rows = [
-        (source.name, fate, reason, grouped(count), share(count, source.records))
-        for source in summary.sources
-        for fate, counts in (("dropped", source.dropped), ("quarantined", source.quarantined))
-        for reason, count in by_count(counts)
-    ]
-    headers = ("source", "fate", "reason", "records", "share")
-    return Grid("Records that became no sample", headers, rows, frozenset({0, 1, 2}))
-
-
-def _modalities(summary: StoreSummary) -> Grid:
-    rows = [
-        (source.name, modality, grouped(count), share(count, source.samples))
+        (source.name, modality, count, Share(count, source.samples))
         for source in summary.sources
         for modality, count in by_count(source.by_modality)
     ]
-    return Grid("Modalities of samples", ("source", "modality", "samples", "share"), rows, frozenset({0, 1}))
+    columns = heads("source", "modality", ("samples", COUNT), ("share", SHARE))
+    return Table("Modalities of samples", columns, rows)
 
 
-def _stages(summary: StoreSummary) -> Grid:
-    rows = [
-        (
-            stage.name,
-            grouped(stage.shards),
-            grouped(stage.rows),
-            grouped(stage.kept),
-            grouped(sum(stage.dropped.values())),
-            grouped(sum(stage.quarantined.values())),
-        )
-        for stage in summary.stages
-    ]
-    return Grid("Stages", ("stage", "shards", "rows in", "samples", "dropped", "quarantined"), rows)
-
-
-def _layers(summary: StoreSummary) -> Grid:
-    rows = [
-        (
-            layer.name,
-            layer.version,
-            grouped(layer.rows),
-            byte_size(layer.bytes),
-            grouped(layer.nulls),
-            _statuses(layer.statuses),
-        )
-        for layer in summary.layers
-    ]
-    return Grid("Layers", ("layer", "version", "rows", "size", "not measured", "status"), rows, frozenset({0, 1, 5}))
-
-
-def _languages(summary: StoreSummary) -> Grid:
-    counted = language_counts(summary)
-    rows: list[tuple[str, ...]] = []
-    for code, count in by_count(counted.codes) if counted else ():
-        known = language(code.partition("_")[0])
-        named = (known.name, known.group or "", known.family or "") if known else ("", "", "")
-        rows.append((code, *named, grouped(count), share(count, counted.rows if counted else 0)))
-    rest = rows[SHOWN_LANGUAGES:]
-    if rest and counted:
-        more = counted.other + sum(count for _, count in by_count(counted.codes)[SHOWN_LANGUAGES:])
-        rows[SHOWN_LANGUAGES:] = [(f"(and {len(rest)} more)", "", "", "", grouped(more), share(more, counted.rows))]
-    headers = ("code", "language", "group", "family", "documents", "share")
-    return Grid(f"Languages ({LANGUAGE_LAYER})", headers, rows, frozenset({0, 1, 2, 3}))
-
-
-def _families(summary: StoreSummary) -> Grid:
-    counted = language_counts(summary)
-    ranked = by_count(counted.families) if counted else []
-    rows = [(family, grouped(count), share(count, counted.rows if counted else 0)) for family, count in ranked]
-    return Grid("Language families", ("family", "documents", "share"), rows)
-
-
-def _statuses(statuses: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {grouped(count)}" for name, count in by_count(statuses))
-
-
-def _measures(layer: LayerSummary) -> Grid:
+def _measures(layer: LayerSummary) -> Table:
     """Statistics of the columns whose values are not counted individually."""
-
-    def shown(value: Number | None) -> str:
-        return "" if value is None else grouped(value)
-
     rows = [
         (
             column.name,
             measure.name,
-            grouped(column.nulls),
-            "" if column.distinct is None else f"~{grouped(column.distinct)}",
-            shown(measure.minimum),
-            *(shown(measure.quantile(fraction)) for fraction in (0.05, 0.5, 0.95)),
-            shown(measure.maximum),
-            shown(measure.mean),
+            column.nulls,
+            None if column.distinct is None else f"~{column.distinct:,}",
+            measure.minimum,
+            *(measure.quantile(fraction) for fraction in (0.05, 0.5, 0.95)),
+            measure.maximum,
+            measure.mean,
         )
         for column in layer.columns
         if column.values and not column.top
         for measure in column.measures
     ]
-    headers = ("column", "measure", "null", "distinct", "min", "5 %", "median", "95 %", "max", "mean")
-    return Grid(f"{layer.name}: columns", headers, rows, frozenset({0, 1}))
+    numbers = ("null", "distinct", "min", "5 %", "median", "95 %", "max", "mean")
+    columns = heads("column", "measure", *((name, COUNT) for name in numbers))
+    return Table(f"{layer.name}: columns", columns, rows)
 
 
-def _values(layer: LayerSummary) -> Grid:
+def _values(layer: LayerSummary) -> Table:
     """The most frequent values of the columns whose values are counted."""
-    rows: list[tuple[str, ...]] = []
+    rows: list[tuple[Value, ...]] = []
     for column in layer.columns:
-        for place, value in enumerate(column.top[:SHOWN_VALUES]):
-            name = column.name if place == 0 else ""
-            rows.append((name, value.value or '""', grouped(value.count), share(value.count, column.values)))
+        shown = [(value.value or '""', value.count) for value in column.top[:SHOWN_VALUES]]
         if rest := column.other + sum(value.count for value in column.top[SHOWN_VALUES:]):
-            rows.append(("", "(all others)", grouped(rest), share(rest, column.values)))
+            shown.append(("(all others)", rest))
+        rows += [
+            ("" if place else column.name, value, count, Share(count, column.values))
+            for place, (value, count) in enumerate(shown)
+        ]
         if column.nulls and column.top:
-            rows.append(("", "(null)", grouped(column.nulls), ""))
-    return Grid(f"{layer.name}: values", ("column", "value", "rows", "share"), rows, frozenset({0, 1}))
+            rows.append(("", "(null)", column.nulls, None))
+    columns = heads("column", "value", ("rows", COUNT), ("share", SHARE))
+    return Table(f"{layer.name}: values", columns, rows)
 
 
-def _print_unread(summary: StoreSummary, console: Console) -> None:
+def _print_notes(summary: StoreSummary, console: Console) -> None:
+    """Print what was not read, and whose counts do not reconcile."""
     for note in summary.unread_notes():
         print_line(console, f"note  {note}")
-
-
-def _print_verdict(summary: StoreSummary, console: Console) -> None:
-    sources = [source.name for source in summary.sources if not source.balanced]
-    stages = [stage.name for stage in summary.stages if not stage.balanced]
-    for name in (*sources, *stages):
+    for name in summary.unbalanced:
         text = f"{name}: samples + dropped + quarantined does not equal the input; run winnow audit"
         print_line(console, text, "bold red")

@@ -1,7 +1,6 @@
 """What a first look found, on the terminal and as JSON."""
 
 from collections import Counter
-from collections.abc import Sequence
 from itertools import islice
 
 from rich.console import Console
@@ -11,8 +10,10 @@ from winnow.runners.first_look.analysis import MISSING, LanguageLook, Look, Sour
 from winnow.runners.first_look.found_files import Found
 from winnow.runners.first_look.proposal import Proposal
 from winnow.runners.first_look.unread import irregular_notes, unread_notes
-from winnow.runners.tables.quantities import byte_size, grouped, share
-from winnow.runners.terminal.tables import Grid, print_grid, print_line
+from winnow.runners.tables.quantities import share
+from winnow.runners.tables.table import Column, Share, Table, Value, heads, table
+from winnow.runners.tables.units import BYTES, COUNT, NAME, SHARE
+from winnow.runners.terminal.tables import print_line, print_tables
 from winnow.schemas.counts import count_of
 from winnow.schemas.identity import Json
 from winnow.schemas.languages import language_name
@@ -25,9 +26,7 @@ SHOWN_ESTIMATED = 8
 
 def print_look(found: Found, proposal: Proposal, look: Look, console: Console) -> None:
     """Prints the sources, the languages, and what the proposed recipe would drop."""
-    print_grid(console, _sources(look.sources))
-    print_grid(console, _languages(look))
-    print_grid(console, _reasons(look))
+    print_tables(console, table("Sources", SOURCES, look.sources), _languages(look), _reasons(look))
     for loss in look.losses[:SHOWN_LOSSES]:
         print_line(console, f"LOSS  {loss.message}", "bold yellow")
     for note in notes_of(found, proposal, look):
@@ -102,24 +101,16 @@ def _named(one: LanguageLook) -> Json:
     return None if one.dropped_by is None else {"reason": one.dropped_by[0], "rows": one.dropped_by[1]}
 
 
-def _sources(sources: Sequence[SourceLook]) -> Grid:
-    rows = []
-    for one in sources:
-        read = one.sampled
-        rows.append(
-            (
-                one.source.name,
-                one.source.kind,
-                grouped(len(one.source.group.files)),
-                byte_size(one.source.group.bytes),
-                grouped(one.rows) if one.rows < 1000 else grouped(float(f"{one.rows:.2g}")),
-                grouped(len(read.rows)),
-                "" if one.characters is None else grouped(round(one.characters)),
-                ", ".join(_columns(one)),
-            )
-        )
-    headers = ("source", "content", "files", "size", "rows, about", "looked at", "median characters", "columns")
-    return Grid("Sources", headers, rows, names=frozenset({0, 1, 7}))
+SOURCES: tuple[Column[SourceLook], ...] = (
+    Column("source", NAME, lambda one: one.source.name),
+    Column("content", NAME, lambda one: one.source.kind),
+    Column("files", COUNT, lambda one: len(one.source.group.files)),
+    Column("size", BYTES, lambda one: one.source.group.bytes),
+    Column("rows, about", COUNT, lambda one: one.rows if one.rows < 1000 else float(f"{one.rows:.2g}")),
+    Column("looked at", COUNT, lambda one: len(one.sampled.rows)),
+    Column("median characters", COUNT, lambda one: None if one.characters is None else round(one.characters)),
+    Column("columns", NAME, lambda one: ", ".join(_columns(one))),
+)
 
 
 def _columns(one: SourceLook) -> list[str]:
@@ -131,30 +122,30 @@ def _columns(one: SourceLook) -> list[str]:
     )
 
 
-def _languages(look: Look) -> Grid:
+def _languages(look: Look) -> Table:
     shown = look.languages[:SHOWN_LANGUAGES]
-    rows = [
+    rows: list[tuple[Value, ...]] = [
         (
             _language(one.code),
-            grouped(one.rows),
-            share(one.rows, look.rows),
-            share(one.kept, one.rows),
+            one.rows,
+            Share(one.rows, look.rows),
+            Share(one.kept, one.rows),
             "" if one.dropped_by is None else f"{one.dropped_by[0]} {one.dropped_by[1]:,}",
         )
         for one in shown
     ]
-    rest = look.languages[SHOWN_LANGUAGES:]
-    if rest:
+    if rest := look.languages[SHOWN_LANGUAGES:]:
         count, kept = sum(one.rows for one in rest), sum(one.kept for one in rest)
-        rows.append((f"{len(rest)} more", grouped(count), share(count, look.rows), share(kept, count), ""))
-    headers = ("language", "rows", "share", "kept", "most of it dropped by")
-    footer = ("all", grouped(look.rows), "", share(look.kept, look.rows), "")
-    return Grid(f"Languages of {count_of(look.rows, 'row')}", headers, rows, names=frozenset({0, 4}), footer=footer)
+        rows.append((f"{len(rest)} more", count, Share(count, look.rows), Share(kept, count), ""))
+    columns = heads("language", ("rows", COUNT), ("share", SHARE), ("kept", SHARE), "most of it dropped by")
+    footer = ("all", look.rows, None, Share(look.kept, look.rows), "")
+    return Table(f"Languages of {count_of(look.rows, 'row')}", columns, rows, footer)
 
 
-def _reasons(look: Look) -> Grid:
-    rows = [(reason, grouped(count), share(count, look.rows)) for reason, count in look.reasons[:SHOWN_REASONS]]
-    return Grid("Dropped by the rules that `winnow init` proposes, duplicates aside", ("reason", "rows", "share"), rows)
+def _reasons(look: Look) -> Table:
+    rows = [(reason, count, Share(count, look.rows)) for reason, count in look.reasons[:SHOWN_REASONS]]
+    title = "Dropped by the rules that `winnow init` proposes, duplicates aside"
+    return Table(title, heads("reason", ("rows", COUNT), ("share", SHARE)), rows)
 
 
 def _language(code: str) -> str:

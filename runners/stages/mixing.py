@@ -37,8 +37,8 @@ from winnow.pipelines.store.leases.lease import require_lease
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine
-from winnow.runners.facts.mixture_tables import print_notes
-from winnow.runners.law.of_recipe import read_laws
+from winnow.runners.facts.mixture import print_notes
+from winnow.runners.stages.law.of_recipe import read_laws
 from winnow.runners.stages.publishing import Outcome, publish
 from winnow.runners.stages.recording import record_rows
 from winnow.runners.stages.running.command_jobs import command_jobs

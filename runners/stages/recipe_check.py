@@ -2,7 +2,7 @@
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.readiness import require_ready
-from winnow.runners.law.of_recipe import read_laws
+from winnow.runners.stages.law.of_recipe import read_laws
 from winnow.schemas.errors import RecipeError
 
 

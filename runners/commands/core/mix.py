@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     """Plan, and draw unless `--plan-only`."""
     console = begin("mix", options.recipe, quiet=options.json)
     from winnow.pipelines.mix.plans import WHOLE
-    from winnow.runners.facts.mixture_tables import print_mixture
+    from winnow.runners.facts.mixture import print_mixture
     from winnow.runners.stages.mixing import mix, parse_sample, plan_only
 
     recipe = ready_recipe(options.recipe, "mix")

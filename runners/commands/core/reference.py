@@ -82,7 +82,7 @@ def _merge(options: argparse.Namespace, console: "Console") -> int:
 
 def _write(target: Path, weights: "Weights", console: "Console") -> None:
     from winnow.filters.models.tensors import tensors_bytes
-    from winnow.runners.law.files import write_file
+    from winnow.runners.stages.law.files import write_file
 
     write_file(target, tensors_bytes(weights, {}))
     console.print(f"weights  {target}", markup=False, soft_wrap=True)

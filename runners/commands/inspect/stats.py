@@ -36,10 +36,12 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.estimating.rates import read_rates
     from winnow.runners.estimating.run_log import read_runs
     from winnow.runners.estimating.tables import measured_yaml, print_runs, runs_json
+    from winnow.runners.facts.scores import print_scores
     from winnow.runners.facts.store import print_stats
-    from winnow.runners.stages.reports.score_overviews import print_scores, scores_if_bound, with_scores
+    from winnow.runners.facts.thresholds import print_thresholds
+    from winnow.runners.stages.reports.score_overviews import scores_if_bound, with_scores
     from winnow.runners.stages.reports.summarise import summarise
-    from winnow.runners.stages.samples.threshold_samples import counted_thresholds, print_thresholds
+    from winnow.runners.stages.samples.threshold_samples import counted_thresholds
 
     recipe, store = open_place(options.place)
     rates = read_rates(options.rates)
@@ -72,7 +74,8 @@ def run(options: argparse.Namespace) -> int:
 def _near(options: argparse.Namespace, recipe: "BoundRecipe | None", store: "Store", console: "Console") -> int:
     from winnow.pipelines.query.generation import require_latest_for
     from winnow.pipelines.rules.near_thresholds import Among
-    from winnow.runners.stages.samples.threshold_samples import print_nearest_samples, thresholds_with_reason
+    from winnow.runners.facts.thresholds import print_nearest_samples
+    from winnow.runners.stages.samples.threshold_samples import thresholds_with_reason
 
     if recipe is None:
         raise WinnowError(f"--near {options.near} needs the rules of a recipe; give a recipe file instead of a store")

@@ -171,25 +171,25 @@ def _drawing(name: str) -> Path:
 def _print_all(curves: list[Curve], console: "Console", *, judged: bool) -> None:
     """Print one row per preset; with columns for the threshold only if one was given, to fit 80 columns."""
     from winnow.filters.duplicates.curves import half_point
-    from winnow.runners.tables.quantities import grouped
-    from winnow.runners.terminal.tables import Grid, print_grid, print_line
+    from winnow.runners.tables.table import Column, table
+    from winnow.runners.tables.units import COUNT, REASON
+    from winnow.runners.terminal.tables import print_line, print_tables
+
+    def at(alike: float) -> Column[Curve]:
+        return Column(f".{round(alike * 100):02}".removesuffix("0"), COUNT, lambda one: short(one.at(alike)))
 
     threshold = curves[0].threshold
-    headers = ["preset", "bands", "hashes", "half", *(f".{round(s * 100):02}".removesuffix("0") for s in COMPARED)]
+    columns: list[Column[Curve]] = [
+        Column("preset", REASON, lambda one: "" if one.preset is None else one.preset.name),
+        Column("bands", COUNT, lambda one: f"{one.bands}x{one.rows}"),
+        Column("hashes", COUNT, lambda one: one.bands * one.rows),
+        Column("half", COUNT, lambda one: short(half_point(one.bands, one.rows))),
+        *map(at, COMPARED),
+    ]
     if judged:
-        headers += [f"recall >= {threshold:g}", f"false < {threshold:g}"]
-    rows = []
-    for curve in curves:
-        row = [
-            "" if curve.preset is None else curve.preset.name,
-            f"{curve.bands}x{curve.rows}",
-            grouped(curve.bands * curve.rows),
-            short(half_point(curve.bands, curve.rows)),
-            *(short(curve.at(similarity)) for similarity in COMPARED),
-        ]
-        rows.append((*row, percent(curve.recall), percent(curve.false_candidates)) if judged else tuple(row))
-    title = "Probability that two texts are compared, by similarity"
-    print_grid(console, Grid(title, tuple(headers), rows, whole=frozenset({0})))
+        columns.append(Column(f"recall >= {threshold:g}", COUNT, lambda one: percent(one.recall)))
+        columns.append(Column(f"false < {threshold:g}", COUNT, lambda one: percent(one.false_candidates)))
+    print_tables(console, table("Probability that two texts are compared, by similarity", columns, curves))
     print_line(console, "half: the similarity at which half of all pairs are compared; ~0: < .0005, ~1: > .9995")
     print_line(console, "Details: winnow curve PRESET, or with --bands B --rows R, or with --hashes N --threshold T")
 
@@ -197,7 +197,9 @@ def _print_all(curves: list[Curve], console: "Console", *, judged: bool) -> None
 def _print_one(curve: Curve, console: "Console") -> None:
     from winnow.filters.duplicates.curves import half_point
     from winnow.runners.tables.quantities import grouped
-    from winnow.runners.terminal.tables import Grid, is_plain, print_grid, print_line
+    from winnow.runners.tables.table import Table, each, heads
+    from winnow.runners.tables.units import COUNT
+    from winnow.runners.terminal.tables import is_plain, print_line, print_tables
 
     print_line(console, curve.name, "bold")
     print_line(console, f"  hashes      {grouped(curve.bands * curve.rows)}")
@@ -220,9 +222,8 @@ def _print_one(curve: Curve, console: "Console") -> None:
     print_line(console, "")
     rows = [(f"{step / STEPS:.2f}", exact(curve.at(step / STEPS))) for step in range(1, STEPS)]
     rows.append(("1.00", "1"))
-    print_grid(
-        console, Grid("P: probability of comparison, by similarity", ("similarity", "P"), rows, names=frozenset())
-    )
+    columns = heads(*each(COUNT, "similarity", "P"))
+    print_tables(console, Table("P: probability of comparison, by similarity", columns, rows))
 
 
 def block_plot(bands: int, rows: int, threshold: float, *, ascii_only: bool) -> list[str]:

@@ -23,11 +23,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run one subcommand: the module of the same name in `runners/law/`. None of them needs Beam."""
+    """Run one subcommand: the module of the same name in `runners/stages/law/`. None of them needs Beam."""
     import numpy as np
     from rich.console import Console
 
-    module = import_module(f"winnow.runners.law.{options.part}")
+    module = import_module(f"winnow.runners.stages.law.{options.part}")
     body: Callable[[argparse.Namespace, Console], int] = module.run
     with np.errstate(all="ignore"):  # inputs without a number are rejected where they are read
         return body(options, open_console())

@@ -4,7 +4,6 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import orjson
@@ -25,16 +24,16 @@ from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.store.basis import find_kept, keep
 from winnow.pipelines.store.generations import Store
-from winnow.runners.facts.duplicates import counted, outdated, similar
+from winnow.runners.facts.duplicates import kinds, largest, remarks
 from winnow.runners.facts.examples import DuplicatesFound
 from winnow.runners.stages.duplicates.excerpts import Excerpts
 from winnow.runners.stages.duplicates.members import run_duplicates_show
 from winnow.runners.stages.duplicates.pictures import pictures_of_clusters
-from winnow.runners.stages.duplicates.row_duplicates import what_is_compared
 from winnow.runners.stages.running.command_jobs import command_jobs
-from winnow.runners.tables.quantities import grouped, share
-from winnow.runners.terminal.tables import Grid, is_plain, print_grid, print_line
-from winnow.schemas.counts import count_of
+from winnow.runners.tables.quantities import grouped
+from winnow.runners.tables.table import Table, Value, each, heads
+from winnow.runners.tables.units import COUNT, NAME
+from winnow.runners.terminal.tables import is_plain, print_line, print_tables
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.identity import Json
 from winnow.schemas.records import Generation
@@ -44,12 +43,9 @@ if TYPE_CHECKING:
     from winnow.runners.engines.engine import Engine
 
 SHOW = "show"
-ID_DIGITS = 12
-"""Digits of a cluster's id that are printed: enough to find it by."""
-
 EXCERPT_CHARACTERS = 200
+ID_DIGITS = 12  # of a cluster: enough to find it by
 BAR = 40
-LEAST_KIND = 5  # columns
 MOST = 10_000  # clusters that may be listed
 REPORTED = 10
 """Clusters of each kind in a report."""
@@ -199,78 +195,35 @@ def _cluster_json(one: Cluster, kind: Kind, excerpts: Excerpts) -> dict[str, Jso
 
 
 def _print(found: Sequence[Overview], excerpts: Excerpts, console: Console) -> None:
-    plain = is_plain(console)
-    line = partial(print_line, console)
-
-    largest = [_largest(one, excerpts) for one in found]  # first, so that an error in the edits prints nothing else
-    width = max(LEAST_KIND, *(len(one.kind) for one in found))
-    for one in found:
-        line(f"{one.kind:<{width}} {summed(one)}", "bold")
-    line("")
-    print_grid(console, _sizes(found, plain=plain))
-    for grid in largest:
-        print_grid(console, grid)
-    if any(one.forgotten for one in found):
-        rows = max(one.forgotten for one in found)
-        line(f"note  {grouped(rows)} of the rows were forgotten later; run winnow dedupe to remove them")
-    if stale := [one.kind for one in found if one.stale]:
-        line(f"note  {outdated(stale)}")
+    listed = [_largest(one, excerpts) for one in found]  # first, so that an error in the edits prints nothing else
+    print_tables(console, kinds(found).without("means"), _sizes(found, plain=is_plain(console)), *listed)
+    for remark in remarks(found):
+        print_line(console, f"note  {remark}")
     if any(one.largest for one in found):
         if excerpts.texts_hidden:
-            line("note  texts are not shown: give the recipe, which says how to edit them, or --raw")
-        line("next  winnow duplicates show RECIPE|STORE CLUSTER")
+            print_line(console, "note  texts are not shown: give the recipe, which says how to edit them, or --raw")
+        print_line(console, "next  winnow duplicates show RECIPE|STORE CLUSTER")
 
 
-def summed(one: Overview) -> str:
-    """The counts of one kind on one line."""
-    what = what_is_compared(one.kind)
-    parts = [
-        f"{grouped(one.compared)} of {grouped(one.rows)} {what} compared",
-        f"{count_of(one.clusters, 'cluster')} of {grouped(one.clustered)} {what}",
-        f"{count_of(one.surplus, 'surplus ' + what.removesuffix('s'))} ({share(one.surplus, one.compared)})",
-    ]
-    if one.most_rows:
-        parts.append(f"largest {grouped(one.most_rows)}")
-    return "; ".join(parts)
-
-
-def _sizes(found: Sequence[Overview], *, plain: bool) -> Grid:
+def _sizes(found: Sequence[Overview], *, plain: bool) -> Table:
     """Clusters by size; with bars if there is only one kind."""
-    headers = ("rows", *(one.kind for one in found))
-    rows = [
-        (name, *map(grouped, counts)) for name, *counts in zip(BIN_NAMES, *(one.sizes for one in found), strict=True)
-    ]
-    names = frozenset({0})
+    columns = heads("rows", *each(COUNT, *(one.kind for one in found)))
+    rows: list[tuple[Value, ...]] = list(zip(BIN_NAMES, *(one.sizes for one in found), strict=True))
     if len(found) == 1:
         longest, mark = max(found[0].sizes) or 1, "#" if plain else "█"
         bars = (mark * max(bool(count), round(BAR * count / longest)) for count in found[0].sizes)
-        headers, rows, names = (*headers, ""), [(*row, bar) for row, bar in zip(rows, bars, strict=True)], names | {2}
-    return Grid("Clusters by size", headers, rows, names)
+        columns, rows = (*columns, *heads("")), [(*row, bar) for row, bar in zip(rows, bars, strict=True)]
+    return Table("Clusters by size", columns, rows)
 
 
-def _largest(one: Overview, excerpts: Excerpts) -> Grid:
-    headers: tuple[str, ...] = ("cluster", "rows", DISTINCT.get(one.kind, "texts"), "lowest", "sources", "languages")
-    of_pictures = one.kind in OF_PICTURES
-    shown = of_pictures or not excerpts.texts_hidden
-    rows = []
-    for cluster in one.largest:
-        cells: tuple[str, ...] = (
-            cluster.id[:ID_DIGITS],
-            grouped(cluster.rows),
-            "" if cluster.texts is None else grouped(cluster.texts),
-            similar(cluster.similarity, exact=cluster.exact),
-            counted(cluster.sources),
-            counted(cluster.languages),
-        )
-        if shown:
-            see = excerpts.picture if of_pictures else excerpts.shown
-            text = beginning(see(cluster.examples[0])) if cluster.examples else "(forgotten)"
-            cells = (*cells, "(not shown)" if text is None else text)
-        rows.append(cells)
-    keep = [number for number in range(len(headers)) if any(row[number] for row in rows)]
-    titles = (*(headers[number] for number in keep), *(("picture" if of_pictures else "excerpt",) if shown else ()))
-    lines = [(*(row[number] for number in keep), *row[len(headers) :]) for row in rows]
-    words = frozenset(
-        number for number, title in enumerate(titles) if title not in ("rows", "texts", "hashes", "vectors", "lowest")
-    )
-    return Grid(f"{one.kind}: largest clusters", titles, lines, words, whole=frozenset({0}))
+def _largest(one: Overview, excerpts: Excerpts) -> Table:
+    of_pictures, shown = one.kind in OF_PICTURES, largest(one).cut("cluster", ID_DIGITS)
+    if excerpts.texts_hidden and not of_pictures:
+        return shown
+    see = excerpts.picture if of_pictures else excerpts.shown
+
+    def example(cluster: Cluster) -> str:
+        text = beginning(see(cluster.examples[0])) if cluster.examples else "(forgotten)"
+        return "(not shown)" if text is None else text
+
+    return shown.beside("picture" if of_pictures else "excerpt", NAME, map(example, one.largest))

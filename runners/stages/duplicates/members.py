@@ -36,7 +36,9 @@ from winnow.runners.stages.rule_decisions import duplicate_drops
 from winnow.runners.stages.searching import find_one
 from winnow.runners.tables.escaping import cells, shortened, visible
 from winnow.runners.tables.quantities import grouped
-from winnow.runners.terminal.tables import Grid, encodable, is_plain, print_grid, print_line
+from winnow.runners.tables.table import Table, each, heads
+from winnow.runners.tables.units import COUNT, NAME, REASON
+from winnow.runners.terminal.tables import encodable, is_plain, print_line, print_tables
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.problems import shown
 from winnow.schemas.rows.duplicates import DISTINCT, OF_ITEMS, OF_PICTURES, OK, UNMATCHED
@@ -179,7 +181,7 @@ def _print(found: RowDuplicates, excerpts: Excerpts, console: Console, *, most: 
         title = (
             f"{membership.kind}: {item}cluster {membership.cluster} of {grouped(membership.rows or 0)} {what}{texts}"
         )
-        print_grid(console, _grid(title, found, membership, members))
+        print_tables(console, _members(title, found, membership, members))
         if rest := members.found - len(members.shown):
             line(f"and {grouped(rest)} more (--limit N)")
         if forgotten := (membership.rows or 0) - members.found:
@@ -211,7 +213,7 @@ def _notes(found: RowDuplicates) -> list[str]:
     return notes
 
 
-def _grid(title: str, found: RowDuplicates, membership: Membership, members: Members) -> Grid:
+def _members(title: str, found: RowDuplicates, membership: Membership, members: Members) -> Table:
     """The table of a cluster's members."""
     dropped, of_items = found.drops.reasons or {}, membership.item is not None
 
@@ -240,13 +242,9 @@ def _grid(title: str, found: RowDuplicates, membership: Membership, members: Mem
         ("reference", [reference(one.facts) for one in members.shown]),
         ("url", [one.url or "" for one in members.shown]),
     )
-    kept = [(name, values) for name, values in columns if any(values)]
-    titles = tuple(name for name, _ in kept)
-    names = frozenset(
-        number for number, name in enumerate(titles) if name not in ("item", "bytes", "length", "similar")
-    )
-    whole = frozenset(number for number, name in enumerate(titles) if name in ("id", "matched", "by"))
-    return Grid(title, titles, list(zip(*(values for _, values in kept), strict=True)), names, whole=whole)
+    units = dict(each(COUNT, *_NUMBERS)) | dict(each(REASON, "id", "matched", "by"))
+    named = heads(*((name, units.get(name, NAME)) for name, _ in columns))
+    return Table(title, named, list(zip(*(values for _, values in columns), strict=True))).filled()
 
 
 def _size(facts: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.integrity.damage import DamagedError
 from winnow.pipelines.store.location import open_location
-from winnow.runners.law.of_recipe import read_laws
+from winnow.runners.stages.law.of_recipe import read_laws
 from winnow.schemas.errors import ExportError, StoreError, WinnowError
 
 REMEDY = "write to another folder, or replace it with --replace"

@@ -5,7 +5,7 @@ where it was made.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,11 +19,22 @@ from winnow.pipelines.query.recipe_rules import pinned_rules
 from winnow.pipelines.rules.coverage import SafetyCoverage
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store.generations import Store
-from winnow.runners.facts.card_parts import SHOWN_LANGUAGES, dropped, pretty_name, safety, size_category
+from winnow.runners.facts.card_parts import (
+    SHOWN_LANGUAGES,
+    dropped,
+    language_word,
+    pretty_name,
+    safety,
+    size_category,
+    titled,
+)
+from winnow.runners.facts.mixture import PARTS, SHOWN_ON_PAGES, exposures, strata
 from winnow.runners.report.cards.markdown import table, text
 from winnow.runners.stages.reports.summarise import summarise
 from winnow.runners.stages.rule_decisions import rule_decisions
-from winnow.runners.tables.quantities import byte_size, grouped, share
+from winnow.runners.tables.quantities import byte_size, grouped
+from winnow.runners.tables.table import Share, Table, heads, largest
+from winnow.runners.tables.units import COUNT, NAME, SHARE
 from winnow.schemas.counts import count_of
 from winnow.schemas.environment.version import winnow_version
 from winnow.schemas.identity import Json, fingerprint_of
@@ -37,7 +48,6 @@ if TYPE_CHECKING:
     from winnow.runners.engines.engine import Engine
 
 README, CARD = "README.md", "card.json"
-SHOWN_STRATA = 200
 
 _READ_BY_HUBS = (".parquet", ".jsonl", ".jsonl.zst", ".jsonl.gz", ".tar")  # not the files beside them, such as indices
 
@@ -163,7 +173,7 @@ def _overview(facts: MixtureFacts, written: Written) -> str:
         *([("drawn", f"a share of {plan.sample} of the plan")] if plan.sample != "1" else []),
         ("made with", f"winnow {winnow_version()}"),
     ]
-    return f"# {text(facts.store.store)}\n\n{table(('', ''), rows)}"
+    return titled(facts.store.store, rows)
 
 
 def recipe_hash(recipe: BoundRecipe) -> str:
@@ -172,90 +182,62 @@ def recipe_hash(recipe: BoundRecipe) -> str:
 
 
 def _mixture(plan: MixturePlan, output: PlannedOutput) -> str:
-    by_size = sorted(output.strata, key=lambda one: (-one.given.units, one.stratum))
-    whole = output.given.units
-    rows = [_stratum(one, whole) for one in by_size[:SHOWN_STRATA]]
-    if rest := by_size[SHOWN_STRATA:]:
-        given = sum(one.given.units for one in rest)
-        asked, available = sum(one.asked for one in rest), sum(one.available.units for one in rest)
-        amounts = (grouped(available), grouped(asked), grouped(given), share(given, whole))
-        rows.append((f"{len(rest):,} others", *amounts, ""))
-    headers = ("stratum", "available", "asked", "given", "share", "epochs")
+    shown = replace(strata(plan, output, SHOWN_ON_PAGES), footer=None)
     notes = "".join(f"\n- {text(note)}" for note in output.notes)
     title = f"## {output.name}: planned against given, in {plan.unit}"
-    return f"{title}\n\n{table(headers, rows)}{notes}{chr(10) if notes else ''}"
-
-
-def _stratum(one: PlannedStratum, whole: int) -> tuple[str, ...]:
-    epochs = f"{one.given.units / one.available.units:.2f}" if one.available.units else ""
-    amounts = (grouped(one.available.units), grouped(one.asked), grouped(one.given.units))
-    return (str(one.stratum), *amounts, share(one.given.units, whole), epochs)
+    return f"{title}\n\n{table(shown.without(*PARTS, 'samples', 'repeated'))}{notes}{chr(10) if notes else ''}"
 
 
 def _ledger(plan: MixturePlan) -> str:
     """How often samples are given, over all stages."""
-    rows = []
-    for output in plan.outputs:
-        unique = sum((one.unique for one in output.strata), Amount())
-        repeated = output.given - unique
-        rows.append(
-            (
-                output.name,
-                grouped(sum(one.available.units for one in output.strata)),
-                grouped(sum(one.exposed for one in output.strata)),
-                grouped(unique.units),
-                grouped(repeated.units),
-                grouped(output.given.units),
-                grouped(output.given.samples),
-            )
-        )
-    headers = ("output", "available", "given before", "unique", "repeated", "given", "samples")
     remark = f"In {plan.unit}; no sample is given more than {plan.max_epochs:g} times over all stages.\n"
-    return f"## Exposure ledger\n\n{remark}\n{table(headers, rows)}"
+    return f"## Exposure ledger\n\n{remark}\n{table(exposures(plan))}"
 
 
 def _sources(facts: MixtureFacts, plan: MixturePlan) -> str:
     given = _by(plan, lambda one: one.stratum.source)
+    both = [(source, given.get(source.name, Amount())) for source in facts.store.sources]
     rows = [
-        (
-            source.name,
-            source.source_class,
-            source.licence,
-            grouped(source.records),
-            grouped(given.get(source.name, Amount()).samples),
-            grouped(given.get(source.name, Amount()).units),
-        )
-        for source in facts.store.sources
+        (one.name, one.source_class, one.licence, one.records, amount.samples, amount.units) for one, amount in both
     ]
-    headers = ("source", "class", "licence", "records", "samples given", f"{plan.unit} given")
-    return "## Sources\n\n" + table(headers, rows)
+    amounts = (("records", COUNT), ("samples given", COUNT), (f"{plan.unit} given", COUNT))
+    columns = heads("source", "class", "licence", *amounts)
+    return "## Sources\n\n" + table(Table("", columns, rows))
 
 
 def _languages(plan: MixturePlan) -> str:
     families = {one.stratum.language: one.stratum.family for output in plan.outputs for one in output.strata}
     given = _by(plan, lambda one: one.stratum.language)
     whole = sum(amount.units for amount in given.values())
-    ordered = sorted(given.items(), key=lambda item: (-item[1].units, item[0]))
-    rows = []
-    for code, amount in ordered[:SHOWN_LANGUAGES]:
-        known = language(code.partition("_")[0])
-        name = known.name if known else ""
-        amounts = (grouped(amount.samples), grouped(amount.units), share(amount.units, whole))
-        rows.append((code, name, families[code], *amounts))
-    if rest := ordered[SHOWN_LANGUAGES:]:
-        amount = sum((one for _, one in rest), Amount())
-        others = f"{len(rest):,} others"
-        rows.append((others, "", "", grouped(amount.samples), grouped(amount.units), share(amount.units, whole)))
-    headers = ("code", "language", "family", "samples", plan.unit, "share")
-    return "## Languages and families\n\n" + table(headers, rows)
+    ordered = [
+        (code, language_word(code), families[code], amount)
+        for code, amount in sorted(given.items(), key=lambda item: (-item[1].units, item[0]))
+    ]
+    shown = largest(
+        ordered,
+        SHOWN_LANGUAGES,
+        lambda rest: (f"{len(rest):,} others", "", "", sum((amount for *_, amount in rest), Amount())),
+    )
+    rows = [
+        (code, name, family, amount.samples, amount.units, Share(amount.units, whole))
+        for code, name, family, amount in shown
+    ]
+    columns = heads(
+        *((name, NAME) for name in ("code", "language", "family")),
+        ("samples", COUNT),
+        (plan.unit, COUNT),
+        ("share", SHARE),
+    )
+    return "## Languages and families\n\n" + table(Table("", columns, rows))
 
 
 def _left_out(written: Written) -> str:
-    rows = [(reason, "mixture", grouped(amount.samples)) for reason, amount in written.plan.left_out.items()]
-    rows += [(f"{one.reason}: {one.file}", "export", grouped(one.samples)) for one in written.left_out]
+    rows = [(reason, "mixture", amount.samples) for reason, amount in written.plan.left_out.items()]
+    rows += [(f"{one.reason}: {one.file}", "export", one.samples) for one in written.left_out]
     if not rows:
         return ""
-    return "## Kept by the rules but not exported\n\n" + table(("reason", "since", "samples"), rows)
+    columns = heads("reason", "since", ("samples", COUNT))
+    return "## Kept by the rules but not exported\n\n" + table(Table("", columns, rows))
 
 
 def _notes(written: Written) -> str:
@@ -269,7 +251,7 @@ def _models(facts: MixtureFacts) -> str:
     if not facts.models:
         return ""
     rows = [(one.layer, one.name, one.digest) for one in facts.models]
-    return "## Models and lists\n\n" + table(("measures", "file", "digest"), rows)
+    return "## Models and lists\n\n" + table(Table("", heads("measures", "file", "digest"), rows))
 
 
 def _edits(entries: Sequence[EditEntry]) -> str:
@@ -279,7 +261,8 @@ def _edits(entries: Sequence[EditEntry]) -> str:
         (entry.name, entry.replace or "default", ", ".join(entry.kinds) if entry.kinds else "all") for entry in entries
     ]
     remark = "Only texts are edited; addresses, captions, metadata and media are unchanged.\n"
-    return f"## Edits of texts\n\n{table(('spans of', 'replaced by', 'kinds'), rows)}\n{remark}"
+    columns = heads("spans of", "replaced by", "kinds")
+    return f"## Edits of texts\n\n{table(Table('', columns, rows))}\n{remark}"
 
 
 def _by(plan: MixturePlan, key: Callable[[PlannedStratum], str]) -> dict[str, Amount]:

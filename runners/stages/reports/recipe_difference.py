@@ -1,9 +1,8 @@
 """`winnow diff`: compares the decisions of two recipes, and prints how they differ."""
 
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,8 +21,10 @@ from winnow.runners.stages.lists.whole_file import require_writable, whole_parqu
 from winnow.runners.stages.opening import bound_recipe, store_of
 from winnow.runners.stages.rule_decisions import rule_decisions
 from winnow.runners.stages.running.command_jobs import command_jobs
-from winnow.runners.tables.quantities import byte_size, grouped, share
-from winnow.runners.terminal.tables import Grid, print_grid, print_line
+from winnow.runners.tables.quantities import grouped
+from winnow.runners.tables.table import Column, Share, Table, largest, table
+from winnow.runners.tables.units import BYTES, CHANGE, COUNT, ID, NAME, REASON, SHARE
+from winnow.runners.terminal.tables import print_line, print_tables
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import RecipeError, StoreError, WinnowError
 
@@ -117,8 +118,6 @@ def _write(tasks: ComparisonTasks, file: Path) -> None:
 
 
 def _print(old: str, new: str, found: Comparison, console: Console, *, tokens: bool) -> None:
-    size: Callable[[int], str] = grouped if tokens else byte_size
-    unit = "tokens" if tokens else "bytes"
     print_line(console, f"A  {old}")
     print_line(console, f"B  {new}")
     for letter, only in (("A", found.only_old), ("B", found.only_new)):
@@ -128,11 +127,12 @@ def _print(old: str, new: str, found: Comparison, console: Console, *, tokens: b
     console.print()
     by_source, by_language = (_summed(found.cells, name) for name in ("source", "language"))
     for name, cells in (("source", by_source), ("language", by_language)):
-        print_grid(console, _kept(f"Kept by {name}", name, cells, found.total, size, unit))
-    print_grid(console, _reasons(found))
+        print_tables(console, _kept(name, cells, found.total, tokens=tokens))
+    differing = [row for row in _reasons(found) if row.old != row.new or row.freed or row.lost]
+    print_tables(console, table("Reasons that differ; each sample counts by its first", REASONS, differing))
     for title, samples in (("Only A keeps", found.lost), ("Only B keeps", found.gained)):
         of = found.total.lost if samples is found.lost else found.total.gained
-        print_grid(console, _samples(f"{title}: {grouped(len(samples))} of {grouped(of)}", samples))
+        print_tables(console, table(f"{title}: {grouped(len(samples))} of {grouped(of)}", SAMPLES, samples))
     same = found.total.rows - found.total.lost - found.total.gained
     whole = count_of(found.total.rows, "sample")
     print_line(
@@ -151,63 +151,67 @@ def _summed(cells: Iterable[Cell], by: str) -> dict[str, Cell]:
     return dict(sorted(found.items(), key=lambda item: (-item[1].lost - item[1].gained, -item[1].rows, item[0])))
 
 
-def _kept(title: str, name: str, cells: Mapping[str, Cell], total: Cell, size: Callable[[int], str], unit: str) -> Grid:
-    some = list(cells.items())
-    rest = some[SHOWN_GROUPS:]
-    rows = [_line(key, cell, size) for key, cell in some[:SHOWN_GROUPS]]
-    if rest:
-        rows.append(_line(f"(other {len(rest):,})", sum((cell for _, cell in rest), Cell("", "")), size))
-    headers = (name, "samples", "A", "B", "A share", "B share", f"A {unit}", f"B {unit}", "only A", "only B")
-    return Grid(title, headers, rows, footer=_line("total", total, size))
-
-
-def _line(name: str, cell: Cell, size: Callable[[int], str]) -> tuple[str, ...]:
-    return (
-        name,
-        grouped(cell.rows),
-        grouped(cell.old),
-        grouped(cell.new),
-        share(cell.old, cell.rows),
-        share(cell.new, cell.rows),
-        size(cell.old_size),
-        size(cell.new_size),
-        grouped(cell.lost),
-        grouped(cell.gained),
+def _kept(name: str, cells: Mapping[str, Cell], total: Cell, *, tokens: bool) -> Table:
+    size, unit = (COUNT, "tokens") if tokens else (BYTES, "bytes")
+    columns: tuple[Column[tuple[str, Cell]], ...] = (
+        Column(name, NAME, lambda one: one[0]),
+        Column("samples", COUNT, lambda one: one[1].rows),
+        Column("A", COUNT, lambda one: one[1].old),
+        Column("B", COUNT, lambda one: one[1].new),
+        Column("A share", SHARE, lambda one: Share(one[1].old, one[1].rows)),
+        Column("B share", SHARE, lambda one: Share(one[1].new, one[1].rows)),
+        Column(f"A {unit}", size, lambda one: one[1].old_size),
+        Column(f"B {unit}", size, lambda one: one[1].new_size),
+        Column("only A", COUNT, lambda one: one[1].lost),
+        Column("only B", COUNT, lambda one: one[1].gained),
     )
+    shown = largest(
+        list(cells.items()),
+        SHOWN_GROUPS,
+        lambda rest: (f"(other {len(rest):,})", sum((cell for _, cell in rest), Cell("", ""))),
+    )
+    return table(f"Kept by {name}", columns, shown, ("total", total))
 
 
-def _reason_counts(found: Comparison) -> dict[str, tuple[int, int, int, int]]:
-    """Of each reason: samples that A drops by it, B, those that A drops by it and B keeps, and the reverse."""
-    counts: dict[str, Counter[str]] = {}
+@dataclass
+class ReasonCount:
+    """What two recipes drop by a reason."""
+
+    reason: str
+    old: int = 0
+    new: int = 0
+    freed: int = 0  # dropped by it in A, and kept in B
+    lost: int = 0
+
+
+REASONS: tuple[Column[ReasonCount], ...] = (
+    Column("reason", REASON, lambda one: one.reason),
+    Column("A drops", COUNT, lambda one: one.old),
+    Column("B drops", COUNT, lambda one: one.new),
+    Column("change", CHANGE, lambda one: one.new - one.old),
+    Column("of A's, B keeps", COUNT, lambda one: one.freed),
+    Column("of B's, A keeps", COUNT, lambda one: one.lost),
+)
+SAMPLES: tuple[Column[ChangedSample], ...] = (
+    Column("id", ID, lambda one: one.id),
+    Column("source", NAME, lambda one: one.source),
+    Column("language", NAME, lambda one: one.language),
+    Column("dropped by the other as", REASON, lambda one: one.old or one.new),
+)
+
+
+def _reasons(found: Comparison) -> list[ReasonCount]:
+    counts: dict[str, ReasonCount] = {}
     for move in found.moves:
-        if move.old != KEPT:
-            counts.setdefault(move.old, Counter()).update({"old": move.rows})
-        if move.new != KEPT:
-            counts.setdefault(move.new, Counter()).update({"new": move.rows})
-        if move.old != KEPT and move.new == KEPT:
-            counts[move.old]["freed"] += move.rows
-        if move.new != KEPT and move.old == KEPT:
-            counts[move.new]["lost"] += move.rows
-    return {
-        reason: (one["old"], one["new"], one["freed"], one["lost"])
-        for reason, one in sorted(counts.items(), key=lambda item: (-item[1]["freed"] - item[1]["lost"], item[0]))
-    }
-
-
-def _reasons(found: Comparison) -> Grid:
-    rows = [
-        (reason, grouped(old), grouped(new), f"{new - old:+,}", grouped(freed), grouped(lost))
-        for reason, (old, new, freed, lost) in _reason_counts(found).items()
-        if old != new or freed or lost
-    ]
-    headers = ("reason", "A drops", "B drops", "change", "of A's, B keeps", "of B's, A keeps")
-    return Grid("Reasons that differ; each sample counts by its first", headers, rows, whole=frozenset({0}))
-
-
-def _samples(title: str, samples: Sequence[ChangedSample]) -> Grid:
-    rows = [(one.id, one.source, one.language, one.old or one.new) for one in samples]
-    headers = ("id", "source", "language", "dropped by the other as")
-    return Grid(title, headers, rows, frozenset(range(4)), whole=frozenset({0, 3}))
+        old, new = (counts.setdefault(name, ReasonCount(name)) for name in (move.old, move.new))
+        old.old += move.rows
+        new.new += move.rows
+        if move.new == KEPT:
+            old.freed += move.rows
+        if move.old == KEPT:
+            new.lost += move.rows
+    counts.pop(KEPT, None)
+    return sorted(counts.values(), key=lambda one: (-one.freed - one.lost, one.reason))
 
 
 def _json(old: str, new: str, found: Comparison, *, tokens: bool) -> dict[str, object]:
@@ -218,8 +222,13 @@ def _json(old: str, new: str, found: Comparison, *, tokens: bool) -> dict[str, o
         "total": _counts(found.total),
         "cells": [{"source": one.source, "language": one.language, **_counts(one)} for one in found.cells],
         "reasons": {
-            reason: {"old": was, "new": now, "old_drops_new_keeps": freed, "new_drops_old_keeps": lost}
-            for reason, (was, now, freed, lost) in _reason_counts(found).items()
+            row.reason: {
+                "old": row.old,
+                "new": row.new,
+                "old_drops_new_keeps": row.freed,
+                "new_drops_old_keeps": row.lost,
+            }
+            for row in _reasons(found)
         },
         "lost": [asdict(one) for one in found.lost],
         "gained": [asdict(one) for one in found.gained],

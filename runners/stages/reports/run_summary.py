@@ -12,7 +12,7 @@ from winnow.pipelines.store.location import open_store_at
 from winnow.runners.engines.engine import Engine
 from winnow.runners.engines.failures import system_error
 from winnow.runners.facts.examples import UnfinishedRun
-from winnow.runners.facts.mixture_tables import print_plan_line
+from winnow.runners.facts.mixture import print_plan_line
 from winnow.runners.facts.rules import print_effects
 from winnow.runners.facts.store import print_summary
 from winnow.runners.stages.exports.recipe_exports import print_exports

@@ -3,15 +3,12 @@
 from collections.abc import Sequence
 
 import orjson
-from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.score.overview import SHOWN, FitOverview, ScoreComparison, ScoreOverview, read_scores
+from winnow.pipelines.score.overview import SHOWN, ScoreComparison, ScoreOverview, read_scores
 from winnow.pipelines.store.generations import Store
-from winnow.runners.facts.scores import median, quality
+from winnow.runners.facts.scores import median
 from winnow.runners.stages.rule_decisions import RuleDecisions
-from winnow.runners.tables.quantities import grouped, share
-from winnow.runners.terminal.tables import Grid, print_grid
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.identity import Json
 from winnow.schemas.records import Generation
@@ -50,26 +47,6 @@ def overviews(
     config = recipe.config
     dedupe = config.dedupe is not None and config.dedupe.representative
     return scores.overviews(overlaps, undecided=bool(config.eligible or config.keep or dedupe))
-
-
-def print_scores(found: Sequence[ScoreOverview], console: Console) -> None:
-    """Print one line per score and fit: how many samples are scored, and the quality."""
-    rows = [_row(one, fit) for one in found for fit in one.fits]
-    headers = ("score", "fitted by", "scored", "share", "passed", "quality", "from", "to", "median score")
-    print_grid(console, Grid("Scores", headers, rows, frozenset({0, 1})))
-
-
-def _row(one: ScoreOverview, fit: FitOverview) -> tuple[str, ...]:
-    middle = median(one.score)
-    return (
-        one.name,
-        "" if one.by is None else f"{one.by} {fit.name}",
-        grouped(fit.quality.rows if one.by is not None else one.scored),
-        share(one.scored, one.rows) if one.by is None else "",
-        f"{fit.quality.kept:.1%}" if fit.quality.rows else "",
-        *quality(fit.quality),
-        "" if middle is None or one.by is not None else f"{middle:.4g}",
-    )
 
 
 def with_scores(summary: bytes, found: Sequence[ScoreOverview]) -> bytes:

@@ -18,8 +18,8 @@ from winnow.runners.facts.examples import Examples, ExportState, UnfinishedRun
 from winnow.runners.facts.figures import Remembered, figures_of, read_remembered
 from winnow.runners.facts.page import SECTIONS, render_report
 from winnow.runners.facts.unfinished import unfinished as of_unfinished
-from winnow.runners.law.of_recipe import read_laws
 from winnow.runners.stages.duplicates.clusters import duplicates_found
+from winnow.runners.stages.law.of_recipe import read_laws
 from winnow.runners.stages.reports.gathered_sheets import WantedSheets, gather_sheets
 from winnow.runners.stages.reports.score_overviews import overviews, scores_if_bound
 from winnow.runners.stages.reports.summarise import examples_of, summarise

@@ -15,9 +15,11 @@ from winnow.pipelines.reading.text_previews import read_previews
 from winnow.pipelines.rules.near_thresholds import Among
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.location import open_location
+from winnow.runners.facts.thresholds import EXCERPT_CHARACTERS
 from winnow.runners.stages.rule_decisions import listed_samples, require_among, rule_decisions
-from winnow.runners.stages.samples.threshold_samples import EXCERPT_CHARACTERS
-from winnow.runners.terminal.tables import Grid, print_grid
+from winnow.runners.tables.table import Table, heads
+from winnow.runners.tables.units import ID
+from winnow.runners.terminal.tables import print_tables
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.recipe import load_recipe
 
@@ -45,13 +47,8 @@ def run_list(file: str, among: Among, most: int, console: Console, *, as_json: b
         sys.stdout.buffer.write(orjson.dumps(said) + b"\n")
         return 0
     rows = [(one.id, one.source, one.language, _named(one.reasons), _excerpt(preview.text)) for one, preview in shown]
-    headers = ("id", "source", "language", "rules", "text")
-    print_grid(
-        console,
-        Grid(
-            "Some samples, each with the rules that drop it", headers, rows, frozenset(range(5)), whole=frozenset({0})
-        ),
-    )
+    columns = heads(("id", ID), "source", "language", "rules", "text")
+    print_tables(console, Table("Some samples, each with the rules that drop it", columns, rows))
     return 0
 
 

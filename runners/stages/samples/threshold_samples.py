@@ -1,21 +1,13 @@
 """The samples around the thresholds of a recipe's rules, for `winnow stats` and the report."""
 
-from collections.abc import Sequence
-
-from rich.console import Console
-
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.query.recipe_rules import pinned_rules
-from winnow.pipelines.rules.near_thresholds import EVERY, Among, NearSample, NearThreshold, threshold_cuts
+from winnow.pipelines.rules.near_thresholds import EVERY, Among, NearThreshold, threshold_cuts
 from winnow.pipelines.store.generations import Store
 from winnow.runners.stages.rule_decisions import decisions_if_any, rule_decisions, thresholds_among
-from winnow.runners.tables.quantities import grouped, share
-from winnow.runners.terminal.tables import Grid, print_grid
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.problems import nearest
 from winnow.schemas.records import Generation
-
-EXCERPT_CHARACTERS = 70
 
 
 def counted_thresholds(recipe: BoundRecipe | None, store: Store, generation: Generation) -> list[NearThreshold]:
@@ -48,23 +40,6 @@ def recipe_thresholds(
     return decided.thresholds(recipe.config.text, reason)
 
 
-def print_thresholds(thresholds: Sequence[NearThreshold], console: Console) -> None:
-    """Print one line per threshold: how many samples are on each side."""
-    rows = [
-        (
-            f"{threshold.phase}.{threshold.reason}",
-            threshold.cut.condition,
-            grouped(threshold.met),
-            share(threshold.met, threshold.met + threshold.unmet),
-            grouped(threshold.unmet),
-            grouped(threshold.null),
-        )
-        for threshold in thresholds
-    ]
-    headers = ("rule", "threshold", "met", "share", "not met", "null")
-    print_grid(console, Grid("Thresholds", headers, rows, frozenset({0, 1}), whole=frozenset({0, 1})))
-
-
 def thresholds_with_reason(
     recipe: BoundRecipe, store: Store, generation: Generation, reason: str, among: Among = EVERY
 ) -> list[NearThreshold]:
@@ -80,18 +55,3 @@ def thresholds_with_reason(
         hint = f"did you mean {near!r}?" if near else f"known: {', '.join(reasons) or 'none'}"
         raise WinnowError(f"--near {reason}: no rule with a threshold has this reason ({hint})")
     return chosen
-
-
-def print_nearest_samples(thresholds: Sequence[NearThreshold], console: Console) -> None:
-    """Print the samples closest to each threshold."""
-    for threshold in thresholds:
-        for words, samples in (("meet", threshold.met_samples), ("do not meet", threshold.unmet_samples)):
-            rows = [_sample(sample) for sample in samples]
-            title = f"{threshold.reason}: closest samples that {words} {threshold.cut.condition}"
-            headers = ("value", "threshold", "language", "source", "id", "text")
-            print_grid(console, Grid(title, headers, rows, frozenset({2, 3, 4, 5})))
-
-
-def _sample(sample: NearSample) -> tuple[str, ...]:
-    excerpt = " ".join(sample.text.split())[:EXCERPT_CHARACTERS]
-    return f"{sample.value:.6g}", f"{sample.limit:.6g}", sample.language, sample.source, sample.id, excerpt

@@ -151,7 +151,7 @@ def test_duplicates_are_counted_and_the_largest_clusters_shown_with_examples(pag
     for words in (
         "texts that share most of their shingles",
         "1 of the rows were forgotten later; run winnow dedupe to remove them.",
-        "Largest clusters (near)",
+        "near: largest clusters",
         "00ff" * 8,
         "85.4 %",
         ".751",

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.runners.example_store import EXAMPLES, SUMMARY
+from tests.runners.facts.test_headline import MANY
 from tests.runners.report.chromium import Theme, measured, needs_chromium, opened, pictured
-from tests.runners.report.test_headline import MANY
 from winnow.runners.commands.main import main
 from winnow.runners.facts.examples import Examples
 from winnow.runners.facts.page import render_report
