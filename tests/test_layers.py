@@ -24,7 +24,6 @@ RUNNERS = (
     "notebook",
     "stages",
     "demo",
-    "law",
     "first_look",
     "estimating",
     "engines",
