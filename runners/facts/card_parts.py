@@ -3,7 +3,7 @@
 Names from outside are escaped, so that they cannot pass for the card's own text.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import orjson
@@ -34,14 +34,12 @@ _MILLIONS = (
 )
 
 
-def front_matter(summary: StoreSummary, rules: RulesSummary) -> str:
-    """The metadata for model hubs."""
-    codes = sorted({group.language.partition("_")[0] for group in rules.groups if group.kept.rows})
-    names = [code for code in codes if language(code) is not None]
-    size = size_category(rules.kept.rows)
-    lines = ["---", pretty_name(summary.store)]
-    lines += ["language:", *(f"- {name}" for name in names)] if names else []
-    lines += ["size_categories:", f"- {size}", "tags:", "- winnow", "---", ""]
+def front_matter(store: str, languages: Iterable[str], rows: int, more: Sequence[str] = ()) -> str:
+    """The metadata for model hubs, which know languages without their scripts."""
+    names = sorted({code.partition("_")[0] for code in languages})
+    codes = [f"- {name}" for name in names if language(name) is not None]
+    lines = ["---", pretty_name(store), *(["language:", *codes] if codes else [])]
+    lines += ["size_categories:", f"- {size_category(rows)}", "tags:", "- winnow", *more, "---", ""]
     return "\n".join(lines)
 
 

@@ -142,7 +142,11 @@ def decisions(_: StoreSummary, examples: Examples) -> Block | None:
             shown = drawn(effects(title, some, found.rows.rows).first("reason", "condition"))
             parts.append(folded(title, shown) if some in (less, idle) else shown)
     parts.append(note("A sample counts as dropped under the first rule that fires; nothing is deleted before export."))
-    parts += map(drawn, items(found))
+    for of_media in items(found):
+        assert found.items is not None
+        left, whole = found.items.kept.rows, found.items.all.rows
+        said = f"{grouped(left)} of {grouped(whole)} media ({share(left, whole)}) are kept by the rules of items."
+        parts += [element("p", plain(said)), drawn(of_media)]
     parts += rules_by_language(found)
     parts.append(folded("Kept by source and language", _kept_shares(found)))
     return Block("rules", "Rules", join(parts))

@@ -61,7 +61,7 @@ def card(recipe: "BoundRecipe", store: "Store") -> str:
     require_accepted(recipe, rules)
     summary = summarise(store, generation, recipe)
     parts = [
-        front_matter(summary, rules),
+        front_matter(summary.store, (one.language for one in rules.groups if one.kept.rows), rules.kept.rows),
         overview(summary, rules, recipe),
         sources(summary, rules),
         languages(rules),

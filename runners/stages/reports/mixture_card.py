@@ -22,10 +22,9 @@ from winnow.pipelines.store.generations import Store
 from winnow.runners.facts.card_parts import (
     SHOWN_LANGUAGES,
     dropped,
+    front_matter,
     language_word,
-    pretty_name,
     safety,
-    size_category,
     titled,
 )
 from winnow.runners.facts.mixture import PARTS, SHOWN_ON_PAGES, exposures, strata
@@ -38,7 +37,6 @@ from winnow.runners.tables.units import COUNT, NAME, SHARE
 from winnow.schemas.counts import count_of
 from winnow.schemas.environment.version import winnow_version
 from winnow.schemas.identity import Json, fingerprint_of
-from winnow.schemas.languages import language
 from winnow.schemas.mixture import Amount, MixturePlan, PlannedOutput, PlannedStratum
 from winnow.schemas.recipe import EditEntry, resolved_yaml
 from winnow.schemas.records import Generation
@@ -125,24 +123,20 @@ def _readme(facts: MixtureFacts, written: Written) -> str:
 def _front_matter(facts: MixtureFacts, written: Written) -> str:
     """The metadata for model hubs: languages, size, the files of each split, and types that no file states."""
     given = _by(written.plan, lambda one: one.stratum.language)
-    names = sorted({code.partition("_")[0] for code, amount in given.items() if amount.samples})
-    codes = [name for name in names if language(name) is not None]
-    rows = sum(output.given.samples for output in written.plan.outputs)
-    lines = ["---", pretty_name(facts.store.store)]
-    lines += ["language:", *(f"- {name}" for name in codes)] if codes else []
-    lines += ["size_categories:", f"- {size_category(rows)}", "tags:", "- winnow"]
+    more: list[str] = []
     patterns = {output.name: _pattern(written, output.name) for output in written.plan.outputs}
     # An output without a sample has no files; without this list the others would all be one split, `train`.
     if files := {name: pattern for name, pattern in patterns.items() if pattern is not None}:
-        lines += ["configs:", "- config_name: default", "  data_files:"]
+        more += ["configs:", "- config_name: default", "  data_files:"]
         for name, pattern in files.items():
-            lines += [f"  - split: {name}", f"    path: {pattern}"]
+            more += [f"  - split: {name}", f"    path: {pattern}"]
     dtypes = written.shards[0].facts.get("dtypes") if written.shards else None
     if isinstance(dtypes, list):
-        lines += ["dataset_info:", "  features:"]
+        more += ["dataset_info:", "  features:"]
         for name, dtype in dtypes:
-            lines += [f"  - name: {name}", f"    dtype: {dtype}"]
-    return "\n".join([*lines, "---", ""])
+            more += [f"  - name: {name}", f"    dtype: {dtype}"]
+    rows = sum(output.given.samples for output in written.plan.outputs)
+    return front_matter(facts.store.store, (code for code, one in given.items() if one.samples), rows, more)
 
 
 def _pattern(written: Written, output: str) -> str | None:

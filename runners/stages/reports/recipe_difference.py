@@ -186,11 +186,11 @@ class ReasonCount:
 
 REASONS: tuple[Column[ReasonCount], ...] = (
     Column("reason", REASON, lambda one: one.reason),
-    Column("A drops", COUNT, lambda one: one.old),
-    Column("B drops", COUNT, lambda one: one.new),
+    Column("A drops", COUNT, lambda one: one.old, "old"),
+    Column("B drops", COUNT, lambda one: one.new, "new"),
     Column("change", CHANGE, lambda one: one.new - one.old),
-    Column("of A's, B keeps", COUNT, lambda one: one.freed),
-    Column("of B's, A keeps", COUNT, lambda one: one.lost),
+    Column("of A's, B keeps", COUNT, lambda one: one.freed, "old_drops_new_keeps"),
+    Column("of B's, A keeps", COUNT, lambda one: one.lost, "new_drops_old_keeps"),
 )
 SAMPLES: tuple[Column[ChangedSample], ...] = (
     Column("id", ID, lambda one: one.id),
@@ -222,13 +222,7 @@ def _json(old: str, new: str, found: Comparison, *, tokens: bool) -> dict[str, o
         "total": _counts(found.total),
         "cells": [{"source": one.source, "language": one.language, **_counts(one)} for one in found.cells],
         "reasons": {
-            row.reason: {
-                "old": row.old,
-                "new": row.new,
-                "old_drops_new_keeps": row.freed,
-                "new_drops_old_keeps": row.lost,
-            }
-            for row in _reasons(found)
+            str(row.pop("reason")): row for row in table("", REASONS, _reasons(found)).without("change").to_json()
         },
         "lost": [asdict(one) for one in found.lost],
         "gained": [asdict(one) for one in found.gained],

@@ -16,16 +16,12 @@ from rich.console import Console
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.forgetting.ranges import ForgottenRanges
 from winnow.pipelines.query.layer_statistics import Hidden, statistics_by_key
-from winnow.pipelines.rules.coverage import SafetyCoverage
-from winnow.pipelines.rules.near_thresholds import NearThreshold
-from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.running.job_tasks import Jobs
-from winnow.pipelines.score.overview import ScoreOverview
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.pipelines.store.tables import read_batches
-from winnow.runners.facts.examples import DuplicatesFound, ExampleRange, ExampleRow, Examples
+from winnow.runners.facts.examples import ExampleRange, ExampleRow
 from winnow.runners.stages.running.command_jobs import command_jobs
 from winnow.schemas.records import Generation, TaskCommit
 from winnow.schemas.rows.extraction import EXTRACTED
@@ -97,28 +93,7 @@ def summarise(
     )
 
 
-def examples_of(
-    store: Store,
-    generation: Generation,
-    thresholds: tuple[NearThreshold, ...] = (),
-    rules: RulesSummary | None = None,
-    coverage: SafetyCoverage | None = None,
-    duplicates: tuple[DuplicatesFound, ...] = (),
-    scores: tuple[ScoreOverview, ...] = (),
-) -> Examples:
-    """A few refused ranges of every reason and a few rows, the same for the same store."""
-    return Examples(
-        rows=tuple(_rows(store, generation)),
-        ranges=tuple(_ranges(store, generation)),
-        thresholds=thresholds,
-        rules=rules,
-        coverage=coverage,
-        duplicates=duplicates,
-        scores=scores,
-    )
-
-
-def _ranges(store: Store, generation: Generation) -> Iterator[ExampleRange]:
+def example_ranges(store: Store, generation: Generation) -> Iterator[ExampleRange]:
     """The first ranges that were quarantined for each reason; tasks that have no more to show are not read."""
     shown: Counter[str] = Counter()
     forgotten = ForgottenRanges.of(store, store.generation_record(generation.number))
@@ -135,8 +110,8 @@ def _ranges(store: Store, generation: Generation) -> Iterator[ExampleRange]:
                     break
 
 
-def _rows(store: Store, generation: Generation) -> list[ExampleRow]:
-    """The first rows of shards spread evenly over the store."""
+def example_rows(store: Store, generation: Generation) -> tuple[ExampleRow, ...]:
+    """The first rows of shards spread evenly over the store: the same for the same store."""
     shards = store.manifest(generation, layout.SAMPLES)
     step = max(1, len(shards) // EXAMPLES)
     texts = sorted(name for name in generation.layers if name.startswith(EXTRACTED))
@@ -167,7 +142,7 @@ def _rows(store: Store, generation: Generation) -> list[ExampleRow]:
                     text=text[:EXCERPT_CHARACTERS],
                 )
             )
-    return found[:EXAMPLES]
+    return tuple(found[:EXAMPLES])
 
 
 def _layer(

@@ -22,7 +22,7 @@ from winnow.runners.stages.duplicates.clusters import duplicates_found
 from winnow.runners.stages.law.of_recipe import read_laws
 from winnow.runners.stages.reports.gathered_sheets import WantedSheets, gather_sheets
 from winnow.runners.stages.reports.score_overviews import overviews, scores_if_bound
-from winnow.runners.stages.reports.summarise import examples_of, summarise
+from winnow.runners.stages.reports.summarise import example_ranges, example_rows, summarise
 from winnow.runners.stages.reports.title import report_title
 from winnow.runners.stages.rule_decisions import decisions_if_any
 from winnow.schemas.errors import WinnowError
@@ -60,24 +60,25 @@ def write_report(
     text = () if recipe is None else recipe.config.text
     thresholds = () if decisions is None else tuple(decisions.thresholds(text))
     scores = overviews(read, recipe, decisions)
-    examples = examples_of(store, generation, thresholds, rules, coverage, found, scores)
     plan = plan or _plan(store, generation, recipe)
-    before = _remembered(store)
-    now = figures_of(summary, rules, plan)
-    both = Remembered(now) if before is None else before.then(now)
-    unrecorded = () if read is None else read.unrecorded
-    examples = replace(
-        examples,
+    remembered, now = _remembered(store), figures_of(summary, rules, plan)
+    examples = Examples(
         unfinished=unfinished,
-        undecided=None if decisions is None else decisions.undecided,
-        unrecorded=unrecorded,
         plan=plan,
         exports=tuple(_exports(recipe)),
         now=now,
-        before=both.before,
+        before=None if remembered is None else remembered.then(now).before,
+        rows=example_rows(store, generation),
+        ranges=tuple(example_ranges(store, generation)),
+        thresholds=thresholds,
+        rules=rules,
+        undecided=None if decisions is None else decisions.undecided,
+        coverage=coverage,
+        duplicates=found,
+        scores=scores,
+        unrecorded=() if read is None else read.unrecorded,
+        sheets=() if wanted is None else gather_sheets(wanted, store, generation, recipe),
     )
-    if wanted is not None:
-        examples = replace(examples, sheets=gather_sheets(wanted, store, generation, recipe))
     title = report_title(store.root, None if recipe is None else recipe.file)
     page = render_report(summary, examples, title=title).encode()
     _put(page, store, target)
