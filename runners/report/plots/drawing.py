@@ -164,7 +164,9 @@ def svg_file(title: str, description: str, width: float, height: float, drawn: I
     return f"{_svg(title, description, width, height, parts, **size)}\n".encode()
 
 
-def _svg(title: str, description: str, width: float, height: float, drawn: Iterable[Html], **attributes: str) -> Html:
+def _svg(
+    title: str, description: str, width: float, height: float, drawn: Iterable[Html], /, **attributes: str
+) -> Html:
     named = {"viewBox": f"0 0 {at(width)} {at(height)}", "role": "img", "aria_label": f"{title}. {description}."}
     return element("svg", element("title", plain(title)), join(drawn), **attributes, **named)
 
