@@ -37,6 +37,11 @@ def command_names() -> tuple[str, ...]:
     return (*_own_modules(), *_entry_points())
 
 
+def is_command(name: str) -> bool:
+    """Whether there is a command of this name; other packages are asked only if this one has none."""
+    return name in _own_modules() or name in _entry_points()
+
+
 def find_command(name: str) -> Command:
     """Load one command.
 

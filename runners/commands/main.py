@@ -16,7 +16,7 @@ from winnow.pipelines.processes.address_space import (
     under_a_limit,
 )
 from winnow.pipelines.processes.run_folder import temporary_files_of_a_command
-from winnow.runners.commands.command import Command, command_names, commands_by_group, find_command
+from winnow.runners.commands.command import Command, commands_by_group, find_command, is_command
 from winnow.runners.commands.interruption import INTERRUPTED, TERMINATED, ended_by, terminable
 from winnow.runners.commands.parser import CommandParser, describe_commands, group_commands
 from winnow.runners.terminal.log_file import command_output, say_error
@@ -181,7 +181,7 @@ def command_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     first = arguments[0] if arguments else ""
-    alone = first in command_names()
+    alone = is_command(first)
     groups = {"": {first: find_command(first)}} if alone else commands_by_group()
     for name, command in (one for of in groups.values() for one in of.items()):
         of_command = commands.add_parser(name, help=command.summary, usage=command.usage, epilog=command.epilog)

@@ -85,18 +85,13 @@ def groups(summary: RulesSummary) -> Table:
     return table("Kept by source and language", GROUPS, shown)
 
 
-def print_effects(summary: RulesSummary, console: Console) -> None:
-    """Print what each rule drops, losses that look like mistakes, and the alarms."""
-    print_tables(console, rules(summary).without("condition"), *items(summary))
+def print_rules(summary: RulesSummary, console: Console, *, with_groups: bool = False) -> None:
+    """Print what each rule drops, what is kept of each group if asked for, losses like mistakes, and the alarms."""
+    kept = [groups(summary)] if with_groups else []
+    print_tables(console, rules(summary).without("condition"), *items(summary), *kept)
     print_losses(summary, console)
-    print_alarms(summary, console)
-
-
-def print_rules(summary: RulesSummary, console: Console) -> None:
-    """Print what each rule drops, what is kept by source and language, losses, and the alarms."""
-    print_tables(console, rules(summary).without("condition"), *items(summary), groups(summary))
-    print_losses(summary, console)
-    print_alarms(summary, console)
+    for alarm in summary.alarms:
+        console.print(f"ALARM  {alarm.message}", style="bold red", markup=False, highlight=False, soft_wrap=True)
 
 
 def print_losses(summary: RulesSummary, console: Console) -> None:
@@ -110,12 +105,6 @@ def print_losses(summary: RulesSummary, console: Console) -> None:
         print_line(console, f"WARN  {line}", "bold yellow")
     for line in summary.language_notes:
         print_line(console, f"note  {line}")
-
-
-def print_alarms(summary: RulesSummary, console: Console) -> None:
-    """Print one line per alarm that the recipe does not accept."""
-    for alarm in summary.alarms:
-        console.print(f"ALARM  {alarm.message}", style="bold red", markup=False, highlight=False, soft_wrap=True)
 
 
 def decisions(_: StoreSummary, examples: Examples) -> Block | None:

@@ -140,7 +140,7 @@ def show_plan(
         return
     if rules is not None:
         console.print()
-        print_rules(rules, console)
+        print_rules(rules, console, with_groups=True)
     if coverage is not None:
         console.print()
         print_coverage(coverage, console)

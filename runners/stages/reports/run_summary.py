@@ -13,7 +13,7 @@ from winnow.runners.engines.engine import Engine
 from winnow.runners.engines.failures import system_error
 from winnow.runners.facts.examples import UnfinishedRun
 from winnow.runners.facts.mixture import print_plan_line
-from winnow.runners.facts.rules import print_effects
+from winnow.runners.facts.rules import print_rules
 from winnow.runners.facts.store import print_summary
 from winnow.runners.stages.exports.recipe_exports import print_exports
 from winnow.runners.stages.finished_run import RecipeRun
@@ -54,7 +54,7 @@ def print_unfinished_run(
             print_line(console, f"report  none, as the store takes no page: {_first_line(refused)}; {again}")
             return
     if rules is not None:
-        print_effects(rules, console)
+        print_rules(rules, console)
     console.print(f"report  {store.root}/{layout.REPORT}", soft_wrap=True)
 
 
@@ -79,7 +79,7 @@ def print_run_summary(recipe: BoundRecipe, whole: RecipeRun, engine: Engine, con
     summary, rules = write_report(store, None, recipe, engine, console, plan=plan)
     print_summary(summary, console)
     if rules is not None:
-        print_effects(rules, console)
+        print_rules(rules, console)
     if whole.mixed is not None:
         textless = 0 if rules is None else sum(rules.textless.values())
         print_plan_line(whole.mixed.record.plan, console, textless)
