@@ -18,8 +18,8 @@ from winnow.runners.stages.mixing import mix
 from winnow.runners.stages.publishing import Outcome
 from winnow.runners.stages.reached import Reached
 from winnow.runners.stages.recipe_check import check_recipe
-from winnow.runners.stages.reports.run_summary import print_unfinished_run
 from winnow.runners.stages.rule_decisions import decisions_if_any
+from winnow.runners.stages.run_summary import print_unfinished_run
 from winnow.runners.stages.scoring import score
 from winnow.runners.stages.store_stages import run_all
 from winnow.runners.terminal.console import TerminalConsole

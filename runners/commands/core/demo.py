@@ -34,7 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the demo, and print where the results are."""
     console = begin("demo", options.into)
-    from winnow.runners.stages.reports.run_summary import print_run_summary
+    from winnow.runners.stages.run_summary import print_run_summary
 
     engine = open_engine(options)
     for recipe, whole in run_demo(Path(options.into), engine, console):

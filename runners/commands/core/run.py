@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     console = begin("run", options.recipe)
     from winnow.runners.stages.mixing import parse_sample
     from winnow.runners.stages.recipe_run import run_recipe
-    from winnow.runners.stages.reports.run_summary import print_run_summary
+    from winnow.runners.stages.run_summary import print_run_summary
 
     sample = parse_sample(options.sample)
     recipe = bound_recipe(options.recipe)
