@@ -75,8 +75,9 @@ def commands_by_group() -> dict[str, dict[str, Command]]:
 @cache
 def _own_modules() -> Mapping[str, str]:
     """The module of each command of this package: every file of a group's folder, and every folder in it."""
-    files = sorted(Path(__file__).parent.glob("*/[!_]*"))
-    return {file.stem.replace("_", "-"): f"{__package__}.{file.parent.name}.{file.stem}" for file in files}
+    files = sorted(Path(__file__).parent.glob("[!_]*/[!_]*"))  # none of a cache of compiled files
+    modules = [file for file in files if file.suffix == ".py" or (file / "__init__.py").is_file()]
+    return {file.stem.replace("_", "-"): f"{__package__}.{file.parent.name}.{file.stem}" for file in modules}
 
 
 def _entry_points() -> Mapping[str, str]:

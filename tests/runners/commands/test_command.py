@@ -55,6 +55,9 @@ def test_a_file_of_a_groups_folder_is_a_command(tmp_path: Path, monkeypatch: pyt
     for file in ("looking/count_files.py", "looking/far/__init__.py"):
         (folder / file).write_text(one)
     (folder / "looking" / "__init__.py").touch()
+    for no_command in ("__pycache__/command.cpython-313.pyc", "looking/__pycache__/far.pyc", "looking/notes/read.md"):
+        (folder / no_command).parent.mkdir()
+        (folder / no_command).touch()
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(command, "__file__", str(folder / "command.py"))
     monkeypatch.setattr(command, "__package__", folder.name)
