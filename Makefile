@@ -43,7 +43,7 @@ trainers: .cache/trainers/ready  ## make the environment of the libraries that r
 # What needs PyTorch, where it is: beside the trainers' libraries. `make test` skips these.
 test-torch: .cache/trainers/winnow .cache/benchmarks/stamps/done  ## run the tests that need PyTorch
 	.cache/trainers/bin/python -m pytest -q -n 2 --dist loadfile -m torch \
-		tests/scoring tests/filters/models/safety tests/runners/law tests/runners/scores tests/benchmarks/test_mimic_text.py tests/tools/test_main_content.py
+		tests/scoring tests/filters/models/safety tests/runners/stages/law tests/runners/scores tests/benchmarks/test_mimic_text.py tests/tools/test_main_content.py
 
 .cache/trainers/winnow: .cache/trainers/ready pyproject.toml
 	.cache/trainers/bin/python -m pip install --quiet --requirement examples/requirements.txt $(EDITABLE) ".[onnx,torch]" \

@@ -157,9 +157,10 @@ class StoreSummary:
     layers: tuple[LayerSummary, ...] = ()
 
     @property
-    def balanced(self) -> bool:
-        """Whether every source and stage is balanced."""
-        return all(source.balanced for source in self.sources) and all(stage.balanced for stage in self.stages)
+    def unbalanced(self) -> tuple[str, ...]:
+        """The names of sources and stages whose counts do not reconcile."""
+        parts: tuple[SourceSummary | StageSummary, ...] = (*self.sources, *self.stages)
+        return tuple(one.name for one in parts if not one.balanced)
 
     def layer(self, name: str) -> LayerSummary | None:
         """The layer of this name, if the store has it."""

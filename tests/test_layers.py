@@ -21,6 +21,20 @@ ROOMS = {
 }
 INGEST = ("archives", "tables", "tiling", "formats", "planning")  # inner rooms, each above those left of it
 ORDERED = {"pipelines/decoding", "pipelines/ingest", "pipelines/running"}  # rooms that none imports back
+RUNNERS = (
+    "commands",
+    "notebook",
+    "stages",
+    "demo",
+    "first_look",
+    "estimating",
+    "engines",
+    "facts",
+    "report",
+    "terminal",
+    "tables",
+)
+"""The rooms of runners: each imports only rooms after it."""
 OUTSIDE = {"benchmarks", "tests", "tools"}
 
 
@@ -73,6 +87,20 @@ def test_no_room_is_imported_back(room: str) -> None:
     here = ROOT / room
     back = [name for name in rooms_imported(here) if here.name in rooms_imported(here.parent / name)]
     assert back == []
+
+
+def test_a_room_of_runners_imports_only_rooms_after_it() -> None:
+    rooms = sorted(path.parent.name for path in (ROOT / "runners").glob("*/__init__.py"))
+    assert rooms == sorted(RUNNERS)
+    assert [path.name for path in (ROOT / "runners").glob("*.py")] == ["__init__.py"]
+    wrong = []
+    for place, room in enumerate(RUNNERS):
+        for source in sorted((ROOT / "runners" / room).rglob("*.py")):
+            for name in imported(source):
+                package, _, rest = name.removeprefix("winnow.").partition(".")
+                if package == "runners" and rest.partition(".")[0] not in RUNNERS[place:]:
+                    wrong.append(f"{source.relative_to(ROOT)} imports {name}")
+    assert wrong == []
 
 
 @pytest.mark.parametrize(

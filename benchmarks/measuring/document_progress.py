@@ -3,7 +3,7 @@
 import sys
 import time
 
-from winnow.runners.terminal.quantities import grouped
+from winnow.runners.tables.quantities import grouped
 
 _EVERY_SECONDS = 2.0
 

@@ -15,7 +15,7 @@ from benchmarks.parity.documents import read_documents
 from benchmarks.parity.options import columns_of, document_options, run_command
 from benchmarks.parity.show import as_json, left_out, print_comparison
 from winnow.filters.presets import find_preset
-from winnow.runners.terminal.quantities import grouped
+from winnow.runners.tables.quantities import grouped
 from winnow.schemas.errors import WinnowError
 
 

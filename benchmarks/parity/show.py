@@ -6,8 +6,8 @@ from rich.text import Text
 
 from benchmarks.parity.adapters import Adapter
 from benchmarks.parity.compare import Comparison
-from winnow.runners.terminal.escaping import shortened, visible
-from winnow.runners.terminal.quantities import grouped
+from winnow.runners.tables.escaping import shortened, visible
+from winnow.runners.tables.quantities import grouped
 
 EXCERPT_CELLS = 160
 

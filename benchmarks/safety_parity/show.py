@@ -6,8 +6,10 @@ import orjson
 from rich.console import Console
 
 from benchmarks.safety_parity.measuring import Findings, Hits, Recall
-from winnow.runners.terminal.quantities import grouped, share
-from winnow.runners.terminal.tables import Grid, print_grid
+from winnow.runners.tables.quantities import grouped, share
+from winnow.runners.tables.table import Table, each, heads
+from winnow.runners.tables.units import COUNT, REASON
+from winnow.runners.terminal.tables import print_tables
 from winnow.schemas.safety import subcategories
 
 SHOWN_RULES = 3  # of each language: those that drop most
@@ -15,15 +17,15 @@ SHOWN_RULES = 3  # of each language: those that drop most
 
 def print_findings(preset: str, found: Findings, left_out: Mapping[str, str], console: Console) -> None:
     """What clean texts lose, by language and by topic, and what is found of what was planted."""
-    print_grid(console, _clean(preset, found))
+    print_tables(console, _clean(preset, found))
     if len({topic for topic, _ in found.topics}) > 1:
-        print_grid(console, _topics(found))
+        print_tables(console, _topics(found))
     if any(hits.examples for hits in found.dropped.values()):
-        print_grid(console, _examples(found))
-    print_grid(console, _alarms(found))
+        print_tables(console, _examples(found))
+    print_tables(console, _alarms(found))
     if found.recall:
-        print_grid(console, _recall(found))
-        print_grid(console, _by_language(found))
+        print_tables(console, _recall(found))
+        print_tables(console, _by_language(found))
     for subcategory in sorted(left_out.keys() & found.detectors.keys()):
         console.print(f"not planted  {subcategory}: {left_out[subcategory]}", markup=False, soft_wrap=True)
 
@@ -79,7 +81,7 @@ def _plain(hits: Hits) -> dict[str, int]:
     return {"texts": hits.texts, "hit": hits.hit}
 
 
-def _clean(preset: str, found: Findings) -> Grid:
+def _clean(preset: str, found: Findings) -> Table:
     """A line a language, those that lose most first."""
     rows = []
     for language, hits in sorted(found.clean.items(), key=lambda item: (-item[1].hit / item[1].texts, item[0])):
@@ -90,8 +92,8 @@ def _clean(preset: str, found: Findings) -> Grid:
     total = Hits(sum(one.texts for one in found.clean.values()), sum(one.hit for one in found.clean.values()))
     footer = ("all", *_counts(total), *_naive(found, list(found.clean)), "")
     title = f"Clean texts that {preset} drops, by language"
-    headers = ("language", "texts", "dropped", "share", *(("any word", "anywhere") if found.naive else ()), "most by")
-    return Grid(title, headers, rows, frozenset({0, len(headers) - 1}), footer)
+    numbers = ("texts", "dropped", "share", *(("any word", "anywhere") if found.naive else ()))
+    return Table(title, heads("language", *each(COUNT, *numbers), "most by"), rows, footer)
 
 
 def _counts(hits: Hits) -> tuple[str, str, str]:
@@ -106,27 +108,27 @@ def _naive(found: Findings, languages: Iterable[str]) -> tuple[str, ...]:
     return tuple(share(count, texts) for count in counts) if own else ()
 
 
-def _topics(found: Findings) -> Grid:
+def _topics(found: Findings) -> Table:
     rows = []
     for topic in sorted({topic for topic, _ in found.topics}):
         own = [(rule, found.topics[topic, rule]) for rule in found.rules]
         texts = own[0][1].texts if own else 0
         most = sorted(((rule, hits.hit) for rule, hits in own if hits.hit), key=lambda one: -one[1])[:SHOWN_RULES]
         rows.append((topic, grouped(texts), ", ".join(f"{rule} {grouped(count)}" for rule, count in most)))
-    return Grid("Clean texts that rules drop, by topic", ("topic", "texts", "dropped by"), rows, frozenset({0, 2}))
+    return Table("Clean texts that rules drop, by topic", heads("topic", ("texts", COUNT), "dropped by"), rows)
 
 
-def _examples(found: Findings) -> Grid:
+def _examples(found: Findings) -> Table:
     rows = [
         (language, rule, grouped(hits.hit), ", ".join(hits.examples))
         for (language, rule), hits in sorted(found.dropped.items())
         if hits.examples
     ]
-    whole = frozenset({0, 1, 3})
-    return Grid("Clean texts that are dropped", ("language", "by", "texts", "such as"), rows, whole, whole=whole)
+    columns = heads(("language", REASON), ("by", REASON), ("texts", COUNT), ("such as", REASON))
+    return Table("Clean texts that are dropped", columns, rows)
 
 
-def _alarms(found: Findings) -> Grid:
+def _alarms(found: Findings) -> Table:
     """A line a subcategory: what detectors find in clean texts, which is what edits would replace there."""
     rows = []
     for name in (name for name in subcategories() if name in found.detectors):
@@ -136,11 +138,11 @@ def _alarms(found: Findings) -> Grid:
         named = ", ".join(f"{code} {share(alarms.found, alarms.seen)}" for code, alarms in most)
         counts = (total.texts, total.seen, total.found)
         rows.append((name, *map(grouped, counts), share(total.found, total.seen), named))
-    headers = ("subcategory", "texts", "looked at", "found in", "share", "most in")
-    return Grid("What detectors find in clean texts", headers, rows, frozenset({0, 5}), whole=frozenset({0}))
+    numbers = each(COUNT, "texts", "looked at", "found in", "share")
+    return Table("What detectors find in clean texts", heads(("subcategory", REASON), *numbers, "most in"), rows)
 
 
-def _recall(found: Findings) -> Grid:
+def _recall(found: Findings) -> Table:
     """A line a subcategory and variant, over all languages."""
     order = list(subcategories())
     by_kind: dict[tuple[str, str], list[Recall]] = {}
@@ -151,11 +153,11 @@ def _recall(found: Findings) -> Grid:
         total = _sum(by_kind[name, variant])
         shares = (share(total.found, total.seen), share(total.found, total.texts), share(total.dropped, total.texts))
         rows.append((name, variant, grouped(total.texts), grouped(total.seen), grouped(total.found), *shares))
-    headers = ("planted", "written", "texts", "looked at", "found", "of looked at", "of all", "dropped")
-    return Grid("What is found of what was planted", headers, rows, frozenset({0, 1}), whole=frozenset({0, 1}))
+    numbers = each(COUNT, "texts", "looked at", "found", "of looked at", "of all", "dropped")
+    return Table("What is found of what was planted", heads(*each(REASON, "planted", "written"), *numbers), rows)
 
 
-def _by_language(found: Findings) -> Grid:
+def _by_language(found: Findings) -> Table:
     """A line a language: what is found, over all variants."""
     planted = {name for _, name, _ in found.recall}
     order = [name for name in subcategories() if name in planted]
@@ -168,8 +170,8 @@ def _by_language(found: Findings) -> Grid:
 
     rows = [(language, *(cell(language, name) for name in order)) for language in sorted(found.clean)]
     title = "What is found, by language (nobody: no detector looks; -: nothing was planted)"
-    headers = tuple(name if ends.count(end) > 1 else end for name, end in zip(order, ends, strict=True))
-    return Grid(title, ("language", *headers), rows, frozenset({0}))
+    named = (name if ends.count(end) > 1 else end for name, end in zip(order, ends, strict=True))
+    return Table(title, heads("language", *each(COUNT, *named)), rows)
 
 
 def _sum(several: Iterable[Recall]) -> Recall:

@@ -6,8 +6,6 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
-from importlib import import_module
-from types import ModuleType
 from typing import NoReturn
 
 from winnow.pipelines.processes.address_space import (
@@ -18,25 +16,12 @@ from winnow.pipelines.processes.address_space import (
     under_a_limit,
 )
 from winnow.pipelines.processes.run_folder import temporary_files_of_a_command
+from winnow.runners.commands.command import Command, commands_by_group, find_command, is_command
 from winnow.runners.commands.interruption import INTERRUPTED, TERMINATED, ended_by, terminable
-from winnow.runners.commands.parser import PIPELINES, CommandParser, describe_commands, group_commands
+from winnow.runners.commands.parser import CommandParser, describe_commands, group_commands
 from winnow.runners.terminal.log_file import command_output, say_error
 from winnow.schemas.environment.modules import SAFE_PATH
 from winnow.schemas.errors import WinnowError
-
-ROOMS = {
-    "core": ("demo", "init", "run", "ingest", "annotate", "dedupe", "score", "reference", "mix", "export"),
-    "inspect": ("look", "plan", "diff", "audit", "stats", "report", "card", "show", "duplicates"),
-    "manage": ("forget", "gc", "robots", "pdq", "vectors", "operators", "assets", "engines", "completion"),
-    "research": ("curve", "law", "train_quality"),
-}
-"""The folders of commands, in the order of the help."""
-
-COMMANDS = {name: room for room, names in ROOMS.items() for name in names}
-"""The folder of each command."""
-
-ANNOUNCED = frozenset({"init", "look", "plan", "diff", "stats", "report", "card", "show", "duplicates"})
-"""Commands that begin with something slow, and print results: what they begin with is for terminals alone."""
 
 _PROCESSES = (
     ("winnow.runners.engines.workers.fork_server", "FORK_SERVER"),
@@ -79,14 +64,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     share_one_heap()
     given = list(sys.argv[1:] if arguments is None else arguments)
     own, beam = _split(given)
-    options, rest = command_parser(own).parse_known_args(own)
+    try:
+        options, rest = command_parser(own).parse_known_args(own)
+    except WinnowError as error:  # of a package that brings a command
+        say_error(f"winnow: {error}")
+        return 1
+    command = find_command(options.command)
     if rest:
-        options.parser.refuse(options.command, rest)
+        options.parser.refuse(options.command, rest, beam=command.beam, sliced=_sliced)
     logging.basicConfig(level=logging.WARNING if options.debug else logging.CRITICAL)  # hides what libraries log
     shown = vars(options)
     try:
         with command_output(quiet=shown.get("quiet", False), log_file=shown.get("log_file")):
-            return _answer(own, beam, options)
+            return _answer(own, beam, command, options)
     except WinnowError as error:  # the log file cannot be written, or --debug
         if options.debug:
             raise
@@ -94,23 +84,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _answer(own: Sequence[str], beam: Sequence[str], options: argparse.Namespace) -> int:
+def _answer(own: Sequence[str], beam: Sequence[str], command: Command, options: argparse.Namespace) -> int:
     """Run the command; an error is one line."""
     try:
         _require_utf8(own)
-        if (pipelines := options.command in PIPELINES) or "recipe" in options:
-            require_address_space(options.command, pipelines=pipelines)
-        command: Callable[[argparse.Namespace], int] = _module(options.command.replace("-", "_")).run
-        if beam and options.command not in PIPELINES:
+        if command.beam or "recipe" in options:
+            require_address_space(options.command, pipelines=command.beam)
+        if beam and not command.beam:
             raise WinnowError(f"winnow {options.command} runs no pipeline, so it takes no Beam flags after '--'")
         options.beam = beam
-        _announce(options)
+        if command.slow_start:
+            _announce(options)
         with terminable():
-            return _run(command, options)
+            return _run(command.run, options)
     except WinnowError as error:
         if options.debug:
             raise
-        from winnow.runners.terminal.escaping import visible
+        from winnow.runners.tables.escaping import visible
 
         for line in str(error).splitlines():
             say_error(f"winnow: {visible(line)}")  # it may quote a crawl
@@ -143,7 +133,7 @@ def _ended(status: int) -> int:
 
 def _announce(options: argparse.Namespace) -> None:
     """A first line at once, where someone waits before a terminal: recipes and operators take seconds to load."""
-    if options.command not in ANNOUNCED or not (sys.stdout.isatty() and sys.stderr.isatty()):
+    if not (sys.stdout.isatty() and sys.stderr.isatty()):
         return
     given = vars(options)
     of = next((given[name] for name in ("recipe", "place", "places", "old") if given.get(name) is not None), "")
@@ -190,17 +180,27 @@ def command_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    asked = arguments[0].replace("-", "_") if arguments else ""
-    for name in (asked,) if asked in COMMANDS else COMMANDS:
-        _module(name).add(commands)
+    first = arguments[0] if arguments else ""
+    alone = is_command(first)
+    groups = {"": {first: find_command(first)}} if alone else commands_by_group()
+    for name, command in (one for of in groups.values() for one in of.items()):
+        of_command = commands.add_parser(name, help=command.summary, usage=command.usage, epilog=command.epilog)
+        if first not in ("-h", "--help"):  # which list commands alone
+            command.arguments(of_command)
     describe_commands(commands)
-    if asked not in COMMANDS:
-        group_commands(parser, commands, ROOMS)
+    if not alone:
+        group_commands(parser, commands, groups)
     return parser
 
 
-def _module(name: str) -> ModuleType:
-    return import_module(f"winnow.runners.commands.{COMMANDS[name]}.{name}")
+def _sliced() -> list[str]:
+    """The commands that accept `--tasks`."""
+    found = []
+    for name, command in (one for of in commands_by_group().values() for one in of.items()):
+        parser = CommandParser()
+        command.arguments(parser)
+        found += [name] if "--tasks" in parser.flags else []
+    return found
 
 
 class _Version(argparse.Action):

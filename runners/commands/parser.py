@@ -4,22 +4,13 @@ import argparse
 import re
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from winnow.schemas.problems import suggestion
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
-
-PIPELINES = frozenset(
-    {"run", "ingest", "annotate", "dedupe", "score", "demo", "mix", "export", "audit", "forget", "gc"}
-)
-"""The commands whose flags after '--' go to Beam."""
-
-SLICED = ("ingest", "annotate", "score")
-"""The commands that accept `--tasks`."""
-
 
 _TIME = re.compile(r"[0-9]+[a-z]?")
 _HELP_CELLS = 14  # of the names of commands in the help
@@ -62,14 +53,21 @@ class CommandParser(argparse.ArgumentParser):
         """Exit with a one-line message, without argparse's usage text."""
         self.exit(2, f"winnow: {message}; see '{self.prog} --help'\n")
 
-    def refuse(self, command: str, rest: list[str]) -> NoReturn:
-        """Exit with a message about the first unexpected argument."""
+    def refuse(self, command: str, rest: list[str], *, beam: bool, sliced: Callable[[], Iterable[str]]) -> NoReturn:
+        """Exit with a message about the first unexpected argument.
+
+        Args:
+            command: The command.
+            rest: The arguments that it does not know.
+            beam: Whether its flags after '--' go to Beam.
+            sliced: Finds the commands that accept `--tasks`.
+        """
         flag = next((one.partition("=")[0] for one in rest if one.startswith("-")), None)
         if flag is None:
             self.error(f"{self.prog}: unexpected argument {rest[0]!r}")
         if flag == "--tasks":
-            self.error(f"winnow {command} does not take --tasks; only {', '.join(SLICED)} do")
-        more = "; write Beam's flags after '--'" if command in PIPELINES else ""
+            self.error(f"winnow {command} does not take --tasks; only {', '.join(sliced())} do")
+        more = "; write Beam's flags after '--'" if beam else ""
         self.error(f"{self.prog} has no flag {flag}{suggestion(flag, self.flags)}{more}")
 
 
@@ -84,13 +82,13 @@ def describe_commands(commands: "Commands") -> None:
                 describe_commands(action)
 
 
-def group_commands(parser: argparse.ArgumentParser, commands: "Commands", rooms: Mapping[str, Sequence[str]]) -> None:
+def group_commands(parser: argparse.ArgumentParser, commands: "Commands", groups: Mapping[str, Iterable[str]]) -> None:
     """Let the help of a parser list the commands in groups."""
     summaries = {choice.dest: choice.help or "" for choice in commands._choices_actions}
     lines = [parser.description or "", ""]
-    for room, names in rooms.items():
-        lines.append(f"{room}:")
-        for name in (one.replace("_", "-") for one in names):
+    for group, names in groups.items():
+        lines.append(f"{group}:")
+        for name in names:
             first, *rest = textwrap.wrap(summaries[name], 80 - _HELP_CELLS - 2)
             lines.append(f"  {name:<{_HELP_CELLS}}{first}")
             lines += [f"  {'':<{_HELP_CELLS}}{line}" for line in rest]

@@ -11,7 +11,7 @@ from winnow.runners.engines.java.jars import JobServerJar, find_jar
 from winnow.runners.engines.java.maven import require_maven
 from winnow.runners.engines.java.server_kinds import FLINK, JAVA_VERSIONS, SPARK, JobServer, JobServerError
 from winnow.runners.engines.prism_program import find_prism
-from winnow.runners.terminal.quantities import byte_size
+from winnow.runners.tables.quantities import byte_size
 from winnow.schemas.errors import WinnowError
 
 State = Literal["ready", "to be built", "not ready"]

@@ -16,8 +16,7 @@ from winnow.pipelines.ingest.planning.context import IngestContext
 from winnow.pipelines.rules.pinning import expected_keys
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.runners.estimating.rates import EngineRate, Rates
-from winnow.runners.estimating.recording import ingest_part
+from winnow.runners.estimating.rates import EngineRate, Rates, ingest_part
 from winnow.runners.estimating.run_log import RunRecord
 from winnow.runners.estimating.scores import LayerSizes, PlannedScore, is_text
 from winnow.schemas.records import Generation

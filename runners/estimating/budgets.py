@@ -17,7 +17,7 @@ from winnow.pipelines.ingest.planning.sampling import sample_densities
 from winnow.pipelines.ingest.planning.stage import SourcePlan
 from winnow.pipelines.rules.summary import RulesSummary
 from winnow.pipelines.store.facade import ObjectInfo
-from winnow.runners.terminal.quantities import byte_size
+from winnow.runners.tables.quantities import byte_size
 from winnow.schemas.problems import Place, Problem, recipe_error
 from winnow.schemas.recipe import MixConfig, Recipe
 from winnow.schemas.recipe.mix import MAX_EPOCHS, StageConfig

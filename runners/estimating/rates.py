@@ -4,6 +4,7 @@ The built-in file names the machine it was measured on. A user's file overrides 
 differs; `winnow stats --measured` prints such a file from past runs.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
@@ -120,3 +121,10 @@ def _parsed(text: str, name: str, known: frozenset[str] | None = None) -> Rates:
             problems.add(entry.place, f"rates.{entry.key}", message)
     problems.stop_if_any()
     return rates
+
+
+def ingest_part(extractors: Iterable[str]) -> str:
+    """The part name of an ingest, which depends on the slowest extractor; the others hardly matter."""
+    names = set(extractors)
+    quick = "main" if "main" in names else "resiliparse" if names else "none"
+    return f"ingest.{'trafilatura' if names - {'main', 'resiliparse'} else quick}"

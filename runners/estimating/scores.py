@@ -18,7 +18,7 @@ from winnow.pipelines.score.stage import generation_scores
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
 from winnow.runners.estimating.rates import Rates
-from winnow.runners.terminal.quantities import byte_size
+from winnow.runners.tables.quantities import byte_size
 from winnow.schemas.counts import count_of
 from winnow.schemas.identity import Json
 from winnow.schemas.records import Generation, LayerEntry

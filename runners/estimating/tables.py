@@ -1,16 +1,19 @@
 """Tables of estimates, and of past runs compared with their estimates."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from rich.console import Console
 
 from winnow.runners.estimating.amounts import StageEstimate, estimate_of_run, total
 from winnow.runners.estimating.rates import EngineRate, Rate, Rates
 from winnow.runners.estimating.run_log import RunRecord
-from winnow.runners.terminal.quantities import byte_size, grouped
-from winnow.runners.terminal.tables import Grid, print_grid
+from winnow.runners.tables.table import Column, Table, table
+from winnow.runners.tables.units import BYTES, COUNT, NAME, RATIO, WORDS, Unit
+from winnow.runners.terminal.tables import print_tables
 from winnow.schemas.identity import Json
 
+HOURS = Unit(lambda one: f"{one:,.0f}" if one >= 100 else f"{one:.3g}")  # of a core, with meaningful digits only
 ENGINES = ("local", "spark", "flink", "dataflow")
 
 
@@ -24,38 +27,40 @@ def print_estimate(stages: Sequence[StageEstimate], rates: Rates, workers: int, 
     """Print the remaining work by stage, and its cost by engine."""
     if not stages:
         return
-    every = total(stages)
-    rows = [(one.stage, *_amounts(one)) for one in stages]
-    headers = ("stage", "tasks", "read", "shuffled", "written", *(f"{one.name} vCPU-h" for one in engine_rates(rates)))
-    costs = [[hours(one.vcpu_seconds(engine, workers)) for engine in engine_rates(rates)] for one in stages]
-    summed = [hours(sum(one.vcpu_seconds(engine, workers) for one in stages)) for engine in engine_rates(rates)]
-    console.print()
-    print_grid(
-        console,
-        Grid(
-            "Estimate of the remaining work",
-            headers,
-            [(*row, *cost) for row, cost in zip(rows, costs, strict=True)],
-            footer=("total", *_amounts(every), *summed) if len(stages) > 1 else None,
-        ),
-    )
-    engines = [
-        (
-            engine.name,
-            duration(sum(one.seconds(engine, workers) for one in stages)),
-            f"{engine.work:g}",
-            f"{engine.start_seconds:g} s",
-            "measured" if engine.measured else "assumed",
-        )
-        for engine in engine_rates(rates)
+
+    def cost(engine: EngineRate) -> Column[tuple[StageEstimate, ...]]:
+        return Column(f"{engine.name} vCPU-h", HOURS, lambda some: _hours(some, engine, workers))
+
+    engines = engine_rates(rates)
+    columns: list[Column[tuple[StageEstimate, ...]]] = [
+        Column("stage", NAME, lambda some: some[0].stage if len(some) == 1 else "total"),
+        Column("tasks", COUNT, lambda some: total(some).tasks),
+        Column("read", BYTES, lambda some: total(some).read),
+        Column("shuffled", BYTES, lambda some: total(some).shuffled or "-"),
+        Column("written", BYTES, lambda some: total(some).written),
+        *map(cost, engines),
     ]
-    headers = ("engine", f"wall, {workers} workers", "overhead", "start", "these are")
-    print_grid(console, Grid("Cost by engine", headers, engines, frozenset({0, 4})))
+    work = table(
+        "Estimate of the remaining work",
+        columns,
+        [(one,) for one in stages],
+        tuple(stages) if len(stages) > 1 else None,
+    )
+    of_engine: tuple[Column[EngineRate], ...] = (
+        Column("engine", NAME, lambda one: one.name),
+        Column(f"wall, {workers} workers", COUNT, lambda one: duration(_seconds(stages, one, workers))),
+        Column("overhead", COUNT, lambda one: f"{one.work:g}"),
+        Column("start", COUNT, lambda one: f"{one.start_seconds:g} s"),
+        Column("these are", WORDS, lambda one: "measured" if one.measured else "assumed"),
+    )
+    console.print()
+    print_tables(console, work, table("Cost by engine", of_engine, engines))
     console.print(f"rates     measured on {rates.machine}; to use your own: --rates FILE", markup=False, soft_wrap=True)
 
 
 def estimate_json(stages: Sequence[StageEstimate], rates: Rates, workers: int) -> dict[str, Json]:
     """The same as plain values for JSON."""
+    engines = engine_rates(rates)
     return {
         "machine": rates.machine,
         "workers": workers,
@@ -66,67 +71,89 @@ def estimate_json(stages: Sequence[StageEstimate], rates: Rates, workers: int) -
                 "read": one.read,
                 "shuffled": one.shuffled,
                 "written": one.written,
-                "vcpu_hours": {engine.name: one.vcpu_seconds(engine, workers) / 3600 for engine in engine_rates(rates)},
+                "vcpu_hours": {engine.name: _hours([one], engine, workers) for engine in engines},
             }
             for one in stages
         ],
         "engines": {
             engine.name: {
-                "vcpu_hours": sum(one.vcpu_seconds(engine, workers) for one in stages) / 3600,
-                "seconds": sum(one.seconds(engine, workers) for one in stages),
+                "vcpu_hours": _hours(stages, engine, workers),
+                "seconds": _seconds(stages, engine, workers),
                 "measured": engine.measured,
             }
-            for engine in engine_rates(rates)
+            for engine in engines
         },
     }
 
 
+def _hours(stages: Iterable[StageEstimate], engine: EngineRate, workers: int) -> float:
+    return sum(one.vcpu_seconds(engine, workers) for one in stages) / 3600
+
+
+def _seconds(stages: Iterable[StageEstimate], engine: EngineRate, workers: int) -> float:
+    return sum(one.seconds(engine, workers) for one in stages)
+
+
+def past_runs(records: Sequence[RunRecord], rates: Rates) -> Table:
+    """One line per stage and engine: the cost of its runs, and the estimate for the same bytes."""
+    return table("Past runs", _RUNS, [_Runs(*key, runs, rates) for key, runs in _grouped(records).items()])
+
+
 def print_runs(records: Sequence[RunRecord], rates: Rates, console: Console) -> None:
-    """Print one line per stage and engine: the cost of its runs, and the estimate for the same bytes."""
-    rows = []
-    for (stage, engine), runs in _grouped(records).items():
-        actual = sum(one.vcpu_seconds for one in runs)
-        guessed = _estimated(runs, engine, rates)
-        estimated = total(estimate_of_run(one, rates) for one in runs)
-        shuffled = [one.shuffled for one in runs if one.shuffled is not None]
-        rows.append(
-            (
-                stage,
-                engine,
-                grouped(len(runs)),
-                grouped(sum(one.tasks for one in runs)),
-                byte_size(sum(one.read for one in runs)),
-                byte_size(sum(shuffled)) if shuffled else "-",
-                byte_size(sum(one.written for one in runs)),
-                byte_size(estimated.written),
-                hours(actual),
-                hours(guessed),
-                f"{actual / guessed:.2f}" if guessed else "-",
-            )
-        )
-    headers = (
-        *("stage", "engine", "runs", "tasks", "read", "shuffled", "written", "estimate"),
-        *("vCPU-h", "estimate", "actual/estimate"),
-    )
-    print_grid(console, Grid("Past runs", headers, rows, frozenset({0, 1})))
+    """Print past runs."""
+    print_tables(console, past_runs(records, rates))
 
 
-def runs_json(records: Sequence[RunRecord], rates: Rates) -> list[Json]:
+def runs_json(records: Sequence[RunRecord], rates: Rates) -> list[dict[str, Json]]:
     """The same as plain values for JSON."""
-    return [
-        {
-            "stage": stage,
-            "engine": engine,
-            "runs": len(runs),
-            "tasks": sum(one.tasks for one in runs),
-            "read": sum(one.read for one in runs),
-            "written": sum(one.written for one in runs),
-            "estimated_written": total(estimate_of_run(one, rates) for one in runs).written,
-            "vcpu_hours": sum(one.vcpu_seconds for one in runs) / 3600,
-            "estimated_vcpu_hours": _estimated(runs, engine, rates) / 3600,
-        }
-        for (stage, engine), runs in _grouped(records).items()
-    ]
+    return past_runs(records, rates).without("shuffled", "actual/estimate").to_json()
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """All runs of a stage on an engine."""
+
+    stage: str
+    engine: str
+    runs: Sequence[RunRecord]
+    rates: Rates
+
+    @property
+    def shuffled(self) -> int | None:
+        """None if no run counted it."""
+        counted = [one.shuffled for one in self.runs if one.shuffled is not None]
+        return sum(counted) if counted else None
+
+    @property
+    def hours(self) -> float:
+        """Of all cores together."""
+        return sum(one.vcpu_seconds for one in self.runs) / 3600
+
+    @property
+    def estimated_hours(self) -> float:
+        """What the rates say of the same bytes."""
+        engine = _engine(self.rates, self.engine)
+        return sum(estimate_of_run(one, self.rates).vcpu_seconds(engine, one.workers) for one in self.runs) / 3600
+
+    @property
+    def estimated_written(self) -> int:
+        """What the rates say of the same bytes."""
+        return total(estimate_of_run(one, self.rates) for one in self.runs).written
+
+
+_RUNS: tuple[Column[_Runs], ...] = (
+    Column("stage", NAME, lambda one: one.stage),
+    Column("engine", NAME, lambda one: one.engine),
+    Column("runs", COUNT, lambda one: len(one.runs)),
+    Column("tasks", COUNT, lambda one: sum(run.tasks for run in one.runs)),
+    Column("read", BYTES, lambda one: sum(run.read for run in one.runs)),
+    Column("shuffled", BYTES, lambda one: "-" if one.shuffled is None else one.shuffled),
+    Column("written", BYTES, lambda one: sum(run.written for run in one.runs)),
+    Column("estimate", BYTES, lambda one: one.estimated_written, "estimated_written"),
+    Column("vCPU-h", HOURS, lambda one: one.hours, "vcpu_hours"),
+    Column("estimate", HOURS, lambda one: one.estimated_hours, "estimated_vcpu_hours"),
+    Column("actual/estimate", RATIO, lambda one: one.hours / one.estimated_hours if one.estimated_hours else "-"),
+)
 
 
 def measured_yaml(records: Sequence[RunRecord], rates: Rates) -> str:
@@ -161,12 +188,6 @@ def measured_yaml(records: Sequence[RunRecord], rates: Rates) -> str:
     return "\n".join(lines) + "\n"
 
 
-def hours(seconds: float) -> str:
-    """vCPU-hours, with meaningful digits only."""
-    value = seconds / 3600
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
 def duration(seconds: float) -> str:
     """`5 s`, `12 min`, `3.4 h`."""
     if seconds < 90:
@@ -174,11 +195,6 @@ def duration(seconds: float) -> str:
     if seconds < 5400:
         return f"{round(seconds / 60)} min"
     return f"{seconds / 3600:,.1f} h"
-
-
-def _amounts(one: StageEstimate) -> tuple[str, str, str, str]:
-    shuffled = byte_size(one.shuffled) if one.shuffled else "-"
-    return grouped(one.tasks), byte_size(one.read), shuffled, byte_size(one.written)
 
 
 def _grouped(records: Iterable[RunRecord]) -> dict[tuple[str, str], list[RunRecord]]:
@@ -190,7 +206,3 @@ def _grouped(records: Iterable[RunRecord]) -> dict[tuple[str, str], list[RunReco
 
 def _engine(rates: Rates, name: str) -> EngineRate:
     return next((one for one in rates.engines if one.name == name), EngineRate(name))
-
-
-def _estimated(runs: Sequence[RunRecord], engine: str, rates: Rates) -> float:
-    return sum(estimate_of_run(one, rates).vcpu_seconds(_engine(rates, engine), one.workers) for one in runs)

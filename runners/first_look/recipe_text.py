@@ -7,7 +7,7 @@ from typing import Final
 
 from winnow.pipelines.ingest.tables.columns import ColumnMapping
 from winnow.runners.first_look.proposal import Medium, ProposedSource
-from winnow.runners.terminal.quantities import byte_size
+from winnow.runners.tables.quantities import byte_size
 from winnow.schemas.recipe.render import scalar_text
 
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.query.generation import require_latest_for
+from winnow.pipelines.query.recipe_rules import pinned_rules
 from winnow.pipelines.reading.columns import Column, column_of, leaves, read_aligned
 from winnow.pipelines.rules.deciding import choose_representatives, decide, dropped_samples
 from winnow.pipelines.rules.pinning import PinnedShards, ShardObjects
@@ -25,7 +26,6 @@ from winnow.pipelines.store.hiding.blocks import hidden_in
 from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
 from winnow.pipelines.store.integrity.damage import MissingError
 from winnow.pipelines.store.tables import read_batches, read_schema
-from winnow.runners.terminal.rules import pinned_rules
 from winnow.schemas.errors import RecipeError, StoreError
 from winnow.schemas.problems import suggestion
 from winnow.schemas.records import Generation

@@ -1,11 +1,8 @@
-"""The interface of a report section."""
+"""A section of a page."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
-from winnow.runners.report.examples import Examples
 from winnow.runners.report.markup import Html
-from winnow.schemas.summary import StoreSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,11 +13,3 @@ class Block:
     title: str
     body: Html
     brief: str | None = None  # of a section that is folded: what its title says beside; None for one that is open
-
-
-class Section(Protocol):
-    """Makes a block from a summary and examples, or None if there is nothing to show."""
-
-    def __call__(self, summary: StoreSummary, examples: Examples, /) -> Block | None:
-        """The block."""
-        ...

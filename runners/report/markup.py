@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NewType
 
-from winnow.runners.terminal.escaping import SHOWN_AS_CODE, code, visible
+from winnow.runners.tables.escaping import SHOWN_AS_CODE, code, visible
 
 Html = NewType("Html", str)
 

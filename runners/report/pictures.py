@@ -4,7 +4,7 @@ import base64
 
 from winnow.pipelines.media.thumbnails import Thumbnail
 from winnow.runners.report.markup import Html, element, plain
-from winnow.runners.terminal.quantities import grouped
+from winnow.runners.tables.quantities import grouped
 
 
 def picture(shown: Thumbnail, alt: str) -> Html:

@@ -22,7 +22,7 @@ from winnow.pipelines.score.weights import forgotten_in
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.leases.lease import require_lease
 from winnow.pipelines.store.state import StoreState
-from winnow.runners.report.sections.scores import NOT_CONVERGED, NOTES, WITHOUT_INTERVAL
+from winnow.runners.facts.scores import NOT_CONVERGED, NOTES, WITHOUT_INTERVAL
 from winnow.runners.stages.running.stage_run import StageRun
 from winnow.runners.terminal.progress.job import JobProgress
 from winnow.schemas.counts import count_of

@@ -28,7 +28,7 @@ from winnow.pipelines.running.shard_list import delete_shard_list
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.leases.lease import require_lease
 from winnow.pipelines.store.state import StoreState
-from winnow.runners.estimating.recording import record_search
+from winnow.runners.stages.recording import record_search
 from winnow.runners.stages.running.stage_run import Clock, StageRun
 from winnow.runners.terminal.progress.job import JobProgress
 from winnow.runners.terminal.progress.stage import inputs_of

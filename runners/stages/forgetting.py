@@ -20,8 +20,8 @@ from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.hiding.hidden_rows import every_hidden_row
 from winnow.pipelines.store.hiding.scans import load_tombstones, put_tombstone, store_scans
 from winnow.pipelines.store.leases.command_lease import writing
-from winnow.runners.terminal.escaping import visible
-from winnow.runners.terminal.quantities import grouped
+from winnow.runners.tables.escaping import visible
+from winnow.runners.tables.quantities import grouped
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json

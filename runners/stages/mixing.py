@@ -28,6 +28,7 @@ from winnow.pipelines.mix.tokens import TokensContext, load_tokens, missing_laye
 from winnow.pipelines.mix.transforms import CountTokens
 from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.query.generation import require_latest_for
+from winnow.pipelines.query.recipe_rules import pinned_rules, require_accepted
 from winnow.pipelines.running.job_tasks import Jobs
 from winnow.pipelines.running.row_layers import load_layers
 from winnow.pipelines.store.generations import Store, open_store
@@ -36,15 +37,14 @@ from winnow.pipelines.store.leases.lease import require_lease
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine
-from winnow.runners.estimating.recording import record_rows
-from winnow.runners.law.of_recipe import read_laws
+from winnow.runners.facts.mixture import print_notes
+from winnow.runners.stages.law.of_recipe import read_laws
 from winnow.runners.stages.publishing import Outcome, publish
+from winnow.runners.stages.recording import record_rows
 from winnow.runners.stages.running.command_jobs import command_jobs
 from winnow.runners.stages.running.stage_run import CompletedTasks, StageRun
 from winnow.runners.stages.store_stages import current_state
-from winnow.runners.terminal.mixture_tables import print_notes
 from winnow.runners.terminal.progress.stage import inputs_of
-from winnow.runners.terminal.rules import pinned_rules, require_accepted
 from winnow.schemas.errors import RecipeError, StageError, StoreError, WinnowError
 from winnow.schemas.mixture import MixturePlan
 from winnow.schemas.problems import shown

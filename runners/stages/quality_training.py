@@ -17,14 +17,24 @@ from winnow.pipelines.processes.run_folder import temporary_folder
 from winnow.pipelines.query.training_texts import Losses, Text, names_files, texts_of_files, texts_of_store
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
+from winnow.runners.tables.table import Column, Table, Value, each, heads, table
+from winnow.runners.tables.units import COUNT, WORDS, Unit
 from winnow.runners.terminal.console import TerminalConsole
-from winnow.runners.terminal.quantities import grouped
-from winnow.runners.terminal.tables import Grid, print_grid
+from winnow.runners.terminal.tables import print_tables
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.problems import shown
 from winnow.schemas.recipe import Recipe, load_recipe
 
 SHOWN_LANGUAGES = 20
+_MEASURES = ("precision", "recall", "F1")
+SCORE = Unit(lambda one: f"{one:.3f}", absent="-")
+THRESHOLDS: tuple[Column[AtThreshold], ...] = (
+    Column("kept from", WORDS, lambda one: f"{one.threshold:.2f}"),
+    Column("kept", COUNT, lambda one: one.kept),
+    Column("precision", SCORE, lambda one: one.precision),
+    Column("recall", SCORE, lambda one: one.recall),
+    Column("F1", SCORE, lambda one: one.f1),
+)
 _PREFIX = "__label__"
 
 
@@ -121,40 +131,19 @@ def _in_language(texts: Iterator[Text], model: str | None) -> Iterator[Text]:
 
 def print_trained(trained: Trained, losses: Losses, console: Console) -> None:
     """Print the counts, the thresholds, and one line per language."""
-    lost = [(reason, grouped(count)) for reason, count in sorted(losses.reasons.items())]
-    print_grid(console, Grid("Records without text", ("reason", "records"), lost))
+    lost = Table("Records without text", heads("reason", ("records", COUNT)), sorted(losses.reasons.items()))
     names = ("given", "empty", "repeated", "both_sides", "unbalanced", "training", "held_out")
-    chosen = trained.chosen
-    print_grid(
-        console,
-        Grid(
-            "Texts",
-            ("side", *(name.replace("_", " ") for name in names)),
-            [
-                (side, *(grouped(getattr(counts, name)) for name in names))
-                for side, counts in (("positive", chosen.positive), ("negative", chosen.negative))
-            ],
-        ),
-    )
-    title = f"Held out: AUC {_number(trained.overall.auc)}"
-    thresholds = [_threshold(row) for row in trained.overall.at]
-    print_grid(console, Grid(title, ("kept from", "kept", "precision", "recall", "F1"), thresholds))
-    headers = ("language", "positive", "negative", "AUC", "precision", "recall", "F1")
+    sides = (("positive", trained.chosen.positive), ("negative", trained.chosen.negative))
+    counts = [(side, *(getattr(of, name) for name in names)) for side, of in sides]
+    texts = Table("Texts", heads("side", *each(COUNT, *(name.replace("_", " ") for name in names))), counts)
+    at = table(f"Held out: AUC {SCORE.written(trained.overall.auc)}", THRESHOLDS, trained.overall.at)
     languages = [_language(name, found) for name, found in trained.by_language[:SHOWN_LANGUAGES]]
     if rest := len(trained.by_language) - len(languages):
-        languages.append((f"({rest} more: see the model's card)", *("",) * (len(headers) - 1)))
-    print_grid(console, Grid("Held out, kept from 0.5, by language", headers, languages))
+        languages.append((f"({rest} more: see the model's card)", *("",) * 6))
+    of_language = heads("language", *each(COUNT, "positive", "negative"), *each(SCORE, "AUC", *_MEASURES))
+    print_tables(console, lost, texts, at, Table("Held out, kept from 0.5, by language", of_language, languages))
 
 
-def _threshold(row: AtThreshold) -> tuple[str, ...]:
-    return (f"{row.threshold:.2f}", grouped(row.kept), *map(_number, (row.precision, row.recall, row.f1)))
-
-
-def _language(name: str, found: Evaluation) -> tuple[str, ...]:
+def _language(name: str, found: Evaluation) -> tuple[Value, ...]:
     half = next(row for row in found.at if row.threshold == 0.5)
-    counts = (grouped(found.positives), grouped(found.negatives))
-    return (name, *counts, *map(_number, (found.auc, half.precision, half.recall, half.f1)))
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
+    return name, found.positives, found.negatives, found.auc, half.precision, half.recall, half.f1

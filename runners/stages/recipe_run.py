@@ -11,18 +11,18 @@ from winnow.pipelines.binding.scores import check_scores
 from winnow.pipelines.mix.plans import WHOLE
 from winnow.pipelines.store.leases.command_lease import one_command
 from winnow.runners.engines.engine import Engine
-from winnow.runners.existing_exports import require_replaceable
-from winnow.runners.recipe_check import check_recipe
+from winnow.runners.stages.exports.existing_exports import require_replaceable
 from winnow.runners.stages.exports.recipe_exports import export
 from winnow.runners.stages.finished_run import RecipeRun
 from winnow.runners.stages.mixing import mix
 from winnow.runners.stages.publishing import Outcome
 from winnow.runners.stages.reached import Reached
+from winnow.runners.stages.recipe_check import check_recipe
 from winnow.runners.stages.rule_decisions import decisions_if_any
+from winnow.runners.stages.run_summary import print_unfinished_run
 from winnow.runners.stages.scoring import score
 from winnow.runners.stages.store_stages import run_all
 from winnow.runners.terminal.console import TerminalConsole
-from winnow.runners.terminal.run_summary import print_unfinished_run
 from winnow.schemas.recipe import Recipe, load_recipe
 
 

@@ -26,8 +26,7 @@ from winnow.pipelines.ingest.records import Record
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store
-from winnow.runners.stages.lists.whole_file import registered_file, whole_file
-from winnow.runners.terminal.rules import require_writable
+from winnow.runners.stages.lists.whole_file import registered_file, require_writable, whole_file
 from winnow.schemas.errors import WinnowError
 from winnow.schemas.identity import Json, canonical_json
 from winnow.schemas.records import FilePart, Generation

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.query.find_sample import Place
+from winnow.pipelines.query.recipe_rules import pinned_if_measured, pinned_rules
 from winnow.pipelines.rules.coverage import SafetyCoverage, coverage_of, detectors_of
 from winnow.pipelines.rules.deciding import DROPPED_SAMPLES
 from winnow.pipelines.rules.decision_tasks import decision_tasks
@@ -20,9 +21,8 @@ from winnow.pipelines.rules.representatives.replaced import Duplicates
 from winnow.pipelines.rules.score_overlaps import ScoreOverlap
 from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
 from winnow.pipelines.store.generations import Store
-from winnow.runners.stages.lists.whole_file import whole_parquet
+from winnow.runners.stages.lists.whole_file import require_writable, whole_parquet
 from winnow.runners.stages.running.command_jobs import command_jobs
-from winnow.runners.terminal.rules import pinned_if_measured, pinned_rules, require_writable
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.problems import suggestion
 from winnow.schemas.records import Generation

@@ -33,9 +33,9 @@ from winnow.pipelines.store.leases.lease import Share
 from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine
-from winnow.runners.estimating.recording import record_rows
 from winnow.runners.stages.deciding import decide
 from winnow.runners.stages.publishing import Outcome, publish
+from winnow.runners.stages.recording import record_rows
 from winnow.runners.stages.running.stage_run import CompletedTasks, StageRun
 from winnow.runners.stages.slices import Slice, SliceDone, require_no_purge, sliced
 from winnow.runners.stages.store_stages import current_state

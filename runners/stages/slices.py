@@ -25,7 +25,7 @@ from winnow.pipelines.store.location import open_location
 from winnow.pipelines.store.manifests.rows import ManifestRows
 from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine
-from winnow.runners.estimating.recording import record_ingest
+from winnow.runners.stages.recording import record_ingest
 from winnow.runners.stages.running.stage_run import StageRun
 from winnow.runners.stages.store_stages import (
     all_committed,

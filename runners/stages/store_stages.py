@@ -50,19 +50,19 @@ from winnow.pipelines.store.state import StoreState
 from winnow.runners.engines.engine import Engine
 from winnow.runners.estimating.budgets import refuse_impossible_budgets
 from winnow.runners.estimating.lacking_media import lacking_media
-from winnow.runners.estimating.recording import record_ingest, record_pass
 from winnow.runners.estimating.takeable import refuse_untakeable
 from winnow.runners.estimating.undecidable import refuse_undecidable
 from winnow.runners.stages.deduplication import find_duplicates
 from winnow.runners.stages.meetings import met
 from winnow.runners.stages.publishing import Outcome, publish
 from winnow.runners.stages.reached import Reached
+from winnow.runners.stages.recording import record_ingest, record_pass
 from winnow.runners.stages.running.engine_jobs import EngineJobs
 from winnow.runners.stages.running.stage_run import CompletedTasks, StageRun
 from winnow.runners.stages.running.warming import warm_kernels
+from winnow.runners.tables.quantities import grouped
 from winnow.runners.terminal.progress.stage import TaskInput, inputs_of
 from winnow.runners.terminal.progress.status_line import waiting
-from winnow.runners.terminal.quantities import grouped
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import StageError, StoreError
 

@@ -5,7 +5,7 @@ from typing import IO, Any, cast
 from rich.console import Console
 from rich.control import Control
 
-from winnow.runners.terminal.escaping import visible
+from winnow.runners.tables.escaping import visible
 from winnow.runners.terminal.log_file import LOG, is_quiet
 
 _ENDLESS_CELLS = 1_000_000

@@ -4,7 +4,7 @@ from winnow.pipelines.query.cluster_counts import Cluster, Overview
 from winnow.pipelines.rules.near_thresholds import NearSample, NearThreshold
 from winnow.pipelines.score.deciding.records import Distribution
 from winnow.pipelines.score.overview import DropOverlap, FitOverview, ScoredSample, ScoreOverview
-from winnow.runners.report import DuplicatesFound, ExampleRange, ExampleRow, Examples
+from winnow.runners.facts.examples import DuplicatesFound, ExampleRange, ExampleRow, Examples
 from winnow.schemas.rules.conditions import Cut
 from winnow.schemas.summary import (
     Bin,

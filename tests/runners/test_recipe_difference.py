@@ -14,11 +14,11 @@ from winnow.pipelines.rules.comparing import Comparison, ComparisonTasks
 from winnow.pipelines.rules.decision_tasks import pinned_tasks
 from winnow.pipelines.running import shard_groups
 from winnow.pipelines.running.job_tasks import OPENING_BYTES
-from winnow.runners.commands.opening import bound_recipe, store_of
 from winnow.runners.engines.engine import Engine
+from winnow.runners.stages.opening import bound_recipe, store_of
+from winnow.runners.stages.reports.recipe_difference import pinned_to_compare
 from winnow.runners.stages.running.engine_jobs import EngineJobs
 from winnow.runners.stages.running.stage_run import StageRun
-from winnow.runners.terminal.differences.recipes import pinned_to_compare
 
 RECIPE = """\
 version: 1

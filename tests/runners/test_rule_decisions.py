@@ -15,6 +15,7 @@ from tests.pipelines.rules.counted import count_decisions
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.query.generation import require_latest_for
+from winnow.pipelines.query.recipe_rules import pinned_rules
 from winnow.pipelines.rules.deciding import choose_representatives, decide, dropped_samples
 from winnow.pipelines.rules.decision_tasks import decision_tasks
 from winnow.pipelines.rules.kept_decisions import find_decisions
@@ -34,7 +35,6 @@ from winnow.runners.stages.rule_decisions import (
 )
 from winnow.runners.stages.running.engine_jobs import EngineJobs
 from winnow.runners.stages.running.stage_run import StageRun
-from winnow.runners.terminal.rules import pinned_rules
 from winnow.schemas.recipe import load_recipe
 
 RECIPE = """\

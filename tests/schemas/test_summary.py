@@ -29,9 +29,9 @@ def test_a_source_balances_when_every_record_went_somewhere() -> None:
 
 def test_a_store_balances_when_all_of_its_sources_and_stages_do() -> None:
     stage = StageSummary("dedupe", 1, 8, 5, {"near": 2})
-    assert StoreSummary("s", 1, None, (CRAWL, BOOKS)).balanced
+    assert StoreSummary("s", 1, None, (CRAWL, BOOKS)).unbalanced == ()
     assert not stage.balanced
-    assert not StoreSummary("s", 1, None, (CRAWL, BOOKS), (stage,)).balanced
+    assert StoreSummary("s", 1, None, (CRAWL, BOOKS), (stage,)).unbalanced == (stage.name,)
 
 
 def test_the_total_adds_every_count() -> None:

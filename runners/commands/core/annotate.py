@@ -1,19 +1,15 @@
 """`winnow annotate`: measure the ingested samples with the recipe's operators."""
 
 import argparse
-from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import begin, open_engine, ready_recipe
+from winnow.runners.commands.command import Command
 from winnow.runners.commands.parser import engine_arguments, recipe_argument, slice_argument
+from winnow.runners.stages.opening import begin, open_engine, ready_recipe
 from winnow.schemas.errors import WinnowError
 
-if TYPE_CHECKING:
-    from winnow.runners.commands.parser import Commands
 
-
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser("annotate", help="measure the ingested samples with the recipe's operators")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     recipe_argument(parser)
     engine_arguments(parser)
     slice_argument(parser)
@@ -22,11 +18,11 @@ def add(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Measure every shard, or a slice of them."""
     console = begin("annotate", options.recipe)
-    from winnow.runners.report.summarise import summarise
+    from winnow.runners.facts.store import print_layers
+    from winnow.runners.stages.reports.summarise import summarise
     from winnow.runners.stages.rule_decisions import decisions_if_any
     from winnow.runners.stages.slices import annotate_slice, parse_slice
     from winnow.runners.stages.store_stages import annotate
-    from winnow.runners.terminal.store_tables import print_layers
     from winnow.runners.terminal.tables import print_line
 
     recipe = ready_recipe(options.recipe, "annotate")
@@ -44,3 +40,6 @@ def run(options: argparse.Namespace) -> int:
         decisions_if_any(recipe, outcome.store, outcome.generation, engine, console)  # kept for commands that read
     print_layers(summarise(outcome.store, outcome.generation, recipe, engine, console), console)
     return 0
+
+
+COMMAND = Command("measure the ingested samples with the recipe's operators", arguments, run, place=5, beam=True)

@@ -1,19 +1,15 @@
 """`winnow dedupe`: find exact and near duplicates."""
 
 import argparse
-from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import begin, open_engine, ready_recipe
+from winnow.runners.commands.command import Command
 from winnow.runners.commands.parser import engine_arguments, recipe_argument
+from winnow.runners.stages.opening import begin, open_engine, ready_recipe
 from winnow.schemas.errors import WinnowError
 
-if TYPE_CHECKING:
-    from winnow.runners.commands.parser import Commands
 
-
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser("dedupe", help="find exact and near duplicates")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     recipe_argument(parser)
     engine_arguments(parser)
 
@@ -21,10 +17,10 @@ def add(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Search the whole store for duplicates."""
     console = begin("dedupe", options.recipe)
-    from winnow.runners.report.summarise import summarise
+    from winnow.runners.facts.store import print_layers
+    from winnow.runners.stages.reports.summarise import summarise
     from winnow.runners.stages.rule_decisions import decisions_if_any
     from winnow.runners.stages.store_stages import dedupe
-    from winnow.runners.terminal.store_tables import print_layers
 
     recipe = ready_recipe(options.recipe, "dedupe")
     if recipe.config.dedupe is None:
@@ -37,3 +33,6 @@ def run(options: argparse.Namespace) -> int:
         decisions_if_any(recipe, outcome.store, outcome.generation, engine, console)  # kept for commands that read
     print_layers(summarise(outcome.store, outcome.generation, recipe, engine, console), console)
     return 0
+
+
+COMMAND = Command("find exact and near duplicates", arguments, run, place=6, beam=True)

@@ -2,19 +2,18 @@
 
 import argparse
 from collections.abc import Iterator
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import begin, bound_recipe, open_engine
+from winnow.runners.commands.command import Command
 from winnow.runners.commands.parser import engine_arguments
+from winnow.runners.stages.opening import begin, bound_recipe, open_engine
 from winnow.schemas.errors import RecipeError, WinnowError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from winnow.pipelines.binding.bound_recipe import BoundRecipe
-    from winnow.runners.commands.parser import Commands
     from winnow.runners.engines.engine import Engine
     from winnow.runners.stages.finished_run import RecipeRun
 
@@ -24,11 +23,8 @@ FILMS, FILM_RECIPE, CLIP_RECIPE = "films", "demo-films.yaml", "demo-clips.yaml"
 MARK = ".winnow-demo"  # marks a folder as the demo's own, so that it never writes to another
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser(
-        "demo", help="run all stages on the bundled crawl, pictures and videos, and write a report of each"
-    )
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     parser.add_argument(
         "--into", default="demo-output", metavar="FOLDER", help="folder to work in (default: %(default)s)"
     )
@@ -38,7 +34,7 @@ def add(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the demo, and print where the results are."""
     console = begin("demo", options.into)
-    from winnow.runners.terminal.run_summary import print_run_summary
+    from winnow.runners.stages.run_summary import print_run_summary
 
     engine = open_engine(options)
     for recipe, whole in run_demo(Path(options.into), engine, console):
@@ -107,5 +103,16 @@ def _make_films(folder: Path, console: "Console") -> bool:
 
 
 def _copy_recipes(folder: Path, *names: str) -> None:
+    from importlib import resources
+
     for name in names:
         (folder / name).write_bytes(resources.files("winnow.recipes").joinpath(name).read_bytes())
+
+
+COMMAND = Command(
+    "run all stages on the bundled crawl, pictures and videos, and write a report of each",
+    arguments,
+    run,
+    place=1,
+    beam=True,
+)

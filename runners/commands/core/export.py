@@ -6,8 +6,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import begin, bound_recipe, open_engine, ready_recipe
+from winnow.runners.commands.command import Command
 from winnow.runners.commands.parser import engine_arguments, notes_argument
+from winnow.runners.stages.opening import begin, bound_recipe, open_engine, ready_recipe
 from winnow.schemas.errors import WinnowError
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from winnow.pipelines.binding.bound_recipe import BoundRecipe
-    from winnow.runners.commands.parser import Commands
     from winnow.runners.engines.engine import Engine
     from winnow.runners.stages.exports.recipe_exports import Exported
     from winnow.schemas.identity import Json
@@ -25,11 +25,8 @@ NOT_NUMPY = frozenset({".txt", ".csv", ".tsv", ".json", ".jsonl", ".parquet"})
 """File endings that would be wrong for a list of ids."""
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser(
-        "export", help="write the mixture in the recipe's formats; existing exports are left unchanged"
-    )
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     parser.add_argument("recipe", metavar="RECIPE", help="a recipe file with a 'mix' and an 'export'")
     parser.add_argument(
         "--sample",
@@ -86,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
 def _refresh_report(recipe: "BoundRecipe", engine: "Engine", console: "Console", done: "Exported") -> None:
     """Write the store's report again, if it has one, since it shows the recipe's exports."""
     from winnow.pipelines.store import layout
-    from winnow.runners.report.writing import write_report
+    from winnow.runners.stages.reports.writing import write_report
 
     store = done.mixed.store
     if not any(one.new for one in done.finished) or not store.objects.exists(layout.REPORT):
@@ -124,8 +121,8 @@ def _list_ids(
 ) -> "dict[str, Json]":
     """Write the ids that would be exported."""
     from winnow.runners.stages.exports.recipe_exports import list_ids
+    from winnow.runners.stages.lists.whole_file import require_writable
     from winnow.runners.stages.mixing import mix
-    from winnow.runners.terminal.rules import require_writable
     from winnow.schemas.counts import count_of
 
     require_writable("--id-list", file)
@@ -167,3 +164,12 @@ def _print_json(found: "dict[str, Json]") -> None:
     import orjson
 
     sys.stdout.write(orjson.dumps(found).decode() + "\n")
+
+
+COMMAND = Command(
+    "write the mixture in the recipe's formats; existing exports are left unchanged",
+    arguments,
+    run,
+    place=10,
+    beam=True,
+)

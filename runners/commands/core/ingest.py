@@ -1,18 +1,14 @@
 """`winnow ingest`: read the sources into the store, and extract their text."""
 
 import argparse
-from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import begin, open_engine, ready_recipe
+from winnow.runners.commands.command import Command
 from winnow.runners.commands.parser import engine_arguments, recipe_argument, slice_argument
-
-if TYPE_CHECKING:
-    from winnow.runners.commands.parser import Commands
+from winnow.runners.stages.opening import begin, open_engine, ready_recipe
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser("ingest", help="read the sources into the store, and extract their text")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     recipe_argument(parser)
     engine_arguments(parser)
     parser.add_argument(
@@ -24,11 +20,11 @@ def add(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Ingest all of the sources, or a slice of their tasks."""
     console = begin("ingest", options.recipe)
-    from winnow.runners.report.summarise import summarise
+    from winnow.runners.facts.store import print_summary
+    from winnow.runners.stages.reports.summarise import summarise
     from winnow.runners.stages.rule_decisions import decisions_if_any
     from winnow.runners.stages.slices import ingest_slice, parse_slice
     from winnow.runners.stages.store_stages import ingest
-    from winnow.runners.terminal.store_tables import print_summary
     from winnow.runners.terminal.tables import print_line
 
     recipe = ready_recipe(options.recipe, "ingest")
@@ -43,3 +39,6 @@ def run(options: argparse.Namespace) -> int:
         decisions_if_any(recipe, outcome.store, outcome.generation, engine, console)  # kept for commands that read
     print_summary(summarise(outcome.store, outcome.generation, recipe, engine, console), console)
     return 0
+
+
+COMMAND = Command("read the sources into the store, and extract their text", arguments, run, place=4, beam=True)

@@ -3,18 +3,14 @@
 import argparse
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import open_console
+from winnow.runners.commands.command import Command
+from winnow.runners.stages.opening import open_console
 from winnow.schemas.errors import RecipeError
 
-if TYPE_CHECKING:
-    from winnow.runners.commands.parser import Commands
 
-
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser("init", help="write a commented recipe for the files of a folder")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     parser.add_argument(
         "places", metavar="FOLDER", nargs="*", default=["."], help="folders, files or bucket addresses (default: here)"
     )
@@ -28,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.first_look.proposal import installing, lacking, propose
     from winnow.runners.first_look.recipe_text import recipe_text
     from winnow.runners.first_look.unread import irregular_notes, unread_notes
-    from winnow.runners.terminal.quantities import byte_size
+    from winnow.runners.tables.quantities import byte_size
     from winnow.runners.terminal.tables import print_line
 
     output = Path(options.output)
@@ -60,3 +56,6 @@ def run(options: argparse.Namespace) -> int:
         print_line(console, f"recipe  {file}  ({medium})")
     print_line(console, "next    " + "; ".join(f"winnow run {shlex.quote(str(file))}" for file in files.values()))
     return 0
+
+
+COMMAND = Command("write a commented recipe for the files of a folder", arguments, run, place=2, slow_start=True)

@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import begin, open_console, open_engine, ready_recipe
+from winnow.runners.commands.command import Command
 from winnow.runners.commands.parser import engine_arguments, notes_argument
+from winnow.runners.stages.opening import begin, open_console, open_engine, ready_recipe
 from winnow.schemas.errors import WinnowError
 
 if TYPE_CHECKING:
-    from winnow.runners.commands.parser import Commands
     from winnow.schemas.mixture import MixturePlan
 
 
@@ -20,12 +20,8 @@ PLAN_FILE = "plan.json"
 _HEAD = b'{\n  "plan": "'  # of `plan_json`
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser(
-        "mix",
-        help="plan the mixture: the share of each stratum and the samples drawn for it; copies no data",
-    )
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     parser.add_argument("recipe", metavar="RECIPE", help="a recipe file with a 'mix'")
     parser.add_argument("--plan-only", action="store_true", help="write and show the plan; draw no samples")
     parser.add_argument(
@@ -43,8 +39,8 @@ def run(options: argparse.Namespace) -> int:
     """Plan, and draw unless `--plan-only`."""
     console = begin("mix", options.recipe, quiet=options.json)
     from winnow.pipelines.mix.plans import WHOLE
+    from winnow.runners.facts.mixture import print_mixture
     from winnow.runners.stages.mixing import mix, parse_sample, plan_only
-    from winnow.runners.terminal.mixture_tables import print_mixture
 
     recipe = ready_recipe(options.recipe, "mix")
     sample = parse_sample(options.sample)
@@ -75,7 +71,7 @@ def run_diff(options: argparse.Namespace) -> int:
     """`winnow plan --diff OLD NEW`."""
     import orjson
 
-    from winnow.runners.terminal.differences.plans import difference, print_difference, read_plan
+    from winnow.runners.facts.plan_difference import difference, print_difference, read_plan
 
     old, new = (read_plan(name) for name in options.diff)
     found = difference(old, new)
@@ -95,7 +91,7 @@ def plan_json(plan: "MixturePlan") -> bytes:
 
 def _require_plan_or_new(file: Path) -> None:
     """Raise if the output file exists and is no plan of winnow."""
-    from winnow.runners.terminal.rules import require_writable
+    from winnow.runners.stages.lists.whole_file import require_writable
 
     require_writable("--output", file)
     try:
@@ -119,3 +115,12 @@ def write_plan(plan: "MixturePlan", file: Path) -> None:
         raise WinnowError(f"--output {file}: cannot be written: {error.strerror or error}") from None
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+COMMAND = Command(
+    "plan the mixture: the share of each stratum and the samples drawn for it; copies no data",
+    arguments,
+    run,
+    place=9,
+    beam=True,
+)

@@ -5,21 +5,20 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import bound_recipe, open_console
+from winnow.runners.commands.command import Command
 from winnow.runners.commands.parser import wait_argument
+from winnow.runners.stages.opening import bound_recipe, open_console
 from winnow.schemas.errors import ScoreError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from winnow.runners.commands.parser import Commands
     from winnow.scoring.tasks.protocol import Weights
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    reference = commands.add_parser("reference", help="train or merge reference weights for scores")
-    verbs = reference.add_subparsers(dest="verb", required=True, metavar="VERB")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     train = verbs.add_parser("train", help="train a score's reference weights on the samples that the recipe trusts")
     train.add_argument("recipe", metavar="RECIPE", help="a recipe file")
     train.add_argument("--score", metavar="NAME", help="the score to train for; required if the recipe has several")
@@ -44,8 +43,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _train(options: argparse.Namespace, console: "Console") -> int:
     from winnow.pipelines.score.weights import load_weights
+    from winnow.runners.stages.lists.whole_file import require_writable
     from winnow.runners.stages.scoring import train_reference
-    from winnow.runners.terminal.rules import require_writable
     from winnow.schemas.counts import count_of
 
     if options.output is not None:
@@ -60,7 +59,7 @@ def _train(options: argparse.Namespace, console: "Console") -> int:
 
 def _merge(options: argparse.Namespace, console: "Console") -> int:
     from winnow.filters.models.tensors import read_tensors
-    from winnow.runners.terminal.rules import require_writable
+    from winnow.runners.stages.lists.whole_file import require_writable
     from winnow.scoring.merging import average, task_arithmetic
 
     target = Path(options.output)
@@ -83,7 +82,10 @@ def _merge(options: argparse.Namespace, console: "Console") -> int:
 
 def _write(target: Path, weights: "Weights", console: "Console") -> None:
     from winnow.filters.models.tensors import tensors_bytes
-    from winnow.runners.law.files import write_file
+    from winnow.runners.stages.law.files import write_file
 
     write_file(target, tensors_bytes(weights, {}))
     console.print(f"weights  {target}", markup=False, soft_wrap=True)
+
+
+COMMAND = Command("train or merge reference weights for scores", arguments, run, place=8)

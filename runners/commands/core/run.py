@@ -1,18 +1,14 @@
 """`winnow run`: run all stages of a recipe, then write the report."""
 
 import argparse
-from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import begin, bound_recipe, open_engine
+from winnow.runners.commands.command import Command
 from winnow.runners.commands.parser import engine_arguments, notes_argument, recipe_argument
-
-if TYPE_CHECKING:
-    from winnow.runners.commands.parser import Commands
+from winnow.runners.stages.opening import begin, bound_recipe, open_engine
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser("run", help="run all stages of the recipe, then write the report")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     recipe_argument(parser)
     engine_arguments(parser)
     parser.add_argument(
@@ -34,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     console = begin("run", options.recipe)
     from winnow.runners.stages.mixing import parse_sample
     from winnow.runners.stages.recipe_run import run_recipe
-    from winnow.runners.terminal.run_summary import print_run_summary
+    from winnow.runners.stages.run_summary import print_run_summary
 
     sample = parse_sample(options.sample)
     recipe = bound_recipe(options.recipe)
@@ -42,3 +38,6 @@ def run(options: argparse.Namespace) -> int:
     whole = run_recipe(recipe, engine, console, replace=options.replace, all_notes=options.notes, sample=sample)
     print_run_summary(recipe, whole, engine, console)
     return 0
+
+
+COMMAND = Command("run all stages of the recipe, then write the report", arguments, run, place=3, beam=True)

@@ -1,18 +1,14 @@
 """`winnow score`: score samples against reference weights, and decide which to keep."""
 
 import argparse
-from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import begin, open_engine, ready_recipe
+from winnow.runners.commands.command import Command
 from winnow.runners.commands.parser import engine_arguments, recipe_argument, slice_argument
-
-if TYPE_CHECKING:
-    from winnow.runners.commands.parser import Commands
+from winnow.runners.stages.opening import begin, open_engine, ready_recipe
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser("score", help="score samples against reference weights, and decide which to keep")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     recipe_argument(parser)
     engine_arguments(parser)
     slice_argument(parser)
@@ -21,11 +17,11 @@ def add(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Score every shard, or a slice of them."""
     console = begin("score", options.recipe)
-    from winnow.runners.report.summarise import summarise
+    from winnow.runners.facts.store import print_layers
+    from winnow.runners.stages.reports.summarise import summarise
     from winnow.runners.stages.rule_decisions import decisions_if_any
     from winnow.runners.stages.scoring import score, score_slice
     from winnow.runners.stages.slices import parse_slice
-    from winnow.runners.terminal.store_tables import print_layers
     from winnow.runners.terminal.tables import print_line
 
     recipe = ready_recipe(options.recipe, "score")
@@ -39,3 +35,8 @@ def run(options: argparse.Namespace) -> int:
         decisions_if_any(recipe, outcome.store, outcome.generation, engine, console)  # kept for commands that read
     print_layers(summarise(outcome.store, outcome.generation, recipe, engine, console), console)
     return 0
+
+
+COMMAND = Command(
+    "score samples against reference weights, and decide which to keep", arguments, run, place=7, beam=True
+)

@@ -4,22 +4,21 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import open_console, open_jobs, open_place
+from winnow.runners.commands.command import Command
 from winnow.runners.commands.parser import place_argument, runner_arguments
+from winnow.runners.stages.opening import open_console, open_jobs, open_place
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from winnow.pipelines.audit import Findings
-    from winnow.runners.commands.parser import Commands
 
 
 SHOWN = 50
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser("audit", help="prove from the files alone that no row and no byte is lost")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     place_argument(parser)
     runner_arguments(parser)
     parser.add_argument(
@@ -41,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
 
 def print_findings(findings: "Findings", console: "Console", *, as_json: bool) -> int:
     """Print the findings; returns the exit status."""
-    from winnow.runners.terminal.escaping import visible
+    from winnow.runners.tables.escaping import visible
     from winnow.schemas.counts import count_of
     from winnow.schemas.records import to_json
 
@@ -58,3 +57,6 @@ def print_findings(findings: "Findings", console: "Console", *, as_json: bool) -
         console.print(f"WRONG   … and {len(findings.problems) - SHOWN:,} more")
     console.print(f"audit   {count_of(len(findings.problems), 'problem') if findings.problems else 'clean'}")
     return 1 if findings.problems else 0
+
+
+COMMAND = Command("prove from the files alone that no row and no byte is lost", arguments, run, place=4, beam=True)

@@ -8,26 +8,25 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import bound_recipe, open_console, store_of
+from winnow.runners.commands.command import Command
 from winnow.runners.commands.parser import recipe_argument
+from winnow.runners.stages.opening import bound_recipe, open_console, store_of
 from winnow.schemas.errors import WinnowError
 
 if TYPE_CHECKING:
     from winnow.pipelines.binding.bound_recipe import BoundRecipe
     from winnow.pipelines.store.generations import Store
-    from winnow.runners.commands.parser import Commands
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser("card", help="write a dataset card in Markdown: kept samples and detector coverage")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     recipe_argument(parser)
     parser.add_argument("--output", metavar="FILE", help="file to write (default: stdout)")
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the card."""
-    from winnow.runners.terminal.rules import require_writable
+    from winnow.runners.stages.lists.whole_file import require_writable
 
     recipe = bound_recipe(options.recipe)
     store = store_of(recipe)
@@ -48,10 +47,10 @@ def card(recipe: "BoundRecipe", store: "Store") -> str:
         RecipeError: A rule cannot be decided, or needs a column that is not measured yet.
     """
     from winnow.pipelines.query.generation import require_latest_for
-    from winnow.runners.report.cards.parts import dropped, front_matter, languages, overview, safety, sources
-    from winnow.runners.report.summarise import summarise
+    from winnow.pipelines.query.recipe_rules import pinned_rules, require_accepted
+    from winnow.runners.facts.card_parts import dropped, front_matter, languages, overview, safety, sources
+    from winnow.runners.stages.reports.summarise import summarise
     from winnow.runners.stages.rule_decisions import rule_decisions
-    from winnow.runners.terminal.rules import pinned_rules, require_accepted
 
     generation = require_latest_for(recipe, store)
     pinned = pinned_rules(recipe, store, generation)
@@ -62,7 +61,7 @@ def card(recipe: "BoundRecipe", store: "Store") -> str:
     require_accepted(recipe, rules)
     summary = summarise(store, generation, recipe)
     parts = [
-        front_matter(summary, rules),
+        front_matter(summary.store, (one.language for one in rules.groups if one.kept.rows), rules.kept.rows),
         overview(summary, rules, recipe),
         sources(summary, rules),
         languages(rules),
@@ -70,3 +69,8 @@ def card(recipe: "BoundRecipe", store: "Store") -> str:
         safety(found.coverage),
     ]
     return "\n".join(parts)
+
+
+COMMAND = Command(
+    "write a dataset card in Markdown: kept samples and detector coverage", arguments, run, place=7, slow_start=True
+)

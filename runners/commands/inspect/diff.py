@@ -2,22 +2,16 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import open_console, open_engine
+from winnow.runners.commands.command import Command
 from winnow.runners.commands.parser import engine_arguments
-
-if TYPE_CHECKING:
-    from winnow.runners.commands.parser import Commands
+from winnow.runners.stages.opening import open_console, open_engine
 
 SHOWN = 10
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser(
-        "diff", help="compare what two recipes keep, and list the samples that change sides; changes nothing"
-    )
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     parser.add_argument("old", metavar="A", help="a recipe file whose store exists")
     parser.add_argument("new", metavar="B", help="another one, over the same store or one with the same samples")
     parser.add_argument(
@@ -32,7 +26,7 @@ def add(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compare two recipes."""
-    from winnow.runners.terminal.differences.recipes import show_difference
+    from winnow.runners.stages.reports.recipe_difference import show_difference
 
     ids = None if options.ids is None else Path(options.ids)
     engine = open_engine(options)
@@ -40,3 +34,12 @@ def run(options: argparse.Namespace) -> int:
         options.old, options.new, engine, open_console(), ids=ids, shown=options.samples, as_json=options.json
     )
     return 0
+
+
+COMMAND = Command(
+    "compare what two recipes keep, and list the samples that change sides; changes nothing",
+    arguments,
+    run,
+    place=3,
+    slow_start=True,
+)

@@ -2,13 +2,9 @@
 
 import argparse
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import open_console, open_place
-
-if TYPE_CHECKING:
-    from winnow.runners.commands.parser import Commands
-
+from winnow.runners.commands.command import Command
+from winnow.runners.stages.opening import open_console, open_place
 
 LIMIT = 20
 ROWS = 60
@@ -26,15 +22,8 @@ class _Kinds:
         return name in list(self)
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser(
-        "duplicates",
-        help="list the largest clusters of duplicates; with 'show', compare one row with its match",
-        usage="winnow duplicates RECIPE|STORE [options]\n       winnow duplicates show RECIPE|STORE ID [options]",
-        epilog="With a recipe, texts are shown as they would be exported. With a store alone, texts are shown only "
-        "with --raw. Write './show' for a store folder named 'show'.",
-    )
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     parser.add_argument("words", nargs="+", metavar="RECIPE|STORE", help="a recipe file or a store folder")
     parser.add_argument("--kind", choices=_Kinds(), metavar="KIND", help="show this kind only: %(choices)s")
     parser.add_argument(
@@ -58,7 +47,19 @@ def add(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """List clusters, or show one row."""
-    from winnow.runners.terminal.duplicates.clusters import parse_request, run_duplicates
+    from winnow.runners.stages.duplicates.clusters import parse_request, run_duplicates
 
     request = parse_request(options.words)
     return run_duplicates(options, request, *open_place(request.place), open_console())
+
+
+COMMAND = Command(
+    "list the largest clusters of duplicates; with 'show', compare one row with its match",
+    arguments,
+    run,
+    place=9,
+    slow_start=True,
+    usage="winnow duplicates RECIPE|STORE [options]\n       winnow duplicates show RECIPE|STORE ID [options]",
+    epilog="With a recipe, texts are shown as they would be exported. With a store alone, texts are shown only "
+    "with --raw. Write './show' for a store folder named 'show'.",
+)

@@ -2,22 +2,16 @@
 
 import argparse
 import shlex
-from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import open_console
+from winnow.runners.commands.command import Command
+from winnow.runners.stages.opening import open_console
 from winnow.schemas.errors import RecipeError
-
-if TYPE_CHECKING:
-    from winnow.runners.commands.parser import Commands
 
 MOST_ROWS = 100_000
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser(
-        "look", help="look at a sample of files: formats, columns, languages, what rules would drop; needs no recipe"
-    )
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     parser.add_argument("places", metavar="FILE|FOLDER", nargs="+", help="files, folders or bucket addresses")
     parser.add_argument("--rows", metavar="N", default="2000", help="about how many rows to measure (default: 2000)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -30,8 +24,8 @@ def run(options: argparse.Namespace) -> int:
     import orjson
 
     from winnow.runners.first_look.found_files import find_files
+    from winnow.runners.first_look.printing import look_json, print_look
     from winnow.runners.first_look.proposal import lacking, propose, without
-    from winnow.runners.terminal.first_look import look_json, print_look
     from winnow.runners.terminal.tables import print_line
 
     if not options.rows.isdecimal() or not 1 <= int(options.rows) <= MOST_ROWS:
@@ -52,3 +46,12 @@ def run(options: argparse.Namespace) -> int:
     print_look(found, proposal, look, console)
     print_line(console, f"next  winnow init {shlex.join(options.places)}")
     return 0
+
+
+COMMAND = Command(
+    "look at a sample of files: formats, columns, languages, what rules would drop; needs no recipe",
+    arguments,
+    run,
+    place=1,
+    slow_start=True,
+)

@@ -2,21 +2,15 @@
 
 import argparse
 import os
-from typing import TYPE_CHECKING
 
+from winnow.runners.commands.command import Command
 from winnow.runners.commands.core.mix import run_diff
-from winnow.runners.commands.opening import bound_recipe, open_console
+from winnow.runners.stages.opening import bound_recipe, open_console
 from winnow.schemas.errors import WinnowError
 
-if TYPE_CHECKING:
-    from winnow.runners.commands.parser import Commands
 
-
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser(
-        "plan", help="show what a run would do, what it would cost, and what the rules drop; changes nothing"
-    )
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     parser.add_argument("recipe", metavar="RECIPE", nargs="?", help="a recipe file")
     parser.add_argument("--diff", nargs=2, metavar=("OLD", "NEW"), help="compare two mixture plans instead")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -35,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     if options.diff is not None:
         return run_diff(options)
     from winnow.runners.engines.names import parse_workers
-    from winnow.runners.terminal.plan import show_plan
+    from winnow.runners.stages.planning import show_plan
 
     show_plan(
         bound_recipe(options.recipe),
@@ -47,3 +41,12 @@ def run(options: argparse.Namespace) -> int:
         workers=parse_workers(options.workers) or os.cpu_count() or 1,
     )
     return 0
+
+
+COMMAND = Command(
+    "show what a run would do, what it would cost, and what the rules drop; changes nothing",
+    arguments,
+    run,
+    place=2,
+    slow_start=True,
+)

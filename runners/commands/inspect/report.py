@@ -3,21 +3,16 @@
 import argparse
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import open_console, open_place
+from winnow.runners.commands.command import Command
 from winnow.runners.commands.parser import place_argument
-
-if TYPE_CHECKING:
-    from winnow.runners.commands.parser import Commands
-
+from winnow.runners.stages.opening import open_console, open_place
 
 PICTURES = 24
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser("report", help="write an HTML report about the store")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     place_argument(parser)
     parser.add_argument("--output", metavar="FILE", help="file to write (default: report.html in the store)")
     parser.add_argument(
@@ -43,10 +38,10 @@ def run(options: argparse.Namespace) -> int:
     """Write the report."""
     from winnow.pipelines.forgetting.outputs import REPORT
     from winnow.pipelines.store import layout
-    from winnow.runners.report.gathered_sheets import wanted_sheets
-    from winnow.runners.report.writing import write_report
-    from winnow.runners.stages.lists.whole_file import registered_file
-    from winnow.runners.terminal.rules import print_losses, require_writable
+    from winnow.runners.facts.rules import print_losses
+    from winnow.runners.stages.lists.whole_file import registered_file, require_writable
+    from winnow.runners.stages.reports.gathered_sheets import wanted_sheets
+    from winnow.runners.stages.reports.writing import write_report
 
     recipe, store = open_place(options.place)
     target = Path(options.output) if options.output else None
@@ -61,3 +56,6 @@ def run(options: argparse.Namespace) -> int:
         print_losses(rules, console)
     console.print(f"report  {target or f'{store.root}/{layout.REPORT}'}", soft_wrap=True)
     return 0
+
+
+COMMAND = Command("write an HTML report about the store", arguments, run, place=6, slow_start=True)

@@ -4,46 +4,39 @@ With `--reason`, `--language` or `--source` it lists some samples instead.
 """
 
 import argparse
-from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import open_console
+from winnow.runners.commands.command import Command
+from winnow.runners.stages.opening import open_console
 from winnow.schemas.errors import WinnowError
-
-if TYPE_CHECKING:
-    from winnow.runners.commands.parser import Commands
-
 
 CHARACTERS = 4000
 LISTED = 10
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    show = commands.add_parser(
-        "show", help="show one sample: its measurements, the rules' decision, and its edited text"
-    )
-    show.add_argument("recipe", metavar="RECIPE", help="a recipe file")
-    show.add_argument("id", nargs="?", metavar="ID", help="the sample's id in hexadecimal, or the start of it")
-    show.add_argument("--url", metavar="URL", help="find the sample by its URL")
-    show.add_argument("--reason", metavar="REASON", default="", help="list some samples that this rule drops")
-    show.add_argument("--language", metavar="CODE", default="", help="list some samples in this language")
-    show.add_argument("--source", metavar="NAME", default="", help="list some samples of this source")
-    show.add_argument("--raw", action="store_true", help="show the text as read, and mark what edits would change")
-    show.add_argument(
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("recipe", metavar="RECIPE", help="a recipe file")
+    parser.add_argument("id", nargs="?", metavar="ID", help="the sample's id in hexadecimal, or the start of it")
+    parser.add_argument("--url", metavar="URL", help="find the sample by its URL")
+    parser.add_argument("--reason", metavar="REASON", default="", help="list some samples that this rule drops")
+    parser.add_argument("--language", metavar="CODE", default="", help="list some samples in this language")
+    parser.add_argument("--source", metavar="NAME", default="", help="list some samples of this source")
+    parser.add_argument("--raw", action="store_true", help="show the text as read, and mark what edits would change")
+    parser.add_argument(
         "--characters",
         type=int,
         default=CHARACTERS,
         metavar="N",
         help="characters of the text to show; 0 for all (default: %(default)s)",
     )
-    show.add_argument("--json", action="store_true", help="print one JSON object, with the whole text")
+    parser.add_argument("--json", action="store_true", help="print one JSON object, with the whole text")
 
 
 def run(options: argparse.Namespace) -> int:
     """Show one sample."""
     from winnow.pipelines.rules.near_thresholds import EVERY, Among
-    from winnow.runners.terminal.samples.listed import run_list
-    from winnow.runners.terminal.samples.sample import run_show
+    from winnow.runners.stages.samples.listed import run_list
+    from winnow.runners.stages.samples.sample import run_show
 
     among = Among(options.language, options.source, options.reason)
     if among == EVERY:
@@ -53,3 +46,12 @@ def run(options: argparse.Namespace) -> int:
             "show: expected one sample, by its id or --url, or --reason, --language and --source, not both"
         )
     return run_list(options.recipe, among, LISTED, open_console(), as_json=options.json)
+
+
+COMMAND = Command(
+    "show one sample: its measurements, the rules' decision, and its edited text",
+    arguments,
+    run,
+    place=8,
+    slow_start=True,
+)

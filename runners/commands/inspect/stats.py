@@ -6,8 +6,9 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import open_console, open_place
+from winnow.runners.commands.command import Command
 from winnow.runners.commands.parser import place_argument
+from winnow.runners.stages.opening import open_console, open_place
 from winnow.schemas.errors import WinnowError
 
 if TYPE_CHECKING:
@@ -15,12 +16,10 @@ if TYPE_CHECKING:
 
     from winnow.pipelines.binding.bound_recipe import BoundRecipe
     from winnow.pipelines.store.generations import Store
-    from winnow.runners.commands.parser import Commands
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser("stats", help="show the content of the store")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     place_argument(parser)
     parser.add_argument("--rates", metavar="FILE", help="compare past runs with the rates in this file")
     parser.add_argument("--measured", action="store_true", help="print the rates of past runs in the format of --rates")
@@ -37,10 +36,12 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.estimating.rates import read_rates
     from winnow.runners.estimating.run_log import read_runs
     from winnow.runners.estimating.tables import measured_yaml, print_runs, runs_json
-    from winnow.runners.report.summarise import summarise
-    from winnow.runners.terminal.samples.threshold_samples import counted_thresholds, print_thresholds
-    from winnow.runners.terminal.scores import print_scores, scores_if_bound, with_scores
-    from winnow.runners.terminal.store_tables import print_stats
+    from winnow.runners.facts.scores import print_scores
+    from winnow.runners.facts.store import print_stats
+    from winnow.runners.facts.thresholds import print_thresholds
+    from winnow.runners.stages.reports.score_overviews import scores_if_bound, with_scores
+    from winnow.runners.stages.reports.summarise import summarise
+    from winnow.runners.stages.samples.threshold_samples import counted_thresholds
 
     recipe, store = open_place(options.place)
     rates = read_rates(options.rates)
@@ -73,7 +74,8 @@ def run(options: argparse.Namespace) -> int:
 def _near(options: argparse.Namespace, recipe: "BoundRecipe | None", store: "Store", console: "Console") -> int:
     from winnow.pipelines.query.generation import require_latest_for
     from winnow.pipelines.rules.near_thresholds import Among
-    from winnow.runners.terminal.samples.threshold_samples import print_nearest_samples, thresholds_with_reason
+    from winnow.runners.facts.thresholds import print_nearest_samples
+    from winnow.runners.stages.samples.threshold_samples import thresholds_with_reason
 
     if recipe is None:
         raise WinnowError(f"--near {options.near} needs the rules of a recipe; give a recipe file instead of a store")
@@ -85,3 +87,6 @@ def _near(options: argparse.Namespace, recipe: "BoundRecipe | None", store: "Sto
     else:
         print_nearest_samples(thresholds, console)
     return 0
+
+
+COMMAND = Command("show the content of the store", arguments, run, place=5, slow_start=True)

@@ -3,17 +3,15 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import open_console
+from winnow.runners.commands.command import Command
+from winnow.runners.stages.opening import open_console
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from winnow.runners.commands.parser import Commands
 
-
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser("assets", help="list or fetch the models and lists that operators need")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     actions.add_parser("list", help="list all assets, and which are on this machine (the default)")
     fetching = actions.add_parser("fetch", help="download missing assets, and compile the kernels")
@@ -43,7 +41,7 @@ def warm_up(console: "Console") -> None:
 def list_assets(console: "Console") -> None:
     """One line per asset."""
     from winnow.pipelines.assets import all_assets, cache_folder, size_of, state_of
-    from winnow.runners.terminal.quantities import byte_size
+    from winnow.runners.tables.quantities import byte_size
     from winnow.schemas.assets import Asset
 
     assets = all_assets()
@@ -78,3 +76,6 @@ def fetch_assets(names: tuple[str, ...], console: "Console") -> None:
             console.print(f"{asset.name}  skipped  {error}", markup=False, soft_wrap=True)
             continue
         console.print(f"{asset.name}  {word}  {cache_folder() / asset.file_name}", markup=False, soft_wrap=True)
+
+
+COMMAND = Command("list or fetch the models and lists that operators need", arguments, run, place=7)

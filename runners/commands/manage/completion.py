@@ -7,10 +7,8 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from winnow.runners.commands.parser import Commands
+from winnow.runners.commands.command import Command
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +31,8 @@ class Place:
     values: tuple[str, ...]  # of its arguments; files if there are none
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser("completion", help="print a script that completes winnow's commands in a shell")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     parser.add_argument("shell", choices=tuple(_SHELLS), metavar="SHELL", help=f"{', '.join(_SHELLS)}")
 
 
@@ -190,3 +187,6 @@ def _quoted(text: str) -> str:
 
 def _text(lines: list[str]) -> str:
     return "\n".join(lines) + "\n"
+
+
+COMMAND = Command("print a script that completes winnow's commands in a shell", arguments, run, place=9)

@@ -6,20 +6,17 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import open_console
+from winnow.runners.commands.command import Command
+from winnow.runners.stages.opening import open_console
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from winnow.runners.commands.parser import Commands
     from winnow.runners.engines.java.server_kinds import EngineName
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser(
-        "engines", help="list the engines that pipelines can run on, what each needs, and what is installed"
-    )
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     listing = actions.add_parser("list", help="list engines, and how to install what is missing (the default)")
     for listed in (parser, listing):
@@ -75,3 +72,8 @@ def build(engine: "EngineName", engine_version: str | None, console: "Console") 
 
 def _print(console: "Console", line: str) -> None:
     console.print(line, markup=False, soft_wrap=True)
+
+
+COMMAND = Command(
+    "list the engines that pipelines can run on, what each needs, and what is installed", arguments, run, place=8
+)

@@ -1,23 +1,14 @@
 """`winnow forget`: hide rows from all plans at once."""
 
 import argparse
-from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import open_console, open_jobs, open_place
+from winnow.runners.commands.command import Command
 from winnow.runners.commands.parser import place_argument, runner_arguments
-
-if TYPE_CHECKING:
-    from winnow.runners.commands.parser import Commands
+from winnow.runners.stages.opening import open_console, open_jobs, open_place
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser(
-        "forget",
-        help="hide rows from all plans at once; 'gc --purge' then removes their content",
-        epilog="Exit status: 0 recorded; 3 recorded, but no row of the store matches yet; 1 some selectors are invalid "
-        "and the others are recorded.",
-    )
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     place_argument(parser)
     runner_arguments(parser)
     for kind, name, text in (
@@ -46,3 +37,14 @@ def run(options: argparse.Namespace) -> int:
 
     store = open_place(options.place)[1]
     return run_forget(options, store, open_jobs(options, store, "forget", quiet=options.json), open_console())
+
+
+COMMAND = Command(
+    "hide rows from all plans at once; 'gc --purge' then removes their content",
+    arguments,
+    run,
+    place=1,
+    beam=True,
+    epilog="Exit status: 0 recorded; 3 recorded, but no row of the store matches yet; 1 some selectors are invalid "
+    "and the others are recorded.",
+)

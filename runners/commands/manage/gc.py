@@ -3,8 +3,9 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import open_console, open_jobs, open_place
+from winnow.runners.commands.command import Command
 from winnow.runners.commands.parser import engine_arguments, place_argument
+from winnow.runners.stages.opening import open_console, open_jobs, open_place
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import WinnowError
 
@@ -12,12 +13,10 @@ if TYPE_CHECKING:
     from winnow.pipelines.binding.bound_recipe import BoundRecipe
     from winnow.pipelines.store.gc import Collected
     from winnow.pipelines.store.generations import Store
-    from winnow.runners.commands.parser import Commands
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser("gc", help="delete what the latest generations do not use")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     place_argument(parser)
     parser.add_argument("--keep", type=int, default=2, metavar="K", help="generations to keep (default: %(default)s)")
     parser.add_argument("--purge", action="store_true", help="remove the content of forgotten rows from all files")
@@ -91,9 +90,12 @@ def _write_report_again(recipe: "BoundRecipe | None", store: "Store") -> None:
     """Write the report that this purge has removed, or one before it that was killed."""
     from winnow.pipelines.store import layout
     from winnow.pipelines.store.hiding.scans import load_tombstones
-    from winnow.runners.report.writing import write_report
+    from winnow.runners.stages.reports.writing import write_report
 
     if store.latest_record() is None or store.objects.exists(layout.REPORT) or not load_tombstones(store.objects):
         return
     write_report(store, None, recipe)
     open_console().print("report        rewritten")
+
+
+COMMAND = Command("delete what the latest generations do not use", arguments, run, place=2, beam=True)

@@ -2,20 +2,14 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import open_console, open_place
+from winnow.runners.commands.command import Command
 from winnow.runners.commands.parser import place_argument
-
-if TYPE_CHECKING:
-    from winnow.runners.commands.parser import Commands
+from winnow.runners.stages.opening import open_console, open_place
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser(
-        "robots", help="write the store's robots.txt and tdmrep.json files to one file, for the operator url.robots"
-    )
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     place_argument(parser)
     parser.add_argument(
         "--output", required=True, metavar="FILE", help="JSON Lines file to write; compressed if the name ends in .gz"
@@ -27,3 +21,11 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.stages.robots_files import write_kept_files
 
     return write_kept_files(*open_place(options.place), Path(options.output), open_console())
+
+
+COMMAND = Command(
+    "write the store's robots.txt and tdmrep.json files to one file, for the operator url.robots",
+    arguments,
+    run,
+    place=3,
+)

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from winnow.runners.commands.opening import open_console
+from winnow.runners.commands.command import Command
+from winnow.runners.stages.opening import open_console
 
 if TYPE_CHECKING:
     from winnow.runners.commands.parser import Commands
@@ -14,22 +15,19 @@ _PLOT = "as an SVG file"
 _SIZE = "a count: 85000000, 1.2e9, 85M or 20B (B is 10^9)"
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its subcommands."""
-    law = commands.add_parser(
-        "law", help="fit the scaling law of language families, and derive sampling shares from it"
-    )
-    parts = law.add_subparsers(dest="part", required=True, metavar="PART")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's subcommands."""
+    parts = parser.add_subparsers(dest="part", required=True, metavar="PART")
     for add in (add_fit, add_ratios, add_compare, add_show, add_published, add_probe):
         add(parts)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run one subcommand: the module of the same name in `runners/law/`. None of them needs Beam."""
+    """Run one subcommand: the module of the same name in `runners/stages/law/`. None of them needs Beam."""
     import numpy as np
     from rich.console import Console
 
-    module = import_module(f"winnow.runners.law.{options.part}")
+    module = import_module(f"winnow.runners.stages.law.{options.part}")
     body: Callable[[argparse.Namespace, Console], int] = module.run
     with np.errstate(all="ignore"):  # inputs without a number are rejected where they are read
         return body(options, open_console())
@@ -170,3 +168,8 @@ def _law(parser: argparse.ArgumentParser) -> None:
 def _sizes(parser: argparse.ArgumentParser, d: str) -> None:
     parser.add_argument("--n", metavar="N", help=f"model size in the law's unit; {_SIZE}")
     parser.add_argument("--d", metavar="D", help=f"{d}; {_SIZE}")
+
+
+COMMAND = Command(
+    "fit the scaling law of language families, and derive sampling shares from it", arguments, run, place=2
+)

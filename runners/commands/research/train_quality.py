@@ -1,15 +1,12 @@
 """`winnow train-quality`: train a fastText classifier of wanted texts from examples."""
 
 import argparse
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from winnow.runners.commands.parser import Commands
+from winnow.runners.commands.command import Command
 
 
-def add(commands: "Commands") -> None:
-    """Add the command and its arguments."""
-    parser = commands.add_parser("train-quality", help="train a fastText classifier from wanted and unwanted texts")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     from winnow.filters.models.training.config import TrainingConfig
 
     defaults = TrainingConfig()
@@ -65,3 +62,6 @@ def run(options: argparse.Namespace) -> int:
     from winnow.runners.stages.quality_training import train_quality
 
     return train_quality(options)
+
+
+COMMAND = Command("train a fastText classifier from wanted and unwanted texts", arguments, run, place=3)

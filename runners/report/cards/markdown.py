@@ -1,17 +1,17 @@
 """Builds Markdown, escaping names from outside."""
 
 import re
-from collections.abc import Iterable, Sequence
 
-from winnow.runners.terminal.escaping import visible
+from winnow.runners.tables.escaping import visible
+from winnow.runners.tables.table import Table
 
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|~&#])")
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of escaped cells."""
-    lines = [f"| {' | '.join(headers)} |", f"|{'---|' * len(headers)}"]
-    lines += [f"| {' | '.join(map(text, row))} |" for row in rows]
+def table(shown: Table) -> str:
+    """A table of escaped cells, without its title."""
+    lines = [f"| {' | '.join(head.title for head in shown.heads)} |", f"|{'---|' * len(shown.heads)}"]
+    lines += [f"| {' | '.join(map(text, shown.written(row)))} |" for row in shown.rows]
     return "\n".join(lines) + "\n"
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from winnow.runners.report.markup import Html, crawled, element, join, plain
 from winnow.runners.report.plots.drawing import LEAST_MARK, WIDTH, at, rectangle, svg, words
-from winnow.runners.terminal.escaping import shortened, visible
-from winnow.runners.terminal.quantities import grouped, share
+from winnow.runners.tables.escaping import shortened, visible
+from winnow.runners.tables.quantities import grouped, share
 
 LABEL_WIDTH = 190
 LABEL_CELLS = 26

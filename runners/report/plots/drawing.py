@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from winnow.runners.report.markup import Html, element, join, plain
 from winnow.runners.report.style import file_style
-from winnow.runners.terminal.quantities import grouped
+from winnow.runners.tables.quantities import grouped
 
 WIDTH: Final = 760
 LEAST_MARK: Final = 1.5
@@ -148,39 +148,27 @@ def mark(shape: str, x: float, y: float, tone: str, size: float = 3.5) -> Html:
 
 def small_svg(title: str, description: str, width: float, height: float, drawn: Iterable[Html]) -> Html:
     """One of several drawings beside each other, which grow and shrink with the page."""
-    named = {"viewBox": f"0 0 {at(width)} {at(height)}", "role": "img", "aria_label": f"{title}. {description}."}
-    return element("svg", element("title", plain(title)), join(drawn), class_="small", **named)
+    return _svg(title, description, width, height, drawn, class_="small")
 
 
 def svg(title: str, description: str, height: float, drawn: Iterable[Html]) -> Html:
     """A drawing of the page's width, with its title and what it shows in words."""
-    drawing = element(
-        "svg",
-        element("title", plain(title)),
-        join(drawn),
-        viewBox=f"0 0 {WIDTH} {at(height)}",
-        role="img",
-        aria_label=f"{title}. {description}.",
-    )
-    return element("div", drawing, class_="scroll")
+    return element("div", _svg(title, description, WIDTH, height, drawn), class_="scroll")
 
 
 def svg_file(title: str, description: str, width: float, height: float, drawn: Iterable[Html]) -> bytes:
     """A drawing in a file of its own; it is light or dark with its reader's screen."""
-    drawing = element(
-        "svg",
-        element("title", plain(title)),
-        element("style", Html(file_style())),
-        element("rect", width=at(width), height=at(height), class_="card"),
-        join(drawn),
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {at(width)} {at(height)}",
-        width=at(width),
-        height=at(height),
-        role="img",
-        aria_label=f"{title}. {description}.",
-    )
-    return f"{drawing}\n".encode()
+    card = element("rect", width=at(width), height=at(height), class_="card")
+    size = {"xmlns": "http://www.w3.org/2000/svg", "width": at(width), "height": at(height)}
+    parts = [element("style", Html(file_style())), card, *drawn]
+    return f"{_svg(title, description, width, height, parts, **size)}\n".encode()
+
+
+def _svg(
+    title: str, description: str, width: float, height: float, drawn: Iterable[Html], /, **attributes: str
+) -> Html:
+    named = {"viewBox": f"0 0 {at(width)} {at(height)}", "role": "img", "aria_label": f"{title}. {description}."}
+    return element("svg", element("title", plain(title)), join(drawn), **attributes, **named)
 
 
 def at(number: float) -> str:

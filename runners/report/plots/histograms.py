@@ -19,7 +19,7 @@ from winnow.runners.report.plots.drawing import (
     svg,
     words,
 )
-from winnow.runners.terminal.quantities import grouped
+from winnow.runners.tables.quantities import grouped
 from winnow.schemas.counts import count_of
 from winnow.schemas.summary import Measure
 

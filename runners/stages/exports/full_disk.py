@@ -11,7 +11,7 @@ from pathlib import Path
 
 from winnow.pipelines.export.planning.sizing import Cutting, Way
 from winnow.pipelines.export.stage import Unfinished
-from winnow.runners.terminal.quantities import byte_size
+from winnow.runners.tables.quantities import byte_size
 from winnow.schemas.errors import ExportError
 
 

@@ -23,15 +23,15 @@ from winnow.pipelines.store import layout
 from winnow.pipelines.store.leases.command_lease import one_command
 from winnow.pipelines.store.tables import read_batches
 from winnow.runners.engines.engine import Engine
-from winnow.runners.estimating.recording import record_export
-from winnow.runners.existing_exports import require_replaceable
-from winnow.runners.report.cards.mixture import card_of, gather_facts
+from winnow.runners.stages.exports.existing_exports import require_replaceable
 from winnow.runners.stages.exports.writing import export_draw
 from winnow.runners.stages.mixing import Mixed, mix
 from winnow.runners.stages.reached import Reached
+from winnow.runners.stages.recording import record_export
+from winnow.runners.stages.reports.mixture_card import card_of, gather_facts
 from winnow.runners.stages.running.stage_run import Clock, StageRun
-from winnow.runners.terminal.escaping import visible
-from winnow.runners.terminal.quantities import byte_size
+from winnow.runners.tables.escaping import visible
+from winnow.runners.tables.quantities import byte_size
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import RecipeError, StoreError
 from winnow.schemas.identity import Json

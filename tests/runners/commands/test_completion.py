@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from winnow.runners.commands.main import COMMANDS, main
+from winnow.runners.commands.command import command_names
+from winnow.runners.commands.main import main
 
 ASK = """
 source "$1"; shift
@@ -56,7 +57,7 @@ def test_bash_completes(typed: list[str], offered: set[str], folder: Path, capsy
 def test_bash_completes_every_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["bash", "--norc", "-c", ASK, "bash", str(script("bash", folder, capsys)), "winnow", ""]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert set(done.stdout.split()) == {name.replace("_", "-") for name in COMMANDS}
+    assert set(done.stdout.split()) == set(command_names())
 
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="no zsh; install Debian's zsh to check its completion")

@@ -87,7 +87,7 @@ def mutated_recipes(draw: st.DrawFn) -> str:
         parent, key = parent_of(tree, path), path[-1]
         what = draw(st.sampled_from(("value", "value", "value", "another", "name", "remove", "twice")))
         if what == "value":
-            parent[key] = draw(st.sampled_from(JUNK))
+            parent[key] = copy.deepcopy(draw(st.sampled_from(JUNK)))  # later mistakes are made in it
         elif what == "another":
             other = draw(st.sampled_from(list(places(tree))))
             parent[key] = copy.deepcopy(parent_of(tree, other)[other[-1]])

@@ -85,7 +85,7 @@ def test_what_the_help_says_of_a_command_ends_within_80_cells(cells: int, lines:
     summary = f"{'x' * 30} {'y' * 20} {'z' * (cells - 52)}"
     commands.add_parser("one-command", help=summary)
     commands.add_parser("other", help="the other")
-    group_commands(parser, commands, {"Second": ["other"], "First": ["one_command"]})
+    group_commands(parser, commands, {"Second": ["other"], "First": ["one-command"]})
     shown = parser.format_help().splitlines()
     second = shown.index("Second:")
     assert shown[second - 2 : second] == ["Does it.", ""]

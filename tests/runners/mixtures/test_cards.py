@@ -18,9 +18,9 @@ from winnow.pipelines.export.stage import Written, bind_exports
 from winnow.pipelines.forgetting.outputs import EXPORT, Output, affected, registered
 from winnow.pipelines.forgetting.scanning import NO_IDS
 from winnow.runners.engines.engine import Engine
-from winnow.runners.report.cards.mixture import card_of, gather_facts
-from winnow.runners.report.cards.parts import pretty_name, size_category
+from winnow.runners.facts.card_parts import pretty_name, size_category
 from winnow.runners.stages.mixing import mix
+from winnow.runners.stages.reports.mixture_card import card_of, gather_facts
 from winnow.schemas.errors import ExportError
 from winnow.schemas.recipe import load_recipe
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pytest
 
-from tests.runners.law.conftest import EXAMPLE
 from tests.runners.mixtures.tiny import Drawn, Tiny, winnow
+from tests.runners.stages.law.conftest import EXAMPLE
 from winnow.pipelines.mix.plans import PlanRecord
 from winnow.schemas.languages import grouping
 from winnow.schemas.mixture import PlannedOutput, PlannedStratum

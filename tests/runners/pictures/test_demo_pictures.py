@@ -18,15 +18,15 @@ from rich.console import Console
 
 from tests.faults.winnow import assert_clean, ended, run_here
 from tests.runners.test_annotate import table
+from winnow.pipelines.query.recipe_rules import pinned_rules
 from winnow.pipelines.rules.chosen_items import dropped_items, item_cuts, items_near, random_items
 from winnow.pipelines.rules.pinning import PinnedProgram
 from winnow.pipelines.store.location import open_store_at
 from winnow.runners.commands.core.demo import PICTURE_RECIPE, PICTURES, _draw_pictures
-from winnow.runners.commands.opening import bound_recipe
 from winnow.runners.demo.photos import make_photos
 from winnow.runners.demo.photos.drawing import SCENERIES, landscape
 from winnow.runners.demo.photos.planted import CAPTIONS, FILES, HARM, KINDS
-from winnow.runners.terminal.rules import pinned_rules
+from winnow.runners.stages.opening import bound_recipe
 
 pytest.importorskip("PIL.Image", reason="needs the extra `image`")
 

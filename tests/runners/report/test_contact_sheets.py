@@ -4,10 +4,9 @@ import pytest
 
 from tests.runners.example_store import SUMMARY
 from winnow.pipelines.media.thumbnails import Thumbnail
-from winnow.runners.report import Examples
-from winnow.runners.report.examples import ContactSheet, SheetPicture
-from winnow.runners.report.gathered_sheets import WantedSheet, wanted_sheets
-from winnow.runners.report.sections.contact_sheets import contact_sheets
+from winnow.runners.facts.contact_sheets import contact_sheets
+from winnow.runners.facts.examples import ContactSheet, Examples, SheetPicture
+from winnow.runners.stages.reports.gathered_sheets import WantedSheet, wanted_sheets
 from winnow.schemas.errors import WinnowError
 
 JPEG = bytes.fromhex("ffd8ffd9")

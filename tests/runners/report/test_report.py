@@ -8,7 +8,9 @@ from html.parser import HTMLParser
 import pytest
 
 from tests.runners.example_store import EXAMPLES, HOSTILE, SUMMARY
-from winnow.runners.report import Block, Examples, render_report
+from winnow.runners.facts.examples import Examples
+from winnow.runners.facts.page import render_report
+from winnow.runners.report.block import Block
 from winnow.runners.report.markup import plain
 from winnow.schemas.summary import StoreSummary
 from winnow.schemas.typed_json import read_json
@@ -149,7 +151,7 @@ def test_duplicates_are_counted_and_the_largest_clusters_shown_with_examples(pag
     for words in (
         "texts that share most of their shingles",
         "1 of the rows were forgotten later; run winnow dedupe to remove them.",
-        "Largest clusters (near)",
+        "near: largest clusters",
         "00ff" * 8,
         "85.4 %",
         ".751",

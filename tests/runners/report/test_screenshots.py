@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.runners.example_store import EXAMPLES, SUMMARY
+from tests.runners.facts.test_headline import MANY
 from tests.runners.report.chromium import Theme, measured, needs_chromium, opened, pictured
-from tests.runners.report.test_headline import MANY
 from winnow.runners.commands.main import main
-from winnow.runners.report import Examples, render_report
+from winnow.runners.facts.examples import Examples
+from winnow.runners.facts.page import render_report
 
 WIDTHS = (400, 800, 1400)
 THEMES: tuple[Theme, ...] = ("light", "dark")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.runners.terminal.test_plan import written
+from tests.runners.stages.test_planning import written
 from winnow.runners.commands.main import main
 from winnow.runners.report.cards.markdown import text
 

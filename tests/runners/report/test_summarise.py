@@ -13,8 +13,8 @@ from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.forgetting.ranges import ForgottenRanges
 from winnow.pipelines.store.generations import Store
 from winnow.runners.engines.engine import Engine
-from winnow.runners.report.summarise import OF_A_REASON, examples_of, summarise
 from winnow.runners.stages import store_stages as stages
+from winnow.runners.stages.reports.summarise import OF_A_REASON, example_ranges, summarise
 from winnow.schemas.recipe import load_recipe
 from winnow.schemas.records import TaskCommit
 
@@ -42,7 +42,7 @@ def ingested(folder: Path, sources: dict[str, list[str]]) -> Store:
 
 
 def shown_of(store: Store) -> list[tuple[str, str, int]]:
-    found = examples_of(store, store.require_latest()).ranges
+    found = tuple(example_ranges(store, store.require_latest()))
     return [(one.source, one.reason, one.offset) for one in found]
 
 

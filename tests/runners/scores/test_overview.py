@@ -12,10 +12,10 @@ from winnow.pipelines.score.overview import ScoreOverview
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location
 from winnow.runners.commands.main import main
-from winnow.runners.report.summarise import summarise
-from winnow.runners.report.writing import write_report
+from winnow.runners.stages.reports.score_overviews import overviews, scores_if_bound
+from winnow.runners.stages.reports.summarise import summarise
+from winnow.runners.stages.reports.writing import write_report
 from winnow.runners.stages.rule_decisions import decisions_if_any
-from winnow.runners.terminal.scores import overviews, scores_if_bound
 from winnow.schemas.recipe import Recipe, load_recipe
 
 WHERE = "    where: samples.source.name = 'web'\n"
@@ -170,11 +170,34 @@ def test_stats_has_a_line_for_each_score(folder: Path, capsys: pytest.CaptureFix
     assert main(["stats", "recipe.yaml"]) == 0
     lines = capsys.readouterr().out.splitlines()
     start = lines.index("Scores")
-    headers = ["score", "fitted by", "scored", "share", "passed", "quality", "from", "to", "median score"]
-    assert lines[start + 1].split() == " ".join(headers).split()
+    assert lines[start + 1].split() == [
+        "score",
+        "task",
+        "filter",
+        "samples",
+        "scored",
+        "share",
+        "median",
+        "would",
+        "be",
+        "dropped",
+    ]
     mimic, strict = (line.split() for line in lines[start + 3 : start + 5])
-    assert mimic[:4] == ["mimic", "90", "69.2", "%"]
-    assert strict[:5] == ["strict", "130", "100.0", "%", "20.0%"]
+    assert mimic[-6:-2] == ["130", "90", "69.2", "%"]
+    assert strict[-6:-2] == ["130", "130", "100.0", "%"]
+    quality = lines.index("Quality of the data by strict")
+    assert lines[quality + 1].split() == [
+        "samples",
+        "votes",
+        "by",
+        "decided",
+        "passed",
+        "quality",
+        "from",
+        "to",
+        "note",
+    ]
+    assert {"130", "20.0%"} < set(lines[quality + 3].split())
     assert main(["stats", "recipe.yaml", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert [(one["name"], one["scored"]) for one in said["scores"]] == [("mimic", 90), ("strict", 130)]
@@ -193,9 +216,12 @@ def test_values_that_are_fitted_by_have_a_quality_each(folder: Path, capsys: pyt
     capsys.readouterr()
     assert main(["stats", "recipe.yaml"]) == 0
     shown = capsys.readouterr().out
-    assert [line.split()[:4] for line in shown.splitlines() if line.startswith("mimic  samples")] == [
-        ["mimic", "samples.source.name", "books", "40"],
-        ["mimic", "samples.source.name", "web", str(CLEAN + BROKEN)],
+    lines = shown.splitlines()
+    start = lines.index("Quality of the data by mimic")
+    assert lines[start + 1].startswith("samples.source.name  votes by")
+    assert sorted((line.split()[0], line.split()[2]) for line in lines[start + 3 : start + 5]) == [
+        ("books", "40"),
+        ("web", str(CLEAN + BROKEN)),
     ]
 
 

@@ -7,9 +7,11 @@ import pytest
 from rich.console import Console
 
 from tests.runners.example_store import SUMMARY
-from winnow.runners.terminal.escaping import cells
-from winnow.runners.terminal.store_tables import print_stats, print_summary
-from winnow.runners.terminal.tables import Grid, print_grid
+from winnow.runners.facts.store import print_stats, print_summary
+from winnow.runners.tables.escaping import cells
+from winnow.runners.tables.table import Table, heads
+from winnow.runners.tables.units import COUNT, ID
+from winnow.runners.terminal.tables import print_tables
 from winnow.schemas.summary import SourceSummary, StoreSummary
 
 SMALL = StoreSummary(
@@ -101,22 +103,21 @@ def test_a_pipe_gets_every_name_on_one_line_and_in_full() -> None:
     console = piped()
     console.width = 40
     name = "https://example.org/" + "a/rather/long/path/" * 20
-    print_grid(console, Grid("Pages", ("page", "rows"), [(name, "1"), ("short", "2")]))
+    print_tables(console, Table("Pages", heads("page", ("rows", COUNT)), [(name, 1), ("short", 2)]))
     assert f"\n{name}     1\n" in printed(console)
 
 
 def test_columns_of_wide_letters_and_marks_stand_one_below_the_other() -> None:
     console = piped()
-    rows = [("例え", "1"), ("e\u0301te\u0301", "22"), ("हिन्दी", "3"), ("می\u200cخواهم", "4")]
-    print_grid(console, Grid("Names", ("name", "count"), rows, footer=("total", "30")))
+    rows = [("例え", 1), ("e\u0301te\u0301", 22), ("हिन्दी", 3), ("می\u200cخواهم", 4)]
+    print_tables(console, Table("Names", heads("name", ("count", COUNT)), rows, ("total", 30)))
     lines = printed(console).splitlines()[1:-1]
     assert {cells(line) for line in lines} == {len("-------  -----")}
 
 
 def test_a_name_that_is_typed_again_is_never_cut() -> None:
     console = terminal(20)
-    both = frozenset({0, 1})
-    print_grid(console, Grid("", ("id", "name"), [("0123456789abcdef", "x" * 30)], both, whole=frozenset({0})))
+    print_tables(console, Table("", heads(("id", ID), "name"), [("0123456789abcdef", "x" * 30)]))
     assert "0123456789abcdef  xxxxxxx…" in printed(console)
 
 
@@ -142,8 +143,7 @@ def test_an_empty_store_prints_its_name() -> None:
 
 def test_no_column_is_left_out_where_a_terminal_is_too_narrow_for_all_of_them() -> None:
     console = terminal(20)
-    print_grid(
-        console, Grid("Kept", ("source", "language", "kept", "dropped"), [("crawl", "swe_Latn", "12", "1,000,000")])
-    )
+    columns = heads("source", "language", ("kept", COUNT), ("dropped", COUNT))
+    print_tables(console, Table("Kept", columns, [("crawl", "swe_Latn", 12, 1_000_000)]))
     shown = printed(console)
     assert all(cell in shown for cell in ("source", "crawl", "swe_Latn", "1,000,000"))

@@ -150,6 +150,6 @@ def test_the_table_reads_back_without_runs_that_diverged() -> None:
 
 
 def test_pytorch_is_loaded_when_something_is_trained_and_not_before() -> None:
-    code = "import sys, winnow.scoring.probe.training, winnow.runners.law.probe; print('torch' in sys.modules)"
+    code = "import sys, winnow.scoring.probe.training, winnow.runners.stages.law.probe; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

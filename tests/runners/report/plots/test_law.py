@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.scoring.laws import family, law
-from winnow.runners.report.plots.law import MOST_BARS, MOST_PANELS, fit_plot, ratios_plot
+from winnow.runners.stages.law.plots import MOST_BARS, MOST_PANELS, fit_plot, ratios_plot
 from winnow.schemas.law import ScalingLaw
 from winnow.scoring.scaling_law.mixing import Question, family_ratios
 from winnow.scoring.scaling_law.runs import RunTable, runs_from_columns

@@ -1,0 +1,52 @@
+"""The rules of a recipe, pinned to a generation of its store."""
+
+from collections.abc import Sequence
+
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.dedupe.stage import generation_keys
+from winnow.pipelines.rules import guards
+from winnow.pipelines.rules.pinning import PinnedProgram, expected_keys, pin
+from winnow.pipelines.rules.summary import RulesSummary
+from winnow.pipelines.score.stage import generation_scores
+from winnow.pipelines.store.generations import Store
+from winnow.pipelines.store.hiding.hidden_rows import hidden_rows
+from winnow.schemas.errors import RecipeError
+from winnow.schemas.records import Generation
+
+
+def pinned_rules(
+    recipe: BoundRecipe, store: Store, generation: Generation, more: Sequence[str] = ()
+) -> PinnedProgram | None:
+    """Pin the recipe's rules to a generation, with `more` layers in addition to those that the rules read.
+
+    Returns None if the recipe has no rules, nothing is forgotten, and `more` is empty.
+
+    Raises:
+        RecipeError: A rule cannot run, or a layer that it reads is missing or was made with other settings.
+    """
+    program = recipe.rules
+    if not program.rules and not more and not hidden_rows(store, generation):
+        return None
+    keys = expected_keys(recipe.ingest(store), recipe.operators, store, generation)
+    keys |= generation_keys(store, recipe, generation)
+    keys |= generation_scores(store, recipe, generation, keys)
+    return pin(store, generation, program, keys, recipe.file, more, recipe.operators)
+
+
+def pinned_if_measured(recipe: BoundRecipe | None, store: Store, generation: Generation) -> PinnedProgram | None:
+    """The pinned rules; None if there is no recipe or no rule, or if they need columns that are not measured yet."""
+    try:
+        return None if recipe is None else pinned_rules(recipe, store, generation)
+    except RecipeError:  # `winnow plan` reports what is missing
+        return None
+
+
+def require_accepted(recipe: BoundRecipe, summary: RulesSummary | None) -> None:
+    """Raise if the plan has alarms that the recipe does not accept.
+
+    Raises:
+        RecipeError: One line per alarm, with the setting that would accept it.
+    """
+    dedupe = recipe.config.dedupe
+    if dedupe is not None and summary is not None:
+        guards.require_accepted(dedupe, summary.alarms, recipe.file)

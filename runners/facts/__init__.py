@@ -1,0 +1,1 @@
+"""What is to be told: each fact is a declared table, computed once; the terminal, the page and JSON draw it."""

@@ -1,0 +1,171 @@
+"""Languages: what comes in and goes out of each, which rule drops how much of each, and which are measured."""
+
+from collections.abc import Mapping, Sequence
+
+from winnow.pipelines.rules.summary import RulesSummary
+from winnow.runners.facts.examples import Examples
+from winnow.runners.facts.figures import given_by_language
+from winnow.runners.facts.store import languages
+from winnow.runners.report.block import Block
+from winnow.runners.report.markup import Html, element, folded, join, plain
+from winnow.runners.report.plots.bars import Part, Row, bars
+from winnow.runners.report.tables import drawn, drawn_in_parts, note
+from winnow.runners.tables.quantities import byte_size, share
+from winnow.runners.tables.table import Share, Table, Value, heads
+from winnow.runners.tables.units import BYTES, COUNT, COUNTS, METER, REASON, SHADE, SHARE, Unit
+from winnow.schemas.counts import count_of
+from winnow.schemas.languages import language_name
+from winnow.schemas.languages.counts import LANGUAGE_LAYER, language_counts
+from winnow.schemas.mixture import VALIDATION, Amount, MixturePlan
+from winnow.schemas.summary import StoreSummary, by_count
+
+SHOWN = 20
+MOST = 200
+COLUMNS = 8
+SHOWN_RULES = 15  # of those that drop most; the others are folded
+SHOWN_BARS = 30
+WORST = 3  # rules named for a language
+
+
+def before_and_after(_: StoreSummary, examples: Examples) -> Block | None:
+    """Each language's samples and text before the rules, and what is kept and drawn of it."""
+    rules, plan = examples.rules, examples.plan
+    if rules is None or not rules.groups:
+        return None
+    shown = _before_and_after(rules, plan).between(0, MOST)
+    parts = drawn_in_parts(shown, SHOWN, f"{len(shown.rows) - SHOWN:,} more languages")
+    said = f"Sizes are of the {rules.bytes_of}."
+    if plan is not None:
+        said += " Available is what the training outputs may take of the kept samples, each once; "
+        said += "drawn includes repeats and validation."
+    return Block("by-language", "Languages before and after", join([*parts, note(said)]))
+
+
+def _before_and_after(rules: RulesSummary, plan: MixturePlan | None) -> Table:
+    samples: dict[str, list[int]] = {}
+    for group in rules.groups:
+        found = samples.setdefault(group.language, [0, 0, 0])
+        for place, number in enumerate((group.rows.rows, group.rows.bytes, group.kept.rows)):
+            found[place] += number
+    columns: list[str | tuple[str, Unit]] = [
+        "language",
+        ("samples", COUNT),
+        ("text" if rules.bytes_of == "text" else "size", BYTES),
+    ]
+    columns += [("kept", COUNT), ("share kept", SHARE)]
+    if plan is not None:
+        columns += [(f"{plan.unit} available", COUNT), (f"{plan.unit} drawn", COUNT)]
+        columns += [("share available", SHARE), ("share drawn", SHARE), ("", METER)]
+    available, given = _available(plan), given_by_language(plan)
+    whole_before, whole_after = sum(available.values()), sum(one.units for one in given.values())
+    rows = []
+    for code, (count, size, kept) in sorted(samples.items(), key=lambda item: (-item[1][0], item[0])):
+        row: list[Value] = [_named(code), count, byte_size(size) if size else "-", kept, Share(kept, count)]
+        if plan is not None:
+            before, after = available.get(code, 0), Share(given.get(code, Amount()).units, whole_after)
+            row += [before, after.part, Share(before, whole_before), after, after]
+        rows.append(tuple(row))
+    return Table("Languages before and after", heads(*columns), rows)
+
+
+def _available(plan: MixturePlan | None) -> dict[str, int]:
+    """What the training outputs may take of each language: the stages of a mixture share their strata."""
+    most: dict[tuple[str, str], int] = {}
+    for output in () if plan is None else plan.outputs:
+        for one in output.strata if output.name != VALIDATION else ():
+            key = str(one.stratum), one.stratum.language
+            most[key] = max(most.get(key, 0), one.available.units)
+    found: dict[str, int] = {}
+    for (_, code), units in most.items():
+        found[code] = found.get(code, 0) + units
+    return found
+
+
+def rules_by_language(rules: RulesSummary) -> list[Html]:
+    """A table of rules by the largest languages: the share of a language's samples that a rule drops first."""
+    counts: dict[str, int] = {}
+    kept: dict[str, int] = {}
+    drops: dict[str, dict[str, int]] = {}
+    for group in rules.groups:
+        counts[group.language] = counts.get(group.language, 0) + group.rows.rows
+        kept[group.language] = kept.get(group.language, 0) + group.kept.rows
+        for name, tally in group.dropped.items():
+            of = drops.setdefault(name, {})
+            of[group.language] = of.get(group.language, 0) + tally.rows
+    if not drops or len(counts) < 2:
+        return []
+    ordered = sorted(counts, key=lambda code: (-counts[code], code))
+    shown, small = ordered[:COLUMNS], ordered[COLUMNS:]
+
+    def cells(of: Mapping[str, int]) -> list[Share]:
+        others = Share(sum(of.get(code, 0) for code in small), sum(counts[code] for code in small))
+        return [*(Share(of.get(code, 0), counts[code]) for code in shown), *([others] if small else [])]
+
+    columns = [
+        ("rule", REASON),
+        *((code, SHADE) for code in shown),
+        *([("others", SHADE)] if cells({})[COLUMNS:] else []),
+    ]
+    names = sorted(drops, key=lambda name: (-sum(drops[name].values()), name))
+    rows: list[tuple[Value, ...]] = [(_short(name), *cells(drops[name])) for name in names]
+    footer = ("kept", *(share(*one) for one in cells(kept)))
+    found = Table("Share of each language's samples that each rule drops", heads(*columns), rows, footer)
+    more = len(rows) - SHOWN_RULES
+    parts = drawn_in_parts(found, SHOWN_RULES, f"{more} more {'rule' if more == 1 else 'rules'} that drop less")
+    if small := small[:MOST]:
+        title = f"{count_of(len(small), 'smaller language')}, and the rules that drop most of each"
+        parts.append(folded(title, drawn(_worst(title, small, counts, kept, drops))))
+    return [*parts, note("By the first rule that fires; the largest languages of the store.")]
+
+
+def _worst(
+    title: str,
+    codes: Sequence[str],
+    counts: Mapping[str, int],
+    kept: Mapping[str, int],
+    drops: Mapping[str, Mapping[str, int]],
+) -> Table:
+    """The rules that drop most of each language, one language a row."""
+
+    def worst(code: str) -> str:
+        taken = sorted(((of.get(code, 0), name) for name, of in drops.items()), key=lambda one: (-one[0], one[1]))
+        return ", ".join(f"{_short(name)} {share(count, counts[code])}" for count, name in taken[:WORST] if count)
+
+    rows = [(_named(code), counts[code], Share(kept[code], counts[code]), worst(code)) for code in codes]
+    columns = heads("language", ("samples", COUNT), ("kept", SHARE), ("rules that drop most", COUNTS))
+    return Table(title, columns, rows)
+
+
+def _short(rule: str) -> str:
+    return rule.partition(".")[2] or rule
+
+
+def _named(code: str) -> str:
+    name = language_name(code)
+    return code if name == code else f"{code} {name}"
+
+
+def measured_languages(summary: StoreSummary, _: Examples) -> Block | None:
+    """Languages, their groups and families, by documents."""
+    counted = language_counts(summary)
+    if counted is None:
+        return None
+    named = count_of(len(counted.codes), "language and script", "languages and scripts")
+    parts = [
+        _ranked("Families", counted.families, counted.rows),
+        _ranked("Groups", counted.groups, counted.rows),
+        folded(named, drawn(languages(counted))),
+    ]
+    if counted.mismatches:
+        title = "Guesses that the script of the letters rules out; these documents are in no known language"
+        columns = heads("language and script of the text", ("documents", COUNT))
+        parts.append(drawn(Table(title, columns, by_count(counted.mismatches))))
+    if counted.other:
+        parts.append(note(f"{count_of(counted.other, 'document is', 'documents are')} in other languages."))
+    brief = f"{named} in {count_of(len(counted.families), 'family', 'families')}"
+    return Block("measured-languages", f"Languages ({LANGUAGE_LAYER})", join(parts), brief)
+
+
+def _ranked(title: str, counts: Mapping[str, int], whole: int) -> Html:
+    rows = [Row(name, (Part(name, count),)) for name, count in by_count(counts)[:SHOWN_BARS]]
+    return element("div", element("h3", plain(title)), bars(title, rows, whole))

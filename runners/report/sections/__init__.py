@@ -1,1 +1,0 @@
-"""The sections of the report, each a function of the summary and examples; `page.SECTIONS` lists them."""

@@ -1,0 +1,294 @@
+"""`winnow plan`: the tasks, an estimate, what the rules decide, and the resolved recipe if asked for.
+
+Tasks and the estimate come from file listings; the rules' decisions come from the columns that they name.
+"""
+
+import itertools
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+from rich.console import Console
+from rich.markup import escape
+
+from winnow.pipelines.binding.bound_recipe import BoundRecipe
+from winnow.pipelines.binding.operators import check_operators, operator_remarks
+from winnow.pipelines.binding.rule_presets import language_remarks, preset_notes
+from winnow.pipelines.binding.scores import check_scores
+from winnow.pipelines.binding.sources import store_record
+from winnow.pipelines.forgetting.outputs import DECISIONS
+from winnow.pipelines.ingest.planning.context import IngestContext
+from winnow.pipelines.ingest.planning.stage import SourcePlan, check_columns, plan_sources
+from winnow.pipelines.query.generation import read_as
+from winnow.pipelines.query.recipe_rules import pinned_rules, require_accepted
+from winnow.pipelines.rules.coverage import SafetyCoverage
+from winnow.pipelines.rules.summary import RulesSummary
+from winnow.pipelines.running.ledger.ingest_tasks import IngestTasks
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.commits import committed_tasks
+from winnow.pipelines.store.generations import NoStoreError, Store
+from winnow.pipelines.store.hash_set import HashSet
+from winnow.pipelines.store.held import Held
+from winnow.pipelines.store.location import open_location, open_store_at
+from winnow.runners.estimating.amounts import StageEstimate, StoreBefore, estimate
+from winnow.runners.estimating.budgets import budget_notes, refuse_impossible_budgets, refuse_unkept_budgets
+from winnow.runners.estimating.lacking_media import lacking_media
+from winnow.runners.estimating.rates import Rates, ingest_part, read_rates
+from winnow.runners.estimating.scores import PlannedScore, planned_scores, print_needs
+from winnow.runners.estimating.tables import duration, estimate_json, print_estimate
+from winnow.runners.estimating.takeable import refuse_untakeable
+from winnow.runners.estimating.undecidable import refuse_undecidable
+from winnow.runners.facts.coverage import print_coverage
+from winnow.runners.facts.rules import print_rules
+from winnow.runners.stages.exports.existing_exports import existing_export_notes
+from winnow.runners.stages.lists.whole_file import registered_file
+from winnow.runners.stages.recipe_check import check_recipe
+from winnow.runners.stages.rule_decisions import rule_decisions, write_dropped
+from winnow.runners.stages.running.warming import warm_kernels
+from winnow.runners.tables.quantities import byte_size
+from winnow.schemas.counts import count_of
+from winnow.schemas.errors import WinnowError
+from winnow.schemas.identity import Json
+from winnow.schemas.recipe import resolved_yaml
+from winnow.schemas.records import Generation
+
+FIRST_TASKS = 8
+FIRST_PATHS = 3
+
+
+@dataclass(frozen=True)
+class RecipePlan:
+    """What a run would do, according to listings."""
+
+    resolved: str
+    store: Store
+    generation: Generation | None
+    state: str
+    context: IngestContext
+    sources: tuple[tuple[SourcePlan, IngestTasks], ...]  # with the unfinished tasks
+
+    @property
+    def pending_bytes(self) -> int:
+        """The size of the input that is not ingested yet."""
+        return sum(int(pending.bytes.sum()) for _, pending in self.sources)
+
+
+def show_plan(
+    recipe: BoundRecipe,
+    console: Console,
+    *,
+    as_json: bool = False,
+    resolved: bool = False,
+    decisions: str | None = None,
+    rates: str | None = None,
+    workers: int = 1,
+) -> None:
+    """Print what a run would do and what the rules decide. Writes nothing to the store, except what rules decide.
+
+    Args:
+        recipe: The recipe to plan.
+        console: Where to print.
+        as_json: Print one JSON object instead of tables.
+        resolved: Print first the recipe with every default and preset.
+        decisions: A Parquet file to write, with one row per dropped sample.
+        rates: A file of rates that override the built-in ones.
+        workers: The number of workers to estimate the time for.
+
+    Raises:
+        SourceError: New files do not fit the columns that the recipe names.
+        RecipeError: Duplicates raise an alarm that the recipe does not accept, or a strict mixture's budget is above
+            what the rules keep; the plan is printed first.
+    """
+    known = read_rates(rates)
+    check_recipe(recipe)  # also without a store
+    plan = _plan(recipe)
+    listed = [source for source, _ in plan.sources]
+    if plan.generation is None:  # else what the store holds is known better
+        refuse_impossible_budgets(recipe.config, plan.context, listed)
+        refuse_untakeable(recipe.config, plan.context, listed)
+        refuse_undecidable(recipe, plan.context, listed)
+    of_columns = check_columns(plan.context, listed)
+    layers = plan.generation.layers if plan.generation is not None else {}
+    operators = recipe.operators
+    untried = [bound for bound in operators if bound.layer not in layers]
+    if untried:
+        warm_kernels()
+    check_operators(untried)
+    scores = planned_scores(recipe, plan.store, plan.generation, plan.context, operators)
+    check_scores(tuple(one.bound for one in scores if not one.is_current))
+    notes = [*preset_notes(recipe.config), *operator_remarks(operators)]
+    notes += [*of_columns, *_unlisted_sources(recipe, plan)]
+    notes += existing_export_notes(recipe, growing=plan.pending_bytes > 0)
+    if plan.generation is None:  # later, the languages of the samples say whether it matters
+        notes += lacking_media(recipe, plan.context, listed)
+        notes += language_remarks(recipe.config)
+        notes += budget_notes(recipe.config, plan.context, listed)
+    left = estimate(recipe, _store_before(plan), operators, scores, known)
+    if not as_json:
+        if resolved:
+            console.print(escape(plan.resolved), soft_wrap=True)
+        _print_plan(plan, scores, notes, _estimate(plan, left, known), console)
+        print_estimate(left, known, workers, console)
+    rules, coverage = _rules(recipe, plan, decisions)
+    if as_json:
+        cost = estimate_json(left, known, workers)
+        sys.stdout.write(orjson.dumps(_json(plan, scores, notes, rules, coverage) | {"estimate": cost}).decode() + "\n")
+        require_accepted(recipe, rules)
+        _unkept_budgets(recipe, plan, rules)
+        return
+    if rules is not None:
+        console.print()
+        print_rules(rules, console, with_groups=True)
+    if coverage is not None:
+        console.print()
+        print_coverage(coverage, console)
+    require_accepted(recipe, rules)
+    for note in _unkept_budgets(recipe, plan, rules):
+        console.print(f"note    {note}", markup=False, soft_wrap=True)
+
+
+def _unkept_budgets(recipe: BoundRecipe, plan: RecipePlan, rules: RulesSummary | None) -> list[str]:
+    """Compare budgets with what the rules keep, once all is measured; a strict one that is above it is refused."""
+    return [] if rules is None or plan.pending_bytes else refuse_unkept_budgets(recipe.config, rules)
+
+
+def _plan(recipe: BoundRecipe) -> RecipePlan:
+    record = generation = None
+    try:
+        store = open_store_at(recipe.store_address)
+        record = store.latest_record()
+        generation = None if record is None else read_as(recipe, store, record)
+        state = "nothing ingested yet" if generation is None else f"generation {generation.number}"
+    except NoStoreError:
+        store = Store(open_location(recipe.store_address), store_record(recipe.config))
+        state = "does not exist yet"
+    objects, context = store.objects, recipe.ingest(store)
+    held = Held(objects, record)
+    sources = []
+    for plan in plan_sources(context, {source.name: source.files for source in recipe.config.sources}):
+        done = HashSet(itertools.chain(held.tasks(plan.key).names, committed_tasks(objects, plan.key)))
+        tasks = plan.intake.tasks
+        sources.append((plan, tasks.where(name not in done for name in tasks.names)))
+    configs: dict[str, object] = {bound.extractor.name: bound.config for bound in context.extractors}
+    listed = {entry.layer for entry in recipe.config.annotate}
+    configs |= {one.entry.layer: one.config for one in recipe.measurements if one.entry.layer in listed}
+    resolved = resolved_yaml(recipe.expanded, configs)
+    return RecipePlan(resolved, store, generation, state, context, tuple(sources))
+
+
+def _unlisted_sources(recipe: BoundRecipe, plan: RecipePlan) -> list[str]:
+    """A note about samples of sources that the recipe no longer lists."""
+    if plan.generation is None:
+        return []
+    there = plan.store.manifest(plan.generation, layout.SAMPLES).sources
+    strays = sorted(set(there) - {source.name for source in recipe.config.sources})
+    if not strays:
+        return []
+    return [
+        f"the store also has samples of {', '.join(strays)}, which the recipe does not list; they count below until "
+        f"'winnow run {recipe.file}' leaves them out"
+    ]
+
+
+def _rules(
+    recipe: BoundRecipe, plan: RecipePlan, decisions: str | None
+) -> tuple[RulesSummary | None, SafetyCoverage | None]:
+    """What the rules decide on the latest generation, and the detector coverage of what they keep."""
+    pinned = None
+    if plan.generation is not None:
+        pinned = pinned_rules(recipe, plan.store, plan.generation)
+    if pinned is None or plan.generation is None:
+        if decisions is not None:
+            what = "the recipe has no rules" if plan.generation is not None else "nothing is ingested yet"
+            raise WinnowError(f"--decisions {decisions}: there are no decisions, {what}")
+        return None, None
+    found = rule_decisions(recipe, plan.generation, pinned)
+    if decisions is not None:
+        with registered_file(plan.store.objects, DECISIONS, decisions, plan.generation.number):
+            write_dropped(found, Path(decisions))
+    return found.summary, found.coverage
+
+
+def _json(
+    plan: RecipePlan,
+    scores: Sequence[PlannedScore],
+    notes: list[str],
+    rules: RulesSummary | None,
+    coverage: SafetyCoverage | None,
+) -> dict[str, Json]:
+    return {
+        "recipe": plan.resolved,
+        "store": plan.store.root,
+        "generation": None if plan.generation is None else plan.generation.number,
+        "sources": [
+            {
+                "name": one.name,
+                "files": len(one.listing.files),
+                "bytes": one.listing.bytes,
+                "tasks": len(one.intake.tasks),
+                "pending": len(pending),
+                "changed": list(one.intake.changed),
+                "vanished": list(one.intake.vanished),
+            }
+            for one, pending in plan.sources
+        ],
+        "pending_bytes": plan.pending_bytes,
+        "scores": [one.to_json() for one in scores],
+        "notes": notes,
+        "rules": None if rules is None else rules.to_json(),
+        "safety": None if coverage is None else coverage.to_json(),
+    }
+
+
+def _print_plan(
+    plan: RecipePlan, scores: Sequence[PlannedScore], notes: list[str], left: str, console: Console
+) -> None:
+    console.print(f"store   {plan.store.root} ({plan.state})", soft_wrap=True, markup=False)
+    for source, pending in plan.sources:
+        _print_source(console, source, pending)
+    layers = {} if plan.generation is None else plan.generation.layers
+    print_needs(scores, layers[layout.SAMPLES].shards if layout.SAMPLES in layers else 0, console)
+    console.print(f"\nestimate  {left}", markup=False, soft_wrap=True)
+    for note in notes:
+        console.print(f"note      {note}", markup=False, soft_wrap=True)
+
+
+def _print_source(console: Console, plan: SourcePlan, pending: IngestTasks) -> None:
+    files, tasks = len(plan.listing.files), plan.intake.tasks
+    console.print(
+        f"\nsource  {plan.name}: {count_of(files, 'file')}, {byte_size(plan.listing.bytes)}; "
+        f"{count_of(len(tasks), 'task')}, {len(pending):,} to do",
+        markup=False,
+    )
+    unfinished = HashSet(pending.names)
+    for task in tasks[:FIRST_TASKS]:
+        mark = "to do" if task.name in unfinished else "done"
+        part = task.files[0].part
+        where = part.path if len(task.files) == 1 else f"{count_of(len(task.files), 'file')} from {part.path}"
+        cut = "" if part.whole or len(task.files) > 1 else f" [{part.start:,}, {part.end:,})"
+        console.print(f"  {mark:<6}{task.name}  {where}{cut}", soft_wrap=True, markup=False)
+    if len(tasks) > FIRST_TASKS:
+        console.print(f"  … and {len(tasks) - FIRST_TASKS:,} more")
+    for paths, one, several in (
+        (plan.intake.changed, "file changed since it was ingested", "files changed since they were ingested"),
+        (plan.intake.vanished, "file is gone; its rows are kept", "files are gone; their rows are kept"),
+    ):
+        if paths:
+            some = ", ".join(paths[:FIRST_PATHS]) + (", …" if len(paths) > FIRST_PATHS else "")
+            console.print(f"  {count_of(len(paths), one, several)}: {some}", soft_wrap=True, markup=False)
+
+
+def _estimate(plan: RecipePlan, left: Sequence[StageEstimate], rates: Rates) -> str:
+    if not plan.pending_bytes:
+        return "nothing to ingest" if left else "nothing to do"
+    part = ingest_part(bound.extractor.name for bound in plan.context.extractors)
+    seconds = plan.pending_bytes / (rates.of(part).mb_per_second * 1e6)
+    about = duration(seconds)
+    return f"{byte_size(plan.pending_bytes)} to ingest: about {about} on one core, divided by the number of cores"
+
+
+def _store_before(plan: RecipePlan) -> StoreBefore:
+    tasks = [size for _, pending in plan.sources for size in pending.bytes.tolist()]
+    return StoreBefore(plan.store, plan.generation, plan.context, tasks)

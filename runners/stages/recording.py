@@ -1,0 +1,149 @@
+"""Writes each stage's record to the run log."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from winnow.pipelines.binding.operators import Pass
+from winnow.pipelines.dedupe.search import Search
+from winnow.pipelines.running.row_layers import PendingShards
+from winnow.pipelines.store import layout
+from winnow.pipelines.store.manifests.rows import ManifestRows
+from winnow.pipelines.store.state import StoreState
+from winnow.runners.estimating.rates import ingest_part
+from winnow.runners.estimating.run_log import PartAmounts, RunRecord, put_run
+from winnow.schemas.records import Generation, TaskCommit
+from winnow.schemas.rows.extraction import EXTRACTED
+
+if TYPE_CHECKING:
+    from winnow.runners.stages.running.stage_run import CompletedTasks, StageRun
+
+
+def record_ingest(
+    run: "StageRun",
+    ran: "CompletedTasks",
+    commits: Mapping[str, Iterable[TaskCommit]],
+    texts: Mapping[str, ManifestRows],
+) -> None:
+    """Record an ingest: the input files of its tasks, and all objects written.
+
+    Args:
+        run: The stage.
+        ran: The completed tasks and their time.
+        commits: The tasks of each source.
+        texts: The objects of each extractor's layer.
+    """
+    if not ran.names:
+        return
+    done = [task for found in commits.values() for task in found if task.task in ran.names]
+    written = sum(shard.object.bytes for task in done for shard in task.shards)
+    written += sum(ranges.bytes for task in done for ranges in (task.dropped, task.quarantine) if ranges)
+    shards = {shard.shard for task in done for shard in task.shards}
+    written += sum(row.bytes for rows in texts.values() for row in rows if row.shard in shards)
+    read = sum(task.input_bytes for task in done)
+    part = ingest_part(layer.removeprefix(EXTRACTED) for layer in texts)
+    _put(run, "ingest", ran, read, {part: PartAmounts(read, written)})
+
+
+def record_pass(
+    run: "StageRun", state: StoreState, one_pass: Pass, pending: PendingShards, ran: "CompletedTasks"
+) -> None:
+    """Record a pass of operators: the objects read for each shard, and each operator's layer."""
+    if not pending:
+        return
+    read = pending.bytes()
+    parts: dict[str, PartAmounts] = {}
+    for bound in one_pass.operators:
+        before = parts.get(bound.operator.name, PartAmounts(0, 0))  # an operator can occur twice
+        parts[bound.operator.name] = PartAmounts(
+            before.read + pending.bytes(bound.layer),
+            before.written + _written(pending, bound.layer, state),
+        )
+    _put(run, f"annotate.{one_pass.resource}", ran, read, {name: part for name, part in parts.items() if part.read})
+
+
+def record_rows(
+    run: "StageRun",
+    state: StoreState,
+    stage: str,
+    layer: str,
+    part: str,
+    pending: PendingShards,
+    ran: "CompletedTasks",
+    passes: int = 1,
+) -> None:
+    """Record the computation of one layer, such as a score's trace: the objects read, and the layer.
+
+    Args:
+        run: The stage.
+        state: The shards and layers after the stage.
+        stage: Its name.
+        layer: The layer.
+        part: The name of its rate.
+        pending: The shards for which the layer was computed.
+        ran: The completed tasks and their time.
+        passes: How many passes over the rows were made.
+    """
+    if not pending:
+        return
+    read = pending.bytes()
+    _put(run, stage, ran, read, {part: PartAmounts(read * passes, _written(pending, layer, state))})
+
+
+def record_export(
+    run: "StageRun", generation: Generation, written: Mapping[str, int], tasks: int, ran: "CompletedTasks"
+) -> None:
+    """Record exports: samples and texts, read once per format, and the files written."""
+    layers = generation.layers.items()
+    held = sum(one.bytes for name, one in layers if name == layout.SAMPLES or name.startswith(EXTRACTED))
+    if written:
+        parts = {f"export.{name}": PartAmounts(held, size) for name, size in written.items()}
+        _put(run, "export", replace(ran, names=frozenset(map(str, range(tasks)))), held * len(written), parts)
+
+
+def record_search(run: "StageRun", state: StoreState, search: Search, shuffled: int, ran: "CompletedTasks") -> None:
+    """Record a search for duplicates: the signatures read, and the layers written.
+
+    Args:
+        run: The stage.
+        state: The shards and layers, including the results.
+        search: The search.
+        shuffled: The bytes exchanged between tasks.
+        ran: The completed tasks and the time from the start of the comparison to the last layer.
+    """
+    parts = {}
+    for asked in search.kinds.values():
+        layers = (state.layers.get(name) for name in (asked.layer, asked.kind.layer))
+        parts[asked.kind.layer] = PartAmounts(*(0 if rows is None else rows.bytes for rows in layers))
+    _put(run, "dedupe", ran, sum(part.read for part in parts.values()), parts, shuffled)
+
+
+def _written(pending: PendingShards, layer: str, state: StoreState) -> int:
+    """The bytes of a layer that these shards lacked."""
+    rows = state.layers[layer].by_shard
+    lacked = (shard for shard, missing in pending.missing.items() if layer in missing)
+    return sum(rows[shard].bytes for shard in lacked)
+
+
+def _put(
+    run: "StageRun",
+    stage: str,
+    ran: "CompletedTasks",
+    read: int,
+    parts: Mapping[str, PartAmounts],
+    shuffled: int | None = None,
+) -> None:
+    put_run(
+        run.store.objects,
+        RunRecord(
+            stage=stage,
+            engine=run.engine.name,
+            workers=run.engine.processes,
+            tasks=len(ran.names),
+            seconds=round(ran.seconds, 3),
+            read=read,
+            parts=parts,
+            shuffled=shuffled,
+            cpu_seconds=None if ran.cpu_seconds is None else round(ran.cpu_seconds, 3),
+        ),
+    )

@@ -1,0 +1,61 @@
+"""Some samples that a rule drops, or of a language or a source, for `winnow show`."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Final
+
+import orjson
+from rich.console import Console
+
+from winnow.pipelines.binding.bound_recipe import bind
+from winnow.pipelines.query.generation import require_latest_for
+from winnow.pipelines.query.recipe_rules import pinned_rules
+from winnow.pipelines.reading.text_previews import read_previews
+from winnow.pipelines.rules.near_thresholds import Among
+from winnow.pipelines.store.generations import open_store
+from winnow.pipelines.store.location import open_location
+from winnow.runners.facts.thresholds import EXCERPT_CHARACTERS
+from winnow.runners.stages.rule_decisions import listed_samples, require_among, rule_decisions
+from winnow.runners.tables.table import Table, heads
+from winnow.runners.tables.units import ID
+from winnow.runners.terminal.tables import print_tables
+from winnow.schemas.errors import WinnowError
+from winnow.schemas.recipe import load_recipe
+
+_FEW: Final = 2
+
+
+def run_list(file: str, among: Among, most: int, console: Console, *, as_json: bool) -> int:
+    """`winnow show` with a reason, a language or a source."""
+    recipe = bind(load_recipe(file))
+    store = open_store(open_location(recipe.store_address))
+    generation = require_latest_for(recipe, store)
+    pinned = pinned_rules(recipe, store, generation)
+    if pinned is None:
+        raise WinnowError(f"{file}: has no rules, by which samples are listed")
+    decided = rule_decisions(recipe, generation, pinned)
+    require_among(decided, among)
+    samples = listed_samples(decided, among, most)
+    wanted: dict[str, set[int]] = {}
+    for one in samples:
+        wanted.setdefault(one.shard, set()).add(one.row)
+    previews = read_previews(store, generation, recipe.config.text, wanted)
+    shown = [(one, previews[one.shard, one.row]) for one in samples]
+    if as_json:
+        said = [asdict(one) | {"url": preview.url, "text": preview.text} for one, preview in shown]
+        sys.stdout.buffer.write(orjson.dumps(said) + b"\n")
+        return 0
+    rows = [(one.id, one.source, one.language, _named(one.reasons), _excerpt(preview.text)) for one, preview in shown]
+    columns = heads(("id", ID), "source", "language", "rules", "text")
+    print_tables(console, Table("Some samples, each with the rules that drop it", columns, rows))
+    return 0
+
+
+def _named(reasons: Sequence[str]) -> str:
+    more = f" and {len(reasons) - _FEW} more" if len(reasons) > _FEW else ""
+    return f"{', '.join(reasons[:_FEW])}{more}" if reasons else "kept"
+
+
+def _excerpt(text: str) -> str:
+    return " ".join(text.split())[:EXCERPT_CHARACTERS]

@@ -1,0 +1,1 @@
+"""What a table is, and how its values are written; any renderer draws it."""

@@ -1,1 +1,0 @@
-"""What differs between two plans, or two recipes, on the terminal."""
