@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba import njit
+from numba import njit, types
+from numba.core.caching import IndexDataCacheFile
 
 from winnow.schemas import kernel_sources
 from winnow.schemas.environment.temporary_root import temporary_root
@@ -85,6 +86,24 @@ _OURS = f"{__name__}.{KernelLocator.__name__}"
 _NUMBAS = "UserProvidedCacheLocator,InTreeCacheLocator,UserWideCacheLocator,IPythonCacheLocator"
 if _OURS not in (known := numba.config.CACHE_LOCATOR_CLASSES or _NUMBAS):
     numba.config.CACHE_LOCATOR_CLASSES = f"{_OURS},{known}"
+
+# A kernel may take a named tuple that its own file does not name. numba knows such a type by its class and the types of
+# its fields, and would give machine code that was made when the fields stood in another order.
+types.NamedTuple.key = property(lambda self: (self.instance_class, self.types, self.fields))
+types.NamedUniTuple.key = property(lambda self: (self.instance_class, self.dtype, self.count, self.fields))
+
+_load_index = IndexDataCacheFile._load_index
+
+
+def _load_what_is_there(index: Any) -> Any:
+    """The signatures of a kernel that are compiled; none where one has a class that has been moved or renamed."""
+    try:
+        return _load_index(index)
+    except (AttributeError, ImportError):
+        return {}
+
+
+IndexDataCacheFile._load_index = _load_what_is_there
 
 _kept = kernel_folder() is not None
 

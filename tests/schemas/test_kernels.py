@@ -1,6 +1,9 @@
 """Machine code is kept by the sources that it depends on: no more is recompiled than an edit touches, and no less."""
 
+import os
 import shutil
+import subprocess
+import sys
 from ast import FunctionDef
 from collections.abc import Iterator
 from pathlib import Path
@@ -181,3 +184,41 @@ def test_a_folder_that_others_can_write_to_is_not_run_from(
         assert kernels.kernel_folder() != tmp_path / "kernels"
     finally:
         kernels.kernel_folder.cache_clear()
+
+
+TAKES = """
+from winnow.schemas.kernels import kernel
+
+
+@kernel
+def first(pair):
+    return pair.first
+"""
+RUNS = "from {} import Pair; from takes import first; print(first(Pair(1, 2)))"
+PAIR = "from typing import NamedTuple\n\n\nclass Pair(NamedTuple):\n    {}: int\n    {}: int\n"
+
+
+@pytest.mark.parametrize(
+    ("edited", "printed"),
+    [
+        ({}, "1"),
+        ({"shapes.py": PAIR.format("second", "first")}, "2"),
+        ({"shapes.py": "", "moved.py": PAIR.format("first", "second"), "run.py": RUNS.format("moved")}, "1"),
+    ],
+    ids=["as it was", "fields in another order", "moved"],
+)
+def test_machine_code_for_a_named_tuple_is_of_the_tuple_as_it_is(
+    tmp_path: Path, edited: dict[str, str], printed: str
+) -> None:
+    made = {"shapes.py": PAIR.format("first", "second"), "takes.py": TAKES, "run.py": RUNS.format("shapes")}
+
+    def run(files: dict[str, str]) -> str:
+        for name, text in files.items():
+            (tmp_path / name).write_text(text)
+        environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [sys.executable, "run.py"]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        return done.stdout.strip() or done.stderr
+
+    assert run(made) == "1"
+    assert run(edited) == printed
