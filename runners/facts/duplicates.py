@@ -25,11 +25,12 @@ NAMED = 3
 KINDS: tuple[Column[Overview], ...] = (
     Column("kind", WORDS, lambda one: one.kind),
     Column("means", WORDS, lambda one: find_kind(one.kind).summary),
-    Column("rows", COUNT, lambda one: one.rows),
+    Column("of", WORDS, lambda one: find_kind(one.kind).unit.name),
+    Column("all", COUNT, lambda one: one.rows),
     Column("compared", COUNT, lambda one: one.compared),
     Column("clusters", COUNT, lambda one: one.clusters),
-    Column("rows in clusters", COUNT, lambda one: one.clustered),
-    Column("surplus rows", COUNT, lambda one: one.surplus),
+    Column("in clusters", COUNT, lambda one: one.clustered),
+    Column("surplus", COUNT, lambda one: one.surplus),
     Column("share", SHARE, lambda one: Share(one.surplus, one.compared)),
     Column("largest", COUNT, lambda one: one.most_rows),
 )

@@ -100,7 +100,7 @@ def test_plan_report_and_lists_say_its_words(searched: Path) -> None:
     ended(run_here(searched, "report", "recipe.yaml", "--output", "report"))
     page = "".join(one.read_text() for one in searched.rglob("*.html"))
     assert "texts of nearly the same letters" in page
-    assert "Largest clusters (letters)" in page
+    assert "letters: largest clusters" in page
 
 
 def test_its_settings_are_checked_and_decide_its_key(lines: Path, searched: Path) -> None:

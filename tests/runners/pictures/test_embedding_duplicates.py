@@ -1,5 +1,6 @@
 """Copies of pictures by their embeddings, from the command line, with a small encoder."""
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -82,7 +83,7 @@ def test_copies_are_clusters_and_nothing_else_is(searched_once: tuple[Path, str]
     assert "similar pairs of sampled embeddings share a cell (recall 1.000)" in said
     assert "9 of 41 samples dropped" in ended(run_here(folder, "plan", "recipe.yaml"))
     shown = ended(run_here(folder, "duplicates", "recipe.yaml"))
-    assert "embedding 39 of 40 pictures compared; 3 clusters of 12 pictures" in shown
+    assert re.search(r"^embedding +pictures +40 +39 +3 +12 +9 ", shown, re.MULTILINE), shown
     cluster = found["0-original.png"]["cluster"]
     listed = [name for name in found if found[name]["cluster"] == cluster]
     assert len(listed) == 4

@@ -115,9 +115,9 @@ class Winnow:
 
 def test_every_kind_in_one_line_and_its_clusters_by_size(winnow: Winnow) -> None:
     shown = winnow("PLACE")
-    assert "kind    rows  compared  clusters  rows in clusters  surplus rows   share  largest\n" in shown
-    assert "exact  5,015     5,015         1             5,000         4,999  99.7 %    5,000\n" in shown
-    assert "near   5,015     5,014         7             5,013         5,006  99.8 %    5,000\n" in shown
+    assert "kind   of      all  compared  clusters  in clusters  surplus   share  largest\n" in shown
+    assert "exact  rows  5,015     5,015         1        5,000    4,999  99.7 %    5,000\n" in shown
+    assert "near   rows  5,015     5,014         7        5,013    5,006  99.8 %    5,000\n" in shown
     assert "\nrows     exact  url  near\n" in shown
     assert "\n1000+        1    0     1\n" in shown
 
