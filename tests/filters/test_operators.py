@@ -7,7 +7,8 @@ from typing import cast
 
 import pytest
 
-from winnow.filters.operators import STATUS, find_operator, operator_names
+from winnow.filters.operators import STATUS, PictureOperator, TextOperator, find_operator, operator_names
+from winnow.filters.video.decode.operator import VideoOperator
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.build import settings
 
@@ -30,6 +31,15 @@ def test_its_settings_have_defaults_and_its_columns_are_measures(name: str) -> N
     names = operator.writes(operator.config()).names
     assert len(names) == len(set(names))
     assert STATUS.name not in names[1:]
+
+
+@pytest.mark.parametrize("name", operator_names())
+def test_it_is_of_one_class_which_says_what_it_reads(name: str) -> None:
+    operator = find_operator(name)
+    looks = {PictureOperator: {"media.image", "media.file"}, VideoOperator: {"media.video"}}
+    (kind,) = [one for one in (TextOperator, *looks) if isinstance(operator, one)]
+    reads = set(operator.inputs(operator.config()))
+    assert reads <= looks[kind] if kind in looks else reads.isdisjoint(set[str]().union(*looks.values()))
 
 
 @pytest.mark.parametrize(
