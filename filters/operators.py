@@ -92,30 +92,6 @@ class Assets(Protocol):
         """The path of an asset, given its name in winnow's list of assets or a path from the recipe."""
 
 
-def _nowhere_else(_config: Any) -> tuple[tuple[str, ...], ...]:
-    return ()
-
-
-def _nothing(_config: Any) -> tuple[str, ...]:
-    return ()
-
-
-def _no_detection(_config: Any) -> Mapping[str, str]:
-    return {}
-
-
-def _no_remarks(_config: Any, _assets: Assets) -> tuple[str, ...]:
-    return ()
-
-
-def _every_pixel(_config: Any) -> int | None:
-    return None
-
-
-def _whatever_language(_config: Any) -> frozenset[str] | None:
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class Across:
     """How rows meet others of the store, in whatever shard: a row asks for a key, and rows that offer it answer.
@@ -150,22 +126,22 @@ class Operator(ABC):
     writes: Callable[[Any], pa.Schema]
     load: Callable[[Any, Assets], Callable[..., Any]]
     """Called once a process; what it returns measures rows, pictures or videos."""
-    assets: Callable[[Any], tuple[str, ...]] = field(default=_nothing)  # names, or paths that the config gives
+    assets: Callable[[Any], tuple[str, ...]] = field(default=lambda _config: ())  # names, or paths of the user's
     declares: tuple[AnyAsset, ...] = ()
     """The assets that its configurations may name, with where each comes from."""
     resource: Resource = "cpu"
     reasons: tuple[str, ...] = ()  # its own statuses, in addition to the stage's
-    detects: Callable[[Any], Mapping[str, str]] = field(default=_no_detection)
+    detects: Callable[[Any], Mapping[str, str]] = field(default=lambda _config: {})
     """The columns that detect harmful content, each with its subcategory in the taxonomy of `schemas/safety`: null
     where the operator could not look, never where it found nothing."""
-    languages: Callable[[Any], frozenset[str] | None] = field(default=_whatever_language)
+    languages: Callable[[Any], frozenset[str] | None] = field(default=lambda _config: None)
     """The languages that it covers, as ISO 639-3; None if it does not depend on language."""
-    depends: Callable[[Any], tuple[str, ...]] = field(default=_nothing)
+    depends: Callable[[Any], tuple[str, ...]] = field(default=lambda _config: ())
     """What values depend on besides the configuration and the content of its files, such as code that it names."""
-    elsewhere: Callable[[Any], Iterable[tuple[str, ...]]] = field(default=_nowhere_else)
+    elsewhere: Callable[[Any], Iterable[tuple[str, ...]]] = field(default=lambda _config: ())
     """What `depends` may be where other packages are installed: then a message on a layer names packages, not
     settings."""
-    remarks: Callable[[Any, Assets], tuple[str, ...]] = field(default=_no_remarks)
+    remarks: Callable[[Any, Assets], tuple[str, ...]] = field(default=lambda _config, _assets: ())
     """Warnings about the files it was given, such as invalid lines of a list."""
 
     @abstractmethod
@@ -197,7 +173,7 @@ class TextOperator(Operator):
     memory: int = 1
     """The bytes of memory that its kernel takes at worst for each byte of a text. Texts for which that is more than
     `MAX_KERNEL_BYTES` are not measured (`too_large`)."""
-    kinds: Callable[[Any], tuple[str, ...]] = field(default=_nothing)
+    kinds: Callable[[Any], tuple[str, ...]] = field(default=lambda _config: ())
     """The kinds of its spans, such as `email`; empty if its spans have no fixed kinds."""
 
     def inputs(self, config: Any) -> tuple[str, ...]:
@@ -214,7 +190,7 @@ class PictureOperator(Operator):
 
     load: Callable[[Any, Assets], Kernel]
     files: bool = False  # whether its kernel gets whole files, as `FILES`; else decoded pictures, as `IMAGES`
-    side: Callable[[Any], int | None] = field(default=_every_pixel)
+    side: Callable[[Any], int | None] = field(default=lambda _config: None)
     """To what the longer side of decoded pictures is shrunk; None for every pixel, `NO_PIXELS` for pictures of whatever
     size they are decoded at for other operators."""
 

@@ -66,7 +66,7 @@ class _ScoreOperator(PictureOperator):
         if config.reads == "pictures":
             return self
         same: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(Operator)}
-        return TextOperator(**same, reads=_vectors, needs=())
+        return TextOperator(**same, reads=lambda head: (f"{head.embedding}.vector",), needs=())
 
 
 def score_operator(name: str, summary: str) -> PictureOperator:
@@ -123,10 +123,6 @@ def read_head(path: str, hidden: Literal["relu", "none"]) -> Head:
 
 
 _LINEAR = "expected linear layers: `weight` of shape [outputs, inputs] and `bias`"
-
-
-def _vectors(config: ScoreConfig) -> tuple[str, ...]:
-    return (f"{config.embedding}.vector",)
 
 
 def _load(name: str, config: ScoreConfig, assets: Assets) -> Kernel:

@@ -111,11 +111,8 @@ def frames_operator(
         side: To what frames are shrunk.
     """
 
-    def load_kernel(config: Any, found: Assets) -> Kernel:
-        return load(config, found) if load else image.load(config.image, found)
-
     def load_watcher(config: Any, found: Assets) -> Callable[[], Watcher]:
-        kernel = load_kernel(config, found)
+        kernel = load(config, found) if load else image.load(config.image, found)
         measure = partial(_measured, kernel=kernel, schema=writes(config), worst=worst(config.image))
         return partial(FrameWatcher, config.max_frames, measure)
 
