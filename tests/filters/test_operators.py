@@ -53,3 +53,15 @@ def test_it_is_of_one_class_which_says_what_it_reads(name: str) -> None:
 def test_an_unknown_name_is_answered(name: str, hint: str) -> None:
     with pytest.raises(RecipeError, match=hint):
         find_operator(name)
+
+
+def test_a_package_whose_operator_is_of_no_class_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = "Operator(name='text.older', version=1, summary='', config=int, writes=None, load=None)"
+    (tmp_path / "older_winnow.py").write_text(f"from winnow.filters.operators import Operator\nOPERATOR = {made}\n")
+    (tmp_path / "older_winnow-1.dist-info").mkdir()
+    (tmp_path / "older_winnow-1.dist-info" / "METADATA").write_text("Name: older_winnow\nVersion: 1\n")
+    points = "[winnow.operators]\ntext.older = older_winnow:OPERATOR\n"
+    (tmp_path / "older_winnow-1.dist-info" / "entry_points.txt").write_text(points)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(RecipeError, match=r"operator 'text.older' cannot be loaded: .*abstract class Operator"):
+        find_operator("text.older")
