@@ -75,8 +75,8 @@ def watch(path, **configs):
     for name, config in configs.items():
         operator = find_operator(f"video.{name}")
         made = operator.config(**config)
-        watched.append((operator.watch.wants(made), operator.watch.load(made, AssetFiles())()))
-        wanted |= operator.watch.wants(made)
+        watched.append((operator.wants(made), operator.load(made, AssetFiles())()))
+        wanted |= operator.wants(made)
     with open(path, "rb") as file:
         video = VideoPass(file, MIMES[path.rpartition(".")[2]], sorted(wanted, key=repr), VideoLimits())
         for signal, batch in video.signals():
@@ -123,7 +123,7 @@ from winnow.filters.video.decode.opening import VideoLimits
 from winnow.pipelines.decoding.file_bytes import FileBytes
 from winnow.pipelines.decoding.videos.isolation import watch_isolated
 operators = [find_operator(f"video.{name}") for name in ("shots", "static", "motion", "audio", "clarity")]
-loaded = [(one.watch.wants(one.config()), one.watch.load(one.config(), None)) for one in operators]
+loaded = [(one.wants(one.config()), one.load(one.config(), None)) for one in operators]
 def begin():
     watchers[:] = [make() for _, make in loaded]
     return see

@@ -1,11 +1,13 @@
 """Registry of operators: each is one file that measures samples and writes one layer of the store.
 
+An operator is a `TextOperator` or a `PictureOperator`, or a `VideoOperator` of `filters/video/decode/operator.py`.
 The operator `text.gopher` is the object `OPERATOR` of `filters/text/gopher.py`. Another package adds one with an entry
 point of the group `winnow.operators`, named like the operator.
 """
 
 import pkgutil
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -17,8 +19,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.filters.entry_points import entry_points
-from winnow.filters.video.decode.facts import VideoFacts
-from winnow.filters.video.decode.wanted import Signal
 from winnow.schemas.assets import AnyAsset
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import nearest
@@ -32,12 +32,6 @@ CAPTIONS = "captions"
 
 STATUS = pa.field("status", pa.string(), nullable=False)
 """The first column of every layer: `ok`, or why the row was not measured. The stage adds it where a kernel does not."""
-
-MEDIA_IMAGE = "media.image"
-"""Read by operators that look at pictures. Their kernels get batches of `IMAGES`, a row for each picture."""
-
-MEDIA_FILE = "media.file"
-"""Read by operators that look at the files of pictures. Their kernels get batches of `FILES`, a row for each."""
 
 FILES = pa.schema(
     [
@@ -60,9 +54,6 @@ IMAGES = pa.schema(
     ]
 )
 """Decoded pictures."""
-
-MEDIA_VIDEO = "media.video"
-"""Read by operators that look at videos. Each video is decoded once, and their watchers see its signals."""
 
 ITEMS = pa.field("items", pa.list_(pa.string()))
 """The second column of a layer of items: for each item of the row, `ok` or why it was not measured."""
@@ -101,30 +92,6 @@ class Assets(Protocol):
         """The path of an asset, given its name in winnow's list of assets or a path from the recipe."""
 
 
-def _nowhere_else(_: Any) -> tuple[tuple[str, ...], ...]:
-    return ()
-
-
-def _nothing(_config: Any) -> tuple[str, ...]:
-    return ()
-
-
-def _no_detection(_config: Any) -> Mapping[str, str]:
-    return {}
-
-
-def _no_remarks(_config: Any, _assets: Assets) -> tuple[str, ...]:
-    return ()
-
-
-def _every_pixel(_config: Any) -> int | None:
-    return None
-
-
-def _whatever_language(_config: Any) -> frozenset[str] | None:
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class Across:
     """How rows meet others of the store, in whatever shard: a row asks for a key, and rows that offer it answer.
@@ -145,85 +112,91 @@ class Across:
     """The kernel for a shard, from the answers to its rows, sorted by key and id."""
 
 
-class Watcher(Protocol):
-    """What an operator makes of one video while it is decoded: a fold over its signals."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator(ABC):
+    """A measurement: what those of texts, pictures and videos have in common.
 
-    def see(self, signal: Signal, batch: pa.RecordBatch) -> None:
-        """The next batch of a signal that the operator asked for, in the order of the video."""
-
-    def end(self, facts: VideoFacts) -> pa.RecordBatch:
-        """The layer's one row, when the video has ended."""
-
-
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """How an operator looks at videos. Its values depend on the signals and the facts of one video alone."""
-
-    wants: Callable[[Any], frozenset[Signal]]  # the signals that its watchers see
-    load: Callable[[Any, Assets], Callable[[], Watcher]]
-    """Called once a process; what it returns makes a watcher for each video."""
-
-
-def no_kernel(_config: Any, _assets: Assets) -> Kernel:
-    """The `load` of operators that have watchers: there is no kernel."""
-    raise AssertionError("an operator that watches videos has no kernel")
-
-
-@dataclass(frozen=True, slots=True)
-class Operator:
-    """A measurement: the columns it reads and writes, and how it is loaded once per process.
-
-    A kernel gets only rows that have every column of `needs` and meet the condition; the others become null rows
-    whose status says why. Its output for a row depends only on that row, unless it has `across`. The version goes up
-    whenever the output for any row changes.
+    The version goes up whenever the output for any row changes.
     """
 
     name: str
     version: int
     summary: str  # one line for `winnow operators`
     config: type[Any]  # a frozen dataclass; every field has a default
-    reads: Callable[[Any], tuple[str, ...]]  # dotted columns, such as `text`, `samples.url`, `text.language.label`
     writes: Callable[[Any], pa.Schema]
-    load: Callable[[Any, Assets], Kernel] = field(default=no_kernel)
-    watch: Watch | None = None
-    """For operators that read `media.video`, alone, instead of `load`. The columns of their layer are lists, aligned
-    with the sample's media; what has finer parts (shots, frames) is a list within a measure."""
+    load: Callable[[Any, Assets], Callable[..., Any]]
+    """Called once a process; what it returns measures rows, pictures or videos."""
+    assets: Callable[[Any], tuple[str, ...]] = field(default=lambda _config: ())  # names, or paths of the user's
+    declares: tuple[AnyAsset, ...] = ()
+    """The assets that its configurations may name, with where each comes from."""
+    resource: Resource = "cpu"
+    reasons: tuple[str, ...] = ()  # its own statuses, in addition to the stage's
+    detects: Callable[[Any], Mapping[str, str]] = field(default=lambda _config: {})
+    """The columns that detect harmful content, each with its subcategory in the taxonomy of `schemas/safety`: null
+    where the operator could not look, never where it found nothing."""
+    languages: Callable[[Any], frozenset[str] | None] = field(default=lambda _config: None)
+    """The languages that it covers, as ISO 639-3; None if it does not depend on language."""
+    depends: Callable[[Any], tuple[str, ...]] = field(default=lambda _config: ())
+    """What values depend on besides the configuration and the content of its files, such as code that it names."""
+    elsewhere: Callable[[Any], Iterable[tuple[str, ...]]] = field(default=lambda _config: ())
+    """What `depends` may be where other packages are installed: then a message on a layer names packages, not
+    settings."""
+    remarks: Callable[[Any, Assets], tuple[str, ...]] = field(default=lambda _config, _assets: ())
+    """Warnings about the files it was given, such as invalid lines of a list."""
+
+    @abstractmethod
+    def inputs(self, config: Any) -> tuple[str, ...]:
+        """What it reads, as people read it: the names of columns, or what it looks at."""
+
+    def configured(self, _config: Any) -> "Operator":
+        """The operator that measures with this configuration: another one if that reads something else."""
+        return self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextOperator(Operator):
+    """Measures rows by their columns: the text, the address, captions, or what other operators wrote.
+
+    A kernel gets only rows that have every column of `needs` and meet the condition; the others become null rows
+    whose status says why. Its output for a row depends only on that row, unless it has `across`.
+    """
+
+    reads: Callable[[Any], tuple[str, ...]]  # dotted columns, such as `text`, `samples.url`, `text.language.label`
+    load: Callable[[Any, Assets], Kernel]
     across: Across | None = None
     """For an operator whose values depend on other rows of the store. It reads samples and extracted layers only, and
     its layer is computed again when shards are added. None: a row's values depend on it alone."""
-    needs: tuple[str, ...] = (TEXT,)  # columns that a row must have to be measured; of pictures, none
-    assets: Callable[[Any], tuple[str, ...]] = field(default=_nothing)  # names, or paths that the config gives
-    declares: tuple[AnyAsset, ...] = ()
-    """The assets that its configurations may name, with where each comes from."""
-    side: Callable[[Any], int | None] = field(default=_every_pixel)
-    """For operators that look at pictures: to what their longer side is shrunk; None for every pixel, `NO_PIXELS` for
-    pictures of whatever size they are decoded at for other operators.
-
-    Such an operator reads `media.image` alone, or `media.file`, and writes a row for each picture; the columns of its
-    layer are lists, aligned with the sample's media.
-    """
+    needs: tuple[str, ...] = (TEXT,)  # columns that a row must have to be measured
     as_written: bool = False
     """Whether its kernel gets the text as it is written; else in composed form (NFC), and its columns of spans are
     moved to the same places of the text as it is written."""
     memory: int = 1
     """The bytes of memory that its kernel takes at worst for each byte of a text. Texts for which that is more than
     `MAX_KERNEL_BYTES` are not measured (`too_large`)."""
-    resource: Resource = "cpu"
-    reasons: tuple[str, ...] = ()  # its own statuses, in addition to the stage's
-    detects: Callable[[Any], Mapping[str, str]] = field(default=_no_detection)
-    """The columns that detect harmful content, each with its subcategory in the taxonomy of `schemas/safety`: null
-    where the operator could not look, never where it found nothing."""
-    languages: Callable[[Any], frozenset[str] | None] = field(default=_whatever_language)
-    """The languages that it covers, as ISO 639-3; None if it does not depend on language."""
-    kinds: Callable[[Any], tuple[str, ...]] = field(default=_nothing)
+    kinds: Callable[[Any], tuple[str, ...]] = field(default=lambda _config: ())
     """The kinds of its spans, such as `email`; empty if its spans have no fixed kinds."""
-    depends: Callable[[Any], tuple[str, ...]] = field(default=_nothing)
-    """What values depend on besides the configuration and the content of its files, such as code that it names."""
-    elsewhere: Callable[[Any], Iterable[tuple[str, ...]]] = field(default=_nowhere_else)
-    """What `depends` may be where other packages are installed: then a message on a layer names packages, not
-    settings."""
-    remarks: Callable[[Any, Assets], tuple[str, ...]] = field(default=_no_remarks)
-    """Warnings about the files it was given, such as invalid lines of a list."""
+
+    def inputs(self, config: Any) -> tuple[str, ...]:
+        """The columns that it reads."""
+        return self.reads(config)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PictureOperator(Operator):
+    """Measures pictures: its kernel writes a row for each, from that picture alone.
+
+    The columns of its layer are lists, aligned with the sample's media.
+    """
+
+    load: Callable[[Any, Assets], Kernel]
+    files: bool = False  # whether its kernel gets whole files, as `FILES`; else decoded pictures, as `IMAGES`
+    side: Callable[[Any], int | None] = field(default=lambda _config: None)
+    """To what the longer side of decoded pictures is shrunk; None for every pixel, `NO_PIXELS` for pictures of whatever
+    size they are decoded at for other operators."""
+
+    def inputs(self, _config: Any) -> tuple[str, ...]:
+        """Pictures, or their files."""
+        return ("media.file" if self.files else "media.image",)
 
 
 _REGISTERED: dict[str, Operator] = {}
@@ -261,7 +234,7 @@ def find_operator(name: str) -> Operator:
     point = next((point for point in entry_points(ENTRY_POINTS) if point.name == name), None)
     try:
         found = point.load() if point else import_module(f"winnow.filters.{name}").OPERATOR
-    except (ImportError, AttributeError) as error:  # in another package, or in one that it needs
+    except (ImportError, AttributeError, TypeError) as error:  # in another package, or in one that it needs
         raise RecipeError(f"operator {name!r} cannot be loaded: {error}") from error
     if not isinstance(found, Operator):
         raise RecipeError(f"{name!r} is registered as an operator but is not an Operator; correct its entry point")

@@ -75,6 +75,11 @@ def rooms_imported(room: Path) -> set[str]:
     return {name.removeprefix(prefix).partition(".")[0] for name in names} & beside - {room.name}
 
 
+def test_the_registry_of_operators_imports_no_room_of_filters() -> None:
+    names = {name for name in imported(ROOT / "filters" / "operators.py") if name.startswith("winnow.filters.")}
+    assert names == {"winnow.filters.entry_points.entry_points"}
+
+
 @pytest.mark.parametrize("room", INGEST)
 def test_an_inner_room_of_ingest_imports_only_rooms_left_of_it(room: str) -> None:
     ingest = ROOT / "pipelines" / "ingest"

@@ -37,6 +37,7 @@ from winnow.filters.image.embedding import EmbeddingConfig
 from winnow.filters.models.pictures import sscd
 from winnow.filters.operators import Operator, find_operator
 from winnow.filters.video.decode.opening import VideoLimits
+from winnow.filters.video.decode.operator import VideoOperator
 from winnow.filters.video.decode.watching import VideoPass
 from winnow.filters.video.embedding import EmbeddingOfFrames
 from winnow.pipelines.assets import AssetFiles
@@ -129,9 +130,9 @@ class Way:
     cuts: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        assert self.operator.watch is not None
-        self.watch = self.operator.watch
-        self.load = self.watch.load(self.config, AssetFiles())
+        assert isinstance(self.operator, VideoOperator)
+        self.wanted = self.operator.wants(self.config)
+        self.load = self.operator.load(self.config, AssetFiles())
 
     def signature(self, row: dict[str, Any]) -> bytes:
         """What `dedupe` compares of a video, of its row of the layer."""
@@ -158,7 +159,7 @@ class Way:
 def signatures(video: bytes, compared: list[Way]) -> list[bytes]:
     """What `dedupe` compares of a video, for each way of comparing; in one pass."""
     watchers = [way.load() for way in compared]
-    wants = [way.watch.wants(way.config) for way in compared]
+    wants = [way.wanted for way in compared]
     watching = VideoPass(
         io.BytesIO(video), "video/matroska", sorted(frozenset().union(*wants), key=repr), VideoLimits()
     )

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from winnow.filters.language.folding.composed import ComposedTexts, composed_texts, has_spans, spans_as_written
-from winnow.filters.operators import TEXT, Kernel
+from winnow.filters.operators import TEXT, Kernel, TextOperator
 from winnow.pipelines.annotate.task import AnnotationContext, RunAnnotation
 from winnow.pipelines.binding.bound_recipe import bind
 from winnow.pipelines.binding.operators import BoundOperator, passes_of
@@ -75,7 +75,7 @@ class Kernels:
         """Read, measure, write."""
         if not self._kernels:
             self._kernels = {one.layer: one.operator.load(one.config, one.assets) for one in self._operators}
-        names = {name for one in self._operators for name in one.operator.reads(one.config)}
+        names = {name for one in self._operators for name in one.operator.inputs(one.config)}
         read = ["text", *sorted(name.removeprefix(SAMPLES) for name in names if name.startswith(SAMPLES))]
         made: dict[str, list[pa.RecordBatch]] = {one.layer: [] for one in self._operators}
         for batch in pq.ParquetFile(shard).iter_batches(BATCH_ROWS, columns=read, use_threads=False):
@@ -83,6 +83,7 @@ class Kernels:
             written = batch["text"].cast(pa.large_string())
             composed = composed_texts(written)
             for one in self._operators:
+                assert isinstance(one.operator, TextOperator)
                 columns[TEXT] = written if one.operator.as_written else composed.texts
                 layer = self._kernels[one.layer](_given(one, columns))
                 if not one.operator.as_written:
@@ -128,7 +129,7 @@ def difference(recipe: Recipe, folder: Path) -> str | None:
 
 
 def _given(one: BoundOperator, columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
-    names = one.operator.reads(one.config)
+    names = one.operator.inputs(one.config)
     return pa.RecordBatch.from_arrays([columns[name] for name in names], names=list(names))
 
 

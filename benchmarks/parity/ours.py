@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from benchmarks.parity.documents import Document
 from winnow.filters.edits import edited
-from winnow.filters.operators import CAPTIONS, TEXT, Kernel, Operator
+from winnow.filters.operators import CAPTIONS, TEXT, Kernel, TextOperator
 from winnow.filters.presets import Preset, find_table
 from winnow.filters.web.urls import registered_domain
 from winnow.pipelines.annotate.rows import BatchRows, Excluded, layer_schema, measure
@@ -151,11 +151,12 @@ def _as_captions(documents: Sequence[Document]) -> dict[str, pa.Array]:
     }
 
 
-def _loaded(preset: Preset, name: str) -> tuple[Operator, Any, Kernel]:
+def _loaded(preset: Preset, name: str) -> tuple[TextOperator, Any, Kernel]:
     problems = Problems()
     options = parse_yaml(canonical_json(dict(preset.operators[name])), f"preset {preset.name}", problems)
     problems.stop_if_any()
     operator, config = configure(OperatorEntry(name=name, options=options), f"preset {preset.name}")
+    assert isinstance(operator, TextOperator)
     return operator, config, operator.load(config, AssetFiles())
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from winnow.filters.caption.lists import MEDIA, REASONS, captions_of, listed
 from winnow.filters.language.kernels.digests import DIGEST
-from winnow.filters.operators import CAPTIONS, ITEMS, STATUS, TEXT, Assets, Kernel, Operator
+from winnow.filters.operators import CAPTIONS, ITEMS, STATUS, TEXT, Assets, Kernel, TextOperator
 from winnow.filters.text.digest import digests
 from winnow.schemas.recipe.checks import NotEmpty
 
@@ -33,7 +33,7 @@ def _load(config: CaptionDigestConfig, _assets: Assets) -> Kernel:
     return partial(caption_digests, config=config)
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="caption.digest",
     version=1,
     summary="digest of each caption, ignoring white space and invisible characters",

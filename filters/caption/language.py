@@ -9,7 +9,7 @@ from winnow.filters.caption.lists import MEDIA, REASONS, captions_of, listed
 from winnow.filters.language.identification.heads import best_codes, guesses_of, heads_of
 from winnow.filters.language.identification.lid_176 import LID_176
 from winnow.filters.language.identification.model import Normalise, language_model, one_line
-from winnow.filters.operators import CAPTIONS, STATUS, Assets, Kernel, Operator
+from winnow.filters.operators import CAPTIONS, STATUS, Assets, Kernel, TextOperator
 from winnow.schemas.recipe.checks import NotEmpty
 
 WRITES = pa.schema(
@@ -60,7 +60,7 @@ def _load(config: LanguageConfig, assets: Assets) -> Kernel:
     return kernel
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="caption.language",
     version=4,  # 4: Hangul is in no language but Korean
     summary="language of each caption by a fastText model, and the model's own label",

@@ -17,7 +17,7 @@ from winnow.filters.language.identification.scripts import dominant_scripts, scr
 from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.language.lexicons.scanning import UNSPACED
 from winnow.filters.language.words import segment
-from winnow.filters.operators import CAPTIONS, STATUS, Assets, Kernel, Operator
+from winnow.filters.operators import CAPTIONS, STATUS, Assets, Kernel, TextOperator
 from winnow.schemas.recipe.checks import NotEmpty
 
 WRITES = pa.schema(
@@ -67,7 +67,7 @@ def _load(config: LengthConfig, _assets: Assets) -> Kernel:
     return partial(length, config=config)
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="caption.length",
     version=3,  # 3: letters are counted in composed form (NFC), characters as written
     summary="characters, words and letters of each caption, by its script",

@@ -17,7 +17,7 @@ import pyarrow as pa
 import regex
 
 from winnow.filters.caption.lists import MEDIA, REASONS, captions_of, listed
-from winnow.filters.operators import CAPTIONS, STATUS, Assets, Kernel, Operator
+from winnow.filters.operators import CAPTIONS, STATUS, Assets, Kernel, TextOperator
 from winnow.schemas.recipe.checks import NotEmpty
 
 URL = "samples.url"
@@ -113,7 +113,7 @@ def _load(config: OverlapConfig, _assets: Assets) -> Kernel:
     return partial(overlap, config=config)
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="caption.overlap",
     version=2,  # 2: of captions longer than 262,144 characters the beginning is split into words
     summary="each caption's overlap with the file's name, and captions that a row repeats",

@@ -20,7 +20,7 @@ from winnow.filters.caption.lists import MEDIA, NO_MEDIA
 from winnow.filters.caption.pages.crawl import Loading, loadings_of, referrers_of
 from winnow.filters.caption.pages.keys import LOADED, PAGE, SHOWN, keys_of, kind_of
 from winnow.filters.extraction.placed_text import CONTEXT_CHARACTERS
-from winnow.filters.operators import ANSWERS, STATUS, Across, Assets, Kernel, Operator
+from winnow.filters.operators import ANSWERS, STATUS, Across, Assets, Kernel, TextOperator
 from winnow.schemas.recipe.checks import Between, NotEmpty
 from winnow.schemas.rows.samples import CAPTION
 
@@ -244,7 +244,7 @@ def _load(config: PageConfig, _assets: Assets) -> Kernel:
     return load_shard(config, pa.RecordBatch.from_pylist([], schema=pa.schema([*ANSWERS, *SAYS])))
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="caption.page",
     # 2: pages of the whole store; 3: also those on which the crawler says that it found a picture; 4: titles of all
     # 5: the text around a picture begins and ends with whole words

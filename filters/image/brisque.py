@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.filters.image.decode.batches import pixels_of
-from winnow.filters.operators import MEDIA_IMAGE, STATUS, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, Assets, Kernel, PictureOperator
 from winnow.schemas.assets import Asset
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.kernels import kernel, leaf
@@ -265,15 +265,13 @@ def _load(_config: BrisqueConfig, assets: Assets) -> Kernel:
         return partial(brisque, model=read_regression(model.read(), path))
 
 
-OPERATOR = Operator(
+OPERATOR = PictureOperator(
     name="image.brisque",
     version=1,
     summary="distortion of each photograph without a reference: blur, noise, compression",
     config=BrisqueConfig,
-    reads=lambda _: (MEDIA_IMAGE,),
     writes=lambda _: WRITES,
     load=_load,
-    needs=(),
     assets=lambda _: (MODEL,),
     declares=(
         Asset(

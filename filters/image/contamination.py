@@ -19,7 +19,7 @@ from winnow.filters.duplicates.perceptual.hamming import MAX_RADIUS
 from winnow.filters.duplicates.perceptual.hamming_index import HammingIndex
 from winnow.filters.duplicates.perceptual.pdq import MIN_QUALITY
 from winnow.filters.duplicates.vectors.listed_vectors import VectorList, nearest_listed, parse_vector_list
-from winnow.filters.operators import STATUS, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, Assets, Kernel, TextOperator
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Between, NotEmpty
 
@@ -155,7 +155,7 @@ def _reads(config: ListConfig) -> tuple[str, ...]:
     return (HASH, QUALITY) if config.by == "pdq" else (f"{config.embedding}.vector",)
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="image.contamination",
     version=1,
     summary="nearest picture of an evaluation set, by PDQ hashes or embeddings",

@@ -21,7 +21,7 @@ from winnow.filters.models.pictures.framing import Framing
 from winnow.filters.models.pictures.networks import NOT_FINITE, PictureNetwork
 from winnow.filters.models.pictures.sscd import MODEL as SSCD
 from winnow.filters.models.pictures.vision_transformers import encoder_of
-from winnow.filters.operators import MEDIA_IMAGE, STATUS, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, Assets, Kernel, PictureOperator
 from winnow.schemas.efficientnet import DEVIATION, MEAN, POOLED, SIDE
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Between
@@ -98,15 +98,13 @@ def _load(config: EmbeddingConfig, assets: Assets) -> Kernel:
     return partial(embeddings, config=config, network=network)
 
 
-OPERATOR = Operator(
+OPERATOR = PictureOperator(
     name=NAME,
     version=1,
     summary="a vector for each picture, by EfficientNet-lite0 or an encoder of your own",
     config=EmbeddingConfig,
-    reads=lambda _: (MEDIA_IMAGE,),
     writes=lambda _: WRITES,
     load=_load,
-    needs=(),
     side=lambda config: config.framing.decoded_side,
     assets=lambda config: (config.model, config.config) if config.config else (config.model,),
     declares=(FEATURES, SSCD),

@@ -16,7 +16,7 @@ from winnow.filters.image.decode.batches import measured
 from winnow.filters.image.decode.shrink import fitted
 from winnow.filters.models.pictures.centerface import MODEL, OUTPUTS, face_boxes, framing_for
 from winnow.filters.models.pictures.networks import NOT_FINITE, PictureNetwork
-from winnow.filters.operators import MEDIA_IMAGE, STATUS, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, Assets, Kernel, PictureOperator
 from winnow.schemas.recipe.checks import Between
 
 NAME = "image.faces"
@@ -78,15 +78,13 @@ def _load(config: FacesConfig, assets: Assets) -> Kernel:
     return partial(faces, config=config, network=network)
 
 
-OPERATOR = Operator(
+OPERATOR = PictureOperator(
     name=NAME,
     version=1,
     summary="faces in each picture: how many, their share of the picture, and where they are",
     config=FacesConfig,
-    reads=lambda _: (MEDIA_IMAGE,),
     writes=lambda _: WRITES,
     load=_load,
-    needs=(),
     side=lambda config: config.side,
     assets=lambda _: (MODEL.name,),
     declares=(MODEL,),

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from winnow.filters.operators import MEDIA_IMAGE, NO_PIXELS, Assets, Kernel, Operator
+from winnow.filters.operators import NO_PIXELS, Assets, Kernel, PictureOperator
 
 WRITES = pa.schema(
     [
@@ -41,14 +41,12 @@ def _load(config: GeometryConfig, _assets: Assets) -> Kernel:
     return partial(geometry, _config=config)
 
 
-OPERATOR = Operator(
+OPERATOR = PictureOperator(
     name="image.geometry",
     version=2,
     summary="width, height, aspect, bytes and frames of each picture",
     config=GeometryConfig,
-    reads=lambda _: (MEDIA_IMAGE,),
     writes=lambda _: WRITES,
     load=_load,
-    needs=(),
     side=lambda _: NO_PIXELS,
 )

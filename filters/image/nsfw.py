@@ -17,7 +17,7 @@ from winnow.filters.models.pictures.framing import Framing
 from winnow.filters.models.pictures.networks import NOT_FINITE, PictureNetwork
 from winnow.filters.models.pictures.nsfwjs import CLASSES, FRAMING, MODEL
 from winnow.filters.models.pictures.open_nsfw import MODEL as OPEN_NSFW
-from winnow.filters.operators import MEDIA_IMAGE, STATUS, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, Assets, Kernel, PictureOperator
 from winnow.schemas.errors import RecipeError
 
 NAME = "image.nsfw"
@@ -72,15 +72,13 @@ def _load(config: NsfwConfig, assets: Assets) -> Kernel:
     return partial(nsfw, config=config, network=network)
 
 
-OPERATOR = Operator(
+OPERATOR = PictureOperator(
     name=NAME,
     version=1,
     summary="how likely each picture is porn, hentai, sexy, a drawing or neutral",
     config=NsfwConfig,
-    reads=lambda _: (MEDIA_IMAGE,),
     writes=writes,
     load=_load,
-    needs=(),
     side=lambda config: config.framing.decoded_side,
     assets=lambda config: (config.model,),
     declares=(MODEL, OPEN_NSFW),

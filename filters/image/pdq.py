@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from winnow.filters.duplicates.perceptual.pdq import pdq
 from winnow.filters.image.decode.batches import pixels_of
-from winnow.filters.operators import MEDIA_IMAGE, Assets, Kernel, Operator
+from winnow.filters.operators import Assets, Kernel, PictureOperator
 
 WRITES = pa.schema(
     [
@@ -38,13 +38,11 @@ def _load(config: PdqConfig, _assets: Assets) -> Kernel:
     return partial(hashes, _config=config)
 
 
-OPERATOR = Operator(
+OPERATOR = PictureOperator(
     name="image.pdq",
     version=1,
     summary="PDQ hash of each picture and its quality, for near-duplicates",
     config=PdqConfig,
-    reads=lambda _: (MEDIA_IMAGE,),
     writes=lambda _: WRITES,
     load=_load,
-    needs=(),
 )

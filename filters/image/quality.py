@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from winnow.filters.image.decode.batches import pixels_of
 from winnow.filters.image.decode.luma import luma_sums, pair_tables
-from winnow.filters.operators import MEDIA_IMAGE, Assets, Kernel, Operator
+from winnow.filters.operators import Assets, Kernel, PictureOperator
 from winnow.schemas.kernels import kernel
 from winnow.schemas.recipe.checks import Between
 
@@ -94,14 +94,12 @@ def _load(config: QualityConfig, _assets: Assets) -> Kernel:
     return partial(quality, config=config)
 
 
-OPERATOR = Operator(
+OPERATOR = PictureOperator(
     name="image.quality",
     version=1,
     summary="sharpness, contrast, entropy and exposure of each picture",
     config=QualityConfig,
-    reads=lambda _: (MEDIA_IMAGE,),
     writes=_writes,
     load=_load,
-    needs=(),
     side=lambda config: config.side,
 )

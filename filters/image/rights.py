@@ -15,7 +15,7 @@ from winnow.filters.extras import required_package
 from winnow.filters.image.metadata.blocks import READ, BlockLimits
 from winnow.filters.image.metadata.reading import facts_of
 from winnow.filters.image.metadata.statements import ALLOWED, CONSTRAINED, MALFORMED, NOT_ALLOWED, Facts, Purpose
-from winnow.filters.operators import MEDIA_FILE, STATUS, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, Assets, Kernel, PictureOperator
 from winnow.schemas.recipe.checks import Between
 
 NOT_READ = "unsupported"
@@ -107,14 +107,13 @@ def _load(config: RightsConfig, _assets: Assets) -> Kernel:
     return partial(rights, config=config)
 
 
-OPERATOR = Operator(
+OPERATOR = PictureOperator(
     name="image.rights",
     version=2,  # 2: who signed a manifest, and whether its hashes are right; compressed manifests are read
     summary="what each picture's file says of its maker, licence, origin and use for training",
     config=RightsConfig,
-    reads=lambda _: (MEDIA_FILE,),
+    files=True,
     writes=lambda _: WRITES,
     load=_load,
-    needs=(),
     reasons=(NOT_READ,),
 )

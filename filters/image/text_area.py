@@ -16,7 +16,7 @@ from winnow.filters.image.decode.batches import measured
 from winnow.filters.image.decode.shrink import fitted
 from winnow.filters.models.pictures.networks import NOT_FINITE, PictureNetwork
 from winnow.filters.models.pictures.text_boxes import MODEL, covered_by, framing_for, text_boxes
-from winnow.filters.operators import MEDIA_IMAGE, STATUS, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, Assets, Kernel, PictureOperator
 from winnow.schemas.recipe.checks import Between
 
 NAME = "image.text_area"
@@ -74,15 +74,13 @@ def _load(config: TextAreaConfig, assets: Assets) -> Kernel:
     )
 
 
-OPERATOR = Operator(
+OPERATOR = PictureOperator(
     name=NAME,
     version=2,
     summary="lines of text in each picture: how many, and their share of the picture",
     config=TextAreaConfig,
-    reads=lambda _: (MEDIA_IMAGE,),
     writes=lambda _: WRITES,
     load=_load,
-    needs=(),
     side=lambda config: config.side,
     assets=lambda _: (MODEL.name,),
     declares=(MODEL,),

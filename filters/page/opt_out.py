@@ -16,7 +16,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.operators import STATUS, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, Assets, Kernel, TextOperator
 from winnow.filters.web.rights.statements import MALFORMED, MEANINGS, NOTHING, Said, said_by
 from winnow.schemas.identity import Json
 from winnow.schemas.recipe.checks import Between, Matching
@@ -176,7 +176,7 @@ def _load(config: OptOutConfig, _assets: Assets) -> Kernel:
     return partial(opt_out, config=config)
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="page.opt_out",
     version=1,
     summary="opt-outs from indexing, mining and training in headers and meta elements",

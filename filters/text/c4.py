@@ -34,7 +34,7 @@ from winnow.filters.language.passages.line_rules import (
 from winnow.filters.language.passages.passages import trimmed
 from winnow.filters.language.words import segment, sentences
 from winnow.filters.language.words.sentences import sentences_of_lines
-from winnow.filters.operators import TEXT, Assets, Kernel, Operator
+from winnow.filters.operators import TEXT, Assets, Kernel, TextOperator
 from winnow.schemas.kernels import kernel, leaf
 from winnow.schemas.recipe.checks import Between
 
@@ -263,7 +263,7 @@ def _load(config: Config, _assets: Assets) -> Kernel:
     return partial(_measure, config)
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="text.c4",
     version=1,
     summary="C4: removed lines as spans, and the sentences and words that remain",

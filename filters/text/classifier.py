@@ -15,7 +15,7 @@ from winnow.filters.extras import required_model
 from winnow.filters.models.card import read_card
 from winnow.filters.models.fasttext_files import load_fasttext
 from winnow.filters.models.normalisation import Normalisation, one_line
-from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import nearest
 from winnow.schemas.recipe.checks import Between
@@ -130,7 +130,7 @@ def _load(config: ClassifierConfig, assets: Assets) -> Kernel:
     return lambda batch: classify(batch, scorer)
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="text.classifier",
     version=1,
     summary="probability of a label, such as __label__hq, by your own fastText model",

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.filters.edits import SPANS, spans_column
-from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
 from winnow.schemas.recipe.checks import Between
 
 _TOO_MANY = "too_many_spans"
@@ -119,7 +119,7 @@ def _load(config: Config, _assets: Assets) -> Kernel:
     return partial(controls, config=config)
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="text.controls",
     version=1,
     summary="control characters: terminal sequences, struck letters and strays, as spans to remove",

@@ -26,7 +26,7 @@ from winnow.filters.language.kernels.digests import (
     store_word,
 )
 from winnow.filters.language.kernels.spans import texts_of
-from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
 from winnow.schemas.kernels import kernel, leaf
 
 NAME = "text.digest"
@@ -193,7 +193,7 @@ def _load(config: DigestConfig, _assets: Assets) -> Kernel:
     return partial(digests, form=config.form)
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name=NAME,
     version=VERSION,
     summary="digest of the text, by default ignoring white space and invisible characters",

@@ -24,7 +24,7 @@ from winnow.filters.language.kernels.classes import (
 from winnow.filters.language.kernels.ranges import document_seed, first_equals
 from winnow.filters.language.passages.passages import code_points
 from winnow.filters.language.words import lines, segment
-from winnow.filters.operators import TEXT, Assets, Kernel, Operator
+from winnow.filters.operators import TEXT, Assets, Kernel, TextOperator
 from winnow.schemas.kernels import kernel, leaf
 from winnow.schemas.recipe.checks import Between
 
@@ -143,7 +143,7 @@ def _load(config: Config, _assets: Assets) -> Kernel:
     return partial(_measure, config, _stops(config.stop_chars))
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="text.fineweb",
     version=1,
     summary="FineWeb: lines with end marks, short lines, duplicated characters, newlines per word",

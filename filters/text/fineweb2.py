@@ -43,7 +43,7 @@ from winnow.filters.language.words.packages import (
     package_segmenter,
 )
 from winnow.filters.language.words.scripts import segmentation_of
-from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
 from winnow.schemas.recipe.checks import Between
 
 _TOP = (2, 3, 4)  # n-gram lengths whose most frequent n-gram is measured
@@ -301,7 +301,7 @@ def _remarks(config: Config, _assets: Assets) -> tuple[str, ...]:
     )
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="text.fineweb2",
     version=3,
     summary="FineWeb-2, and FineWeb's English: words, stop words and repetition, segmented by the text's language",

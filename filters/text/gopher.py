@@ -34,7 +34,7 @@ from winnow.filters.language.passages.repetition import Vocabulary, grams, later
 from winnow.filters.language.passages.symbols import DATATROVE_SYMBOLS
 from winnow.filters.language.thresholds.multilingual import ENGLISH_STOP_WORDS
 from winnow.filters.language.words import lines, segment, texts_of
-from winnow.filters.operators import TEXT, Assets, Kernel, Operator
+from winnow.filters.operators import TEXT, Assets, Kernel, TextOperator
 from winnow.schemas.errors import RecipeError
 
 Style = Literal["datatrove", "dolma", "dolma_v1", "paper"]
@@ -194,7 +194,7 @@ def _load(config: Config, _assets: Assets) -> Kernel:
     return partial(_measure, config, kinds_of_characters(DATATROVE_SYMBOLS))
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="text.gopher",
     version=1,
     summary="Gopher: word shapes, stop words, lists, repeated lines, paragraphs and n-grams",

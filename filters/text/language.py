@@ -24,7 +24,7 @@ from winnow.filters.language.identification.lid_176 import LID_176
 from winnow.filters.language.identification.model import Guesses, LanguageModel, Normalise, language_model
 from winnow.filters.language.identification.paragraphs import Bounds, Mixture, mixtures
 from winnow.filters.language.identification.scripts import script_names
-from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
 from winnow.schemas.languages import NO_LANGUAGE, UNKNOWN, language, macrolanguage, same_language
 from winnow.schemas.recipe.checks import Between
 
@@ -210,7 +210,7 @@ def _load(config: Config, assets: Assets) -> Kernel:
     return kernel
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="text.language",
     version=5,
     summary="language by a fastText model and by CLD2, its script, family and group, and language mixing",

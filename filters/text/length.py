@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.operators import TEXT, Assets, Kernel, Operator
+from winnow.filters.operators import TEXT, Assets, Kernel, TextOperator
 
 VERSION = 1
 
@@ -40,7 +40,7 @@ def _load(_config: LengthConfig, _assets: Assets) -> Kernel:
     return lengths
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="text.length",
     version=VERSION,
     summary="bytes, characters, lines and paragraphs of the text",

@@ -33,7 +33,7 @@ from winnow.filters.language.kernels.classes import (
     width,
 )
 from winnow.filters.language.kernels.spans import Texts, texts_of
-from winnow.filters.operators import TEXT, Assets, Kernel, Operator
+from winnow.filters.operators import TEXT, Assets, Kernel, TextOperator
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.kernels import kernel, leaf
 from winnow.schemas.recipe.checks import Between
@@ -340,7 +340,7 @@ def _lists(config: Config) -> tuple[str, ...]:
     return tuple(name for name in (config.language_model, config.cursed) if name)
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="text.madlad",
     version=1,
     summary="MADLAD-400: sentences in another language, lists of names, too short or long, technical or cursed",

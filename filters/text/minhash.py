@@ -15,7 +15,7 @@ import pyarrow as pa
 from winnow.filters.duplicates.normal_form import Unit, forms
 from winnow.filters.duplicates.shingles import MOST_UNITS
 from winnow.filters.duplicates.signatures import Scheme, sign
-from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
 from winnow.schemas.recipe.checks import Between
 
 NO_WORDS = "no_words"
@@ -80,7 +80,7 @@ def _load(config: MinhashConfig, _assets: Assets) -> Kernel:
     return lambda batch: minhash(batch, config.scheme, columns)
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="text.minhash",
     version=1,
     summary="MinHash signature of shingles of words or characters, for near duplicates; digest of the words",

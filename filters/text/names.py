@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.filters.edits import TYPED_SPANS, typed_spans_column
-from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
 from winnow.filters.private.names import KINDS, ByteSpan, FoundModel, byte_spans, find_model, model_identity, no_model
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Between
@@ -158,7 +158,7 @@ def _languages(config: Config) -> frozenset[str] | None:
         return frozenset()
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="text.names",
     version=1,
     summary="names of persons and street addresses as typed spans, by a model of another package",

@@ -19,7 +19,7 @@ from winnow.filters.extras import required_model
 from winnow.filters.models.arpa import is_arpa, load_arpa
 from winnow.filters.models.backoff import Sums
 from winnow.filters.models.spelling import Wording, spelling_of
-from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Between
 
@@ -176,7 +176,7 @@ def _load(config: PerplexityConfig, assets: Assets) -> Kernel:
     return lambda batch: measure_perplexity(batch, config.wording, score)
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="text.perplexity",
     version=1,
     summary="perplexity under your own n-gram model (ARPA, or a KenLM binary with the package kenlm)",

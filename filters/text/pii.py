@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from winnow.filters.edits import TYPED_SPANS, typed_spans_column
 from winnow.filters.language.folding import Folded, fold
 from winnow.filters.language.kernels.spans import Texts, texts_of
-from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
 from winnow.filters.private.personal.candidates import digit_groups
 from winnow.filters.private.personal.cards import cards
 from winnow.filters.private.personal.detections import Detections, DisjointSpans, disjoint_spans
@@ -166,7 +166,7 @@ def _detects(config: Config) -> Mapping[str, str]:
     return {kind: f"personal.{kind}" for kind in KINDS if kind in config.kinds}
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="text.pii",
     # 2: of wallets, Bitcoin's alone; 3: words that announce phones, by language; 4: more of them, and hours between;
     # 6: the groups of Kazakhstan, and groups that are parted further;

@@ -29,7 +29,7 @@ from winnow.filters.language.kernels.spans import Texts, Words, texts_of
 from winnow.filters.language.passages.passages import without_space
 from winnow.filters.language.passages.refined_lines import LINE_COUNTS, clean_lines
 from winnow.filters.language.words import lines
-from winnow.filters.operators import TEXT, Assets, Kernel, Operator
+from winnow.filters.operators import TEXT, Assets, Kernel, TextOperator
 from winnow.schemas.kernels import kernel, leaf
 from winnow.schemas.recipe.checks import Between
 
@@ -232,7 +232,7 @@ def _load(config: Config, _assets: Assets) -> Kernel:
     return partial(_measure, config)
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="text.refinedweb",
     version=1,
     summary="RefinedWeb: removed lines as spans, their share of words, and page measures",

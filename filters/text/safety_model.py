@@ -26,7 +26,7 @@ from winnow.filters.models.safety.onnx_models import OnnxModel
 from winnow.filters.models.safety.tokens import OPERATOR as NAME
 from winnow.filters.models.safety.tokens import Tokenizer, Window
 from winnow.filters.models.safety.torch_models import TorchModel
-from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import suggestion
 from winnow.schemas.recipe.checks import NOT_WRITTEN, Between, Listed, Matching
@@ -214,7 +214,7 @@ def _load(config: SafetyModelConfig, assets: Assets) -> Kernel:
     return _loaded(config, model, tokenizer)
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name=NAME,
     version=1,
     summary="scores of your own safety model: ONNX, or PyTorch with weights in safetensors",

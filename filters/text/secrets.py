@@ -15,7 +15,7 @@ import pyarrow as pa
 from winnow.filters.edits import TYPED_SPANS, typed_spans_column
 from winnow.filters.language.folding import Folded, fold
 from winnow.filters.language.kernels.spans import texts_of
-from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
 from winnow.filters.private.credentials import Credential, Settings, credentials, kinds
 from winnow.schemas.recipe.checks import Between
 
@@ -89,7 +89,7 @@ def _load(config: Config, _assets: Assets) -> Kernel:
     return partial(secrets, config=config)
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="text.secrets",
     version=1,
     summary="credentials: tokens, keys and passwords as typed spans, by format, checksum and name",

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from winnow.filters.language.folding import fold
 from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.models.spam.lexicon import KINDS, lexicon, occurrences
-from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
 
 _LANGUAGE = "text.language.code"
 _ADVERTS = ("gambling", "sexual")
@@ -86,7 +86,7 @@ def _load(_config: Config, _assets: Assets) -> Kernel:
     return spam
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="text.spam",
     version=1,
     summary="terms of adverts for betting and paid sex: their number, different ones, and their share of the text",

@@ -21,7 +21,7 @@ from winnow.filters.models.file_state import FileState, file_state
 from winnow.filters.models.toxicity.conversion import LABELS, MODEL, NAME, TOKENS
 from winnow.filters.models.toxicity.network import Network
 from winnow.filters.models.toxicity.words import Vocabulary
-from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
 from winnow.schemas.recipe.checks import Between
 
 LANGUAGE = "text.language.code"
@@ -141,7 +141,7 @@ def _load(config: ToxicityConfig, assets: Assets) -> Kernel:
     return lambda batch: measure_toxicity(batch, model, config.max_windows)
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="text.toxicity",
     version=2,
     summary="six kinds of toxicity of English texts, by the Jigsaw network (asset toxicity.en)",

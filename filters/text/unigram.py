@@ -26,7 +26,7 @@ from winnow.filters.models.wordlists import (
     load_wordlist,
     require_wordfreq,
 )
-from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Matching
 
@@ -211,7 +211,7 @@ def _load(config: UnigramConfig, _assets: Assets) -> Kernel:
     return lambda batch: measure_unigrams(batch, config, memo)
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="text.unigram",
     version=1,
     summary="how common the words of a text are in its language, by wordfreq's lists for about 42 languages",

@@ -33,7 +33,7 @@ from winnow.filters.language.lexicons.substrings import scan_unspaced
 from winnow.filters.language.words.packages import PACKAGES, Segmenter, package_segmenter
 from winnow.filters.language.words.unspaced import split_unicode
 from winnow.filters.models.file_state import FileState, file_state
-from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
 
 LANGUAGE = "text.language.code"
 
@@ -222,7 +222,7 @@ def _load(config: Config, assets: Assets) -> Kernel:
     return _Measure(config, assets)
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="text.wordlist",
     version=1,
     summary="vulgar and abusive words from lists, as whole words in the text's language",

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from winnow.filters.language.kernels.spans import Texts, texts_of
-from winnow.filters.operators import STATUS, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, Assets, Kernel, TextOperator
 from winnow.filters.web.url_lists import matching, word_matching
 from winnow.filters.web.url_lists.cache import load_list
 from winnow.filters.web.url_lists.entries import Entry, Kind, written_entry
@@ -214,7 +214,7 @@ def _remarks(config: Config, assets: Assets) -> tuple[str, ...]:
     return tuple(f"{config.list}: {remark}" for remark in load_list(path).summary.remarks())
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name=NAME,
     version=1,
     summary="match of the page's address with a list of domains, hosts, addresses and words, and the matching entry",

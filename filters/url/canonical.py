@@ -18,7 +18,7 @@ from numba import uint64
 
 from winnow.filters.language.kernels.digests import DIGEST, Halves, digest_column, digests_of, finished
 from winnow.filters.language.kernels.spans import texts_of
-from winnow.filters.operators import STATUS, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, Assets, Kernel, TextOperator
 from winnow.filters.web import urls
 from winnow.filters.web.url_lists.hashing import Bytes, lowered
 from winnow.filters.web.url_lists.scanning import CLASSES, hex_value, scan
@@ -351,7 +351,7 @@ def _load(config: CanonicalConfig, _assets: Assets) -> Kernel:
     return partial(canonical, config=config)
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name=NAME,
     version=VERSION,
     summary="digest of the page's address, equal for addresses of the same page",

@@ -12,7 +12,7 @@ from typing import Annotated, Generic, TypeVar
 
 import pyarrow as pa
 
-from winnow.filters.operators import STATUS, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, Assets, Kernel, TextOperator
 from winnow.filters.web.rights.host_files import HostFiles, Refused, read_host_files, split_url
 from winnow.filters.web.rights.paths import one_spelling
 from winnow.filters.web.rights.robots_txt import EVERYBODY, Found, Group, unpack
@@ -157,7 +157,7 @@ def _load(config: RobotsConfig, assets: Assets) -> Kernel:
     return partial(robots, rules=Robots(kept, config.agents))
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="url.robots",
     version=2,  # 2: a tdmrep.json that is a page reserves nothing, status 429 says nothing
     summary="rules for the address in your stored copies of robots.txt and tdmrep.json",

@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.filters.operators import MEDIA_VIDEO, Assets, Operator, Watch, Watcher
+from winnow.filters.operators import Assets
 from winnow.filters.video.decode.facts import VideoFacts
+from winnow.filters.video.decode.operator import VideoOperator, Watcher
 from winnow.filters.video.decode.signals import BLOCK_SECONDS
 from winnow.filters.video.decode.wanted import Signal
 from winnow.schemas.recipe.checks import Between
@@ -131,13 +132,12 @@ def _load(config: AudioConfig, _assets: Assets) -> Callable[[], Watcher]:
     return lambda: AudioWatcher(config)
 
 
-OPERATOR = Operator(
+OPERATOR = VideoOperator(
     name="video.audio",
     version=2,
     summary="presence, loudness, silence and peak of each video's sound",
     config=AudioConfig,
-    reads=lambda _: (MEDIA_VIDEO,),
     writes=lambda _: WRITES,
-    watch=Watch(wants=lambda config: frozenset({_sound(config)}), load=_load),
-    needs=(),
+    wants=lambda config: frozenset({_sound(config)}),
+    load=_load,
 )

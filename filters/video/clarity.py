@@ -9,8 +9,9 @@ import pyarrow.compute as pc
 
 from winnow.filters.image.quality import WRITES as QUALITY
 from winnow.filters.image.quality import QualityConfig, quality
-from winnow.filters.operators import MEDIA_VIDEO, Assets, Operator, Watch, Watcher
+from winnow.filters.operators import Assets
 from winnow.filters.video.decode.facts import VideoFacts
+from winnow.filters.video.decode.operator import VideoOperator, Watcher
 from winnow.filters.video.decode.wanted import Signal
 from winnow.schemas.recipe.checks import Between
 
@@ -65,13 +66,12 @@ def _load(_config: ClarityConfig, _assets: Assets) -> Callable[[], Watcher]:
     return ClarityWatcher
 
 
-OPERATOR = Operator(
+OPERATOR = VideoOperator(
     name="video.clarity",
     version=1,
     summary="sharpness, contrast, entropy and exposure of each video's keyframes",
     config=ClarityConfig,
-    reads=lambda _: (MEDIA_VIDEO,),
     writes=lambda _: WRITES,
-    watch=Watch(wants=_wants, load=_load),
-    needs=(),
+    wants=_wants,
+    load=_load,
 )

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from winnow.filters.image.embedding import OPERATOR as OF_PICTURES
 from winnow.filters.image.embedding import EmbeddingConfig, unit_vector
-from winnow.filters.operators import MEDIA_VIDEO, STATUS, Assets, Kernel, Operator, Watch
+from winnow.filters.operators import STATUS, Assets, Kernel
+from winnow.filters.video.decode.operator import VideoOperator
 from winnow.filters.video.stills.frames_operator import (
     FRAMES,
     NO_FRAMES,
@@ -66,15 +67,14 @@ def _load(config: EmbeddingOfFrames, assets: Assets) -> partial[FrameWatcher]:
     return partial(FrameWatcher, config.max_frames, partial(_measured, kernel=kernel))
 
 
-OPERATOR = Operator(
+OPERATOR = VideoOperator(
     name="video.embedding",
     version=1,
     summary="a vector for each video, the mean of its frames', by EfficientNet-lite0 or an encoder of your own",
     config=EmbeddingOfFrames,
-    reads=lambda _: (MEDIA_VIDEO,),
     writes=lambda _: WRITES,
-    watch=Watch(wants=lambda config: config.stills(OF_PICTURES.side(config.image)), load=_load),
-    needs=(),
+    wants=lambda config: config.stills(OF_PICTURES.side(config.image)),
+    load=_load,
     assets=lambda config: OF_PICTURES.assets(config.image),
     declares=OF_PICTURES.declares,
     resource=OF_PICTURES.resource,

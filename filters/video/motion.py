@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.filters.operators import MEDIA_VIDEO, Assets, Operator, Watch, Watcher
+from winnow.filters.operators import Assets
 from winnow.filters.video.decode.facts import VideoFacts
+from winnow.filters.video.decode.operator import VideoOperator, Watcher
 from winnow.filters.video.decode.signals import LUMA_COLUMNS, LUMA_ROWS, PATCH_COLUMNS, PATCH_ROWS, small_planes
 from winnow.filters.video.decode.wanted import Signal
 from winnow.filters.video.matching.flow import match_frames
@@ -153,13 +154,12 @@ def _load(config: MotionConfig, _assets: Assets) -> Callable[[], Watcher]:
     return lambda: MotionWatcher(config)
 
 
-OPERATOR = Operator(
+OPERATOR = VideoOperator(
     name="video.motion",
     version=2,
     summary="how fast each video's picture moves, in its widths a second",
     config=MotionConfig,
-    reads=lambda _: (MEDIA_VIDEO,),
     writes=lambda _: WRITES,
-    watch=Watch(wants=_wants, load=_load),
-    needs=(),
+    wants=_wants,
+    load=_load,
 )

@@ -14,8 +14,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.filters.models.transnet import MODEL as TRANSNET
-from winnow.filters.operators import MEDIA_VIDEO, Assets, Operator, Watch, Watcher
+from winnow.filters.operators import Assets
 from winnow.filters.video.decode.facts import VideoFacts
+from winnow.filters.video.decode.operator import VideoOperator, Watcher
 from winnow.filters.video.decode.signals import (
     CHROMA_COLUMNS,
     CHROMA_ROWS,
@@ -129,15 +130,14 @@ def _load(config: ShotsConfig, assets: Assets) -> Callable[[], Watcher]:
     return lambda: ShotsWatcher(make(), config.min_seconds)
 
 
-OPERATOR = Operator(
+OPERATOR = VideoOperator(
     name=NAME,
     version=4,
     summary="where the shots of each video begin and end: cuts, fades and dissolves",
     config=ShotsConfig,
-    reads=lambda _: (MEDIA_VIDEO,),
     writes=lambda _: WRITES,
-    watch=Watch(wants=lambda _: frozenset({FRAMES}), load=_load),
-    needs=(),
+    wants=lambda _: frozenset({FRAMES}),
+    load=_load,
     assets=lambda config: (TRANSNET.name,) if config.detector == "transnet" else (),
     declares=(TRANSNET,),
 )

@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.filters.operators import MEDIA_VIDEO, Assets, Operator, Watch, Watcher
+from winnow.filters.operators import Assets
 from winnow.filters.video.decode.facts import VideoFacts
+from winnow.filters.video.decode.operator import VideoOperator, Watcher
 from winnow.filters.video.decode.signals import LUMA_COLUMNS, LUMA_ROWS, small_planes
 from winnow.filters.video.decode.wanted import Signal
 from winnow.schemas.kernels import arithmetic, leaf
@@ -225,13 +226,12 @@ def _load(config: StaticConfig, _assets: Assets) -> Callable[[], Watcher]:
     return lambda: StaticWatcher(config)
 
 
-OPERATOR = Operator(
+OPERATOR = VideoOperator(
     name="video.static",
     version=4,
     summary="shares of each video's time that are black or frozen, and its bars of black",
     config=StaticConfig,
-    reads=lambda _: (MEDIA_VIDEO,),
     writes=lambda _: WRITES,
-    watch=Watch(wants=lambda _: frozenset({FRAMES}), load=_load),
-    needs=(),
+    wants=lambda _: frozenset({FRAMES}),
+    load=_load,
 )

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from winnow.filters.operators import MEDIA_VIDEO, Assets, Operator, Watch, Watcher
+from winnow.filters.operators import Assets
 from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.opening import REASONS
+from winnow.filters.video.decode.operator import VideoOperator, Watcher
 from winnow.filters.video.decode.wanted import Signal
 
 WRITES = pa.schema(
@@ -113,14 +114,13 @@ def load(_config: StreamsConfig, _assets: Assets) -> Callable[[], Watcher]:
     return StreamsWatcher
 
 
-OPERATOR = Operator(
+OPERATOR = VideoOperator(
     name="video.streams",
     version=5,
     summary="container, codecs, exact duration, rate of frames, keyframes and sound of a video",
     config=StreamsConfig,
-    reads=lambda _: (MEDIA_VIDEO,),
     writes=lambda _: WRITES,
-    watch=Watch(wants=lambda _: frozenset(), load=load),
-    needs=(),
+    wants=lambda _: frozenset(),
+    load=load,
     reasons=REASONS,
 )

@@ -11,8 +11,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from winnow.filters.operators import MEDIA_VIDEO, Assets, Operator, Watch, Watcher
+from winnow.filters.operators import Assets
 from winnow.filters.video.decode.facts import VideoFacts
+from winnow.filters.video.decode.operator import VideoOperator, Watcher
 from winnow.filters.video.decode.wanted import Signal
 from winnow.schemas.rows.samples import CAPTION
 
@@ -77,13 +78,12 @@ def _load(_config: SubtitlesConfig, _assets: Assets) -> Callable[[], Watcher]:
     return SubtitlesWatcher
 
 
-OPERATOR = Operator(
+OPERATOR = VideoOperator(
     name="video.subtitles",
     version=1,
     summary="the text of a video's own subtitles, as a caption, and when each line is shown",
     config=SubtitlesConfig,
-    reads=lambda _: (MEDIA_VIDEO,),
     writes=lambda _: WRITES,
-    watch=Watch(wants=lambda _: frozenset({_SUBTITLES}), load=_load),
-    needs=(),
+    wants=lambda _: frozenset({_SUBTITLES}),
+    load=_load,
 )

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from winnow.filters.operators import MEDIA_VIDEO, Assets, Operator, Watch, Watcher
+from winnow.filters.operators import Assets
 from winnow.filters.video.decode.facts import VideoFacts
+from winnow.filters.video.decode.operator import VideoOperator, Watcher
 from winnow.filters.video.decode.wanted import Signal
 
 HASHES = Signal("hashes")
@@ -52,13 +53,12 @@ def _load(_config: VpdqConfig, _assets: Assets) -> type[Watcher]:
     return FrameHashes
 
 
-OPERATOR = Operator(
+OPERATOR = VideoOperator(
     name="video.vpdq",
     version=2,
     summary="PDQ hashes of four frames of each second of a video, and their quality, for near-duplicates",
     config=VpdqConfig,
-    reads=lambda _: (MEDIA_VIDEO,),
     writes=lambda _: WRITES,
-    watch=Watch(wants=lambda _: frozenset({HASHES}), load=_load),
-    needs=(),
+    wants=lambda _: frozenset({HASHES}),
+    load=_load,
 )

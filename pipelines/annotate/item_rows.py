@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.filters.operators import STATUS, Kernel, Operator, Watcher
+from winnow.filters.operators import STATUS, Kernel, Operator
+from winnow.filters.video.decode.operator import Watcher
 from winnow.pipelines.annotate.rows import (
     STATUSES,
     BatchRows,

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.filters.operators import ANSWERS, KEYS, Across, Kernel
+from winnow.filters.operators import ANSWERS, KEYS, Across, Kernel, TextOperator
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.running.blocks import AddressedBlock
@@ -94,12 +94,14 @@ class Meeting:
 
     @property
     def _across(self) -> Across:
-        assert self.bound.operator.across is not None
-        return self.bound.operator.across
+        operator = self.bound.operator
+        assert isinstance(operator, TextOperator)
+        assert operator.across is not None
+        return operator.across
 
     def _read(self, shard: int) -> Iterator[tuple[int, pa.RecordBatch, pa.Array]]:
         """Batches of a shard as the operator reads them, each with the number of its first row, and the ids."""
-        names = list(self.bound.operator.reads(self.bound.config))
+        names = list(self.bound.operator.inputs(self.bound.config))
         columns = list(dict.fromkeys((*self.bound.columns, _ID)))
         for at, batch in self.shards.read(shard, columns):
             yield at, pa.RecordBatch.from_arrays([batch[name] for name in names], names=names), batch[_ID.name]

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from winnow.filters.operators import CAPTIONS, Kernel
+from winnow.filters.operators import CAPTIONS, Kernel, PictureOperator, TextOperator
 from winnow.pipelines.annotate.item_rows import measure_items
 from winnow.pipelines.annotate.rows import BatchRows, Excluded, measure
 from winnow.pipelines.binding.captions import chosen_captions
@@ -22,11 +22,13 @@ def layer_of_batch(
         excluded: The rows that are not measured.
         pictures: The items of the batch, for an operator that looks at pictures.
     """
-    if bound.reads_pictures or bound.reads_files:
+    operator = bound.operator
+    if isinstance(operator, PictureOperator):
         assert pictures is not None
-        looked_at = pictures.files() if bound.reads_files else pictures.decoded(bound.operator.side(bound.config))
-        return measure_items(bound.operator, kernel, bound.schema, looked_at, rows, excluded)
-    names = bound.operator.reads(bound.config)
+        looked_at = pictures.files() if operator.files else pictures.decoded(operator.side(bound.config))
+        return measure_items(operator, kernel, bound.schema, looked_at, rows, excluded)
+    assert isinstance(operator, TextOperator)
+    names = operator.reads(bound.config)
     if CAPTIONS in names and CAPTIONS not in rows:  # not before: other operators of the pass may write them
         rows.add({CAPTIONS: chosen_captions([rows[name] for name in bound.captions])})
-    return measure(bound.operator, kernel, bound.schema, names, rows, excluded, bound.max_text_bytes)
+    return measure(operator, kernel, bound.schema, names, rows, excluded, bound.max_text_bytes)

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.filters.language.folding.composed import ComposedTexts, composed_texts, has_spans, spans_as_written
-from winnow.filters.operators import ITEMS, MEDIA_FILE, MEDIA_IMAGE, MEDIA_VIDEO, STATUS, TEXT, Kernel, Operator
+from winnow.filters.operators import ITEMS, STATUS, TEXT, Kernel, Operator, TextOperator
 from winnow.schemas.errors import StageError, WinnowError
 from winnow.schemas.problems import one_line
 from winnow.schemas.tombstones import FORGOTTEN
@@ -27,9 +27,9 @@ def layer_schema(operator: Operator, config: object) -> pa.Schema:
     The layer of an operator that looks at items has a list for each measure, aligned with the sample's media.
     """
     measures = [field.with_nullable(True) for field in operator.writes(config) if field.name != STATUS.name]
-    if not {MEDIA_IMAGE, MEDIA_FILE, MEDIA_VIDEO}.isdisjoint(operator.reads(config)):
-        return pa.schema([STATUS, ITEMS, *(pa.field(field.name, pa.list_(field.type)) for field in measures)])
-    return pa.schema([STATUS, *measures])
+    if isinstance(operator, TextOperator):
+        return pa.schema([STATUS, *measures])
+    return pa.schema([STATUS, ITEMS, *(pa.field(field.name, pa.list_(field.type)) for field in measures)])
 
 
 class BatchRows:
@@ -88,7 +88,7 @@ class Excluded:
 
 
 def measure(
-    operator: Operator,
+    operator: TextOperator,
     kernel: Kernel,
     schema: pa.Schema,
     names: Sequence[str],

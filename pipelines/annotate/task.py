@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.filters.operators import TEXT, Kernel, Watcher
+from winnow.filters.operators import TEXT, Kernel, PictureOperator
+from winnow.filters.video.decode.operator import VideoOperator, Watcher
 from winnow.pipelines.annotate.item_rows import watch_items
 from winnow.pipelines.annotate.meeting import Meeting
 from winnow.pipelines.annotate.one_layer import layer_of_batch
@@ -50,11 +51,9 @@ class LoadedOperators:
 
     def load(self, bound: BoundOperator) -> None:
         """Load an operator, unless it has been."""
-        if bound.reads_videos:
-            if bound.layer not in self.makers:
-                self.makers[bound.layer] = bound.load_watchers()
-        elif bound.layer not in self.kernels:
-            self.kernels[bound.layer] = bound.operator.load(bound.config, bound.assets)
+        kept = self.makers if isinstance(bound.operator, VideoOperator) else self.kernels
+        if bound.layer not in kept:
+            kept[bound.layer] = bound.operator.load(bound.config, bound.assets)
 
 
 def annotate_shard(context: AnnotationContext, loaded: LoadedOperators, task: RowLayerTask, beat: Heartbeats) -> None:
@@ -88,7 +87,7 @@ def annotate_shard(context: AnnotationContext, loaded: LoadedOperators, task: Ro
                     continue
                 if part.marker is not None:
                     part.marker.doing(bound.layer)
-                if bound.reads_videos:
+                if isinstance(bound.operator, VideoOperator):
                     assert context.videos is not None
                     videos = Videos(context.videos, task.source, part.columns[MEDIA.name], crashed_videos)
                     together = _watched_together(pending, found)
@@ -111,7 +110,8 @@ def annotate_shard(context: AnnotationContext, loaded: LoadedOperators, task: Ro
 def _watched_together(pending: Sequence[BoundOperator], found: Mapping[str, object]) -> list[BoundOperator]:
     """The operators that can watch videos now: those whose conditions read no layer that is still to be computed."""
     left = {bound.layer for bound in pending} - found.keys()
-    return [one for one in pending if one.reads_videos and one.layer in left and left.isdisjoint(one.reads)]
+    videos = (one for one in pending if isinstance(one.operator, VideoOperator))
+    return [one for one in videos if one.layer in left and left.isdisjoint(one.reads)]
 
 
 def _excluded(bound: BoundOperator, rows: BatchRows, part: Part) -> Excluded:
@@ -130,15 +130,16 @@ def _pictures(
     crashed: CrashedPictures | None,
 ) -> Pictures | None:
     """The items of some rows, if an operator looks at them."""
-    files = any(bound.reads_files for bound in pending)
-    if context.pictures is None or not (files or any(bound.reads_pictures for bound in pending)):
+    looking = [bound.operator for bound in pending if isinstance(bound.operator, PictureOperator)]
+    if context.pictures is None or not looking:
         return None
-    sides = _sides(pending)
+    sides, files = _sides(pending), any(operator.files for operator in looking)
     return Pictures(context.pictures, source, part.columns[MEDIA.name], crashed, sides=sides, keeps_files=files)
 
 
 def _sides(pending: Sequence[BoundOperator]) -> list[int | None]:
-    return [bound.operator.side(bound.config) for bound in pending if bound.reads_pictures]
+    looking = ((bound.operator, bound.config) for bound in pending if isinstance(bound.operator, PictureOperator))
+    return [operator.side(config) for operator, config in looking if not operator.files]
 
 
 def _picture_sizes(
@@ -159,7 +160,7 @@ def _picture_sizes(
 
 def _coalesced_text(pending: list[BoundOperator], columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
     """Return the recipe's `text` for every row, if an operator reads it."""
-    reader = next((bound for bound in pending if TEXT in bound.operator.reads(bound.config)), None)
+    reader = next((bound for bound in pending if TEXT in bound.operator.inputs(bound.config)), None)
     if reader is None:
         return {}
     return {TEXT: text_of(reader.text, columns)}

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from winnow.filters.duplicates.kind import AskedKind
 from winnow.filters.duplicates.searches import ShingleSearch
-from winnow.filters.operators import STATUS, TEXT
+from winnow.filters.operators import STATUS, TEXT, TextOperator
 from winnow.pipelines.binding.captions import bind_captions
 from winnow.pipelines.binding.duplicates import asked_kinds
 from winnow.pipelines.binding.edits import BoundEdit, bind_edits
@@ -85,8 +85,10 @@ class BoundRecipe:
     def rules(self) -> RuleProgram:
         """Its rules, checked against every column."""
         program = rule_program(self.config, self.columns)
-        measured = [one for one in self.measurements if one.entry.where is None and TEXT in one.operator.needs]
-        of_texts = [one.entry.layer for one in measured]
+        everywhere = ((one.operator, one.entry.layer) for one in self.measurements if one.entry.where is None)
+        of_texts = [
+            layer for operator, layer in everywhere if isinstance(operator, TextOperator) and TEXT in operator.needs
+        ]
         described = (*program.languages, *(() if program.size is None else (program.size,)))
         there = {*program.layers, *(column.layer for column in described)}
         read = [layer for layer in of_texts if layer in there] or of_texts  # else another object a shard is opened

@@ -29,7 +29,7 @@ from winnow.filters.edits import (
     spans_of_kinds,
     unmeasured,
 )
-from winnow.filters.operators import STATUS, operator_names
+from winnow.filters.operators import STATUS, TextOperator, operator_names
 from winnow.pipelines.binding.operators import Measurement
 from winnow.pipelines.reading.columns import Column
 from winnow.schemas.errors import RecipeError, WinnowError
@@ -231,7 +231,7 @@ def _require_kinds(measured: Sequence[Measurement], column: Column, named: Itera
     """Refuse kinds that the operator never writes: their spans would silently stay in the text."""
     for one in measured:
         if one.entry.layer == column.layer:
-            kinds = one.operator.kinds(one.config)
+            kinds = one.operator.kinds(one.config) if isinstance(one.operator, TextOperator) else ()
             for kind in named if kinds else ():
                 if kind not in kinds:
                     raise _EditError(f"{column.layer} finds no {kind!r}{suggestion(kind, kinds)}")

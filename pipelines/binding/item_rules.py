@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from winnow.filters.operators import MEDIA_FILE, MEDIA_IMAGE, MEDIA_VIDEO
+from winnow.filters.operators import TextOperator
 from winnow.pipelines.binding.duplicates import asked_kinds
 from winnow.pipelines.binding.operators import measurements
 from winnow.pipelines.binding.rule_presets import ProgramRule
@@ -17,14 +17,12 @@ from winnow.schemas.rows.samples import MEDIA as MEDIUM
 from winnow.schemas.rules.checking import ColumnInfo
 from winnow.schemas.rules.conditions import ConditionError, columns_read
 
-_LOOKS = frozenset({MEDIA_IMAGE, MEDIA_FILE, MEDIA_VIDEO})
-
 
 def media_lists(recipe: Recipe, known: Mapping[str, ColumnInfo]) -> frozenset[str]:
     """Return the columns that are lists aligned with the media of their rows, those about duplicates among them."""
     if not recipe.items:
         return frozenset()
-    looking = [one for one in measurements(recipe) if _LOOKS & set(one.operator.reads(one.config))]
+    looking = [one for one in measurements(recipe) if not isinstance(one.operator, TextOperator)]
     of_media = [asked.kind for asked in asked_kinds(recipe) if asked.kind.unit.of_media]
     layers = {*(one.entry.layer for one in looking), *(kind.layer for kind in of_media)}
     lists = {

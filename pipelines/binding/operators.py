@@ -16,19 +16,18 @@ from winnow.filters.operators import (
     FILES,
     IMAGES,
     MAX_KERNEL_BYTES,
-    MEDIA_FILE,
-    MEDIA_IMAGE,
-    MEDIA_VIDEO,
     TEXT,
     Operator,
+    PictureOperator,
     Resource,
-    Watcher,
+    TextOperator,
     find_operator,
     operator_names,
 )
 from winnow.filters.presets import find_preset
 from winnow.filters.video.decode.facts import PASS
 from winnow.filters.video.decode.opening import VideoLimits
+from winnow.filters.video.decode.operator import VideoOperator
 from winnow.filters.video.decode.wanted import Signal
 from winnow.pipelines.annotate.rows import layer_schema
 from winnow.pipelines.assets import asset_digest, asset_path, known_asset, require_file
@@ -99,29 +98,9 @@ class BoundOperator:
         return layer_schema(self.operator, self.config)
 
     @property
-    def reads_pictures(self) -> bool:
-        """Whether it looks at decoded pictures."""
-        return MEDIA_IMAGE in self.operator.reads(self.config)
-
-    @property
-    def reads_files(self) -> bool:
-        """Whether it looks at the files of pictures."""
-        return MEDIA_FILE in self.operator.reads(self.config)
-
-    @property
-    def reads_videos(self) -> bool:
-        """Whether it watches videos."""
-        return MEDIA_VIDEO in self.operator.reads(self.config)
-
-    @property
     def signals(self) -> frozenset[Signal]:
         """What its watchers see of each video."""
-        return frozenset() if self.operator.watch is None else self.operator.watch.wants(self.config)
-
-    def load_watchers(self) -> Callable[[], Watcher]:
-        """Load what makes its watchers."""
-        assert self.operator.watch is not None
-        return self.operator.watch.load(self.config, self.assets)
+        return self.operator.wants(self.config) if isinstance(self.operator, VideoOperator) else frozenset()
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -131,7 +110,7 @@ class BoundOperator:
     @property
     def covers(self) -> tuple[str, ...] | None:
         """The extracted layers whose rows its values depend on in every shard; None if on their own rows alone."""
-        if self.operator.across is None:
+        if not isinstance(self.operator, TextOperator) or self.operator.across is None:
             return None
         return tuple(layer for layer in self.reads if layer.startswith(EXTRACTED))
 
@@ -146,21 +125,32 @@ class BoundOperator:
     def _key(self, keys: Mapping[str, str], depends: tuple[str, ...]) -> str:
         return fingerprint_of(
             ({"depends": list(depends)} if depends else {})
-            | ({"decoder": DECODER, **asdict(self.decoding)} if self.reads_pictures else {})
-            | ({"max_bytes": self.decoding.max_bytes} if self.reads_files else {})
-            | ({"pass": PASS, **asdict(self.watching)} if self.reads_videos else {})
-            | ({"form": FORM} if TEXT in self.operator.reads(self.config) and not self.operator.as_written else {})
-            | ({"captions": list(self.captions)} if CAPTIONS in self.operator.reads(self.config) else {})
+            | self._reading()
             | {
                 "operator": self.operator.name,
                 "version": self.operator.version,
                 "config": plain_config(self.config, {asset.name: asset.digest for asset in self.assets.assets}),
                 "where": self.where,
-                "text": text_setting(self.text) if TEXT in self.operator.reads(self.config) else [],
+                "text": text_setting(self.text) if TEXT in self.operator.inputs(self.config) else [],
                 "max_text_bytes": self.max_text_bytes,
                 "reads": {layer: keys[layer] for layer in sorted(self.reads)},
             }
         )
+
+    def _reading(self) -> dict[str, Any]:
+        """What its values depend on of how its texts, pictures or videos are read."""
+        match self.operator:
+            case VideoOperator():
+                return {"pass": PASS, **asdict(self.watching)}
+            case PictureOperator(files=True):
+                return {"max_bytes": self.decoding.max_bytes}
+            case PictureOperator():
+                return {"decoder": DECODER, **asdict(self.decoding)}
+            case TextOperator() as operator:
+                reads = operator.reads(self.config)
+                composed = {"form": FORM} if TEXT in reads and not operator.as_written else {}
+                return composed | ({"captions": list(self.captions)} if CAPTIONS in reads else {})
+        return {}
 
 
 @dataclass(frozen=True)
@@ -219,7 +209,7 @@ def bind_operators(
     known = {column.name: info for column, info in columns.items()}
     layers = _layers(known)
     bound, problems = [], []
-    if any(CAPTIONS in one.operator.reads(one.config) for one in measured):
+    if any(CAPTIONS in one.operator.inputs(one.config) for one in measured):
         bind_captions(recipe, columns)  # raises RecipeError
     for one in measured:
         try:
@@ -248,11 +238,11 @@ def _tried(bound: BoundOperator, say: Callable[[str], None]) -> Problem | None:
     name = bound.operator.name
     say(f"winnow: {Problem(bound.place, bound.path, f'the process ended in {name}, on an empty batch')}")
     try:
-        if bound.reads_pictures:
+        if isinstance(bound.operator, PictureOperator) and not bound.operator.files:
             require_decoders()
-        if bound.reads_videos:
+        if isinstance(bound.operator, VideoOperator):
             required_package(bound.layer, "av", "video")
-            bound.load_watchers()()
+            bound.operator.load(bound.config, bound.assets)()
         else:
             bound.operator.load(bound.config, bound.assets)(pa.RecordBatch.from_pylist([], schema=bound.input_schema))
     except WinnowError as error:
@@ -296,7 +286,8 @@ def configure(entry: OperatorEntry, where: str) -> tuple[Operator, Any]:
         options = entry.options if entry.preset is None else _with_preset(entry, operator)
     except RecipeError as error:
         raise recipe_error([Problem(entry.place, where, str(error))]) from None
-    return operator, build_config(operator.config, options, where)
+    config = build_config(operator.config, options, where)
+    return operator.configured(config), config
 
 
 def _measures_the_same(listed: OperatorEntry, path: str, implied: OperatorEntry, where: str) -> bool:
@@ -333,13 +324,11 @@ def _bind(
     if entry.layer != entry.name and entry.layer in operator_names():
         taken = f"'as' names {entry.layer}, which is an operator; choose another name"
         problems.append(Problem(entry.place, where, taken))
-    for name in operator.reads(config):
+    for name in operator.reads(config) if isinstance(operator, TextOperator) else (MEDIA.name,):
         if name == TEXT:
             names += recipe.text
         elif name == CAPTIONS:
             names += recipe.captions
-        elif name in (MEDIA_IMAGE, MEDIA_FILE, MEDIA_VIDEO):
-            names.append(MEDIA.name)
         elif name in known:
             names.append(name)
         else:
@@ -353,6 +342,7 @@ def _bind(
     if problems:
         raise recipe_error(problems)
     columns = (column_of(name, layers) for name in dict.fromkeys(names))
+    memory = operator.memory if isinstance(operator, TextOperator) else 1
     return BoundOperator(
         operator=operator,
         config=config,
@@ -361,22 +351,17 @@ def _bind(
         text=recipe.text,
         captions=recipe.captions,
         assets=bind_assets(recipe, partial(operator.assets, config), operator.declares, entry.place, where),
-        max_text_bytes=min(recipe.limits.max_text_bytes, MAX_KERNEL_BYTES // operator.memory),
+        max_text_bytes=min(recipe.limits.max_text_bytes, MAX_KERNEL_BYTES // memory),
         decoding=decode_limits(recipe),
         watching=video_limits(recipe),
         columns=tuple(column for column in columns if column is not None),
-        input_schema=_input_schema(operator.reads(config), known),
+        input_schema=_input_schema(operator, config, known),
         path=where,
         place=entry.place,
     )
 
 
 _COMPUTED: Mapping[str, pa.DataType] = {TEXT: pa.large_string(), CAPTIONS: SAMPLES.field("captions").type}
-_ITEMS: Mapping[tuple[str, ...], pa.Schema] = {
-    (MEDIA_IMAGE,): IMAGES,
-    (MEDIA_FILE,): FILES,
-    (MEDIA_VIDEO,): pa.schema([]),  # watchers see signals
-}
 
 
 def _remedy(missing: str, known: Mapping[str, ColumnInfo]) -> str:
@@ -387,12 +372,11 @@ def _remedy(missing: str, known: Mapping[str, ColumnInfo]) -> str:
     return f"; add `{writes}` to 'annotate'"
 
 
-def _input_schema(reads: tuple[str, ...], known: Mapping[str, ColumnInfo]) -> pa.Schema:
-    return _ITEMS[reads] if reads in _ITEMS else pa.schema([(name, _type(name, known)) for name in reads])
-
-
-def _type(name: str, known: Mapping[str, ColumnInfo]) -> pa.DataType:
-    return _COMPUTED[name] if name in _COMPUTED else known[name].type
+def _input_schema(operator: Operator, config: object, known: Mapping[str, ColumnInfo]) -> pa.Schema:
+    if isinstance(operator, PictureOperator):
+        return FILES if operator.files else IMAGES
+    names = operator.reads(config) if isinstance(operator, TextOperator) else ()  # watchers see signals
+    return pa.schema([(name, _COMPUTED[name] if name in _COMPUTED else known[name].type) for name in names])
 
 
 def bind_assets(

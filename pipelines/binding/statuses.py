@@ -9,7 +9,9 @@ from typing import Final, get_args
 
 from winnow.filters.duplicates.kind import Unit
 from winnow.filters.image.decode.stills import REASONS as OF_DECODING
+from winnow.filters.operators import PictureOperator
 from winnow.filters.video.decode.opening import REASONS as OF_WATCHING
+from winnow.filters.video.decode.operator import VideoOperator
 from winnow.filters.video.stills.frames_operator import NO_FRAMES
 from winnow.pipelines.annotate.rows import STATUSES
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
@@ -80,9 +82,9 @@ def status_columns(recipe: BoundRecipe) -> Mapping[str, Statuses]:
 def _of_operator(bound: BoundOperator) -> tuple[Sequence[str], Sequence[str]]:
     """The statuses of an operator's rows, and of its items."""
     own = bound.operator.reasons
-    if bound.reads_videos:
+    if isinstance(bound.operator, VideoOperator):
         return _without(*_OF_TEXTS), (OK, *own, *_VIDEO)
-    if bound.reads_pictures or bound.reads_files:
+    if isinstance(bound.operator, PictureOperator):
         return _without(*_OF_TEXTS), (OK, *own, *_PICTURE)
     return (*STATUSES, *own), ()
 

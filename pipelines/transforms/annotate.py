@@ -7,7 +7,7 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.pvalue import PCollection
 
-from winnow.filters.operators import CAPTIONS, TEXT
+from winnow.filters.operators import CAPTIONS, TEXT, TextOperator
 from winnow.pipelines.annotate.one_layer import layer_of_batch
 from winnow.pipelines.annotate.rows import BatchRows, Excluded
 from winnow.pipelines.annotate.task import LoadedOperators
@@ -87,7 +87,7 @@ def _bound(operators: Sequence[Entry]) -> tuple[BoundOperator, ...]:
     bound = bind_operators(recipe, measured, store_columns(recipe, measured))
     for one in bound:
         needs = None
-        if one.reads_pictures or one.reads_files or one.reads_videos:
+        if not isinstance(one.operator, TextOperator):
             needs = "the bytes of pictures or videos"
         elif one.operator.across is not None:
             needs = "rows of the whole store"
@@ -125,7 +125,7 @@ def annotated(
 def _read(bound: BoundOperator, batch: pa.RecordBatch, rows: BatchRows, text: str) -> dict[str, pa.Array]:
     """What an operator reads of the batch itself."""
     found = {}
-    reads_text = TEXT in bound.operator.reads(bound.config)
+    reads_text = TEXT in bound.operator.inputs(bound.config)
     if reads_text and TEXT not in rows:
         found[TEXT] = column_of_batch("Annotate", batch, text, pa.large_string())
     where = () if bound.where is None else columns_read(bound.where)

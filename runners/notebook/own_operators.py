@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator, Resource, register_operator
+from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Resource, TextOperator, register_operator
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import RecipeError, WinnowError
 from winnow.schemas.identity import digest
@@ -102,7 +102,7 @@ def operator(
     def register(function: Measure) -> Measure:
         raw = _carried(where, function)
         register_operator(
-            Operator(
+            TextOperator(
                 name=name,
                 version=version,
                 summary=summary or (inspect.getdoc(function) or "an operator of a notebook").splitlines()[0],

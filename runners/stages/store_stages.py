@@ -6,6 +6,8 @@ from functools import partial
 
 from rich.console import Console
 
+from winnow.filters.operators import PictureOperator
+from winnow.filters.video.decode.operator import VideoOperator
 from winnow.pipelines.annotate.task import AnnotationContext, RunAnnotation
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.operators import (
@@ -279,8 +281,8 @@ def _measure(run: StageRun, recipe: BoundRecipe, state: StoreState, one_pass: Pa
 
 def _context(store: Store, recipe: BoundRecipe, one_pass: Pass) -> AnnotationContext:
     """A pass, and where its pictures and videos are read."""
-    pictures = [bound for bound in one_pass.operators if bound.reads_pictures or bound.reads_files]
-    videos = [bound for bound in one_pass.operators if bound.reads_videos]
+    pictures = [bound for bound in one_pass.operators if isinstance(bound.operator, PictureOperator)]
+    videos = [bound for bound in one_pass.operators if isinstance(bound.operator, VideoOperator)]
     media = media_sources(recipe.config) if pictures or videos else None
     return AnnotationContext(
         store,

@@ -11,7 +11,7 @@ import pytest
 
 from winnow.filters.duplicates.kind import DuplicateKind
 from winnow.filters.extractors import Extractor
-from winnow.filters.operators import Operator
+from winnow.filters.operators import TextOperator
 from winnow.pipelines.assets import AssetFiles
 from winnow.pipelines.ingest.formats import formats
 from winnow.pipelines.ingest.formats.source_format import HowRead, OpenFile, SourceFormat
@@ -37,7 +37,7 @@ def example(name: str) -> object:
 
 def test_the_operator_in_one_file_is_an_operator() -> None:
     operator = example("OPERATOR")
-    assert isinstance(operator, Operator)
+    assert isinstance(operator, TextOperator)
     kernel = operator.load(operator.config(), AssetFiles())
     given = pa.RecordBatch.from_arrays([pa.array(["Ein HAUS", ""], pa.large_string())], names=["text"])
     assert kernel(given).to_pylist() == [{"letters": 7, "capitals": 5}, {"letters": 0, "capitals": 0}]

@@ -7,7 +7,8 @@ from typing import cast
 
 import pytest
 
-from winnow.filters.operators import STATUS, find_operator, operator_names
+from winnow.filters.operators import STATUS, PictureOperator, TextOperator, find_operator, operator_names
+from winnow.filters.video.decode.operator import VideoOperator
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.build import settings
 
@@ -32,6 +33,15 @@ def test_its_settings_have_defaults_and_its_columns_are_measures(name: str) -> N
     assert STATUS.name not in names[1:]
 
 
+@pytest.mark.parametrize("name", operator_names())
+def test_it_is_of_one_class_which_says_what_it_reads(name: str) -> None:
+    operator = find_operator(name)
+    looks = {PictureOperator: {"media.image", "media.file"}, VideoOperator: {"media.video"}}
+    (kind,) = [one for one in (TextOperator, *looks) if isinstance(operator, one)]
+    reads = set(operator.inputs(operator.config()))
+    assert reads <= looks[kind] if kind in looks else reads.isdisjoint(set[str]().union(*looks.values()))
+
+
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
@@ -43,3 +53,15 @@ def test_its_settings_have_defaults_and_its_columns_are_measures(name: str) -> N
 def test_an_unknown_name_is_answered(name: str, hint: str) -> None:
     with pytest.raises(RecipeError, match=hint):
         find_operator(name)
+
+
+def test_a_package_whose_operator_is_of_no_class_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = "Operator(name='text.older', version=1, summary='', config=int, writes=None, load=None)"
+    (tmp_path / "older_winnow.py").write_text(f"from winnow.filters.operators import Operator\nOPERATOR = {made}\n")
+    (tmp_path / "older_winnow-1.dist-info").mkdir()
+    (tmp_path / "older_winnow-1.dist-info" / "METADATA").write_text("Name: older_winnow\nVersion: 1\n")
+    points = "[winnow.operators]\ntext.older = older_winnow:OPERATOR\n"
+    (tmp_path / "older_winnow-1.dist-info" / "entry_points.txt").write_text(points)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(RecipeError, match=r"operator 'text.older' cannot be loaded: .*abstract class Operator"):
+        find_operator("text.older")

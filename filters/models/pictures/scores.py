@@ -6,10 +6,10 @@ reads pictures. winnow ships no weights for these, so `model` must be given.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from itertools import pairwise
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,7 @@ from winnow.filters.models.onnx.sessions import open_session
 from winnow.filters.models.pictures.framing import Framing
 from winnow.filters.models.pictures.networks import EXTRA, NOT_FINITE, PictureNetwork
 from winnow.filters.models.tensors import read_tensors
-from winnow.filters.operators import MEDIA_IMAGE, STATUS, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, Assets, Kernel, Operator, PictureOperator, TextOperator
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe.checks import Between
 
@@ -56,17 +56,28 @@ class ScoreConfig:
     framing: Framing = field(default_factory=Framing)  # what a whole network sees
 
 
-def score_operator(name: str, summary: str) -> Operator:
+class _ScoreOperator(PictureOperator):
+    """Scores pictures by a whole network. A head reads the vectors that another layer has of them, so rows."""
+
+    __slots__ = ()
+
+    def configured(self, config: ScoreConfig) -> Operator:
+        """The operator itself, or for a head the same on rows."""
+        if config.reads == "pictures":
+            return self
+        same: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(Operator)}
+        return TextOperator(**same, reads=lambda head: (f"{head.embedding}.vector",), needs=())
+
+
+def score_operator(name: str, summary: str) -> PictureOperator:
     """An operator that writes one score for each picture."""
-    return Operator(
+    return _ScoreOperator(
         name=name,
         version=1,
         summary=summary,
         config=ScoreConfig,
-        reads=_reads,
         writes=lambda config: _OF_PICTURES if config.reads == "pictures" else _OF_VECTORS,
         load=partial(_load, name),
-        needs=(),
         side=lambda config: config.framing.decoded_side,
         assets=lambda config: (required_model(name, config.model, _EXPECTED),),
         resource="model",
@@ -112,10 +123,6 @@ def read_head(path: str, hidden: Literal["relu", "none"]) -> Head:
 
 
 _LINEAR = "expected linear layers: `weight` of shape [outputs, inputs] and `bias`"
-
-
-def _reads(config: ScoreConfig) -> tuple[str, ...]:
-    return (MEDIA_IMAGE,) if config.reads == "pictures" else (f"{config.embedding}.vector",)
 
 
 def _load(name: str, config: ScoreConfig, assets: Assets) -> Kernel:

@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.operators import IMAGES, MEDIA_VIDEO, STATUS, Assets, Kernel, Operator, Watch, Watcher
+from winnow.filters.operators import IMAGES, STATUS, Assets, Kernel, PictureOperator
 from winnow.filters.video.decode.facts import VideoFacts
+from winnow.filters.video.decode.operator import VideoOperator, Watcher
 from winnow.filters.video.decode.wanted import Signal
 from winnow.schemas.recipe.checks import Between
 
@@ -88,7 +89,7 @@ class FrameWatcher:
 
 def frames_operator(
     name: str,
-    image: Operator,
+    image: PictureOperator,
     config: type[FrameChoice],
     worst: Callable[[Any], Mapping[str, Worst]],
     *,
@@ -96,7 +97,7 @@ def frames_operator(
     load: Callable[[Any, Assets], Kernel] | None = None,
     assets: Callable[[Any], tuple[str, ...]] | None = None,
     side: Callable[[Any], int | None] | None = None,
-) -> Operator:
+) -> VideoOperator:
     """The operator on videos.
 
     Args:
@@ -110,11 +111,8 @@ def frames_operator(
         side: To what frames are shrunk.
     """
 
-    def load_kernel(config: Any, found: Assets) -> Kernel:
-        return load(config, found) if load else image.load(config.image, found)
-
     def load_watcher(config: Any, found: Assets) -> Callable[[], Watcher]:
-        kernel = load_kernel(config, found)
+        kernel = load(config, found) if load else image.load(config.image, found)
         measure = partial(_measured, kernel=kernel, schema=writes(config), worst=worst(config.image))
         return partial(FrameWatcher, config.max_frames, measure)
 
@@ -126,15 +124,14 @@ def frames_operator(
         return pa.schema(fields)
 
     wanted_side = side or (lambda config: image.side(config.image))
-    return Operator(
+    return VideoOperator(
         name=name,
         version=image.version,
         summary=summary,
         config=config,
-        reads=lambda _: (MEDIA_VIDEO,),
         writes=writes,
-        watch=Watch(wants=lambda config: config.stills(wanted_side(config)), load=load_watcher),
-        needs=(),
+        wants=lambda config: config.stills(wanted_side(config)),
+        load=load_watcher,
         assets=assets or (lambda config: image.assets(config.image)),
         declares=image.declares,
         resource=image.resource,

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from winnow.filters.operators import Watcher
 from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
+from winnow.filters.video.decode.operator import Watcher
 from winnow.filters.video.decode.wanted import Clip, Signal
 from winnow.pipelines.decoding.isolation import CRASHED
 from winnow.pipelines.decoding.videos.isolation import See, watch_isolated

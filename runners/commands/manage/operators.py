@@ -67,7 +67,7 @@ def _print_whole(operator: "Operator", console: "Console") -> None:
     default = operator.config()
     line(f"{operator.name}  version {operator.version}, {operator.resource}")
     line(f"  {operator.summary}")
-    line(f"  reads    {', '.join(operator.reads(default))}")
+    line(f"  reads    {', '.join(operator.configured(default).inputs(default))}")
     line("  columns")
     schema = operator.writes(default)
     width = max(len(name) for name in schema.names)
@@ -129,7 +129,7 @@ def _described(operator: "Operator") -> dict[str, object]:
         "version": operator.version,
         "resource": operator.resource,
         "summary": operator.summary,
-        "reads": list(operator.reads(default)),
+        "reads": list(operator.configured(default).inputs(default)),
         "columns": {field.name: str(field.type) for field in operator.writes(default)},
         "defaults": asdict(default),
         "detects": dict(operator.detects(default)),

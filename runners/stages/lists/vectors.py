@@ -14,7 +14,7 @@ from winnow.filters.duplicates.vectors.listed_vectors import vector_list_bytes
 from winnow.filters.image.decode.batches import batch_of
 from winnow.filters.image.decode.stills import sized
 from winnow.filters.image.embedding import NAME as LAYER
-from winnow.filters.operators import Kernel, find_operator
+from winnow.filters.operators import Kernel, PictureOperator, find_operator
 from winnow.filters.presets import find_preset
 from winnow.pipelines.assets import AssetFiles
 from winnow.runners.stages.lists.pictures import (
@@ -82,6 +82,7 @@ def _encoder(preset: str) -> tuple[Kernel, int | None]:
     problems = Problems()
     config = build(operator.config, located(settings, Place("preset", 0)), preset, problems)
     problems.stop_if_any()
+    assert isinstance(operator, PictureOperator)
     return operator.load(config, AssetFiles()), operator.side(config)
 
 

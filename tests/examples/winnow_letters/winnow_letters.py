@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from winnow.filters.duplicates.components import spanning_forest
 from winnow.filters.duplicates.kind import ROWS, DuplicateKind, Measure, Signature
 from winnow.filters.duplicates.searches import BlockPairs, BlockSearch, Partitions, Positions, Sent
-from winnow.filters.operators import TEXT, Assets, Kernel, Operator
+from winnow.filters.operators import TEXT, Assets, Kernel, TextOperator
 from winnow.schemas.recipe.checks import Between
 from winnow.schemas.rows.duplicates import NOT_MEASURED, OK
 
@@ -33,7 +33,7 @@ def _load(_: LettersConfig, __: Assets) -> Kernel:
     return measure
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="text.letters",
     version=1,
     summary="how often each letter from a to z occurs",

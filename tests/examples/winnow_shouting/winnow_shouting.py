@@ -9,7 +9,7 @@ from typing import Annotated
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, Operator
+from winnow.filters.operators import STATUS, TEXT, Assets, Kernel, TextOperator
 from winnow.schemas.assets import Asset
 from winnow.schemas.recipe import Between
 
@@ -49,7 +49,7 @@ class TwiceConfig:
     """Nothing to set."""
 
 
-OPERATOR = Operator(
+OPERATOR = TextOperator(
     name="text.shouting",
     version=1,
     summary="the share of letters that are capitals",
@@ -60,7 +60,7 @@ OPERATOR = Operator(
     reasons=("few_letters",),
 )
 
-TWICE = Operator(
+TWICE = TextOperator(
     name="text.twice",
     version=1,
     summary="twice the share of capitals",
@@ -100,7 +100,7 @@ def _load_acronyms(config: AcronymsConfig, assets: Assets) -> Kernel:
     return measure
 
 
-ACRONYMS = Operator(
+ACRONYMS = TextOperator(
     name="text.acronyms",
     version=1,
     summary="how many acronyms there are",

@@ -34,7 +34,7 @@ def layer(name: str, rows: pa.RecordBatch) -> pa.RecordBatch:
     """What an operator with its defaults writes."""
     operator = find_operator(f"caption.{name}")
     config = operator.config()
-    found = operator.load(config, AssetFiles())(rows.select(list(operator.reads(config))))
+    found = operator.load(config, AssetFiles())(rows.select(list(operator.inputs(config))))
     assert found.schema.equals(operator.writes(config))
     found.validate(full=True)
     return found

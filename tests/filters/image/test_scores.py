@@ -16,7 +16,7 @@ from winnow.filters.image.decode.shrink import shrink
 from winnow.filters.models.onnx.writing import OnnxGraph
 from winnow.filters.models.pictures.framing import Framing
 from winnow.filters.models.tensors import tensors_bytes
-from winnow.filters.operators import MEDIA_IMAGE, find_operator
+from winnow.filters.operators import PictureOperator, TextOperator, find_operator
 from winnow.schemas.errors import RecipeError
 
 VECTOR = "image.embedding.vector"
@@ -83,7 +83,11 @@ def test_a_whole_network_reads_pictures(tmp_path: Path) -> None:
     measure = loaded("image.watermark", framing=plain, **settings)
     operator = find_operator("image.watermark")
     config = operator.config(framing=plain, **settings)
-    assert operator.reads(config) == (MEDIA_IMAGE,)
+    assert isinstance(operator.configured(config), PictureOperator)
+    by_head = operator.configured(operator.config(embedding="video.embedding"))
+    assert isinstance(by_head, TextOperator)
+    assert by_head.inputs(operator.config(embedding="video.embedding")) == ("video.embedding.vector",)
+    assert by_head.needs == ()
     found = measure(batch(noise(16, 16), noise(1, 1)))
     assert found.schema == operator.writes(config)
     blue = [one[:, :, 2].mean() / 255 for one in (noise(16, 16), noise(1, 1))]

@@ -44,7 +44,7 @@ def measured(texts: Sequence[str], **statuses: str) -> pa.Table:
     for name in LAYERS:
         operator = find_operator(f"text.{name}")
         settings = operator.config()
-        values = operator.load(settings, AssetFiles())(columns.select(list(operator.reads(settings))))
+        values = operator.load(settings, AssetFiles())(columns.select(list(operator.inputs(settings))))
         if name == "fineweb2" and statuses:
             missing = pa.array([code in statuses for code in codes.to_pylist()])
             arrays = {

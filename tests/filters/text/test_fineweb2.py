@@ -154,7 +154,7 @@ def published(code: str) -> dict[str, Any]:
 
 def run(operator: Operator, rows: pa.RecordBatch) -> pa.StructArray:
     config = operator.config()
-    found = operator.load(config, NoAssets())(rows.select(list(operator.reads(config))))
+    found = operator.load(config, NoAssets())(rows.select(list(operator.inputs(config))))
     return found.to_struct_array()
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from winnow.filters.operators import find_operator
 from winnow.filters.video.decode.opening import VideoLimits
+from winnow.filters.video.decode.operator import VideoOperator
 from winnow.filters.video.decode.watching import VideoPass
 from winnow.pipelines.assets import AssetFiles
 
@@ -59,9 +60,9 @@ def measured(name: str, content: bytes, mime: str = "video/matroska", **config: 
     """The row of a video in the layer of an operator."""
     operator = find_operator(f"video.{name}")
     made = operator.config(**config)
-    assert operator.watch is not None
-    watcher = operator.watch.load(made, AssetFiles())()
-    video = VideoPass(io.BytesIO(content), mime, sorted(operator.watch.wants(made), key=repr), VideoLimits())
+    assert isinstance(operator, VideoOperator)
+    watcher = operator.load(made, AssetFiles())()
+    video = VideoPass(io.BytesIO(content), mime, sorted(operator.wants(made), key=repr), VideoLimits())
     for signal, batch in video.signals():
         watcher.see(signal, batch)
     (row,) = watcher.end(video.facts).to_pylist()

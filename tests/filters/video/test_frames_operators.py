@@ -16,7 +16,8 @@ from tests.filters.image.test_quality import batch, noise
 from tests.filters.image.test_scores import head
 from tests.filters.video.watched import FACTS, stills, watched
 from winnow.filters.models.pictures.scores import ScoreConfig
-from winnow.filters.operators import Watcher, find_operator
+from winnow.filters.operators import find_operator
+from winnow.filters.video.decode.operator import VideoOperator, Watcher
 from winnow.filters.video.decode.wanted import Signal
 from winnow.filters.video.stills.frames_operator import FrameWatcher
 from winnow.pipelines.assets import AssetFiles
@@ -28,9 +29,9 @@ STILLS = Signal("stills", 640)
 def watcher(name: str, **settings: Any) -> Watcher:
     """A watcher of one video; the test is skipped where its package or model is missing."""
     operator = find_operator(name)
-    assert operator.watch is not None
+    assert isinstance(operator, VideoOperator)
     loaded("image.embedding" if name == "video.aesthetic" else f"image.{name.partition('.')[2]}")
-    return operator.watch.load(operator.config(**settings), AssetFiles())()
+    return operator.load(operator.config(**settings), AssetFiles())()
 
 
 def frames() -> list[NDArray[np.uint8]]:

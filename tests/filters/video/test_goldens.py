@@ -14,6 +14,7 @@ from tests.filters.video.films import Film
 from tests.filters.video.test_subtitles import SAID, subtitled
 from winnow.filters.operators import find_operator
 from winnow.filters.video.decode.opening import VideoLimits
+from winnow.filters.video.decode.operator import VideoOperator
 from winnow.filters.video.decode.watching import VideoPass
 from winnow.pipelines.assets import AssetFiles
 
@@ -30,13 +31,13 @@ FILMS = (
 def test_values_are_those_of_the_version(name: str) -> None:
     operator = find_operator(f"video.{name}")
     config = operator.config()
-    assert operator.watch is not None
-    make, rows = operator.watch.load(config, AssetFiles()), []
+    assert isinstance(operator, VideoOperator)
+    make, rows = operator.load(config, AssetFiles()), []
     films = [(mime, film.encoded()) for mime, film in FILMS]
     if name == "subtitles":
         films.append(("video/matroska", subtitled("matroska", [("deu", "subrip", SAID)])))
     for mime, content in films:
-        video = VideoPass(io.BytesIO(content), mime, sorted(operator.watch.wants(config), key=repr), VideoLimits())
+        video = VideoPass(io.BytesIO(content), mime, sorted(operator.wants(config), key=repr), VideoLimits())
         watcher = make()
         for signal, batch in video.signals():
             watcher.see(signal, batch)

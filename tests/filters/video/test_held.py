@@ -41,9 +41,7 @@ def batches(kind: str, count: int) -> "list[pa.RecordBatch]":
 )
 def test_batches_are_let_go(name: str, kind: str) -> None:
     operator = find_operator(name)
-    watch = operator.watch
-    assert watch is not None
-    watcher = watch.load(operator.config(), None)()  # type: ignore[arg-type]
+    watcher = operator.load(operator.config(), None)()  # type: ignore[arg-type]
     before = pa.total_allocated_bytes()
     for batch in batches(kind, 8):
         size = batch.get_total_buffer_size()

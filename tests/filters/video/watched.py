@@ -8,8 +8,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tests.filters.image.test_quality import batch
-from winnow.filters.operators import Watcher
 from winnow.filters.video.decode.facts import VideoFacts
+from winnow.filters.video.decode.operator import Watcher
 from winnow.filters.video.decode.signals import SCHEMAS
 from winnow.filters.video.decode.wanted import Signal
 

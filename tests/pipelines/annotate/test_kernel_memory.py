@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from tests.pipelines.annotate.test_rows import LENGTH, run, texts
-from winnow.filters.operators import MAX_KERNEL_BYTES, find_operator, operator_names
+from winnow.filters.operators import MAX_KERNEL_BYTES, TextOperator, find_operator, operator_names
 from winnow.schemas.errors import StageError
 
 MEASURE = """
@@ -74,7 +74,9 @@ def test_a_kernel_takes_no_more_memory_than_its_operator_says(name: str) -> None
 @pytest.mark.large
 @pytest.mark.parametrize("name", WORST)
 def test_the_longest_text_that_is_measured_fits(name: str) -> None:
-    assert child(name, min(64 << 20, MAX_KERNEL_BYTES // find_operator(name).memory)) == ""
+    operator = find_operator(name)
+    assert isinstance(operator, TextOperator)
+    assert child(name, min(64 << 20, MAX_KERNEL_BYTES // operator.memory)) == ""
 
 
 def test_every_operator_that_needs_no_model_is_tried() -> None:

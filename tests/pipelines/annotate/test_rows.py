@@ -12,7 +12,7 @@ import pytest
 from tests.filters.text.test_gopher import NoAssets
 from winnow.filters.edits.spans import SPANS
 from winnow.filters.language.folding.composed import has_spans
-from winnow.filters.operators import STATUS, TEXT, Kernel, Operator, find_operator
+from winnow.filters.operators import STATUS, TEXT, Kernel, TextOperator, find_operator
 from winnow.pipelines.annotate.rows import BatchRows, Excluded, layer_schema, measure
 from winnow.schemas.errors import StageError
 
@@ -22,8 +22,8 @@ class NoConfig:
     pass
 
 
-def operator(*fields: pa.Field, reasons: tuple[str, ...] = ()) -> Operator:
-    return Operator(
+def operator(*fields: pa.Field, reasons: tuple[str, ...] = ()) -> TextOperator:
+    return TextOperator(
         name="text.length",
         version=1,
         summary="how long",
@@ -49,7 +49,7 @@ def texts(*values: str | None) -> pa.RecordBatch:
 def run(
     batch: pa.RecordBatch,
     kernel: Kernel = lengths,
-    of: Operator = LENGTH,
+    of: TextOperator = LENGTH,
     selected: list[bool] | None = None,
     left_out: list[bool] | None = None,
     max_text_bytes: int = 10_000,
@@ -153,6 +153,7 @@ PAGES = (
 @pytest.mark.parametrize("name", ["text.gopher", "text.fineweb", "text.refinedweb", "text.minhash"])
 def test_a_page_measures_the_same_however_its_letters_are_written(name: str) -> None:
     of = find_operator(name)
+    assert isinstance(of, TextOperator)
     kernel = of.load(of.config(), NoAssets())
     one, other = (
         run(texts(*(unicodedata.normalize(form, text) for text in PAGES)), kernel, of, config=of.config())
@@ -187,6 +188,7 @@ def test_spans_mark_the_text_as_it_is_written() -> None:
 @pytest.mark.parametrize("name", ["text.digest", "text.length"])
 def test_digests_and_lengths_are_those_of_the_text_as_it_is_written(name: str) -> None:
     of = find_operator(name)
+    assert isinstance(of, TextOperator)
     apart = unicodedata.normalize("NFD", PAGES[0])
     (row,) = run(texts(apart), of.load(of.config(), NoAssets()), of, max_text_bytes=1_000, config=of.config())
     assert len(apart.encode()) in row.values()
