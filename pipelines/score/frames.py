@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.schemas.recipe.score import VideoFrames
-from winnow.scoring.tasks.protocol import OK
+from winnow.scoring.protocol import OK
 
 __all__ = ["of_frames"]
 

@@ -27,7 +27,7 @@ from winnow.pipelines.score.weights import load_weights
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.records import StoredWeights
 from winnow.schemas.tombstones import FORGOTTEN
-from winnow.scoring.tasks.protocol import (
+from winnow.scoring.protocol import (
     ALONE,
     NOT_FINITE,
     OK,

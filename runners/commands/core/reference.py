@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from winnow.runners.commands.parser import Commands
-    from winnow.scoring.tasks.protocol import Weights
+    from winnow.scoring.protocol import Weights
 
 
 def add(commands: "Commands") -> None:

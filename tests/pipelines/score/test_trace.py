@@ -8,7 +8,7 @@ import pytest
 
 from winnow.pipelines.score.trace import Tracer, score_rows
 from winnow.schemas.rows.scores import trace_schema
-from winnow.scoring.tasks.protocol import ALONE, NOT_FINITE, Encoded, Floats
+from winnow.scoring.protocol import ALONE, NOT_FINITE, Encoded, Floats
 
 
 @dataclass(frozen=True)
