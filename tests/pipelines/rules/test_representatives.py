@@ -397,11 +397,11 @@ import resource
 import numpy as np, pyarrow as pa
 from tests.pipelines.rules.test_representatives import CONFIG
 from winnow.pipelines.rules.representatives.candidates import Candidates
-from winnow.pipelines.rules.representatives.choice import Choice
+from winnow.pipelines.binding.preferences import Choice
 from winnow.pipelines.rules.representatives.choosing import RepresentativeChooser
 from winnow.schemas.errors import StageError
 rows = np.arange(300_000, dtype=np.uint64)
-choice = Choice(("near",), (), ("books",), CONFIG)
+choice = Choice(("near",), (), ("books",), CONFIG, {})
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 names = ["place", "id_high", "id_low", "near_high", "near_low"]
 brought = Candidates(pa.table({name: rows * np.uint64(0x9E3779B97F4A7C15) for name in names}))
