@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.schemas.errors import ScoreError
-from winnow.scoring.tasks.protocol import Weights
+from winnow.scoring.protocol import Weights
 
 _NAMED: Final = 6  # most parameters named in a message, per kind of mismatch
 

@@ -33,8 +33,8 @@ from benchmarks.mimic.runs import (
     run,
     settings_of,
 )
+from winnow.scoring.protocol import Method
 from winnow.scoring.selection import pearson, retained
-from winnow.scoring.tasks.protocol import Method
 
 NOISE: Final = (0.4, 0.5, 0.6)
 NOISE_OF_QUALITY: Final = (0.3, 0.4, 0.5, 0.6, 0.7)

@@ -11,8 +11,8 @@ import pyarrow as pa
 from benchmarks.mimic.passages import SEED, Texts, Trial
 from benchmarks.mimic.scores import Floats, Scores
 from winnow.pipelines.assets.cached import AssetFiles
+from winnow.scoring.protocol import Encoded, Task, TrainingSettings, Weights
 from winnow.scoring.tasks.next_byte import TASK
-from winnow.scoring.tasks.protocol import Encoded, Task, TrainingSettings, Weights
 
 _ALL: Final = ("*",)
 _RATE = 0.1  # as the task advises

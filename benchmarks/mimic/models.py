@@ -19,7 +19,7 @@ from winnow.schemas.identity import digest, fingerprint_of
 from winnow.scoring.probe.grid import Run, Schedule, Shape
 from winnow.scoring.probe.streams import Stream, Tokens
 from winnow.scoring.probe.training import Training, deterministic
-from winnow.scoring.tasks.protocol import Weights
+from winnow.scoring.protocol import Weights
 
 END: Final = "<|endoftext|>"
 _TESTED_SHARE = 0.02  # of a part's passages: where the loss of a finished model is read

@@ -16,9 +16,9 @@ from benchmarks.mimic.embeddings import Embedded, Features
 from benchmarks.mimic.images import Labels
 from winnow.scoring.linear.head import BIAS, WEIGHT, HeadScorer
 from winnow.scoring.linear.training import train_head
+from winnow.scoring.protocol import Checkpoint, Floats, Method, TrainingSettings, Weights
 from winnow.scoring.selection import Aggregation, BinariseRule, Kept, aggregate, binarise, kept_share, retained
 from winnow.scoring.selection.binarise import RuleName
-from winnow.scoring.tasks.protocol import Checkpoint, Floats, Method, TrainingSettings, Weights
 
 Mask = NDArray[np.bool_]
 

@@ -25,8 +25,8 @@ from winnow.filters.image.decode.shrink import resized
 from winnow.pipelines.assets import AssetFiles
 from winnow.pipelines.processes.identity import THREAD_LIMITS, limit_threads
 from winnow.schemas.efficientnet import SIDE
+from winnow.scoring.protocol import IMAGE, TEXT, Weights, picture_type
 from winnow.scoring.tasks.linear_head import TASK, LinearHead, LinearHeadConfig
-from winnow.scoring.tasks.protocol import IMAGE, TEXT, Weights, picture_type
 from winnow.scoring.torch_models.frozen import KINDS
 
 FORWARD, HASHED = "a forward pass", "hashed"

@@ -22,8 +22,8 @@ from winnow.scoring.mimic.direction import chosen_parameters, direction
 from winnow.scoring.probe.grid import Shape
 from winnow.scoring.probe.model import mean_loss
 from winnow.scoring.probe.training import deterministic
+from winnow.scoring.protocol import Task, Weights
 from winnow.scoring.tasks.language_model import TASK, LanguageModelConfig
-from winnow.scoring.tasks.protocol import Task, Weights
 from winnow.scoring.torch_models.blocks import Size
 
 GLOBS: Final = {"all": ("*",), "last": ("3.mlp.*",)}

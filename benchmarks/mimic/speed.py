@@ -28,7 +28,7 @@ from winnow.scoring.mimic.models import Batch, BatchModel, Model, Parameters, Sa
 from winnow.scoring.mimic.pinned import pinned
 from winnow.scoring.probe.grid import Shape
 from winnow.scoring.probe.model import initial_parameters, logits
-from winnow.scoring.tasks.protocol import Weights
+from winnow.scoring.protocol import Weights
 
 FORWARD, MAPPED, LOOPED, OFFICIAL = "a forward pass", "vmap(grad)", "a loop over samples", "the official route"
 FLOOR = 0.25  # of the forward pass's rate: at most four times its time

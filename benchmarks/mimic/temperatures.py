@@ -24,7 +24,7 @@ from benchmarks.mimic.runs import MIMIC_LAYER, REFERENCE_SEED, accuracy, noisy, 
 from winnow.schemas.recipe.score import RelativeTemperature, Temperature
 from winnow.scoring.linear.head import BIAS, WEIGHT, initial_head
 from winnow.scoring.linear.training import train_head
-from winnow.scoring.tasks.protocol import Checkpoint, TrainingSettings
+from winnow.scoring.protocol import Checkpoint, TrainingSettings
 
 NOISE: Final = 0.5
 SEEDS: Final = (1, 2, 3)

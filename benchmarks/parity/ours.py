@@ -13,9 +13,9 @@ from winnow.filters.edits import edited
 from winnow.filters.operators import CAPTIONS, TEXT, Kernel, TextOperator
 from winnow.filters.presets import Preset, find_table
 from winnow.filters.web.urls import registered_domain
-from winnow.pipelines.annotate.rows import BatchRows, Excluded, layer_schema, measure
+from winnow.pipelines.annotate.rows import BatchRows, Excluded, measure
 from winnow.pipelines.assets import AssetFiles
-from winnow.pipelines.binding.operators import configure
+from winnow.pipelines.binding.operators import configure, layer_schema
 from winnow.pipelines.ingest.files import FILE
 from winnow.pipelines.reading.columns import MEDIA
 from winnow.pipelines.reading.conditions import nested

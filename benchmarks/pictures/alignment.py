@@ -24,8 +24,8 @@ from benchmarks.mimic.text import auc
 from winnow.filters.image.decode.stills import DecodeLimits, decode, sized
 from winnow.filters.models.pictures.framing import Framing, framed
 from winnow.pipelines.assets import AssetFiles
+from winnow.scoring.protocol import OK, picture_type
 from winnow.scoring.tasks.alignment import TASK, Alignment
-from winnow.scoring.tasks.protocol import OK, picture_type
 
 LANGUAGES: Final = ("fr", "es", "de", "ru", "ja")
 TEN: Final = 10

@@ -28,12 +28,12 @@ from winnow.schemas.rows.duplicates import (
     LOW_QUALITY,
     NO_PICTURE,
     NO_VIDEO,
-    NOT_AN_IMAGE,
     NOT_HASHED,
     NOT_MEASURED,
     OK,
     layer_of_kind,
 )
+from winnow.schemas.rows.samples import NOT_AN_IMAGE
 
 ENTRY_POINTS: Final = "winnow.duplicate_kinds"
 

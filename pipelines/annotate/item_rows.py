@@ -10,17 +10,11 @@ from numpy.typing import NDArray
 
 from winnow.filters.operators import STATUS, Kernel, Operator
 from winnow.filters.video.decode.operator import Watcher
-from winnow.pipelines.annotate.rows import (
-    STATUSES,
-    BatchRows,
-    Excluded,
-    check_measured,
-    excluded_codes,
-    run_kernel,
-)
+from winnow.pipelines.annotate.rows import BatchRows, Excluded, check_measured, excluded_codes, run_kernel
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.media.pictures import Items
 from winnow.pipelines.media.videos.videos import Videos, Watching
+from winnow.schemas.rows.measured import STATUSES
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ import pyarrow as pa
 from winnow.filters.operators import CAPTIONS, Kernel, PictureOperator, TextOperator
 from winnow.pipelines.annotate.item_rows import measure_items
 from winnow.pipelines.annotate.rows import BatchRows, Excluded, measure
-from winnow.pipelines.binding.captions import chosen_captions
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.media.pictures import Pictures
+from winnow.pipelines.reading.chosen_captions import chosen_captions
 
 
 def layer_of_batch(

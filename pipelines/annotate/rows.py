@@ -9,27 +9,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.filters.language.folding.composed import ComposedTexts, composed_texts, has_spans, spans_as_written
-from winnow.filters.operators import ITEMS, STATUS, TEXT, Kernel, Operator, TextOperator
+from winnow.filters.operators import STATUS, TEXT, Kernel, Operator, TextOperator
 from winnow.schemas.errors import StageError, WinnowError
 from winnow.schemas.problems import one_line
+from winnow.schemas.rows.measured import NO_TEXT, STATUSES
 from winnow.schemas.tombstones import FORGOTTEN
 
-NO_TEXT = "no_text"
-STATUSES = ("ok", "not_selected", NO_TEXT, "no_input", "too_large", "left_out", FORGOTTEN)
-"""The stage's own statuses; an operator may add others."""
-
 _COMPOSED = "text (composed)"  # no column of a store has this name
-
-
-def layer_schema(operator: Operator, config: object) -> pa.Schema:
-    """Return the columns of an operator's layer: the status first, and every measure nullable.
-
-    The layer of an operator that looks at items has a list for each measure, aligned with the sample's media.
-    """
-    measures = [field.with_nullable(True) for field in operator.writes(config) if field.name != STATUS.name]
-    if isinstance(operator, TextOperator):
-        return pa.schema([STATUS, *measures])
-    return pa.schema([STATUS, ITEMS, *(pa.field(field.name, pa.list_(field.type)) for field in measures)])
 
 
 class BatchRows:

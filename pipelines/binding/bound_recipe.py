@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING
 from winnow.filters.duplicates.kind import AskedKind
 from winnow.filters.duplicates.searches import ShingleSearch
 from winnow.filters.operators import STATUS, TEXT, TextOperator
-from winnow.pipelines.binding.captions import bind_captions
 from winnow.pipelines.binding.duplicates import asked_kinds
-from winnow.pipelines.binding.edits import BoundEdit, bind_edits
+from winnow.pipelines.binding.edits import bind_edits
 from winnow.pipelines.binding.mixture import BoundMix, bind_mix
 from winnow.pipelines.binding.operators import BoundOperator, Measurement, bind_operators, measurements, store_columns
 from winnow.pipelines.binding.rule_presets import expand_presets
@@ -31,7 +30,9 @@ from winnow.pipelines.binding.scores import BoundScore, bind_scores
 from winnow.pipelines.binding.sources import BoundSources, bind_sources
 from winnow.pipelines.binding.tokens import TokensLayer, bind_tokens
 from winnow.pipelines.ingest.planning.context import IngestContext
+from winnow.pipelines.reading.chosen_captions import bind_captions
 from winnow.pipelines.reading.columns import Column
+from winnow.pipelines.reading.text_edits import BoundEdit
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.recipe import Recipe
 from winnow.schemas.rows.duplicates import Kind

@@ -15,7 +15,9 @@ from winnow.filters.operators import (
     CAPTIONS,
     FILES,
     IMAGES,
+    ITEMS,
     MAX_KERNEL_BYTES,
+    STATUS,
     TEXT,
     Operator,
     PictureOperator,
@@ -29,12 +31,11 @@ from winnow.filters.video.decode.facts import PASS
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.filters.video.decode.operator import VideoOperator
 from winnow.filters.video.decode.wanted import Signal
-from winnow.pipelines.annotate.rows import layer_schema
 from winnow.pipelines.assets import asset_digest, asset_path, known_asset, require_file
-from winnow.pipelines.binding.captions import bind_captions
 from winnow.pipelines.binding.duplicates import asked_kinds, signature_entries
 from winnow.pipelines.binding.sources import decode_limits, extractor_of, video_limits
 from winnow.pipelines.processes.last_words import last_words
+from winnow.pipelines.reading.chosen_captions import bind_captions
 from winnow.pipelines.reading.chosen_text import text_setting
 from winnow.pipelines.reading.columns import MEDIA, Column, column_of, leaves
 from winnow.pipelines.store import layout
@@ -71,6 +72,17 @@ class BoundAssets:
         """Return the path of an asset on this machine."""
         file = next(asset.file for asset in self.assets if asset.name == name)
         return file if isinstance(file, str) else asset_path(file)
+
+
+def layer_schema(operator: Operator, config: object) -> pa.Schema:
+    """Return the columns of an operator's layer: the status first, and every measure nullable.
+
+    The layer of an operator that looks at items has a list for each measure, aligned with the sample's media.
+    """
+    measures = [field.with_nullable(True) for field in operator.writes(config) if field.name != STATUS.name]
+    if isinstance(operator, TextOperator):
+        return pa.schema([STATUS, *measures])
+    return pa.schema([STATUS, ITEMS, *(pa.field(field.name, pa.list_(field.type)) for field in measures)])
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A recipe's preferences among duplicates, as sort keys: the best row first."""
+"""How representatives of duplicates are chosen: a recipe's preferences as sort keys, and the columns to read."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,10 +8,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from winnow.filters.duplicates.kind import find_kind
 from winnow.pipelines.reading.columns import Column
+from winnow.pipelines.store import layout
 from winnow.schemas.problems import Problems, shown, suggestion
 from winnow.schemas.recipe import DedupeConfig
 from winnow.schemas.recipe.dedupe import Order, Preference
+from winnow.schemas.rows.duplicates import VIRTUAL, Kind, layer_of_kind
 from winnow.schemas.rules.checking import ColumnInfo
 
 Keys = NDArray[np.uint64]
@@ -39,6 +42,50 @@ class BoundPreference:
             keys = ~keys
         keys[pc.is_null(values, nan_is_null=True).to_numpy(zero_copy_only=False)] = _LAST
         return keys
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How representatives are chosen. Picklable."""
+
+    kinds: tuple[Kind, ...]
+    preferences: tuple[BoundPreference, ...]
+    sources: tuple[str, ...]  # in the recipe's order
+    config: DedupeConfig
+    max_cluster: Mapping[Kind, int]  # of different members, above which a cluster of each kind raises an alarm
+    digest: Column | None = None  # of the text, where no kind compares the texts of equal addresses
+    by_item: tuple[Kind, ...] = ()  # the kinds of which rules of `items` read which media are represented by others
+
+    @property
+    def of_rows(self) -> tuple[Kind, ...]:
+        """The kinds that compare rows."""
+        return tuple(kind for kind in self.kinds if not find_kind(kind).unit.of_items)
+
+    @property
+    def of_items(self) -> tuple[Kind, ...]:
+        """The kinds that compare items."""
+        return tuple(kind for kind in self.kinds if find_kind(kind).unit.of_items)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of the choice that rules may read."""
+        return tuple(f"{VIRTUAL}.{kind}" for kind in self.kinds)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns that the choice reads."""
+        found = [Column(layout.SAMPLES, "id")]
+        for kind in self.kinds:
+            found += [Column(layer_of_kind(kind), leaf) for leaf in leaves_of(kind)]
+        found += [one.column for one in self.preferences if one.column is not None]
+        found += [] if self.digest is None else [self.digest]
+        return tuple(dict.fromkeys(found))
+
+
+def leaves_of(kind: Kind) -> tuple[str, ...]:
+    """Return the columns of a kind's layer that the choice reads."""
+    distinct = find_kind(kind).distinct
+    return ("cluster", "size") if distinct is None else ("cluster", "size", distinct)
 
 
 def bind_preferences(

@@ -11,12 +11,11 @@ from winnow.filters.duplicates.kind import find_kind, kinds_chosen_in
 from winnow.filters.operators import operator_names
 from winnow.pipelines.binding.duplicates import DIGEST, asked_kinds, compares_digests, max_clusters
 from winnow.pipelines.binding.item_rules import blind_to_media, columns_of_media, media_lists
-from winnow.pipelines.binding.preferences import bind_preferences
+from winnow.pipelines.binding.preferences import Choice, bind_preferences
 from winnow.pipelines.binding.rule_presets import ProgramRule, expand_rules
 from winnow.pipelines.binding.threshold_tables import ThresholdTables
 from winnow.pipelines.reading.columns import MEDIA, Column
 from winnow.pipelines.reading.item_lists import DROPPED, KEPT
-from winnow.pipelines.rules.representatives.choice import Choice
 from winnow.schemas.problems import Problem, Problems, recipe_error, shown, suggestion
 from winnow.schemas.recipe import LossAlarms, Recipe
 from winnow.schemas.rows.duplicates import VIRTUAL

@@ -28,8 +28,8 @@ from winnow.schemas.recipe import Recipe, ScoreEntry, build_config
 from winnow.schemas.rows.scores import SCORES, TRACES, trace_schema
 from winnow.schemas.rules.checking import ColumnInfo, check_where
 from winnow.scoring.mimic.direction import chosen_parameters
+from winnow.scoring.protocol import IMAGE, Measure, Method, Task, TaskKind, Weights, picture_type
 from winnow.scoring.tasks import find_task
-from winnow.scoring.tasks.protocol import IMAGE, Measure, Method, Task, TaskKind, Weights, picture_type
 
 VERSION = 1
 """The version of everything that decides the values of a trace, given the task, its weights and the rows."""

@@ -13,22 +13,20 @@ from winnow.filters.operators import PictureOperator
 from winnow.filters.video.decode.opening import REASONS as OF_WATCHING
 from winnow.filters.video.decode.operator import VideoOperator
 from winnow.filters.video.stills.frames_operator import NO_FRAMES
-from winnow.pipelines.annotate.rows import STATUSES
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
 from winnow.pipelines.binding.duplicates import asked_kinds
 from winnow.pipelines.binding.operators import BoundOperator
 from winnow.pipelines.binding.scores import BoundScore
 from winnow.pipelines.decoding.isolation import CRASHED
-from winnow.pipelines.media.pictures import NOT_AN_IMAGE
-from winnow.pipelines.media.videos.videos import NOT_A_VIDEO
 from winnow.schemas.problems import nearest, shown
 from winnow.schemas.rows.duplicates import NOT_MEASURED, OK, UNMATCHED
 from winnow.schemas.rows.extraction import EXTRACTED, Status
-from winnow.schemas.rows.samples import UNAVAILABLE
+from winnow.schemas.rows.measured import STATUSES
+from winnow.schemas.rows.samples import NOT_A_VIDEO, NOT_AN_IMAGE, UNAVAILABLE
 from winnow.schemas.rows.scores import SCORES
 from winnow.schemas.tombstones import FORGOTTEN
-from winnow.scoring.tasks.protocol import IMAGE
-from winnow.scoring.tasks.protocol import REASONS as OF_SCORES
+from winnow.scoring.protocol import IMAGE
+from winnow.scoring.protocol import REASONS as OF_SCORES
 
 _PICTURE: Final = (NOT_AN_IMAGE, UNAVAILABLE, CRASHED, *OF_DECODING)
 _VIDEO: Final = (NOT_A_VIDEO, UNAVAILABLE, CRASHED, *OF_WATCHING)

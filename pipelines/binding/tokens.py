@@ -10,9 +10,9 @@ import pyarrow as pa
 from winnow.filters.edits import Pseudonyms
 from winnow.filters.language.tokenizers import Tokenizer, load_tokenizer, tokenizer_digest
 from winnow.filters.operators import STATUS
-from winnow.pipelines.binding.edits import BoundEdit, Edits, with_keys
 from winnow.pipelines.reading.chosen_text import text_setting
 from winnow.pipelines.reading.columns import Column, column_of
+from winnow.pipelines.reading.text_edits import BoundEdit, Edits, with_keys
 from winnow.schemas.errors import StageError, WinnowError
 from winnow.schemas.identity import Json, fingerprint_of
 from winnow.schemas.problems import Problem, recipe_error

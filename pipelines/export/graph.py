@@ -6,8 +6,6 @@ from dataclasses import dataclass
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from winnow.pipelines.binding.captions import SAMPLE_CAPTIONS
-from winnow.pipelines.binding.edits import BoundEdit, with_keys
 from winnow.pipelines.export.places.destination import disk_errors
 from winnow.pipelines.export.planning.shipment import Destination, Details, Places, Shipment, put_details, text_columns
 from winnow.pipelines.export.planning.sizing import Cutting, Way
@@ -16,7 +14,9 @@ from winnow.pipelines.export.stage import EXCHANGE, Unfinished, pending_partitio
 from winnow.pipelines.export.writing import WriteShards
 from winnow.pipelines.media.pictures import PictureSource
 from winnow.pipelines.mix.draws import Draw, DrawnShard
+from winnow.pipelines.reading.chosen_captions import SAMPLE_CAPTIONS
 from winnow.pipelines.reading.columns import Column
+from winnow.pipelines.reading.text_edits import BoundEdit, with_keys
 from winnow.pipelines.running.blocks import AddressedBlock
 from winnow.pipelines.running.exchange import BlockPacker, Exchange, Files, clear_scratch
 from winnow.pipelines.running.run_tasks import SpreadTasks

@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 
 from winnow.filters.image.changes.options import PictureChanges
 from winnow.filters.video.clips.options import ClipFile
-from winnow.pipelines.binding.captions import chosen_captions
-from winnow.pipelines.binding.edits import Edits
 from winnow.pipelines.export.media.fetching import Asked, Fetched, fetch_media, marked, sums_of_items
 from winnow.pipelines.export.planning.shipment import FACES, Details, Shipment
 from winnow.pipelines.export.planning.sizing import Way, order_key
 from winnow.pipelines.media.references import referred_bytes
 from winnow.pipelines.mix.draws import DrawnShard, copies_of
 from winnow.pipelines.mix.dropped_media import DroppedMedia, read_draw
+from winnow.pipelines.reading.chosen_captions import chosen_captions
 from winnow.pipelines.reading.chosen_text import first_text
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.reading.picked_rows import Rows, read_picked, taken
+from winnow.pipelines.reading.text_edits import Edits
 from winnow.pipelines.running.exchange import MAX_BLOCK_BYTES
 from winnow.pipelines.running.ledger.crashes import CrashedPictures
 from winnow.pipelines.store import layout

@@ -25,11 +25,11 @@ from winnow.pipelines.media.references import MediaFinder, MediaSources, Unavail
 from winnow.pipelines.media.required_media import RequiredMedia
 from winnow.pipelines.reading.items import list_ends, list_sums
 from winnow.pipelines.running.ledger.crashes import CrashedPictures
+from winnow.schemas.rows.samples import NOT_AN_IMAGE
 
-__all__ = ["NOT_AN_IMAGE", "OK", "Items", "PictureSource", "Pictures", "decoded_bytes"]
+__all__ = ["OK", "Items", "PictureSource", "Pictures", "decoded_bytes"]
 
 OK = "ok"
-NOT_AN_IMAGE = "not_an_image"
 
 _FILE_BYTES = 8 << 20  # of files that are decoded at once, but for a larger one
 

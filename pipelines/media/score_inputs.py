@@ -26,7 +26,7 @@ from winnow.pipelines.reading.items import list_ends
 from winnow.pipelines.running.ledger.crashes import CrashedPictures, CrashedVideos
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.schemas.recipe.score import VideoFrames
-from winnow.scoring.tasks.protocol import IMAGE_MISSING, UNREADABLE, picture_type
+from winnow.scoring.protocol import IMAGE_MISSING, UNREADABLE, picture_type
 
 _T = TypeVar("_T")
 
@@ -40,7 +40,7 @@ class Images:
 
     Attributes:
         rows: The rows.
-        passes: A picture for each row (`winnow.scoring.tasks.protocol.picture_type`; null if it has none that can be
+        passes: A picture for each row (`winnow.scoring.protocol.picture_type`; null if it has none that can be
             decoded), as often as frames are asked for: the first has the middle frame of each video. A picture, and
             the frames of a video with fewer, come again.
         statuses: Why a picture is not there, else None.

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from winnow.filters.language.tokenizers import Tokenizer
 from winnow.pipelines.binding.bound_recipe import BoundRecipe
-from winnow.pipelines.binding.edits import Edits
 from winnow.pipelines.binding.tokens import TOKENS, TOKENS_LAYER, BoundTokens, TokensLayer
 from winnow.pipelines.reading.chosen_text import text_of
 from winnow.pipelines.reading.columns import Column
+from winnow.pipelines.reading.text_edits import Edits
 from winnow.pipelines.running.row_layers import PendingShards, RowLayerTask, load_layers, pending_shards, write_layers
 from winnow.pipelines.running.shard_rows import Part, read_parts
 from winnow.pipelines.running.worker import Heartbeats

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import apache_beam as beam
 
 from winnow.filters.language.tokenizers import Tokenizer
-from winnow.pipelines.binding.edits import Edits
 from winnow.pipelines.mix.tokens import TokensContext, count_shard
+from winnow.pipelines.reading.text_edits import Edits
 from winnow.pipelines.running.row_layers import RowLayerTask
 from winnow.pipelines.running.worker import Heartbeats, settle
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.annotate.rows import NO_TEXT
+from winnow.pipelines.binding.preferences import Choice
 from winnow.pipelines.binding.rules import CAPTION_LANGUAGE, MEASURED_LANGUAGES
 from winnow.pipelines.reading.columns import MEDIA, Column, read_aligned
 from winnow.pipelines.reading.item_lists import ItemLists, represented_lists
@@ -37,7 +37,6 @@ from winnow.pipelines.rules.evaluation import (
 from winnow.pipelines.rules.map_shards import map_shards
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
 from winnow.pipelines.rules.representatives.candidates import Candidates, ItemMarks, find_candidates
-from winnow.pipelines.rules.representatives.choice import Choice
 from winnow.pipelines.rules.representatives.choosing import RepresentativeChooser
 from winnow.pipelines.rules.representatives.replaced import NO_DUPLICATES, Duplicates
 from winnow.pipelines.rules.sites import SiteCounts
@@ -46,6 +45,7 @@ from winnow.pipelines.store.hiding.blocks import hidden_in
 from winnow.pipelines.store.tables import ROW_GROUP_ROWS, read_batches
 from winnow.schemas.errors import StoreError
 from winnow.schemas.rows.extraction import WITHOUT_TEXT
+from winnow.schemas.rows.measured import NO_TEXT
 
 NARROW_BLOCK_ROWS = 65_536  # for columns of numbers and short strings: a few MiB
 UNKNOWN = "unknown"

@@ -19,8 +19,7 @@ from winnow.pipelines.rules.listed_samples import ListedSample, listed_in_shard,
 from winnow.pipelines.rules.map_shards import map_shards
 from winnow.pipelines.rules.near_thresholds import EVERY, Among, Sides, merged_sides, sides_in_shard, threshold_cuts
 from winnow.pipelines.rules.pinning import PinnedProgram, ShardObjects
-from winnow.pipelines.rules.representatives.candidates import Candidates
-from winnow.pipelines.rules.representatives.choice import LargeCluster
+from winnow.pipelines.rules.representatives.candidates import Candidates, LargeCluster
 from winnow.pipelines.rules.representatives.choosing import RepresentativeChooser
 from winnow.pipelines.rules.representatives.replaced import NO_DUPLICATES, NONE_COMPARED, Duplicates, within_shards
 from winnow.pipelines.rules.score_overlaps import (

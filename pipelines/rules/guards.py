@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from winnow.filters.duplicates.kind import find_kind
-from winnow.pipelines.rules.representatives.choice import LargeCluster
+from winnow.pipelines.rules.representatives.candidates import LargeCluster
 from winnow.pipelines.rules.representatives.replaced import NONE_COMPARED, UnequalTexts
 from winnow.schemas.counts import count_of
 from winnow.schemas.errors import RecipeError

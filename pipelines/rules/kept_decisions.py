@@ -11,12 +11,13 @@ from dataclasses import dataclass
 import duckdb
 import pyarrow as pa
 
+from winnow.pipelines.binding.preferences import Choice
 from winnow.pipelines.rules.coverage import Detector, LanguageCoverage
 from winnow.pipelines.rules.decisions import DecisionCounts
 from winnow.pipelines.rules.evaluation import Undecided
 from winnow.pipelines.rules.near_thresholds import Sides
 from winnow.pipelines.rules.pinning import PinnedProgram
-from winnow.pipelines.rules.representatives.choice import Choice, LargeCluster
+from winnow.pipelines.rules.representatives.candidates import LargeCluster
 from winnow.pipelines.rules.representatives.replaced import UnequalTexts
 from winnow.pipelines.rules.score_overlaps import ScoreOverlap
 from winnow.pipelines.rules.sites import SiteCounts

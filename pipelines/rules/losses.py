@@ -14,7 +14,6 @@ from typing import Literal, TypeAlias
 from winnow.filters.language.words.packages import install_commands
 from winnow.filters.language.words.scripts import lacking_package
 from winnow.filters.presets import find_preset
-from winnow.pipelines.annotate.rows import NO_TEXT
 from winnow.pipelines.binding.rule_presets import ProgramRule, made_for
 from winnow.pipelines.rules.decisions import DecisionCounts, bits_of
 from winnow.pipelines.rules.sites import SiteCounts
@@ -22,6 +21,7 @@ from winnow.schemas.counts import count_of
 from winnow.schemas.languages import NO_LANGUAGE, UNKNOWN, language_name
 from winnow.schemas.recipe import LossAlarms
 from winnow.schemas.rows.extraction import EXTRACTED
+from winnow.schemas.rows.measured import NO_TEXT
 
 LossOf: TypeAlias = Literal["language", "source", "site"]
 

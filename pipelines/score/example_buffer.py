@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.scoring.tasks.protocol import Measure, Tabular, Task
+from winnow.scoring.protocol import Measure, Tabular, Task
 
 _SLAB = 16 << 20  # bytes of a table that are sorted at once
 

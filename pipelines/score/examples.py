@@ -31,7 +31,7 @@ from winnow.schemas.counts import count_of
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.uint128 import words_of
 from winnow.scoring.mixture.orders import draw_order, key_of
-from winnow.scoring.tasks.protocol import IMAGE, NO_INPUT, OK, TEXT, Encoded, Measure, Task
+from winnow.scoring.protocol import IMAGE, NO_INPUT, OK, TEXT, Encoded, Measure, Task
 
 LEFT_OUT = "left_out"  # a row that has killed workers
 HELD_OUT = "held_out"  # a row that is kept to try measures on

@@ -16,8 +16,8 @@ from winnow.pipelines.score.deciding.decision import measures_of
 from winnow.pipelines.score.examples import PLANTED, collect_examples
 from winnow.pipelines.score.trace import WeightTracer
 from winnow.pipelines.score.weights import WeightsContext, scored_shards
+from winnow.scoring.protocol import Floats, Mismatching
 from winnow.scoring.selection.detection import Area, area_between
-from winnow.scoring.tasks.protocol import Floats, Mismatching
 
 ROWS = 512
 _FEWEST = 10  # of each half

@@ -29,7 +29,7 @@ from winnow.schemas.identity import Json, content_name, fingerprint_of
 from winnow.schemas.recipe import TrainingConfig
 from winnow.schemas.records import StoredWeights, WeightKeys
 from winnow.scoring.merging import average, task_arithmetic
-from winnow.scoring.tasks.protocol import Checkpoint, Contrastive, Mismatching, Task, TrainingSettings, Weights
+from winnow.scoring.protocol import Checkpoint, Contrastive, Mismatching, Task, TrainingSettings, Weights
 
 RESUME_CHECKPOINTS = 8  # the checkpoints of a training that it can continue from
 

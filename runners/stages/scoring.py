@@ -42,7 +42,7 @@ from winnow.runners.stages.store_stages import current_state
 from winnow.runners.terminal.progress.stage import inputs_of
 from winnow.schemas.errors import ScoreError, StageError, StoreError
 from winnow.schemas.records import StoredWeights, WeightKeys
-from winnow.scoring.tasks.protocol import Contrastive, Mismatching
+from winnow.scoring.protocol import Contrastive, Mismatching
 
 
 @dataclass(frozen=True)

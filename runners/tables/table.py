@@ -82,8 +82,9 @@ class Table:
         return replace(self, rows=rows)
 
     def filled(self) -> "Table":
-        """The same without columns that have no value in any row."""
-        return self._of([place for place in range(len(self.heads)) if any(row[place] for row in self.rows)])
+        """The same without columns that have no value in any row; without rows, as it is."""
+        some = [place for place in range(len(self.heads)) if any(row[place] for row in self.rows)]
+        return self._of(some) if self.rows else self
 
     def _of(self, places: Sequence[int]) -> "Table":
         heads = tuple(self.heads[place] for place in places)

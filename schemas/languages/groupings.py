@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from winnow.schemas.errors import WinnowError
-from winnow.schemas.languages.table import Language, table
+from winnow.schemas.languages.table import Language, language, table
 from winnow.schemas.problems import nearest
 
 
@@ -18,9 +18,8 @@ class Grouping:
 
     def of(self, code: str) -> str | None:
         """The group of an ISO 639-3 code; None if it has none or the code is unknown."""
-        known = table()
-        language = known.languages.get(known.retired.get(code, code))
-        return None if language is None else self._group(language)
+        known = language(code)
+        return None if known is None else self._group(known)
 
     def groups(self) -> tuple[str, ...]:
         """All groups."""

@@ -6,6 +6,8 @@ from functools import lru_cache
 from importlib.resources import files
 from types import MappingProxyType
 
+_SAME_SCRIPT = {"Hani": ("Hans", "Hant"), "Hang": ("Kore",)}
+
 
 @dataclass(frozen=True, slots=True)
 class Language:
@@ -59,6 +61,22 @@ def table() -> Table:
         MappingProxyType({macro: tuple(found) for macro, found in members.items()}),
         MappingProxyType(by_two_letters),
     )
+
+
+def language(code: str) -> Language | None:
+    """The language of an ISO 639-3 code; a retired code gives its successor."""
+    known = table()
+    return known.languages.get(known.retired.get(code, code))
+
+
+def language_name(code: str) -> str:
+    """The English name for a code such as `jpn_Jpan` or `jpn`, with the script if it is not the usual one."""
+    label, _, script = code.partition("_")
+    known = language(label) or language(table().by_two_letters.get(label, ""))
+    if known is None:
+        return code
+    usual = not script or known.script is None or known.script in (script, *_SAME_SCRIPT.get(script, ()))
+    return known.name if usual else f"{known.name} in {script}"
 
 
 @dataclass(frozen=True, slots=True)

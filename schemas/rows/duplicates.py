@@ -25,15 +25,9 @@ NO_VIDEO = "no_video"
 NO_CAPTION, NO_TEXT_LEFT = "no_caption", "no_text_left"
 """Why captions are not compared: a row has none; one has no text but white space."""
 
-NO_PICTURE, NOT_HASHED, NOT_AN_IMAGE, LOW_QUALITY, NOT_MEASURED = (
-    "no_picture",
-    "not_hashed",
-    "not_an_image",
-    "low_quality",
-    "not_measured",
-)
-"""Why a row's pictures are not compared, beside the statuses of `image.pdq`: it has none; ingest did not hold an item's
-bytes; an item is no picture; its hash is of a flat picture; it has no hash."""
+NO_PICTURE, NOT_HASHED, LOW_QUALITY, NOT_MEASURED = "no_picture", "not_hashed", "low_quality", "not_measured"
+"""Why a row's pictures are not compared, beside `NOT_AN_IMAGE` and the statuses of `image.pdq`: it has none; ingest did
+not hold an item's bytes; its hash is of a flat picture; it has no hash."""
 
 CLUSTER: Final = [
     pa.field("status", pa.string(), nullable=False),

@@ -25,6 +25,8 @@ MISSING_MEDIUM = "application/x-missing"
 """The type of a medium that a row names and that was not there, or was none, when the row was read."""
 UNAVAILABLE = "unavailable"
 """The status of a medium that cannot be read again."""
+NOT_AN_IMAGE, NOT_A_VIDEO = "not_an_image", "not_a_video"
+"""The status of a medium of another type, where pictures or videos are asked for."""
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 

@@ -26,7 +26,7 @@ from winnow.scoring.linear.parameters import require_weights
 from winnow.scoring.linear.schedule import Watch, in_batch, schedule_of, stepped
 from winnow.scoring.linear.windows import Windows, chosen_windows
 from winnow.scoring.mimic.direction import chosen_parameters
-from winnow.scoring.tasks.protocol import Checkpoint, Floats, TrainingSettings, Weights
+from winnow.scoring.protocol import Checkpoint, Floats, TrainingSettings, Weights
 
 _EPSILON = np.float32(1e-10)  # PyTorch's
 _MAX_WINDOWS = 1 << 20  # of a batch: each takes 1 KiB

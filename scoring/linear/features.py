@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.schemas.kernels import arithmetic
-from winnow.scoring.tasks.protocol import Floats
+from winnow.scoring.protocol import Floats
 
 Real: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]

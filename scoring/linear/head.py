@@ -16,7 +16,7 @@ from winnow.scoring.linear.parameters import Shapes
 from winnow.scoring.linear.schedule import generator
 from winnow.scoring.linear.softmax import measure, score
 from winnow.scoring.mimic.direction import chosen_parameters, direction
-from winnow.scoring.tasks.protocol import Floats, Scored, Weights
+from winnow.scoring.protocol import Floats, Scored, Weights
 
 WEIGHT, BIAS = "weight", "bias"
 NAMES = (WEIGHT, BIAS)

@@ -14,7 +14,7 @@ from winnow.scoring.linear.byte_kernels import BYTES, measure
 from winnow.scoring.linear.parameters import Shapes
 from winnow.scoring.linear.windows import Windows
 from winnow.scoring.mimic.direction import chosen_parameters, direction
-from winnow.scoring.tasks.protocol import Floats, Scored, Weights
+from winnow.scoring.protocol import Floats, Scored, Weights
 
 WEIGHT, BIAS = "weight", "bias"
 NAMES = (WEIGHT, BIAS)

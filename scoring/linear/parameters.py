@@ -7,7 +7,7 @@ import numpy as np
 
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.problems import suggestion
-from winnow.scoring.tasks.protocol import Weights
+from winnow.scoring.protocol import Weights
 
 Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.identity import digest
 from winnow.schemas.recipe.score import RelativeTemperature, Temperature
+from winnow.scoring.protocol import Checkpoint, Floats, Method, TrainingSettings, Weights
 from winnow.scoring.selection.in_batch import scale_of
-from winnow.scoring.tasks.protocol import Checkpoint, Floats, Method, TrainingSettings, Weights
 
 Integers = NDArray[np.int64]
 

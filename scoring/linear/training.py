@@ -26,7 +26,7 @@ from winnow.scoring.linear.head import BIAS, WEIGHT, counted, head_losses, head_
 from winnow.scoring.linear.parameters import require_weights
 from winnow.scoring.linear.schedule import Watch, in_batch, schedule_of, stepped
 from winnow.scoring.linear.softmax import residuals
-from winnow.scoring.tasks.protocol import Checkpoint, Floats, TrainingSettings, Weights
+from winnow.scoring.protocol import Checkpoint, Floats, TrainingSettings, Weights
 
 _BETAS = (0.9, 0.999)  # PyTorch's
 _EPSILON = 1e-8

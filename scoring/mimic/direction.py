@@ -9,7 +9,7 @@ import numpy as np
 
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.problems import shown, suggestion
-from winnow.scoring.tasks.protocol import Weights
+from winnow.scoring.protocol import Weights
 
 _NAMED = 5  # most problems in a message
 

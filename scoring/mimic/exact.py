@@ -21,7 +21,7 @@ from winnow.scoring.mimic.memory import Portions, whole_batch
 from winnow.scoring.mimic.models import Batch, BatchModel, Model, Parameters, Placement, Precision, SampleModel
 from winnow.scoring.mimic.pinned import need_torch, pinned
 from winnow.scoring.mimic.rules import forward_rules
-from winnow.scoring.tasks.protocol import Floats, Weights
+from winnow.scoring.protocol import Floats, Weights
 
 if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]

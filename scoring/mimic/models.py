@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from winnow.scoring.tasks.protocol import Weights
+from winnow.scoring.protocol import Weights
 
 if TYPE_CHECKING:
     import torch  # type: ignore[import-not-found, unused-ignore]

@@ -9,17 +9,15 @@ from importlib import import_module
 
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.problems import suggestion
-from winnow.scoring.tasks.protocol import TaskKind
+from winnow.scoring.protocol import TaskKind
 
 __all__ = ["find_task", "task_names"]
-
-_NO_TASKS = ("labels", "protocol")
 
 
 @lru_cache(maxsize=1)
 def task_names() -> tuple[str, ...]:
     """The names of all tasks."""
-    return tuple(sorted({module.name for module in pkgutil.iter_modules(__path__)} - {*_NO_TASKS}))
+    return tuple(sorted({module.name for module in pkgutil.iter_modules(__path__)} - {"labels"}))
 
 
 def find_task(name: str) -> TaskKind:

@@ -19,8 +19,8 @@ from winnow.schemas.errors import ScoreError
 from winnow.schemas.recipe.checks import Between
 from winnow.scoring.mimic.memory import Portions
 from winnow.scoring.mimic.models import Batch, BatchModel
+from winnow.scoring.protocol import IMAGE, TEXT, Encoded, Files, Floats, TaskKind, Weights
 from winnow.scoring.tasks.pairs import Pairs, PairsConfig, pair_network
-from winnow.scoring.tasks.protocol import IMAGE, TEXT, Encoded, Files, Floats, TaskKind, Weights
 from winnow.scoring.torch_models import conse, efficientnet, minilm
 from winnow.scoring.torch_models.examples import Examples, Indices
 from winnow.scoring.torch_models.files import read_safetensors

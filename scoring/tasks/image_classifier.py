@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from winnow.schemas.errors import ScoreError
 from winnow.schemas.recipe.checks import Between
 from winnow.scoring.mimic.models import Batch, Parameters, SampleModel
+from winnow.scoring.protocol import IMAGE, OK, Encoded, Files, TaskKind
 from winnow.scoring.tasks.labels import label_problems, numbered_labels
-from winnow.scoring.tasks.protocol import IMAGE, OK, Encoded, Files, TaskKind
 from winnow.scoring.torch_models.base import TorchTask
 from winnow.scoring.torch_models.blocks import Size
 from winnow.scoring.torch_models.examples import Examples

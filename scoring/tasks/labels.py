@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.schemas.errors import ScoreError
-from winnow.scoring.tasks.protocol import NO_LABEL, OK, UNKNOWN_LABEL
+from winnow.scoring.protocol import NO_LABEL, OK, UNKNOWN_LABEL
 
 
 class Labelled(Protocol):

@@ -16,7 +16,7 @@ from winnow.schemas.recipe.checks import Between
 from winnow.scoring.mimic.models import Batch, Parameters, SampleModel
 from winnow.scoring.probe.grid import Shape
 from winnow.scoring.probe.model import initial_parameters, logits
-from winnow.scoring.tasks.protocol import NO_INPUT, OK, TEXT, TOO_LONG, UNREADABLE, Encoded, Files, TaskKind
+from winnow.scoring.protocol import NO_INPUT, OK, TEXT, TOO_LONG, UNREADABLE, Encoded, Files, TaskKind
 from winnow.scoring.torch_models.base import TorchTask
 from winnow.scoring.torch_models.blocks import Size
 from winnow.scoring.torch_models.examples import Examples, Indices, Ragged

@@ -20,8 +20,7 @@ from winnow.scoring.linear.hashed import Hashing, hashed_texts
 from winnow.scoring.linear.head import HeadScorer, head_losses, head_shapes, initial_head
 from winnow.scoring.linear.parameters import require_weights
 from winnow.scoring.linear.training import train_head
-from winnow.scoring.tasks.labels import is_text, label_problems, member_of, numbered_labels, shown_label
-from winnow.scoring.tasks.protocol import (
+from winnow.scoring.protocol import (
     NO_INPUT,
     NOT_FINITE,
     OK,
@@ -38,6 +37,7 @@ from winnow.scoring.tasks.protocol import (
     TrainingSettings,
     Weights,
 )
+from winnow.scoring.tasks.labels import is_text, label_problems, member_of, numbered_labels, shown_label
 from winnow.scoring.torch_models.frozen import KINDS, Encoder, Limits, encoder
 from winnow.scoring.torch_models.packages import versions
 from winnow.scoring.torch_models.running import Running

@@ -16,7 +16,7 @@ from winnow.scoring.linear.byte_training import train_bytes
 from winnow.scoring.linear.next_bytes import ByteScorer, byte_losses, byte_shapes, initial_bytes
 from winnow.scoring.linear.parameters import require_weights
 from winnow.scoring.linear.windows import Windows, chosen_windows, joined_windows, windows_of
-from winnow.scoring.tasks.protocol import (
+from winnow.scoring.protocol import (
     NO_INPUT,
     OK,
     TEXT,

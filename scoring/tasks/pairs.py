@@ -22,7 +22,7 @@ from winnow.schemas.errors import ScoreError
 from winnow.schemas.identity import digest
 from winnow.schemas.recipe.checks import Between
 from winnow.scoring.mimic.models import Batch, BatchModel, Parameters
-from winnow.scoring.tasks.protocol import (
+from winnow.scoring.protocol import (
     IMAGE,
     NO_INPUT,
     OK,

@@ -14,7 +14,7 @@ from winnow.scoring.mimic.direction import chosen_parameters, direction
 from winnow.scoring.mimic.exact import BatchScores, MimicScorer, MimicSettings
 from winnow.scoring.mimic.memory import Portions, whole_batch
 from winnow.scoring.mimic.models import Batch, Model, SampleModel
-from winnow.scoring.tasks.protocol import (
+from winnow.scoring.protocol import (
     Checkpoint,
     Encoded,
     Floats,
@@ -44,7 +44,7 @@ _FELL_BACK: set[str] = set()
 
 
 class TorchTask(ABC):
-    """Implements `winnow.scoring.tasks.protocol.Task` for a network and the loss of each example.
+    """Implements `winnow.scoring.protocol.Task` for a network and the loss of each example.
 
     Args:
         network: The network.

@@ -13,7 +13,7 @@ import numpy as np
 
 from winnow.schemas.assets import Asset
 from winnow.schemas.errors import ScoreError
-from winnow.scoring.tasks.protocol import Files, Weights
+from winnow.scoring.protocol import Files, Weights
 from winnow.scoring.torch_models import efficientnet, minilm
 from winnow.scoring.torch_models.examples import Ragged
 from winnow.scoring.torch_models.files import read_checkpoint, read_safetensors

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from winnow.schemas.errors import ScoreError
-from winnow.scoring.tasks.protocol import Weights
+from winnow.scoring.protocol import Weights
 from winnow.scoring.torch_models.packages import one_line, required_package
 
 _WRAPPERS = ("state_dict", "model_state_dict", "model")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from winnow.schemas.assets import Asset
 from winnow.scoring.mimic.memory import Portions
 from winnow.scoring.mimic.models import Batch
-from winnow.scoring.tasks.protocol import IMAGE, NO_INPUT, NOT_FINITE, OK, TEXT, TOO_LONG, UNREADABLE, Files, Weights
+from winnow.scoring.protocol import IMAGE, NO_INPUT, NOT_FINITE, OK, TEXT, TOO_LONG, UNREADABLE, Files, Weights
 from winnow.scoring.torch_models import conse, efficientnet, minilm
 from winnow.scoring.torch_models.examples import Ragged
 from winnow.scoring.torch_models.files import read_checkpoint, read_safetensors

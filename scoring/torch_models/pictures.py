@@ -7,7 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.schemas.errors import ScoreError
-from winnow.scoring.tasks.protocol import NO_INPUT, OK, picture_type
+from winnow.scoring.protocol import NO_INPUT, OK, picture_type
 
 _ROOM: Final = 256 << 20  # bytes of a batch's pixels
 
@@ -30,7 +30,7 @@ def squares_of(column: pa.Array, wanted: NDArray[np.bool_], side: int) -> tuple[
     """The status of each row, and a copy of the pictures of wanted rows that have one, in order.
 
     Args:
-        column: Pictures as `winnow.scoring.tasks.protocol.picture_type`.
+        column: Pictures as `winnow.scoring.protocol.picture_type`.
         wanted: The rows to take; for the others only the presence of a picture is checked.
         side: The pixels per side.
     """

@@ -19,7 +19,7 @@ from winnow.scoring.mimic.exact import derivative, lacks_forward
 from winnow.scoring.mimic.gradients import Gradients, gradient_slopes, over_gradients
 from winnow.scoring.mimic.memory import Portions, is_out_of_memory
 from winnow.scoring.mimic.models import Batch, Model, SampleModel
-from winnow.scoring.tasks.protocol import Checkpoint, TrainingSettings, Weights
+from winnow.scoring.protocol import Checkpoint, TrainingSettings, Weights
 from winnow.scoring.torch_models.networks import Network, Parameters
 from winnow.scoring.torch_models.running import Running, exclusive_torch
 from winnow.scoring.torch_models.weights import array_of, arrays_of, check_weights, tensors_of

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from winnow.schemas.errors import ScoreError
-from winnow.scoring.tasks.protocol import Weights
+from winnow.scoring.protocol import Weights
 from winnow.scoring.torch_models.networks import Network, Parameters
 from winnow.scoring.torch_models.running import Running
 

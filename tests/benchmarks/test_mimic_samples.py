@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from benchmarks.mimic.samples import CHECKPOINTS, CLASSES, FORWARD, compared
-from winnow.scoring.tasks.protocol import TEXT
+from winnow.scoring.protocol import TEXT
 
 
 def test_scores_and_losses_of_the_same_texts_are_timed() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.merging import average, task_arithmetic
-from winnow.scoring.tasks.protocol import Weights
+from winnow.scoring.protocol import Weights
 
 
 def one(*values: float, kind: str = "float32") -> Weights:

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from winnow.filters.duplicates.kind import PICTURES, DuplicateKind, Signature
-from winnow.schemas.rows.duplicates import ID_BYTES, NOT_AN_IMAGE, NOT_HASHED, OK
+from winnow.schemas.rows.duplicates import ID_BYTES, NOT_HASHED, OK
+from winnow.schemas.rows.samples import NOT_AN_IMAGE
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,18 @@
 """Keeps the media of one shard on disk while its rows are put in order, so that memory does not grow with the shard.
 
 Small media lie behind one another in one file; they are read back with the batch that they belong to. A large one that
-stayed a reference is copied to a file of its own, checked against its hash, and never held in memory.
+stayed a reference is copied to a file of its own, checked against its hash, and never held in memory. So is a clip,
+which is cut out of its video here.
 """
 
 import hashlib
 import itertools
 import os
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 import orjson
@@ -18,17 +20,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from winnow.filters.image.decode.containers import Bytes
 from winnow.filters.video.clips.cutting import CutClip
-from winnow.filters.video.decode.opening import VideoLimits
+from winnow.filters.video.clips.options import ClipFile
+from winnow.filters.video.decode.opening import UnwatchableError, VideoLimits
+from winnow.filters.video.decode.wanted import Clip
+from winnow.pipelines.decoding.isolation import CRASHED
+from winnow.pipelines.decoding.videos.isolation import cut_isolated
 from winnow.pipelines.export.formats.tar import buffer_of, sizes_of
-from winnow.pipelines.export.media.clips import write_clip
 from winnow.pipelines.export.media.fetching import Lacking
-from winnow.pipelines.export.places.manifest import MEDIA_GONE
-from winnow.pipelines.media.references import MediaFinder, MediaSources
+from winnow.pipelines.export.places.manifest import MEDIA_GONE, MEDIA_UNCHANGEABLE
+from winnow.pipelines.media.references import UNREADABLE, MediaFinder, MediaSources, Unavailable
 from winnow.pipelines.running.ledger.crashes import CrashedVideos
 from winnow.schemas.rows.draws import MEDIUM, MIXED
 
-__all__ = ["HELD", "MediaSpool"]
+__all__ = ["HELD", "MediaSpool", "write_clip"]
 
 _PLACE: Final = (pa.field("at", pa.int64(), nullable=False), pa.field("size", pa.int64(), nullable=False))
 _KEPT: Final = tuple(field for field in MEDIUM if field.name != "bytes")
@@ -189,6 +195,57 @@ class _Large:
         path, offset, length = (reference[name] for name in ("path", "offset", "length"))
         part = reference.get("clip", {"start": 0, "end": 0})
         return self.source, path, offset, length, reference["member"] or "", part["start"], part["end"]
+
+
+class _UnreadableError(Exception):
+    """The video cannot be read; an OSError may also be of the file that is written."""
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """A video's bytes."""
+
+    content: Bytes
+
+    @property
+    def size(self) -> int:
+        return self.content.size
+
+    def at(self, offset: int, count: int) -> bytes:
+        try:
+            return self.content.at(offset, count)
+        except OSError as error:
+            raise _UnreadableError from error
+
+
+def write_clip(
+    finder: MediaFinder, medium: Mapping[str, Any], limits: VideoLimits, crashed: CrashedVideos, out: BinaryIO
+) -> CutClip | Lacking:
+    """Writes a clip.
+
+    Args:
+        finder: Reads the video.
+        medium: Its `sha256`, `mime` and `ref`, which also says which part of it is written, and how (`fetching.py`).
+        limits: What reading it may cost.
+        crashed: What is not to be watched again, and where more of it is noted.
+        out: An empty file; worthless if there is no clip.
+    """
+    reference = medium["ref"]
+    content = finder.open(medium)
+    if isinstance(content, Unavailable):
+        return Lacking(MEDIA_GONE, content.file, content.reason)
+    part = reference["clip"]
+    clip, options = Clip(part["start"], part["end"]), ClipFile(**part["file"])
+    if crashed.has(medium["sha256"], clip):
+        return Lacking(MEDIA_UNCHANGEABLE, reference["path"], CRASHED)
+    try:
+        return cut_isolated(_Reading(content), medium["mime"], clip, options, limits, out)
+    except UnwatchableError as error:
+        if error.reason == CRASHED and medium["sha256"] is not None:
+            crashed.add_part(medium["sha256"], clip, error.detail)
+        return Lacking(MEDIA_UNCHANGEABLE, reference["path"], error.reason)
+    except _UnreadableError:
+        return Lacking(MEDIA_GONE, reference["path"], UNREADABLE)
 
 
 def _known(clip: CutClip, file: Path) -> dict[str, Any]:

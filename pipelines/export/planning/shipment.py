@@ -12,13 +12,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.pipelines.binding.captions import SAMPLE_CAPTIONS
-from winnow.pipelines.binding.edits import BoundEdit
 from winnow.pipelines.export.formats.protocol import ExportFormat, ShardName
 from winnow.pipelines.export.places.destination import Work
 from winnow.pipelines.export.planning.sizing import Cutting, Way
 from winnow.pipelines.media.pictures import PictureSource
+from winnow.pipelines.reading.chosen_captions import SAMPLE_CAPTIONS
 from winnow.pipelines.reading.columns import Column, column_of
+from winnow.pipelines.reading.text_edits import BoundEdit
 from winnow.pipelines.store.facade import ObjectStore
 from winnow.pipelines.store.generations import Store
 from winnow.schemas.identity import canonical_json, content_name

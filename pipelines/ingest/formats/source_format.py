@@ -28,8 +28,6 @@ Split: TypeAlias = Literal["anywhere", "groups", "members", "nowhere"]
 MediaPlace: TypeAlias = Literal["plain", "cells", "records"]
 """How a medium is found again: as a range of the file's bytes; as a value of a row; or by reading its record."""
 
-Shown: TypeAlias = Literal["image", "video", "any"]
-
 COMPRESSED: Final = r"(\.gz|\.zst)?"
 
 

@@ -1,8 +1,9 @@
 """Reads Parquet tables one row at a time, in bounded memory.
 
 A part of a file owns the row groups whose first byte lies in it. Footers and page headers are claims that are
-checked before anything is decoded; an unreadable page quarantines the rest of its row group, while the
-rows of earlier batches are kept.
+checked before anything is decoded: a decoder allocates what each page's header says, so a kilobyte of file can ask for
+gigabytes. pyarrow does not expose page headers, so they are read here: parquet-format's `PageHeader`. An unreadable
+page quarantines the rest of its row group, while the rows of earlier batches are kept.
 """
 
 from collections.abc import Iterator
@@ -26,13 +27,108 @@ from winnow.pipelines.ingest.tables.arrow_tables import (
     Watched,
     repeated_column,
 )
-from winnow.pipelines.ingest.tables.footer import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, Footer, parse_footer
-from winnow.pipelines.ingest.tables.pages import walk_pages
-from winnow.pipelines.ingest.tables.thrift import BadThriftError
+from winnow.pipelines.ingest.tables.footer import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, Chunk, Footer, parse_footer
+from winnow.pipelines.ingest.tables.thrift import STRUCT, BadThriftError, Compact, CutOffError
 from winnow.pipelines.ingest.tables.values import MAX_TYPE_DEPTH, depth_of, names_no_value
 
 FOOTER_HEADERS: Final = 16  # a footer may be this many times as long as another format's header
 BUFFER_BYTES: Final = 1 << 20  # per column, for a row group that is not read at once
+MAX_RATIO: Final = 16  # of a page to its packed bytes: text compresses to between a quarter and a tenth
+
+_PAGE_HEADER_STEPS: Final = (1 << 10, 64 << 10, 16 << 20)  # most headers are tiny; statistics can make them large
+
+_DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3
+_DELTA_BYTE_ARRAY = 7
+
+
+@dataclass(slots=True)
+class ChunkPages:
+    """The declarations of one column chunk's page headers, up to the first invalid one."""
+
+    values: int = 0
+    dictionary_bytes: int = 0
+    largest_page: int = 0
+    largest_inflated: int = 0  # among pages that inflate more than text ever does
+    uncompressed: int = 0
+    density: float = 0.0  # the most bytes per value in any data page
+    shares_prefixes: bool = False  # a value may share a prefix with the previous one
+    intact: bool = False  # every value that the footer declares is in a page with a valid header
+
+
+@dataclass(slots=True)
+class _PageHeader:
+    kind: int = -1
+    room: int = -1  # bytes of the decompressed page
+    packed: int = -1
+    values: int = 0
+    encoding: int = -1
+
+
+def walk_pages(stream: BinaryIO, chunk: Chunk) -> ChunkPages:
+    """Reads a chunk's page headers until all its values are accounted for."""
+    pages = ChunkPages()
+    offset = chunk.start
+    while pages.values < chunk.values:
+        try:
+            header, length = _read_page_header(stream, offset, chunk.end)
+        except BadThriftError:
+            return pages
+        if min(header.kind, header.room, header.packed, header.values) < 0:
+            return pages
+        offset += length + header.packed
+        if offset > chunk.end:
+            return pages
+        if header.kind == _DICTIONARY:
+            pages.dictionary_bytes = max(pages.dictionary_bytes, header.room)
+        elif header.values:
+            pages.density = max(pages.density, header.room / header.values)
+        if header.room > MAX_RATIO * header.packed:
+            pages.largest_inflated = max(pages.largest_inflated, header.room)
+        pages.largest_page = max(pages.largest_page, header.room)
+        pages.shares_prefixes = pages.shares_prefixes or header.encoding == _DELTA_BYTE_ARRAY
+        pages.uncompressed += header.room
+        pages.values += header.values
+    pages.intact = pages.values == chunk.values
+    return pages
+
+
+def _read_page_header(stream: BinaryIO, offset: int, end: int) -> tuple[_PageHeader, int]:
+    """Reads the header at `offset`; returns it and its length."""
+    for step in _PAGE_HEADER_STEPS:
+        raw = read_range(stream, offset, min(step, end - offset)) if offset < end else b""
+        thrift = Compact(raw)
+        try:
+            return _page_header(thrift), thrift.at
+        except CutOffError:
+            if len(raw) < step:
+                raise
+    raise BadThriftError("a page header of more than 16 MiB")
+
+
+def _page_header(thrift: Compact) -> _PageHeader:
+    header = _PageHeader()
+    for number, kind in thrift.fields():
+        if number == 1:
+            header.kind = thrift.integer(kind)
+        elif number == 2:
+            header.room = thrift.integer(kind)
+        elif number == 3:
+            header.packed = thrift.integer(kind)
+        elif (number, header.kind) in ((5, _DATA), (8, _DATA_V2)) and kind == STRUCT:
+            _data_page_header(thrift, header, 2 if number == 5 else 4)
+        else:
+            thrift.skip(kind)
+    return header
+
+
+def _data_page_header(thrift: Compact, header: _PageHeader, encoding: int) -> None:
+    for number, kind in thrift.fields():
+        if number == 1:
+            header.values = thrift.integer(kind)
+        elif number == encoding:
+            header.encoding = thrift.integer(kind)
+        else:
+            thrift.skip(kind)
 
 
 @dataclass(frozen=True, slots=True)

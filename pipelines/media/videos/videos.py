@@ -6,7 +6,7 @@ A video that is gone or cannot be watched is no failure: it gets a status. A los
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,11 +22,9 @@ from winnow.pipelines.media.references import MediaSources, Unavailable, status_
 from winnow.pipelines.media.required_media import RequiredMedia
 from winnow.pipelines.reading.items import list_ends
 from winnow.pipelines.running.ledger.crashes import CrashedVideos
+from winnow.schemas.rows.samples import NOT_A_VIDEO
 
-__all__ = ["NOT_A_VIDEO", "VideoSource", "Videos", "Watching"]
-
-NOT_A_VIDEO: Final = "not_a_video"
-"""The status of an item of another type."""
+__all__ = ["VideoSource", "Videos", "Watching"]
 
 
 @dataclass(frozen=True)

@@ -10,22 +10,31 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from winnow.filters.duplicates.kind import find_kind
-from winnow.pipelines.binding.preferences import BoundPreference, Keys, source_keys
+from winnow.pipelines.binding.preferences import BoundPreference, Choice, Keys, leaves_of, source_keys
 from winnow.pipelines.reading.items import ItemLines, item_lines
-from winnow.pipelines.rules.representatives.choice import (
-    ITEMS,
-    ROW_BITS,
-    Choice,
-    LargeCluster,
-    Rows,
-    candidate_columns,
-    leaves_of,
-)
 from winnow.schemas.recipe import DedupeConfig
 from winnow.schemas.rows.duplicates import ID_BYTES, Kind, layer_of_kind
-from winnow.schemas.uint128 import words_of
+from winnow.schemas.uint128 import Words, words_of
+
+ROW_BITS = 32  # of a place: the number of a shard, then that of a row in it
+TEXT = "text"  # the columns of texts' digests
+
+ITEMS = pa.schema([pa.field(name, pa.uint64()) for name in ("place", "item", "high", "low", "all_items")])
+"""Items with duplicates: the row's place, the item's number, its cluster, and whether all the row's items have some."""
+
+Rows = NDArray[np.int64]
 
 MAX_HELD = 10_000  # the most clusters above the cap in memory, before accepted ones are removed
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LargeCluster:
+    """A near cluster with more different members than the cap."""
+
+    texts: int
+    rows: int
+    id: str
+    of: str = "texts"  # the column that counts them
 
 
 @dataclass(frozen=True)
@@ -197,3 +206,21 @@ def _accepted(block: Mapping[str, pa.Array], kind: Kind, config: DedupeConfig) -
     names = ("samples.id", f"{layer_of_kind(kind)}.cluster")
     pairs = zip(*(block[name].filter(named).to_pylist() for name in names), strict=True)
     return {cluster.hex(): most[identity] for identity, cluster in pairs if cluster is not None}
+
+
+def preference_names(choice: Choice) -> list[str]:
+    """Return the columns of what the recipe prefers, the first first."""
+    return [f"preference{number}" for number in range(len(choice.preferences))]
+
+
+def candidate_columns(choice: Choice) -> pa.Schema:
+    """Return the columns of candidates: place, preferences, id, and clusters."""
+    names = ["place", *preference_names(choice), "id_high", "id_low"]
+    compared = (*choice.of_rows, *(() if choice.digest is None else (TEXT,)))
+    names += [f"{kind}_{word}" for kind in compared for word in ("high", "low")]
+    return pa.schema([pa.field(name, pa.uint64()) for name in names])
+
+
+def rows_of(places: Words) -> Rows:
+    """Return the rows' positions in their shard."""
+    return (places & np.uint64((1 << ROW_BITS) - 1)).astype(np.int64)

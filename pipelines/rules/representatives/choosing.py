@@ -23,13 +23,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from winnow.filters.duplicates.kind import find_kind
+from winnow.pipelines.binding.preferences import Choice
 from winnow.pipelines.processes.run_folder import temporary_folder
-from winnow.pipelines.rules.representatives.candidates import MAX_HELD, Candidates
-from winnow.pipelines.rules.representatives.choice import (
+from winnow.pipelines.rules.representatives.candidates import (
     ITEMS,
+    MAX_HELD,
     ROW_BITS,
     TEXT,
-    Choice,
+    Candidates,
     LargeCluster,
     candidate_columns,
     preference_names,

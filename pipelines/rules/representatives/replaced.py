@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from winnow.pipelines.rules.representatives.choice import ROW_BITS, LargeCluster, Rows, rows_of
+from winnow.pipelines.rules.representatives.candidates import ROW_BITS, LargeCluster, Rows, rows_of
 from winnow.schemas.rows.duplicates import ID_BYTES, VIRTUAL, Kind
 from winnow.schemas.uint128 import Words, values_of
 

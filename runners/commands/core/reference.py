@@ -13,7 +13,7 @@ from winnow.schemas.errors import ScoreError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from winnow.scoring.tasks.protocol import Weights
+    from winnow.scoring.protocol import Weights
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from winnow.pipelines.binding.captions import SAMPLE_CAPTIONS
-from winnow.pipelines.binding.edits import BoundEdit, with_keys
 from winnow.pipelines.export.graph import make_graph
 from winnow.pipelines.export.places.destination import ExportPlace
 from winnow.pipelines.export.places.existing import OtherPlanError
@@ -29,7 +27,9 @@ from winnow.pipelines.export.stage import (
 )
 from winnow.pipelines.media.pictures import PictureSource
 from winnow.pipelines.mix.draws import Draw
+from winnow.pipelines.reading.chosen_captions import SAMPLE_CAPTIONS
 from winnow.pipelines.reading.columns import Column
+from winnow.pipelines.reading.text_edits import BoundEdit, with_keys
 from winnow.pipelines.running.step_beats import steps_done
 from winnow.pipelines.store.leases.command_lease import require_held
 from winnow.runners.engines.failures import WorkerLostError

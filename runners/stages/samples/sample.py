@@ -17,12 +17,12 @@ from rich.text import Text
 
 from winnow.filters.edits import Edit
 from winnow.pipelines.binding.bound_recipe import BoundRecipe, bind
-from winnow.pipelines.binding.edits import BoundEdit, WhenNull, with_keys
 from winnow.pipelines.query.find_sample import Compared, Sample, Verdict, read_sample, verdict
 from winnow.pipelines.query.generation import require_latest_for
 from winnow.pipelines.query.recipe_rules import pinned_rules
 from winnow.pipelines.query.search_tasks import Wanted, wanted_id
 from winnow.pipelines.reading.columns import column_of
+from winnow.pipelines.reading.text_edits import BoundEdit, WhenNull, with_keys
 from winnow.pipelines.store import layout
 from winnow.pipelines.store.generations import Store, open_store
 from winnow.pipelines.store.location import open_location

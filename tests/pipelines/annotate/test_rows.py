@@ -13,7 +13,8 @@ from tests.filters.text.test_gopher import NoAssets
 from winnow.filters.edits.spans import SPANS
 from winnow.filters.language.folding.composed import has_spans
 from winnow.filters.operators import STATUS, TEXT, Kernel, TextOperator, find_operator
-from winnow.pipelines.annotate.rows import BatchRows, Excluded, layer_schema, measure
+from winnow.pipelines.annotate.rows import BatchRows, Excluded, measure
+from winnow.pipelines.binding.operators import layer_schema
 from winnow.schemas.errors import StageError
 
 

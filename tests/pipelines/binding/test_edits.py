@@ -9,7 +9,7 @@ import pytest
 
 from winnow.filters.edits import SPANS, TYPED_SPANS
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.pipelines.binding.edits import with_keys
+from winnow.pipelines.reading.text_edits import with_keys
 from winnow.schemas.errors import RecipeError
 from winnow.schemas.recipe import Recipe, recipe_from_text
 

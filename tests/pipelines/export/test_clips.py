@@ -12,8 +12,8 @@ from winnow.filters.video.clips.cutting import CutClip
 from winnow.filters.video.clips.options import ClipFile
 from winnow.filters.video.decode.opening import VideoLimits
 from winnow.filters.video.decode.wanted import Clip
-from winnow.pipelines.export.media.clips import write_clip
 from winnow.pipelines.export.media.fetching import Lacking
+from winnow.pipelines.export.media.spool import write_clip
 from winnow.pipelines.export.places.manifest import MEDIA_UNCHANGEABLE
 from winnow.pipelines.ingest.files import FILE
 from winnow.pipelines.media.references import MediaFinder, media_sources

@@ -26,8 +26,8 @@ from tests.pipelines.export.drawn_stores import (
     words,
 )
 from winnow.filters.edits import SPANS
-from winnow.pipelines.binding.edits import BoundEdit
 from winnow.pipelines.reading.columns import Column
+from winnow.pipelines.reading.text_edits import BoundEdit
 from winnow.pipelines.store.hiding.scans import put_tombstone
 from winnow.pipelines.store.local import LocalStore
 from winnow.schemas.errors import ExportError

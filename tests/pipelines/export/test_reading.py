@@ -7,7 +7,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.pipelines.export.drawn_stores import Given, Rows, make_draw, words
-from winnow.pipelines.binding.edits import with_keys
 from winnow.pipelines.export.places.disk_work import ScratchDisk
 from winnow.pipelines.export.planning.shipment import Details, Shipment
 from winnow.pipelines.export.planning.sizing import Way, cut_outputs
@@ -15,6 +14,7 @@ from winnow.pipelines.export.reading import mixed_rows
 from winnow.pipelines.mix.draws import Draw
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.reading.picked_rows import read_picked
+from winnow.pipelines.reading.text_edits import with_keys
 from winnow.pipelines.running.exchange import MAX_BLOCK_BYTES
 from winnow.pipelines.store.generations import Store
 from winnow.pipelines.store.integrity import checked_parquet

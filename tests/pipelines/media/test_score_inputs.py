@@ -36,7 +36,7 @@ from winnow.runners.engines.engine import Engine
 from winnow.runners.stages.store_stages import ingest
 from winnow.schemas.errors import ScoreError, StageError
 from winnow.schemas.recipe import Recipe, load_recipe
-from winnow.scoring.tasks.protocol import (
+from winnow.scoring.protocol import (
     IMAGE,
     NO_INPUT,
     OK,

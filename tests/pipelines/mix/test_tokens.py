@@ -14,9 +14,9 @@ from tests.filters.language.tokenizers.samples import byte_level, library_ids
 from tests.pipelines.store.commits import commits_of
 from winnow.filters.language.tokenizers import load_tokenizer
 from winnow.pipelines.binding.bound_recipe import bind
-from winnow.pipelines.binding.edits import with_keys
 from winnow.pipelines.binding.tokens import TOKENS, TOKENS_LAYER
 from winnow.pipelines.mix.tokens import STAGE, count_tokens
+from winnow.pipelines.reading.text_edits import with_keys
 from winnow.pipelines.running.ledger.strikes import Position
 from winnow.pipelines.running.shard_rows import Part
 from winnow.pipelines.store import layout

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tests.pipelines.rules.stores import Shard, columns_of, make_store
 from tests.property_sizes import scaled
 from winnow.filters.duplicates.kind import find_kind
-from winnow.pipelines.binding.preferences import BoundPreference
+from winnow.pipelines.binding.preferences import BoundPreference, Choice
 from winnow.pipelines.binding.rules import rule_program
 from winnow.pipelines.reading.columns import Column
 from winnow.pipelines.rules.deciding import choose_representatives, decide
@@ -27,7 +27,6 @@ from winnow.pipelines.rules.decisions import DecisionCounts
 from winnow.pipelines.rules.guards import require_accepted, settings_to_accept
 from winnow.pipelines.rules.pinning import PinnedProgram, pin
 from winnow.pipelines.rules.representatives.candidates import find_candidates
-from winnow.pipelines.rules.representatives.choice import Choice
 from winnow.pipelines.rules.representatives.choosing import MAX_NAMED, RepresentativeChooser
 from winnow.pipelines.rules.summary import RulesSummary, summarise_rules
 from winnow.pipelines.store.memory import MemoryStore
@@ -398,11 +397,11 @@ import resource
 import numpy as np, pyarrow as pa
 from tests.pipelines.rules.test_representatives import CONFIG
 from winnow.pipelines.rules.representatives.candidates import Candidates
-from winnow.pipelines.rules.representatives.choice import Choice
+from winnow.pipelines.binding.preferences import Choice
 from winnow.pipelines.rules.representatives.choosing import RepresentativeChooser
 from winnow.schemas.errors import StageError
 rows = np.arange(300_000, dtype=np.uint64)
-choice = Choice(("near",), (), ("books",), CONFIG)
+choice = Choice(("near",), (), ("books",), CONFIG, {})
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 names = ["place", "id_high", "id_low", "near_high", "near_low"]
 brought = Candidates(pa.table({name: rows * np.uint64(0x9E3779B97F4A7C15) for name in names}))

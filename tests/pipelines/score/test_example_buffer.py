@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from winnow.pipelines.score.example_buffer import ExampleBuffer, bytes_of, reorder_in_place
 from winnow.scoring.linear.features import Sparse
+from winnow.scoring.protocol import Tabular, Task
 from winnow.scoring.tasks.linear_head import Examples, LinearHead, LinearHeadConfig
-from winnow.scoring.tasks.protocol import Tabular, Task
 
 MIB = 1 << 20
 

@@ -10,7 +10,7 @@ from tests.property_sizes import scaled
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.linear.features import Real, Sparse, rows_of
 from winnow.scoring.linear.head import HeadScorer, head_losses, initial_head
-from winnow.scoring.tasks.protocol import Weights
+from winnow.scoring.protocol import Weights
 
 CLASSES, WIDTH, ROWS = 5, 37, 300
 DRAW = np.random.default_rng(0)

@@ -16,7 +16,7 @@ from winnow.scoring.linear.byte_training import train_bytes
 from winnow.scoring.linear.next_bytes import ByteScorer, byte_losses, initial_bytes
 from winnow.scoring.linear.schedule import epoch_order, in_batch
 from winnow.scoring.linear.windows import Windows, chosen_windows, joined_windows, windows_of
-from winnow.scoring.tasks.protocol import Checkpoint, Method, TrainingSettings, Weights
+from winnow.scoring.protocol import Checkpoint, Method, TrainingSettings, Weights
 
 BUCKETS, ORDERS = 64, 3
 DRAW = np.random.default_rng(3)

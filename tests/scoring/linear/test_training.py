@@ -13,7 +13,7 @@ from winnow.schemas.recipe.score import RelativeTemperature, Temperature
 from winnow.scoring.linear.head import HeadScorer, head_losses, initial_head
 from winnow.scoring.linear.schedule import in_batch
 from winnow.scoring.linear.training import train_head
-from winnow.scoring.tasks.protocol import Checkpoint, Method, TrainingSettings, Weights
+from winnow.scoring.protocol import Checkpoint, Method, TrainingSettings, Weights
 
 CLASSES, WIDTH, ROWS = 4, 23, 107
 DRAW = np.random.default_rng(2)

@@ -8,7 +8,7 @@ from tests.scoring.mimic.zoo import Specimen
 from winnow.scoring.mimic.direction import Direction, chosen_parameters, direction
 from winnow.scoring.mimic.exact import BatchScores, MimicScorer, MimicSettings
 from winnow.scoring.mimic.models import BatchModel, Placement, Precision
-from winnow.scoring.tasks.protocol import Floats
+from winnow.scoring.protocol import Floats
 
 _BUFFERS = ("1.running_mean", "1.running_var")
 

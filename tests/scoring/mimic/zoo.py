@@ -9,7 +9,7 @@ import numpy as np
 from winnow.scoring.mimic.models import Batch, BatchModel, Model, Parameters, SampleModel, model_of_module
 from winnow.scoring.probe.grid import Shape
 from winnow.scoring.probe.model import initial_parameters, logits
-from winnow.scoring.tasks.protocol import Weights
+from winnow.scoring.protocol import Weights
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ import pytest
 
 from tests.scoring.torch_models.samples import NoFiles, ThesePaths, noise, plain, squares, user_pair
 from winnow.schemas.errors import ScoreError
+from winnow.scoring.protocol import NO_INPUT, OK, TOO_LONG
 from winnow.scoring.tasks import find_task
 from winnow.scoring.tasks.alignment import TASK, Alignment, AlignmentConfig
-from winnow.scoring.tasks.protocol import NO_INPUT, OK, TOO_LONG
 from winnow.scoring.torch_models import conse
 from winnow.scoring.torch_models.running import Running
 

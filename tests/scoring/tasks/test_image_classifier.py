@@ -10,9 +10,9 @@ import pytest
 
 from tests.scoring.torch_models.samples import NoFiles, noise, plain, squares
 from winnow.schemas.errors import ScoreError
+from winnow.scoring.protocol import NO_INPUT, NO_LABEL, OK, UNKNOWN_LABEL, Task, Weights
 from winnow.scoring.tasks import find_task
 from winnow.scoring.tasks.image_classifier import TASK, ImageClassifier, ImageClassifierConfig
-from winnow.scoring.tasks.protocol import NO_INPUT, NO_LABEL, OK, UNKNOWN_LABEL, Task, Weights
 from winnow.scoring.torch_models.blocks import Size
 from winnow.scoring.torch_models.running import Running
 

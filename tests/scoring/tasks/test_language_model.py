@@ -12,9 +12,9 @@ import pytest
 
 from tests.scoring.torch_models.samples import NoFiles, ThesePaths
 from winnow.schemas.errors import ScoreError
+from winnow.scoring.protocol import NO_INPUT, OK, TOO_LONG, UNREADABLE, TrainingSettings, Weights
 from winnow.scoring.tasks import find_task
 from winnow.scoring.tasks.language_model import TASK, LanguageModel, LanguageModelConfig
-from winnow.scoring.tasks.protocol import NO_INPUT, OK, TOO_LONG, UNREADABLE, TrainingSettings, Weights
 from winnow.scoring.torch_models.blocks import Size
 from winnow.scoring.torch_models.running import Running
 

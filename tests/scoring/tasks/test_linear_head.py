@@ -9,9 +9,9 @@ import pytest
 
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.linear.features import Sparse
+from winnow.scoring.protocol import Task, TrainingSettings
 from winnow.scoring.tasks import find_task
 from winnow.scoring.tasks.linear_head import TASK, LinearHead, LinearHeadConfig
-from winnow.scoring.tasks.protocol import Task, TrainingSettings
 
 TEXTS = LinearHeadConfig(label="source.name", labels=("books", "crawl"), buckets=1024)
 COLUMNS = LinearHeadConfig(label="good", labels=(False, True), features="columns", column="embed.vector", width=2)

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from winnow.schemas.errors import ScoreError
+from winnow.scoring.protocol import Task, TrainingSettings
 from winnow.scoring.tasks import find_task
 from winnow.scoring.tasks.next_byte import TASK, NextByte, NextByteConfig
-from winnow.scoring.tasks.protocol import Task, TrainingSettings
 
 CONFIG = NextByteConfig(buckets=1024, orders=3)
 SETTINGS = TrainingSettings(learning_rate=0.1, epochs=3)

@@ -11,9 +11,9 @@ import pytest
 from tests.scoring.torch_models.samples import NoFiles, noise, plain, squares
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.mimic.models import BatchModel
+from winnow.scoring.protocol import NO_INPUT, OK, TOO_LONG, TrainingSettings, Weights
 from winnow.scoring.tasks import find_task
 from winnow.scoring.tasks.pairs import TASK, Pairs, PairsConfig
-from winnow.scoring.tasks.protocol import NO_INPUT, OK, TOO_LONG, TrainingSettings, Weights
 from winnow.scoring.torch_models.blocks import Size
 from winnow.scoring.torch_models.running import Running
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 from winnow.filters.image.decode.shrink import resized
 from winnow.filters.image.decode.stills import DecodeLimits, UndecodableError, decode
-from winnow.scoring.tasks.protocol import picture_type
+from winnow.scoring.protocol import picture_type
 
 
 class NoFiles:

@@ -12,8 +12,8 @@ import pytest
 from tests.scoring.torch_models.samples import NoFiles, ThesePaths, noise, plain, squares
 from winnow.pipelines.assets import AssetFiles, find_asset, state_of
 from winnow.schemas.errors import ScoreError
+from winnow.scoring.protocol import Task, TrainingSettings
 from winnow.scoring.tasks.linear_head import TASK, LinearHead, LinearHeadConfig
-from winnow.scoring.tasks.protocol import Task, TrainingSettings
 from winnow.scoring.torch_models import conse, efficientnet, frozen, minilm
 from winnow.scoring.torch_models.examples import Ragged
 from winnow.scoring.torch_models.files import read_checkpoint, read_safetensors

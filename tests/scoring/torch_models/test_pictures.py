@@ -8,7 +8,7 @@ import pytest
 
 from tests.scoring.torch_models.samples import noise, plain, squares
 from winnow.schemas.errors import ScoreError
-from winnow.scoring.tasks.protocol import NO_INPUT, OK, picture_type
+from winnow.scoring.protocol import NO_INPUT, OK, picture_type
 from winnow.scoring.torch_models.examples import Examples, joined
 from winnow.scoring.torch_models.pictures import squares_of
 

@@ -11,8 +11,8 @@ import pytest
 from tests.scoring.torch_models.samples import NoFiles, noise, squares
 from winnow.schemas.errors import ScoreError
 from winnow.scoring.linear.schedule import epoch_order
+from winnow.scoring.protocol import Checkpoint, Method, TrainingSettings, Weights
 from winnow.scoring.tasks.image_classifier import TASK, ImageClassifier, ImageClassifierConfig
-from winnow.scoring.tasks.protocol import Checkpoint, Method, TrainingSettings, Weights
 from winnow.scoring.torch_models.blocks import Size
 from winnow.scoring.torch_models.running import Running
 from winnow.scoring.torch_models.training import BETAS, EPSILON

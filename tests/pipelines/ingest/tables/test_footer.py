@@ -7,8 +7,7 @@ import pytest
 from tests.pipelines.ingest.parts import read
 from winnow.pipelines.ingest.records import ReadLimits, Span, Unreadable
 from winnow.pipelines.ingest.tables.footer import BYTE_ARRAY, MAX_SCHEMA_DEPTH, Footer, Leaf, parse_footer
-from winnow.pipelines.ingest.tables.pages import walk_pages
-from winnow.pipelines.ingest.tables.parquet import ParquetReader
+from winnow.pipelines.ingest.tables.parquet import ParquetReader, walk_pages
 from winnow.pipelines.ingest.tables.thrift import I32, I64, MAX_DEPTH, STRUCT, BadThriftError, Compact
 from winnow.pipelines.ingest.tiling.counting import count_parquet
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.pipelines.store.test_generations import RECORD
-from winnow.pipelines.ingest.planning.packing import ByAmount, SizedFile, pack
+from winnow.pipelines.ingest.planning.task_sizes import ByAmount, SizedFile, pack
 from winnow.pipelines.running.ledger.intake import (
     Deal,
     IntakePlan,

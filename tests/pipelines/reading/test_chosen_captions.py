@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from winnow.pipelines.binding.captions import chosen_captions
+from winnow.pipelines.reading.chosen_captions import chosen_captions
 from winnow.schemas.rows.samples import CAPTION, SAMPLES
 
 

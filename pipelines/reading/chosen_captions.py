@@ -1,4 +1,4 @@
-"""Binds a recipe's `captions`: the columns whose captions count, of each row the first that has any."""
+"""Chooses each row's captions: of the columns that a recipe's `captions` names, the first that has any."""
 
 from collections.abc import Mapping, Sequence
 
