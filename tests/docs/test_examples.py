@@ -6,9 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.filters.image.test_quality import batch
 from winnow.filters.duplicates.kind import DuplicateKind
 from winnow.filters.extractors import Extractor
 from winnow.filters.operators import TextOperator
@@ -25,10 +27,10 @@ from winnow.schemas.rows.extraction import EXTRACTION, PAGES
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def example(name: str) -> object:
-    """What one of the pages' Python blocks defines under a name."""
+def example(name: str, of: str = "") -> object:
+    """What one of the page's Python blocks defines under a name; if several do, the one that has the text `of`."""
     for source in re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL):
-        if f"\n{name} = " in source:
+        if f"\n{name} = " in source and of in source:
             names: dict[str, object] = {}
             exec(compile(source, "CONTRIBUTING.md", "exec"), names)  # noqa: S102  the page's own example
             return names[name]
@@ -41,6 +43,14 @@ def test_the_operator_in_one_file_is_an_operator() -> None:
     kernel = operator.load(operator.config(), AssetFiles())
     given = pa.RecordBatch.from_arrays([pa.array(["Ein HAUS", ""], pa.large_string())], names=["text"])
     assert kernel(given).to_pylist() == [{"letters": 7, "capitals": 5}, {"letters": 0, "capitals": 0}]
+
+
+def test_the_operator_on_pictures_in_one_file_is_one() -> None:
+    operator = example("OPERATOR", of="image.redness")
+    assert isinstance(operator, Operator)
+    pictures = [np.full((2, 3, 3), (30, 10, 0), np.uint8), np.zeros((1, 1, 3), np.uint8)]
+    found = operator.load(operator.config(), AssetFiles())(batch(*pictures))
+    assert found.to_pylist() == [{"share": 0.75}, {"share": None}]
 
 
 def test_the_extractor_in_one_file_is_an_extractor() -> None:
