@@ -12,6 +12,7 @@ from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from winnow.filters.image.decode.batches import pixels_of
 from winnow.filters.image.decode.luma import luma_sums, pair_tables
@@ -55,21 +56,21 @@ def quality(batch: pa.RecordBatch, config: QualityConfig) -> pa.RecordBatch:
         bend = bends / size
         found[number, 0] = squares / size - bend * bend
         if not config.only_sharpness:
-            found[number, 1:] = _of_levels(counts.tolist(), size)
+            found[number, 1:] = _of_levels(counts, size)
     columns = [pa.array(np.ascontiguousarray(found[:, number])) for number in range(len(writes))]
     return pa.RecordBatch.from_arrays(columns, schema=writes)
 
 
-def _of_levels(counts: list[int], size: int) -> tuple[float, ...]:
+def _of_levels(counts: NDArray[np.int64], size: int) -> tuple[float, ...]:
     """The measures after sharpness, from the pixels of each level and of all."""
-    mean = sum(level * count for level, count in enumerate(counts)) / size
-    squares = sum(level * level * count for level, count in enumerate(counts)) / size
+    levels = np.arange(256)
+    mean = int(counts @ levels) / size
+    contrast = math.sqrt(max(int(counts @ (levels * levels)) / size - mean * mean, 0.0))
     entropy = 0.0
-    for count in filter(None, counts):
+    for count in counts[counts > 0].tolist():
         entropy -= count / size * math.log2(count / size)
-    contrast = math.sqrt(max(squares - mean * mean, 0.0))
     rounded = max(round(entropy, 6), 0.0)  # logarithms differ by machine
-    return mean, contrast, rounded, sum(counts[:6]) / size, sum(counts[250:]) / size
+    return mean, contrast, rounded, int(counts[:6].sum()) / size, int(counts[250:].sum()) / size
 
 
 def _writes(config: QualityConfig) -> pa.Schema:

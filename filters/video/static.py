@@ -130,11 +130,11 @@ class _Bars:
     def see(self, frames: NDArray[np.uint8]) -> None:
         """Adds frames that are not all dark, as lines of cells."""
         self._frames += len(frames)
-        self._brightest = np.maximum(self._brightest, frames.max(axis=(0, 2), initial=0))
+        self._brightest = np.maximum(self._brightest, frames.max(axis=0, initial=0).max(axis=1))
         self._sums += frames.sum(axis=(0, 2), dtype=np.int64)
         lit = np.pad(frames > _EDGE_LEVEL, ((0, 0), (1, 1), (0, 0)))
         # An edge may run through a line of cells, so those of the next one count as well.
-        edged = (lit[:, :-1] | lit[:, 1:]).sum(axis=2) / frames.shape[2] >= _EDGE_CELLS
+        edged = (lit[:, :-1] | lit[:, 1:]).sum(axis=2, dtype=np.uint8) / frames.shape[2] >= _EDGE_CELLS
         self._edges += np.stack([edged[:, 1:], edged[:, :-1]]).sum(axis=1)
 
     def share(self) -> float:
