@@ -61,7 +61,7 @@ def listed(entries: int = ENTRIES) -> tuple[UrlIndex, float]:
     return index, time.process_time() - started
 
 
-@kernel  # type: ignore[untyped-decorator]
+@kernel
 def _look_up(starts, prints, text, offsets):  # type: ignore[no-untyped-def]
     """Which of these names are in a set."""
     found = np.empty(len(offsets) - 1, np.bool_)
