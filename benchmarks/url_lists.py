@@ -17,11 +17,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks.measuring.reporting import Limit, Report, benchmark_arguments, show
+from winnow.filters.language.kernels.hashes import mixed
 from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.url.blocklist import URL, Matcher
+from winnow.filters.web.url_lists.hashing import hash_backwards
 from winnow.filters.web.url_lists.index import UrlIndex
 from winnow.filters.web.url_lists.reading import read_list
-from winnow.filters.web.url_lists.table import look_up
+from winnow.filters.web.url_lists.table import holds
+from winnow.schemas.kernels import kernel
 
 ENTRIES = 5_000_000
 ROUNDS = 3
@@ -58,6 +61,16 @@ def listed(entries: int = ENTRIES) -> tuple[UrlIndex, float]:
     return index, time.process_time() - started
 
 
+@kernel
+def _look_up(starts, prints, text, offsets):  # type: ignore[no-untyped-def]
+    """Which of these names are in a set."""
+    found = np.empty(len(offsets) - 1, np.bool_)
+    for at in range(len(found)):
+        place, print_ = hash_backwards(text, offsets[at], offsets[at + 1])
+        found[at] = holds(starts, prints, mixed(place), mixed(print_))
+    return found
+
+
 def list_cost(entries: int = ENTRIES, lookups: int = 1_000_000) -> ListCost:
     """Measure a list of so many entries."""
     index, build = listed(entries)
@@ -73,7 +86,7 @@ def list_cost(entries: int = ENTRIES, lookups: int = 1_000_000) -> ListCost:
     batches = pa.RecordBatch.from_pydict({URL: pa.array(urls)})
 
     def names_once() -> None:
-        found: npt.NDArray[np.bool_] = look_up(table.starts, table.prints, texts.buffer, texts.offsets)
+        found: npt.NDArray[np.bool_] = _look_up(table.starts, table.prints, texts.buffer, texts.offsets)
         assert int(found.sum()) == lookups // 2
 
     def addresses_once() -> None:

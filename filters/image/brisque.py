@@ -130,10 +130,7 @@ def natural_features(pixels: NDArray[np.uint8]) -> NDArray[np.float64]:
     grey = _grey(np.ascontiguousarray(pixels).reshape(len(pixels), -1), np.array(_LUMA) / 255)
     around = np.exp(-((np.arange(_TAPS) - _TAPS // 2) ** 2) / (2 * _SIGMA**2))
     around /= around.sum()
-    found = np.empty(_FEATURES)
-    _statistics(grey, around, found[: _FEATURES // 2])
-    _statistics(_halved(grey, np.array(_CUBIC)), around, found[_FEATURES // 2 :])
-    return found
+    return np.array(_statistics(grey, around) + _statistics(_halved(grey, np.array(_CUBIC)), around))
 
 
 @kernel
@@ -169,17 +166,15 @@ def _halved(grey, taps):  # type: ignore[no-untyped-def]
     return half
 
 
-@kernel
-def _statistics(grey, around, found):  # type: ignore[no-untyped-def]
+def _statistics(grey: NDArray[np.float64], around: NDArray[np.float64]) -> list[float]:
     """18 statistics at one scale: of the contrast-free luma, and of its products with four neighbours."""
     plain = _contrast_free(grey, around)
-    alpha, _, left, right = _fitted(plain, plain, 0, 0)
-    found[0], found[1] = alpha, (left * left + right * right) / 2
-    for number in range(4):
-        down, across = (0, 1) if number == 0 else (1, 0) if number == 1 else (1, 1) if number == 2 else (1, -1)
-        alpha, mean, left, right = _fitted(plain, plain, down, across)
-        at = 2 + 4 * number
-        found[at], found[at + 1], found[at + 2], found[at + 3] = alpha, mean, left * left, right * right
+    alpha, _, left, right = _fitted(plain, 0, 0)
+    found = [alpha, (left * left + right * right) / 2]
+    for down, across in ((0, 1), (1, 0), (1, 1), (1, -1)):
+        alpha, mean, left, right = _fitted(plain, down, across)
+        found += [alpha, mean, left * left, right * right]
+    return found
 
 
 @kernel
@@ -211,19 +206,19 @@ def _contrast_free(grey, around):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _fitted(one, other, down, across):  # type: ignore[no-untyped-def]
+def _fitted(plain, down, across):  # type: ignore[no-untyped-def]
     """An asymmetric generalised Gaussian fitted to products with a neighbour, or to the values themselves.
 
     Returns its shape, its mean, and its deviations to the left and to the right.
     """
-    height, width = one.shape
+    height, width = plain.shape
     absolute = square = left = right = 0.0
     lefts = rights = 0
     for y in range(height - down):
         for x in range(max(-across, 0), width - max(across, 0)):
-            value = one[y, x]
+            value = plain[y, x]
             if down or across:
-                value *= other[y + down, x + across]
+                value *= plain[y + down, x + across]
             absolute += abs(value)
             square += value * value
             if value < 0:

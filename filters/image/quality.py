@@ -12,11 +12,11 @@ from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from winnow.filters.image.decode.batches import pixels_of
 from winnow.filters.image.decode.luma import luma_sums, pair_tables
 from winnow.filters.operators import Assets, Kernel, PictureOperator
-from winnow.schemas.kernels import kernel
 from winnow.schemas.recipe.checks import Between
 
 WRITES = pa.schema(
@@ -51,39 +51,26 @@ def quality(batch: pa.RecordBatch, config: QualityConfig) -> pa.RecordBatch:
     found = np.empty((batch.num_rows, len(writes)), np.float64)
     tables = None if config.only_sharpness else pair_tables()
     for number, pixels in enumerate(pixels_of(batch)):  # a picture each
-        _measure(pixels, tables, found[number])
+        counts, bends, squares = luma_sums(pixels, tables)
+        size = pixels.shape[0] * pixels.shape[1]
+        bend = bends / size
+        found[number, 0] = squares / size - bend * bend
+        if not config.only_sharpness:
+            found[number, 1:] = _of_levels(counts, size)
     columns = [pa.array(np.ascontiguousarray(found[:, number])) for number in range(len(writes))]
     return pa.RecordBatch.from_arrays(columns, schema=writes)
 
 
-@kernel
-def _measure(pixels, tables, found):  # type: ignore[no-untyped-def]
-    counts, total, squares = luma_sums(pixels, tables)
-    count = pixels.shape[0] * pixels.shape[1]
-    bend = total / count
-    found[0] = squares / count - bend * bend
-    if tables is not None:
-        _measure_levels(counts, count, found)
-
-
-@kernel
-def _measure_levels(counts, count, found):  # type: ignore[no-untyped-def]
-    levels = level_squares = dark = bright = 0
+def _of_levels(counts: NDArray[np.int64], size: int) -> tuple[float, ...]:
+    """The measures after sharpness, from the pixels of each level and of all."""
+    levels = np.arange(256)
+    mean = int(counts @ levels) / size
+    contrast = math.sqrt(max(int(counts @ (levels * levels)) / size - mean * mean, 0.0))
     entropy = 0.0
-    for level in range(256):
-        here = counts[level]
-        levels += here * level
-        level_squares += here * level * level
-        dark += here if level <= 5 else 0
-        bright += here if level >= 250 else 0
-        if here:
-            entropy -= here / count * math.log2(here / count)
-    mean = levels / count
-    found[1] = mean
-    found[2] = math.sqrt(max(level_squares / count - mean * mean, 0.0))
-    found[3] = max(round(entropy, 6), 0.0)  # logarithms differ by machine
-    found[4] = dark / count
-    found[5] = bright / count
+    for count in counts[counts > 0].tolist():
+        entropy -= count / size * math.log2(count / size)
+    rounded = max(round(entropy, 6), 0.0)  # logarithms differ by machine
+    return mean, contrast, rounded, int(counts[:6].sum()) / size, int(counts[250:].sum()) / size
 
 
 def _writes(config: QualityConfig) -> pa.Schema:

@@ -21,7 +21,7 @@ from winnow.filters.language.kernels.spans import texts_of
 from winnow.filters.operators import STATUS, Assets, Kernel, TextOperator
 from winnow.filters.web import urls
 from winnow.filters.web.url_lists.hashing import Bytes, lowered
-from winnow.filters.web.url_lists.scanning import CLASSES, hex_value, scan
+from winnow.filters.web.url_lists.scanning import CLASSES, NOT_PLAIN, is_escape, scan
 from winnow.schemas.kernels import kernel, leaf
 from winnow.schemas.recipe.checks import Matching
 
@@ -51,7 +51,6 @@ _PREFIX = np.frombuffer(TRACKING_PREFIX.encode(), np.uint8)
 _STARTS = np.frombuffer(b"http://https://", np.uint8)
 _HTTP, _HTTPS = len(b"http://"), len(b"https://")
 _MAX_PARAMETERS = 64  # sorted in the kernel, in quadratic time
-_NOT_PLAIN = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,34 +178,21 @@ def _is_before(text: Bytes, start: int, end: int, other: int, other_end: int) ->
         at += 1
 
 
-@leaf  # type: ignore[untyped-decorator]
-def _is_spelt(text: Bytes, at: int, end: int) -> bool:
-    """Whether the percent sign here begins an escape that stays unchanged."""
-    if end - at < 3:
-        return False
-    for digit in (text[at + 1], text[at + 2]):
-        if not (48 <= digit <= 57 or 65 <= digit <= 70):
-            return False
-    value = 16 * hex_value(text[at + 1]) + hex_value(text[at + 2])
-    letter = 48 <= value <= 57 or 65 <= value <= 90 or 97 <= value <= 122
-    return not (letter or value == 45 or value == 46 or value == 95 or value == 126)
-
-
 @leaf
 def _parameters(  # type: ignore[no-untyped-def]
-    text, at, end, tracking, in_order, names, places, starts, ends
+    text, at, end, classes, tracking, in_order, names, places, starts, ends
 ):
-    """Find the parameters that count, in order; returns their number, or _NOT_PLAIN."""
+    """Find the parameters that count, in order; returns their number, or NOT_PLAIN."""
     count = 0
     while at < end:
         start = at
         while at < end and text[at] != 38:
-            if text[at] == 37 and not _is_spelt(text, at, end):
-                return _NOT_PLAIN
+            if text[at] == 37 and not is_escape(text, at, end, classes):
+                return NOT_PLAIN
             at += 1
         if at > start and _counts(text, start, at, tracking, names, places):
             if count == _MAX_PARAMETERS:
-                return _NOT_PLAIN
+                return NOT_PLAIN
             slot = count
             while in_order and slot > 0 and _is_before(text, start, at, starts[slot - 1], ends[slot - 1]):
                 starts[slot], ends[slot] = starts[slot - 1], ends[slot - 1]
@@ -259,16 +245,16 @@ def _write_port(text, at, end, ignored, out, size):  # type: ignore[no-untyped-d
 def _write(  # type: ignore[no-untyped-def]
     text, first, stop, classes, rules, names, places, starts, ends, out
 ):
-    """Write the canonical form of a plain address; returns its length, or _NOT_PLAIN."""
+    """Write the canonical form of a plain address; returns its length, or NOT_PLAIN."""
     plain, _, start, last, path, query, end = scan(text, first, stop, False, classes)
     if not plain:
-        return _NOT_PLAIN
+        return NOT_PLAIN
     any_scheme, any_www, any_slashes, tracking, sessions, in_order, no_routes = rules
     if not no_routes and end + 1 < stop and (text[end + 1] <= 33 or text[end + 1] == 37 or text[end + 1] == 47):
-        return _NOT_PLAIN  # it may be a route: `!`, `/`, an escape, or white space that browsers drop
-    count = _parameters(text, query + 1, end, tracking, in_order, names, places, starts, ends)
-    if count == _NOT_PLAIN:
-        return _NOT_PLAIN
+        return NOT_PLAIN  # it may be a route: `!`, `/`, an escape, or white space that browsers drop
+    count = _parameters(text, query + 1, end, classes, tracking, in_order, names, places, starts, ends)
+    if count == NOT_PLAIN:
+        return NOT_PLAIN
     secure = lowered(text[start - 4]) == 115  # the `s` of `https://`
     size = _HTTP if any_scheme or not secure else _HTTPS
     begin = 0 if size == _HTTP else _HTTP
@@ -285,7 +271,7 @@ def _write(  # type: ignore[no-untyped-def]
     for at in range(path, query):
         byte = text[at]
         if byte == 59 and sessions and at + 1 < query and lowered(text[at + 1]) == 106:
-            return _NOT_PLAIN  # it may be a session
+            return NOT_PLAIN  # it may be a session
         if at == path and byte == 47:
             continue  # it is written
         if byte != 47 or out[size - 1] != 47 or not any_slashes:
@@ -312,7 +298,7 @@ def _digests(  # type: ignore[no-untyped-def]
     starts, ends = np.empty(_MAX_PARAMETERS, np.int64), np.empty(_MAX_PARAMETERS, np.int64)
     for row in range(len(offsets) - 1):
         size = _write(text, offsets[row], offsets[row + 1], classes, rules, names, places, starts, ends, out)
-        plain[row] = size != _NOT_PLAIN
+        plain[row] = size != NOT_PLAIN
         if plain[row]:
             halves[row, 0], halves[row, 1] = finished(uint64(0), uint64(0), out, 0, size, size)
     return halves, plain

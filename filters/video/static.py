@@ -21,7 +21,6 @@ from winnow.filters.video.decode.facts import VideoFacts
 from winnow.filters.video.decode.operator import VideoOperator, Watcher
 from winnow.filters.video.decode.signals import LUMA_COLUMNS, LUMA_ROWS, small_planes
 from winnow.filters.video.decode.wanted import Signal
-from winnow.schemas.kernels import arithmetic, leaf
 from winnow.schemas.recipe.checks import Between
 
 WRITES: Final = pa.schema(
@@ -77,7 +76,9 @@ class StaticWatcher:
         columns = [batch.column(name).to_numpy(zero_copy_only=False).astype(np.float32) for name in names]
         self._measures.append(np.stack(columns, axis=1))
         luma = small_planes(batch.column("luma"), LUMA_ROWS, LUMA_COLUMNS)
-        _see_bars(luma, *self._lines.folds(), *self._columns.folds())
+        luma = luma[luma.max(axis=(1, 2)) > _LIT_LEVEL]
+        self._lines.see(luma)
+        self._columns.see(luma.transpose(0, 2, 1))
 
     def end(self, facts: VideoFacts) -> pa.RecordBatch:
         """The shares."""
@@ -125,11 +126,17 @@ class _Bars:
         self._brightest = np.zeros(lines, np.uint8)  # level of any cell of each line
         self._sums = np.zeros(lines, np.int64)  # of the levels of each line's cells
         self._edges = np.zeros((2, lines), np.int64)  # frames in which a line, or the one behind it, is lit as an edge
-        self._frames = np.zeros(1, np.int64)
+        self._frames = 0
 
-    def folds(self) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """What is added to for each frame."""
-        return self._brightest, self._sums, self._edges, self._frames
+    def see(self, frames: NDArray[np.uint8]) -> None:
+        """Adds frames that are not all dark, as lines of cells."""
+        self._frames += len(frames)
+        self._brightest = np.maximum(self._brightest, frames.max(axis=0, initial=0).max(axis=1))
+        self._sums += frames.sum(axis=(0, 2), dtype=np.int64)
+        lit = np.pad(frames > _EDGE_LEVEL, ((0, 0), (1, 1), (0, 0)))
+        # An edge may run through a line of cells, so those of the next one count as well.
+        edged = (lit[:, :-1] | lit[:, 1:]).sum(axis=2, dtype=np.uint8) / frames.shape[2] >= _EDGE_CELLS
+        self._edges += np.stack([edged[:, 1:], edged[:, :-1]]).sum(axis=1)
 
     def share(self) -> float:
         """The share of the lines that bars take; 0 if nothing was lit."""
@@ -142,7 +149,7 @@ class _Bars:
             size + _covered(sums[size : size + 3])
             for size, sums in zip(sizes, (self._sums, self._sums[::-1]), strict=True)
         ]
-        edged = [bool(self._edges[side][lit[-side]] >= _EDGE_FRAMES * self._frames[0]) for side in (0, 1)]
+        edged = [bool(self._edges[side][lit[-side]] >= _EDGE_FRAMES * self._frames) for side in (0, 1)]
         are_alike = abs(sizes[0] - sizes[1]) <= _ALIKE_LINES if min(sizes) > 0 else _are_thin(ends)
         if are_alike and any(edged):
             return sum(ends) / lines
@@ -151,60 +158,6 @@ class _Bars:
             sum(end for end, bar, is_edged in zip(ends, bars, edged, strict=True) if is_edged and _is_black(bar))
             / lines
         )
-
-
-@arithmetic
-def _see_bars(frames, brightest, sums, edges, count, of_columns, column_sums, column_edges, column_count):  # type: ignore[no-untyped-def]
-    """Adds frames that are not all dark to what is known of the lines and the columns of their cells."""
-    columns = np.empty((LUMA_COLUMNS, LUMA_ROWS), np.uint8)
-    for lines in frames:
-        if _brightest(lines.ravel()) <= _LIT_LEVEL:
-            continue
-        for line in range(LUMA_ROWS):
-            for column in range(LUMA_COLUMNS):
-                columns[column, line] = lines[line, column]
-        _see_lines(lines, brightest, sums, edges, count)
-        _see_lines(columns, of_columns, column_sums, column_edges, column_count)
-
-
-@arithmetic
-def _see_lines(lines, brightest, sums, edges, count):  # type: ignore[no-untyped-def]
-    count[0] += 1
-    cells, last = lines.shape[1], len(lines) - 1
-    for at in range(last + 1):
-        line = lines[at]
-        brightest[at] = max(brightest[at], _brightest(line))
-        sums[at] += _sum(line)
-        if at < last:  # an edge may run through a line of cells, so those of the next one count as well
-            is_edge = _lit_cells(line, lines[at + 1]) / cells >= _EDGE_CELLS
-            edges[0, at] += is_edge
-            edges[1, at + 1] += is_edge
-    edges[1, 0] += _lit_cells(lines[0], lines[0]) / cells >= _EDGE_CELLS
-    edges[0, last] += _lit_cells(lines[last], lines[last]) / cells >= _EDGE_CELLS
-
-
-@leaf
-def _brightest(cells):  # type: ignore[no-untyped-def]
-    found = np.uint8(0)
-    for at in range(len(cells)):
-        found = max(found, cells[at])
-    return found
-
-
-@leaf
-def _sum(cells):  # type: ignore[no-untyped-def]
-    found = np.int32(0)
-    for at in range(len(cells)):
-        found = np.int32(found + np.int32(cells[at]))
-    return found
-
-
-@leaf
-def _lit_cells(line, next_line):  # type: ignore[no-untyped-def]
-    found = np.int32(0)
-    for at in range(len(line)):
-        found = np.int32(found + np.int32(max(line[at], next_line[at]) > _EDGE_LEVEL))
-    return found
 
 
 def _covered(sums: NDArray[np.int64]) -> float:

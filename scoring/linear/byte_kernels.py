@@ -1,4 +1,4 @@
-"""Kernels of the log-linear model of the next byte, in one file, as they call each other.
+"""Kernels of the log-linear model of the next byte.
 
 Single precision, in a fixed order of operations; only logarithms are a library's.
 """
@@ -7,14 +7,11 @@ import numpy as np
 from numba import uint64
 
 from winnow.schemas.kernels import arithmetic
+from winnow.scoring.linear.hashed import OFFSET, PRIME, mixed
 
 BYTES = 256
 
-_PRIME = uint64(1_099_511_628_211)
-_MIX_1 = uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = uint64(0x94D049BB133111EB)
-
-_LANES = 16  # of partial sums
+LANES = 16  # of partial sums
 _LOG2_E = np.float32(1.4426950408889634)
 _LN2_HIGH = np.float32(0.693359375)  # exact with few bits, so that n · it is
 _LN2_LOW = np.float32(-2.12194440e-4)
@@ -24,23 +21,10 @@ _LEAST = np.float32(-87.0)  # above which exp is a normal number
 @arithmetic
 def find_rows(window, buckets, rows):  # type: ignore[no-untyped-def]
     """The table row of each context of a window."""
-    value = uint64(14_695_981_039_346_656_037)
+    value = OFFSET
     for order in range(len(rows)):
-        value = (value ^ uint64(window[order + 1])) * _PRIME
-        mixed = (value ^ (value >> uint64(30))) * _MIX_1
-        mixed = (mixed ^ (mixed >> uint64(27))) * _MIX_2
-        rows[order] = np.int64((mixed >> uint64(33)) % uint64(buckets))
-
-
-@arithmetic
-def add_rows(table, bias, rows, found):  # type: ignore[no-untyped-def]
-    """The sum of the bias and some rows of a table."""
-    for one in range(BYTES):
-        found[one] = bias[one]
-    for order in range(len(rows)):
-        row = rows[order]
-        for one in range(BYTES):
-            found[one] += table[row, one]
+        value = (value ^ uint64(window[order + 1])) * PRIME
+        rows[order] = np.int64((mixed(value) >> uint64(33)) % uint64(buckets))
 
 
 @arithmetic
@@ -74,12 +58,12 @@ def residual(logits, byte, found, powers, scales):  # type: ignore[no-untyped-de
     for one in range(BYTES):
         found[one] *= powers[one]
     total = 0.0
-    for lane in range(_LANES):
+    for lane in range(LANES):
         powers[lane] = 0
-    for start in range(0, BYTES, _LANES):
-        for lane in range(_LANES):
+    for start in range(0, BYTES, LANES):
+        for lane in range(LANES):
             powers[lane] += found[start + lane]
-    for lane in range(_LANES):
+    for lane in range(LANES):
         total += powers[lane]
     share = np.float32(1.0 / total)
     for one in range(BYTES):
@@ -92,13 +76,13 @@ def residual(logits, byte, found, powers, scales):  # type: ignore[no-untyped-de
 @arithmetic
 def inner(left, right, lanes):  # type: ignore[no-untyped-def]
     """The sum of products of 256 numbers each."""
-    for lane in range(_LANES):
+    for lane in range(LANES):
         lanes[lane] = 0
-    for start in range(0, BYTES, _LANES):
-        for lane in range(_LANES):
+    for start in range(0, BYTES, LANES):
+        for lane in range(LANES):
             lanes[lane] += left[start + lane] * right[start + lane]
     total = 0.0
-    for lane in range(_LANES):
+    for lane in range(LANES):
         total += lanes[lane]
     return total
 
@@ -170,7 +154,7 @@ def measure(  # type: ignore[no-untyped-def]
     """
     moves = len(towards) > 0
     logits, along, powers = np.empty(BYTES, np.float32), np.empty(BYTES, np.float32), np.empty(BYTES, np.float32)
-    scales, lanes = powers.view(np.int32), np.empty(_LANES, np.float32)
+    scales, lanes = powers.view(np.int32), np.empty(LANES, np.float32)
     for row in range(len(offsets) - 1):
         count = offsets[row + 1] - offsets[row]
         first = offsets[row] if keep else 0
@@ -181,7 +165,11 @@ def measure(  # type: ignore[no-untyped-def]
         for number in range(count):
             window, at = content[offsets[row] + number], first + number
             find_rows(window, len(table), hits[at])
-            add_rows(table, bias, hits[at], logits)
+            for one in range(BYTES):
+                logits[one] = bias[one]
+            for row_hit in hits[at]:
+                for one in range(BYTES):
+                    logits[one] += table[row_hit, one]
             loss += residual(logits, window[0], residuals[at], powers, scales)
             if moves:
                 add_steps(table, bias, towards, towards_bias, weight, has_bias, hits[at], along)
@@ -236,7 +224,7 @@ def update(  # type: ignore[no-untyped-def]
                 for one in range(BYTES):
                     gradient[row, one] += of_weight[text] * residuals[place, one]
     _adagrad(bias, bias_squares, slope, rate, kept, epsilon)
-    away, lanes = np.empty(BYTES, np.float32), np.empty(_LANES, np.float32)
+    away, lanes = np.empty(BYTES, np.float32), np.empty(LANES, np.float32)
     for number in range(count):
         row = touched[number]
         _adagrad(table[row], table_squares[row], gradient[row], rate, kept, epsilon)
@@ -251,15 +239,3 @@ def _adagrad(values, squares, slopes, rate, kept, epsilon):  # type: ignore[no-u
     for one in range(BYTES):
         squares[one] += slopes[one] * slopes[one]
         values[one] = values[one] * kept - rate * (slopes[one] / (np.sqrt(squares[one]) + epsilon))
-
-
-@arithmetic
-def row_distances(towards, table):  # type: ignore[no-untyped-def]
-    """The squared distance between each row of two tables, as in `update`."""
-    found = np.empty(len(table))
-    away, lanes = np.empty(BYTES, np.float32), np.empty(_LANES, np.float32)
-    for row in range(len(table)):
-        for one in range(BYTES):
-            away[one] = towards[row, one] - table[row, one]
-        found[row] = inner(away, away, lanes)
-    return found

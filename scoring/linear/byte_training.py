@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from winnow.schemas.errors import ScoreError
-from winnow.scoring.linear.byte_kernels import BYTES, measure, row_distances, update
+from winnow.scoring.linear.byte_kernels import BYTES, LANES, measure, update
 from winnow.scoring.linear.features import Integers
 from winnow.scoring.linear.next_bytes import (
     BIAS,
@@ -97,7 +97,9 @@ class _Training:
             require_weights(reference, shapes, "the reference")
         if settings.method == "mimic" and reference is not None:
             self._towards = single(reference)
-            self._distances = row_distances(self._towards[WEIGHT], self._weights[WEIGHT])
+            away = self._towards[WEIGHT] - self._weights[WEIGHT]
+            lanes = (away * away).reshape(buckets, -1, LANES).sum(axis=1)  # in the order of `update`
+            self._distances = np.add.accumulate(lanes, axis=1, dtype=np.float64)[:, -1].copy()
         if settings.method == "rho" and reference is not None:
             self._reference_losses = byte_losses(reference, windows)
         self._gradient = np.zeros(shapes[WEIGHT], np.float32)  # rows that are not hit are never read

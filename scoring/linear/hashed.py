@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from winnow.schemas.kernels import arithmetic
 from winnow.scoring.linear.features import Integers, Sparse
 
-_OFFSET = uint64(14_695_981_039_346_656_037)  # FNV-1a
-_PRIME = uint64(1_099_511_628_211)
+OFFSET = uint64(14_695_981_039_346_656_037)  # FNV-1a
+PRIME = uint64(1_099_511_628_211)
 _MIX_1 = uint64(0xBF58476D1CE4E5B9)  # SplitMix64
 _MIX_2 = uint64(0x94D049BB133111EB)
 _OF_WORDS = uint64(0x9E3779B97F4A7C15)  # separates words from sequences of characters
@@ -55,7 +55,8 @@ def hashed_texts(texts: pa.Array, hashing: Hashing) -> Sparse:
 
 
 @arithmetic
-def _mixed(value):  # type: ignore[no-untyped-def]
+def mixed(value):  # type: ignore[no-untyped-def]
+    """Spread every bit over all others."""
     value = (value ^ (value >> uint64(30))) * _MIX_1
     value = (value ^ (value >> uint64(27))) * _MIX_2
     return value ^ (value >> uint64(31))
@@ -92,7 +93,7 @@ def _is_word(byte):  # type: ignore[no-untyped-def]
 
 @arithmetic
 def _add(value, buckets, sums, seen, mark, touched, count):  # type: ignore[no-untyped-def]
-    value = _mixed(value)
+    value = mixed(value)
     bucket = np.int64((value >> uint64(32)) % uint64(buckets))
     if seen[bucket] != mark:
         seen[bucket] = mark
@@ -121,10 +122,10 @@ def _hashed(raw, starts, ends, buckets, words, low, high, max_bytes):  # type: i
         size, characters = _plain(raw, start, end, plain, begins)
         mark, count = row + 1, 0
         for first in range(characters):
-            value = _OFFSET
+            value = OFFSET
             for length in range(1, min(high, characters - first) + 1):
                 for at in range(begins[first + length - 1], begins[first + length]):
-                    value = (value ^ uint64(plain[at])) * _PRIME
+                    value = (value ^ uint64(plain[at])) * PRIME
                 if length >= low:
                     count = _add(value, buckets, sums, seen, mark, touched, count)
         at = known = 0
@@ -132,13 +133,13 @@ def _hashed(raw, starts, ends, buckets, words, low, high, max_bytes):  # type: i
             if not _is_word(plain[at]):
                 at += 1
                 continue
-            value = _OFFSET
+            value = OFFSET
             while at < size and _is_word(plain[at]):
-                value = (value ^ uint64(plain[at])) * _PRIME
+                value = (value ^ uint64(plain[at])) * PRIME
                 at += 1
             known = min(known + 1, words)
             for place in range(known - 1, 0, -1):
-                before[place] = _mixed(before[place - 1]) * _PRIME + value
+                before[place] = mixed(before[place - 1]) * PRIME + value
                 count = _add(before[place] ^ _OF_WORDS, buckets, sums, seen, mark, touched, count)
             before[0] = value
             count = _add(value ^ _OF_WORDS, buckets, sums, seen, mark, touched, count)

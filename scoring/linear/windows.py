@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from winnow.schemas.kernels import arithmetic
 from winnow.scoring.linear.features import Integers, joined_offsets, places_of
-from winnow.scoring.linear.hashed import text_places
+from winnow.scoring.linear.hashed import mixed, text_places
 
-_MIX_1 = uint64(0xBF58476D1CE4E5B9)  # SplitMix64
-_MIX_2 = uint64(0x94D049BB133111EB)
+_SPREAD = uint64(0x94D049BB133111EB)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +68,7 @@ def _fill(raw, starts, ends, offsets, content):  # type: ignore[no-untyped-def]
             place = number
             if count < size:
                 low, high = number * size // count, (number + 1) * size // count
-                value = uint64(number + 1) * _MIX_2
-                value = (value ^ (value >> uint64(30))) * _MIX_1
-                value = (value ^ (value >> uint64(27))) * _MIX_2
-                place = low + np.int64((value >> uint64(33)) % uint64(high - low))
+                place = low + np.int64((mixed(uint64(number + 1) * _SPREAD) >> uint64(33)) % uint64(high - low))
             for back in range(content.shape[1]):
                 at = place - back
                 content[offsets[row] + number, back] = raw[start + at] if at >= 0 else np.uint8(0)

@@ -13,7 +13,7 @@ import pytest
 from tests.filters.image.test_quality import batch
 from winnow.filters.duplicates.kind import DuplicateKind
 from winnow.filters.extractors import Extractor
-from winnow.filters.operators import TextOperator
+from winnow.filters.operators import PictureOperator, TextOperator
 from winnow.pipelines.assets import AssetFiles
 from winnow.pipelines.ingest.formats import formats
 from winnow.pipelines.ingest.formats.source_format import HowRead, OpenFile, SourceFormat
@@ -47,7 +47,7 @@ def test_the_operator_in_one_file_is_an_operator() -> None:
 
 def test_the_operator_on_pictures_in_one_file_is_one() -> None:
     operator = example("OPERATOR", of="image.redness")
-    assert isinstance(operator, Operator)
+    assert isinstance(operator, PictureOperator)
     pictures = [np.full((2, 3, 3), (30, 10, 0), np.uint8), np.zeros((1, 1, 3), np.uint8)]
     found = operator.load(operator.config(), AssetFiles())(batch(*pictures))
     assert found.to_pylist() == [{"share": 0.75}, {"share": None}]

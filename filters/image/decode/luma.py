@@ -62,7 +62,7 @@ def _sums(lines, grey, words, tables, counts, lanes, squares, chosen):  # type: 
     _levels(lines[0], grey[0], 0, width)
     for y in range(1, height + 1):
         here = grey[(y - 1) % 3]
-        _mirror(here)
+        here[0], here[width + 1] = here[min(2, width)], here[max(width - 1, 1)]  # the levels beside the line
         total += np.int64(here[2 if width > 1 else 1]) - here[1] + here[max(width - 1, 1)] - here[width]
         now = grey[y % 3]
         below = now if y < height else grey[max(y - 2, 0) % 3]
@@ -87,13 +87,6 @@ def _sums(lines, grey, words, tables, counts, lanes, squares, chosen):  # type: 
         _take_pairs(tables, counts)
     _take_squares(lanes, squares)
     return total
-
-
-@leaf
-def _mirror(levels):  # type: ignore[no-untyped-def]
-    """The levels beside a line."""
-    width = len(levels) - 2
-    levels[0], levels[width + 1] = levels[min(2, width)], levels[max(width - 1, 1)]
 
 
 @leaf

@@ -4,6 +4,8 @@ Every pixel is read once, in both directions together; within one level of OpenC
 as that of a picture smaller than what a network looks at, is interpolated linearly.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,17 +37,32 @@ def resized(pixels: NDArray[np.uint8], height: int, width: int) -> NDArray[np.ui
     if (height, width) == (old_height, old_width):
         return pixels
     lines = np.ascontiguousarray(pixels).reshape(old_height, -1)
-    found = _shrink(lines, old_width, height, width)
+    found = _shrink(lines, *_shares(old_height, height), *_shares(old_width, width), lines.shape[1] // old_width)
     return found.reshape(height, width, *pixels.shape[2:])  # type: ignore[no-any-return]
 
 
+def _shares(old: int, new: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+    """For each new pixel, the first old one that it covers, how many it covers, and the share of each.
+
+    Of more pixels than there are, each covers the two old ones around its centre, by distance.
+    """
+    at, scale = np.arange(new), old / new
+    if new > old:
+        centres = np.clip((at + 0.5) * old / new - 0.5, 0.0, old - 1.0)
+        starts = centres.astype(np.int64)
+        rest = centres - starts
+        shares = np.stack([1.0 - rest, rest], axis=1)
+    else:
+        starts = (at * scale).astype(np.int64)
+        covered = starts[:, None] + np.arange(math.ceil(scale) + 1)
+        ends = np.minimum((at + 1) * scale, old)[:, None]
+        shares = np.maximum(np.minimum(ends, covered + 1) - np.maximum((at * scale)[:, None], covered), 0.0) / scale
+    return starts, (shares > 0).sum(axis=1), shares.astype(np.float32)
+
+
 @kernel
-def _shrink(lines, old_width, height, width):  # type: ignore[no-untyped-def]
-    old_height, length = lines.shape
-    depth = length // old_width
-    tops, heights, down = _shares(old_height, height)
-    lefts, widths, across = _shares(old_width, width)
-    most = across.shape[1]
+def _shrink(lines, tops, heights, down, lefts, widths, across, depth):  # type: ignore[no-untyped-def]
+    length, height, width, most = lines.shape[1], len(tops), len(lefts), across.shape[1]
     found = np.empty((height, width * depth), np.uint8)
     sums = np.zeros(length + depth * max(most, 3), np.float32)  # beyond the line, for shares of nothing
     wide = np.empty(3 * width + 1, np.float32)  # a line before it is rounded
@@ -98,40 +115,3 @@ def _across_many(sums, lefts, widths, across, out):  # type: ignore[no-untyped-d
         out[column * 3] = np.uint8(min(red, np.float32(255)))
         out[column * 3 + 1] = np.uint8(min(green, np.float32(255)))
         out[column * 3 + 2] = np.uint8(min(blue, np.float32(255)))
-
-
-@kernel
-def _shares(old, new):  # type: ignore[no-untyped-def]
-    """For each new pixel, the first old one that it covers, how many it covers, and the share of each."""
-    if new > old:
-        return _between(old, new)
-    scale = old / new
-    starts = np.empty(new, np.int64)
-    counts = np.zeros(new, np.int64)
-    shares = np.zeros((new, np.int64(np.ceil(scale)) + 1), np.float32)
-    for at in range(new):
-        begin, end = at * scale, min((at + 1) * scale, np.float64(old))
-        starts[at] = np.int64(begin)
-        for step in range(shares.shape[1]):
-            share = min(end, starts[at] + step + 1) - max(begin, starts[at] + step)
-            if share > 0:
-                shares[at, step] = np.float32(share / scale)
-                counts[at] = step + 1
-    return starts, counts, shares
-
-
-@kernel
-def _between(old, new):  # type: ignore[no-untyped-def]
-    """The same for more pixels than there are: the two old ones around the new one's centre, by distance."""
-    starts = np.zeros(new, np.int64)
-    counts = np.ones(new, np.int64)
-    shares = np.zeros((new, 2), np.float32)
-    for at in range(new):
-        centre = min(max((at + 0.5) * old / new - 0.5, 0.0), old - 1.0)
-        starts[at] = np.int64(centre)
-        rest = centre - starts[at]
-        shares[at, 0] = np.float32(1.0 - rest)
-        if rest > 0.0:
-            shares[at, 1] = np.float32(rest)
-            counts[at] = 2
-    return starts, counts, shares

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.filters.language.kernels.classes import ALPHA, Table, decode, flags_of, table_of, unicode_classes, width
-from winnow.filters.language.kernels.ranges import code_points, hash_range, room_for
+from winnow.filters.language.kernels.lookup import find, strings_block
+from winnow.filters.language.kernels.ranges import code_points
 from winnow.filters.language.kernels.spans import Texts, Words
 from winnow.filters.language.passages.repetition import Vocabulary
 from winnow.schemas.kernels import kernel
@@ -23,7 +24,6 @@ _STOP = 8
 _HASH = 35  # #
 _DOT = 46
 _LENGTHS = 256
-_STOP_SEED = np.uint64(0x2545F4914F6CDD1D)
 
 
 class Marks(NamedTuple):
@@ -67,11 +67,9 @@ def kinds_of_characters(symbols: str) -> Table:
 
 def makeup(words: Words, vocabulary: Vocabulary, kinds: Table, stop_words: Iterable[str]) -> Makeup:
     """Words by kind, according to `kinds_of_characters`; stop words are compared byte by byte."""
-    encoded = [word.encode() for word in sorted(set(stop_words)) if word]
-    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-    stops = np.frombuffer(b"".join(encoded) or b"\0", np.uint8)
+    stops, octets = strings_block(sorted({word for word in stop_words if word}), 0, 0)
     arguments = (words.buffer, words.documents, words.starts, words.ends, *vocabulary)
-    return Makeup(*_makeup(*arguments, kinds, stops, ends[:-1], ends[1:]))
+    return Makeup(*_makeup(*arguments, kinds, stops, np.frombuffer(octets, np.uint8)))
 
 
 @kernel
@@ -100,12 +98,8 @@ def _marks(buffer, offsets):  # type: ignore[no-untyped-def]
 
 @kernel
 def _makeup(  # type: ignore[no-untyped-def]
-    buffer, documents, starts, ends, firsts, lengths, characters, stops, stop_starts, stop_ends
+    buffer, documents, starts, ends, firsts, lengths, characters, stops, octets
 ):
-    table, hashes = _stop_table(stops, stop_starts, stop_ends)
-    longest = 0
-    for stop in range(len(stop_starts)):
-        longest = max(longest, stop_ends[stop] - stop_starts[stop])
     texts = len(documents) - 1
     counts = np.zeros((8, texts), np.int64)
     medians = np.zeros(texts, np.float64)
@@ -118,9 +112,12 @@ def _makeup(  # type: ignore[no-untyped-def]
             if first < word:
                 kind = kinds[first]
             else:
-                start, end = starts[word], ends[word]
-                kind = _kind(buffer, start, end, characters)
-                if end - start <= longest and _listed(buffer, start, end, stops, stop_starts, stop_ends, table, hashes):
+                kind = np.uint8(0)
+                at, end = starts[word], ends[word]
+                while at < end:
+                    kind |= np.uint8(flags_of(characters, decode(buffer, at)))
+                    at += width(buffer[at])
+                if find(stops, octets, 0, buffer, starts[word], end) >= 0:
                     kind |= np.uint8(_STOP)
                     counts[7, document] += 1
                 kinds[word] = kind
@@ -133,47 +130,6 @@ def _makeup(  # type: ignore[no-untyped-def]
             counts[6, document] += (kind & _STOP) != 0
         medians[document] = _median(lengths[low:high])
     return counts[0], counts[1], counts[2], counts[3], counts[4], counts[5], counts[6], counts[7], medians
-
-
-@kernel
-def _kind(buffer, start, end, characters):  # type: ignore[no-untyped-def]
-    kind = 0
-    at = start
-    while at < end:
-        kind |= flags_of(characters, decode(buffer, at))
-        at += width(buffer[at])
-    return np.uint8(kind)
-
-
-@kernel
-def _stop_table(stops, stop_starts, stop_ends):  # type: ignore[no-untyped-def]
-    size = room_for(len(stop_starts))
-    table = np.zeros(size, np.int32)
-    hashes = np.zeros(len(stop_starts), np.uint64)
-    for stop in range(len(stop_starts)):
-        hashes[stop] = hash_range(stops, stop_starts[stop], stop_ends[stop], _STOP_SEED)
-        slot = hashes[stop] & np.uint64(size - 1)
-        while table[slot]:
-            slot = (slot + np.uint64(1)) & np.uint64(size - 1)
-        table[slot] = stop + 1
-    return table, hashes
-
-
-@kernel
-def _listed(buffer, start, end, stops, stop_starts, stop_ends, table, hashes):  # type: ignore[no-untyped-def]
-    value = hash_range(buffer, start, end, _STOP_SEED)
-    mask = np.uint64(len(table) - 1)
-    slot = value & mask
-    while table[slot]:
-        stop = table[slot] - 1
-        if hashes[stop] == value and end - start == stop_ends[stop] - stop_starts[stop]:
-            same = True
-            for step in range(end - start):
-                same &= buffer[start + step] == stops[stop_starts[stop] + step]
-            if same:
-                return True
-        slot = (slot + np.uint64(1)) & mask
-    return False
 
 
 @kernel

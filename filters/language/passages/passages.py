@@ -15,8 +15,8 @@ __all__ = ["LineShapes", "Repeats", "code_points", "line_shapes", "newline_runs"
 Counts = npt.NDArray[np.int64]
 
 _NEWLINE = 10
-_ELLIPSIS = (0xE2, 0x80, 0xA6)  # …
-_DOTS = (46, 46, 46)
+_ELLIPSIS = 0xE280A6  # …
+_DOTS = 0x2E2E2E
 
 
 class Repeats(NamedTuple):
@@ -164,11 +164,6 @@ def _repeats(buffer, documents, starts, ends):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _is(buffer, at, three):  # type: ignore[no-untyped-def]
-    return buffer[at] == three[0] and buffer[at + 1] == three[1] and buffer[at + 2] == three[2]
-
-
-@kernel
 def _shapes(buffer, documents, starts, ends, bullets, strip, dots, classes):  # type: ignore[no-untyped-def]
     texts = len(documents) - 1
     begun = np.zeros(texts, np.int64)
@@ -186,5 +181,6 @@ def _shapes(buffer, documents, starts, ends, bullets, strip, dots, classes):  # 
                     begun[document] += 1
                     break
             if end - start >= 3:
-                ended[document] += _is(buffer, end - 3, _ELLIPSIS) or (dots and _is(buffer, end - 3, _DOTS))
+                three = np.int64(buffer[end - 3]) << 16 | np.int64(buffer[end - 2]) << 8 | buffer[end - 1]
+                ended[document] += three == _ELLIPSIS or (dots and three == _DOTS)
     return begun, ended

@@ -218,15 +218,6 @@ def _without_first(
 
 
 @leaf  # type: ignore[untyped-decorator]
-def _blank(text: Bytes, pieces: Ints, head: int, tail: int, classes: Table) -> bool:
-    for piece in range(head, tail):
-        start, end = without_space(text, pieces[piece, 0], pieces[piece, 1], classes)
-        if start < end:
-            return False
-    return True
-
-
-@leaf  # type: ignore[untyped-decorator]
 def _tokens(text: Bytes, pieces: Ints, head: int, tail: int, alphanumeric: Table) -> int:
     """The number of a line's words, split at ASCII white space, that begin with a letter or digit."""
     words, inside = 0, False
@@ -315,7 +306,10 @@ def clean_lines(
                     else:
                         hit = _without_first(text, pieces, line, heads, tails, phrases[2], classes)
                     counts[row, _SUBSTRING] += hit
-                    drop = hit and _blank(text, pieces, heads[line], tails[line], classes)
+                    drop = hit
+                    for piece in range(heads[line], tails[line]):
+                        start, end = without_space(text, pieces[piece, 0], pieces[piece, 1], classes)
+                        drop &= start >= end
                 if not drop:
                     heads[count], tails[count] = heads[line], tails[line]
                     breaks[count], words[count] = breaks[line], words[line]

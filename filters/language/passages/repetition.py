@@ -87,14 +87,6 @@ def _vocabulary(buffer, documents, starts, ends):  # type: ignore[no-untyped-def
 
 
 @kernel
-def _running_totals(lengths):  # type: ignore[no-untyped-def]
-    totals = np.zeros(len(lengths) + 1, np.int64)
-    for word in range(len(lengths)):
-        totals[word + 1] = totals[word] + lengths[word]
-    return totals
-
-
-@kernel
 def _grams(buffer, documents, starts, ends, firsts, lengths, longest):  # type: ignore[no-untyped-def]
     texts = len(documents) - 1
     characters = np.zeros((texts, longest - 1), np.int64)
@@ -107,7 +99,8 @@ def _grams(buffer, documents, starts, ends, firsts, lengths, longest):  # type: 
         if high - low < 2:
             continue
         seed = document_seed(buffer, starts[low], ends[high - 1])
-        totals = _running_totals(lengths[low:high])
+        totals = np.zeros(high - low + 1, np.int64)
+        totals[1:] = np.cumsum(lengths[low:high])
         _grams_of(
             firsts[low:high],
             totals,
@@ -204,8 +197,13 @@ def _later_grams(buffer, documents, starts, ends, lengths, shortest, longest):  
             continue
         joined, places = _written_together(buffer, starts[low:high], ends[low:high])
         seed = document_seed(joined, 0, places[count])
-        live = np.empty(count, np.int32)  # positions where a repeated n-gram may begin
-        left = _candidates(places, _window_repeats(joined, places, seed), shortest, live)
+        repeated = _window_repeats(joined, places, seed)
+        # Where a repeated n-gram may begin: words where a window repeats, or ~word where one is shorter than a window.
+        live = np.empty(count, np.int32)
+        left = 0
+        for place in range(count + 1 - shortest):
+            live[left] = place if repeated[place] else ~place
+            left += repeated[place] or places[place + shortest] - places[place] < _WINDOW
         states = np.empty(left, np.uint64)  # of their hashes, to continue when a word is added
         hashed = np.empty(left, np.int64)
         for index in range(left):
@@ -214,20 +212,9 @@ def _later_grams(buffer, documents, starts, ends, lengths, shortest, longest):  
         hashes = np.empty(count, np.uint64)
         table = np.empty(room_for(left), np.int32)
         for n in range(shortest, min(longest, count) + 1):
-            left, repeated = _later_of(joined, places, lengths[low:high], n, live[:left], states, hashed, hashes, table)
-            found[document, n - shortest] = repeated
+            left, later = _later_of(joined, places, lengths[low:high], n, live[:left], states, hashed, hashes, table)
+            found[document, n - shortest] = later
     return found
-
-
-@leaf
-def _candidates(places, repeated, shortest, live):  # type: ignore[no-untyped-def]
-    """Possible starts of repeated n-grams: words where a window repeats, or ~word where one is shorter than a
-    window."""
-    left = 0
-    for place in range(len(places) - shortest):
-        live[left] = place if repeated[place] else ~place
-        left += repeated[place] or places[place + shortest] - places[place] < _WINDOW
-    return left
 
 
 @leaf

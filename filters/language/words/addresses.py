@@ -56,7 +56,7 @@ def _ends_here(ints, octets, buffer, begin, places, kinds, low, high):  # type: 
             if 2 <= end - start <= 63 and _is_rest(ints, octets, buffer, begin, places, kinds, end, high):
                 return True
         end = start
-        while end < high and _in_host(ints, octets, buffer, begin, places, kinds, end):
+        while end < high and (octets[ints[HOST] + kinds[end]] != 0 or _is(buffer, begin, places, end, 45, 95, 95)):
             end += 1
         if end >= high or not _is(buffer, begin, places, end, 46, 46, 46) or not 1 <= end - start <= 64:
             break
@@ -65,11 +65,6 @@ def _ends_here(ints, octets, buffer, begin, places, kinds, low, high):  # type: 
         labels += 1
         start = end + 1
     return _is_number(ints, octets, buffer, begin, places, kinds, low, high)
-
-
-@leaf
-def _in_host(ints, octets, buffer, begin, places, kinds, at):  # type: ignore[no-untyped-def]
-    return octets[ints[HOST] + kinds[at]] != 0 or _is(buffer, begin, places, at, 45, 95, 95)
 
 
 @leaf

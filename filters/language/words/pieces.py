@@ -16,7 +16,12 @@ def split_whitespace(texts: Texts) -> Words:
 
 def split_lines(texts: Texts) -> Words:
     r"""The lines of `str.split("\n")`: an empty text has one empty line."""
-    return Words(texts.buffer, *_lines(texts.buffer, texts.offsets))
+    offsets = texts.offsets
+    newlines = np.flatnonzero(texts.buffer[offsets[0] : offsets[-1]] == 10) + offsets[0]
+    passed = np.searchsorted(newlines, offsets)  # newlines before each text
+    ends = np.insert(newlines, passed[1:], offsets[1:])
+    starts = np.insert(newlines + 1, passed[:-1], offsets[:-1])
+    return Words(texts.buffer, passed + np.arange(len(offsets)), starts, ends)
 
 
 def split_breaks(texts: Texts) -> Words:
@@ -74,29 +79,6 @@ def _document_words(buffer, at, end, pages, flags, starts, ends, count):  # type
         ends[count] = end
         count += 1
     return count
-
-
-@kernel
-def _lines(buffer, offsets):  # type: ignore[no-untyped-def]
-    documents = np.zeros(len(offsets), np.int64)
-    for document in range(len(offsets) - 1):
-        count = 1
-        for byte in buffer[offsets[document] : offsets[document + 1]]:
-            count += byte == 10
-        documents[document + 1] = documents[document] + count
-    starts = np.empty(documents[-1], np.int64)
-    ends = np.empty(documents[-1], np.int64)
-    line = 0
-    for document in range(len(offsets) - 1):
-        starts[line] = offsets[document]
-        for at in range(offsets[document], offsets[document + 1]):
-            if buffer[at] == 10:
-                ends[line] = at
-                line += 1
-                starts[line] = at + 1
-        ends[line] = offsets[document + 1]
-        line += 1
-    return documents, starts, ends
 
 
 @kernel

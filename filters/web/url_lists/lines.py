@@ -19,11 +19,12 @@ from winnow.filters.web.url_lists.hashing import (
     Hashes,
     below,
     hash_backwards,
+    lowered,
     next_place,
     next_print,
 )
 from winnow.filters.web.url_lists.scanning import NOT_PLAIN, after_scheme, host_end, path_end
-from winnow.filters.web.url_lists.table import Starts, Table, finished, hash_names, holds, made_table
+from winnow.filters.web.url_lists.table import Starts, Table, holds, made_table
 from winnow.filters.web.urls import public_suffix_rules
 from winnow.schemas.kernels import kernel, leaf
 
@@ -54,8 +55,8 @@ def suffixes_of(names: frozenset[str] | None = None) -> Suffixes:
 def _names_table(names: Iterable[str]) -> Table:
     encoded = [name.encode() for name in sorted(names)]
     offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-    places, prints = hash_names(np.frombuffer(b"".join(encoded), np.uint8), offsets)
-    return made_table(finished(places), finished(prints))
+    places, prints, _ = hash_names(np.frombuffer(b"".join(encoded), np.uint8), offsets, offsets[1:])
+    return made_table(places, prints)
 
 
 @leaf  # type: ignore[untyped-decorator]
@@ -92,15 +93,15 @@ def _line(
     odd_prints: Hashes,
     parent_starts: Starts,
     parent_prints: Hashes,
-) -> tuple[int, int, int, int]:
-    """Classify a line: COMMENT, ODD, or DOMAIN or PATH with the host's start and end, and the path's end."""
+) -> tuple[int, int, int, np.uint64, np.uint64, int]:
+    """Classify a line: COMMENT, ODD, or DOMAIN or PATH with the ends of host and path, the host's hashes and dots."""
     while start < end and _is_space(text[start]):
         start += 1
     while end > start and _is_space(text[end - 1]):
         end -= 1
     if start == end or text[start] == 35 or text[start] == 33:
-        return COMMENT, 0, 0, 0
-    odd = (ODD, 0, 0, 0)
+        return COMMENT, 0, 0, PLACE_SEED, PRINT_SEED, 0
+    odd = (ODD, 0, 0, PLACE_SEED, PRINT_SEED, 0)
     if end - start > PLAIN_BYTES:
         return odd
     at, host_only = _after_hosts_address(text, start, end), False
@@ -119,12 +120,10 @@ def _line(
     place, print_ = PLACE_SEED, PRINT_SEED
     parent_place, parent_print = place, print_
     for byte_at in range(last - 1, at - 1, -1):
-        byte = text[byte_at]
+        byte = lowered(text[byte_at])
         if byte == 46:
             dots += 1
             parent_place, parent_print = place, print_
-        if 65 <= byte <= 90:
-            byte |= np.uint8(0x20)
         place, print_ = next_place(place, byte), next_print(print_, byte)
     if dots == 0 and single_is_odd:
         return odd
@@ -133,7 +132,7 @@ def _line(
     if dots and holds(parent_starts, parent_prints, mixed(parent_place), mixed(parent_print)):
         return odd
     if last == end:
-        return DOMAIN, at, last, last
+        return DOMAIN, last, last, place, print_, dots
     if host_only or text[last] != 47:
         return odd
     stop = path_end(text, last, end, False, classes)
@@ -144,7 +143,7 @@ def _line(
             return odd
     while stop > last and text[stop - 1] == 47:
         stop -= 1
-    return (DOMAIN if stop == last else PATH), at, last, stop
+    return (DOMAIN if stop == last else PATH), last, stop, place, print_, dots
 
 
 @leaf  # type: ignore[untyped-decorator]
@@ -183,7 +182,7 @@ def read_lines(
     depth = 0
     start = 0
     for line in range(count):
-        kind, first, last, stop = _line(
+        kind, last, stop, place, print_, dots[line] = _line(
             text,
             start,
             ends[line],
@@ -197,11 +196,8 @@ def read_lines(
         start = ends[line] + 1
         kinds[line] = kind
         if kind > 0:
-            place, print_ = hash_backwards(text, first, last)
             host_places[line], host_prints[line] = mixed(place), mixed(print_)
             places[line], prints[line] = host_places[line], host_prints[line]
-            for at in range(first, last):
-                dots[line] += text[at] == 46
         if kind == PATH:
             path_place, path_print, path_ends = _path_hashes(text, last, stop)
             places[line], prints[line] = mixed(below(place, path_place)), mixed(below(print_, path_print))
@@ -210,13 +206,15 @@ def read_lines(
 
 
 @kernel  # type: ignore[untyped-decorator]
-def hash_paths(text: Bytes, offsets: npt.NDArray[np.int64], hosts: npt.NDArray[np.int64]) -> tuple[Hashes, Hashes, int]:
-    """The finished hashes of paths on these hosts."""
+def hash_names(text: Bytes, offsets: npt.NDArray[np.int64], hosts: npt.NDArray[np.int64]) -> tuple[Hashes, Hashes, int]:
+    """The finished hashes of names, and of paths on the hosts that end at these positions; the most parts of a path."""
     places, prints = np.empty(len(hosts), np.uint64), np.empty(len(hosts), np.uint64)
     depth = 0
     for at in range(len(hosts)):
         place, print_ = hash_backwards(text, offsets[at], hosts[at])
-        path_place, path_print, ends = _path_hashes(text, hosts[at], offsets[at + 1])
-        places[at], prints[at] = mixed(below(place, path_place)), mixed(below(print_, path_print))
-        depth = max(depth, ends)
+        if hosts[at] < offsets[at + 1]:
+            path_place, path_print, ends = _path_hashes(text, hosts[at], offsets[at + 1])
+            place, print_ = below(place, path_place), below(print_, path_print)
+            depth = max(depth, ends)
+        places[at], prints[at] = mixed(place), mixed(print_)
     return places, prints, depth

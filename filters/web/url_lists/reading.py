@@ -17,9 +17,9 @@ from winnow.filters.web.url_lists.entries import MAX_LINE_BYTES, BadEntryError, 
 from winnow.filters.web.url_lists.hashing import Bytes, Hashes
 from winnow.filters.web.url_lists.index import TABLES, Summary, UrlIndex, kind_counts
 from winnow.filters.web.url_lists.lines import DOMAIN as PLAIN_DOMAIN
-from winnow.filters.web.url_lists.lines import ODD, PATH, hash_paths, read_lines, suffixes_of
+from winnow.filters.web.url_lists.lines import ODD, PATH, hash_names, read_lines, suffixes_of
 from winnow.filters.web.url_lists.scanning import CLASSES
-from winnow.filters.web.url_lists.table import finished, hash_names, made_table
+from winnow.filters.web.url_lists.table import made_table
 from winnow.schemas.errors import RecipeError
 
 MAX_LIST_BYTES = 4 << 30  # unpacked
@@ -195,11 +195,11 @@ class ListReader:
             text, offsets = _joined(texts, backwards=kind in (Kind.WORD, Kind.SOFT))
             if kind == Kind.PATH:
                 lengths = [len(entry.partition("/")[0]) for entry in texts]
-                places, prints, depth = hash_paths(text, offsets, offsets[:-1] + np.array(lengths, np.int64))
+                places, prints, depth = hash_names(text, offsets, offsets[:-1] + np.array(lengths, np.int64))
                 self._names["path"].add(places, prints)
                 self._depth = max(self._depth, int(depth))
                 text, offsets = _joined([entry.partition("/")[0] for entry in texts])
-            places, prints = map(finished, hash_names(text, offsets))
+            places, prints, _ = hash_names(text, offsets, offsets[1:])
             table = "path_host" if kind == Kind.PATH else kind.name.lower()
             self._names[table].add(places, prints)
             if kind == Kind.DOMAIN:

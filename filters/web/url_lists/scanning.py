@@ -103,9 +103,7 @@ def path_end(text: Bytes, at: int, end: int, canonical: bool, classes: Bytes) ->
                 return NOT_PLAIN  # it may be a dot segment
             at += 1
         elif byte == 37:
-            if end - at < 3 or not classes[text[at + 1]] & classes[text[at + 2]] & _UPPER_HEX:
-                return NOT_PLAIN
-            if classes[16 * hex_value(text[at + 1]) + hex_value(text[at + 2])] & _UNRESERVED:
+            if not is_escape(text, at, end, classes):
                 return NOT_PLAIN
             at += 3
         elif byte == 63 or byte == 35:
@@ -116,13 +114,11 @@ def path_end(text: Bytes, at: int, end: int, canonical: bool, classes: Bytes) ->
 
 
 @leaf  # type: ignore[untyped-decorator]
-def query_end(text: Bytes, at: int, end: int, classes: Bytes) -> int:
-    """The end of the plain query that begins at this question mark; or NOT_PLAIN."""
-    while at < end and text[at] != 35:
-        if not classes[text[at]] & _QUERY:
-            return NOT_PLAIN
-        at += 1
-    return at
+def is_escape(text: Bytes, at: int, end: int, classes: Bytes) -> bool:
+    """Whether the percent sign here begins an escape in its canonical spelling."""
+    if end - at < 3 or not classes[text[at + 1]] & classes[text[at + 2]] & _UPPER_HEX:
+        return False
+    return not classes[16 * hex_value(text[at + 1]) + hex_value(text[at + 2])] & _UNRESERVED
 
 
 @leaf  # type: ignore[untyped-decorator]
@@ -165,7 +161,9 @@ def scan(
     query = path_end(text, path, end, canonical, classes)
     if query == NOT_PLAIN:
         return nothing
-    stop = query_end(text, query, end, classes)
-    if stop == NOT_PLAIN:
-        return nothing
+    stop = query
+    while stop < end and text[stop] != 35:
+        if not classes[text[stop]] & _QUERY:
+            return nothing
+        stop += 1
     return True, address, host, last, path, query, stop

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import uint64
 
-from winnow.filters.language.kernels.hashes import mixed
-from winnow.filters.web.url_lists.hashing import Bytes, Hashes, hash_backwards
-from winnow.schemas.kernels import kernel, leaf
+from winnow.filters.web.url_lists.hashing import Hashes
+from winnow.schemas.kernels import leaf
 
 ENTRIES_A_BUCKET = 4
 
@@ -59,35 +58,6 @@ def holds(starts: Starts, prints: Hashes, place: np.uint64, print_: np.uint64) -
         if prints[at] == print_:
             return True
     return False
-
-
-@kernel  # type: ignore[untyped-decorator]
-def finished(hashes: Hashes) -> Hashes:
-    """Finish hashes for a table, spreading each bit over all others."""
-    made = np.empty(len(hashes), np.uint64)
-    for at in range(len(hashes)):
-        made[at] = mixed(hashes[at])
-    return made
-
-
-@kernel  # type: ignore[untyped-decorator]
-def hash_names(text: Bytes, offsets: npt.NDArray[np.int64]) -> tuple[Hashes, Hashes]:
-    """The two unfinished hashes of each of these names."""
-    places = np.empty(len(offsets) - 1, np.uint64)
-    prints = np.empty(len(offsets) - 1, np.uint64)
-    for at in range(len(places)):
-        places[at], prints[at] = hash_backwards(text, offsets[at], offsets[at + 1])
-    return places, prints
-
-
-@kernel  # type: ignore[untyped-decorator]
-def look_up(starts: Starts, prints: Hashes, text: Bytes, offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Which of these names are in the set."""
-    found = np.empty(len(offsets) - 1, np.bool_)
-    for at in range(len(found)):
-        place, print_ = hash_backwards(text, offsets[at], offsets[at + 1])
-        found[at] = holds(starts, prints, mixed(place), mixed(print_))
-    return found
 
 
 EMPTY = made_table(np.zeros(0, np.uint64), np.zeros(0, np.uint64))
