@@ -108,8 +108,8 @@ Scorers: TypeAlias = Callable[[Any], tuple[Scored, ...]]
 """Scores examples at several weights at once."""
 
 
-class Task(Protocol):
-    """A task that is loaded in one process. Its results for a row and given weights are the same in all processes."""
+class Reader(Protocol):
+    """What a task and a measure have in common: they turn rows into examples."""
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -127,6 +127,10 @@ class Task(Protocol):
 
     def chosen(self, examples: Any, which: NDArray[np.int64]) -> Any:
         """Some examples, in this order."""
+
+
+class Task(Reader, Protocol):
+    """A task that is loaded in one process. Its results for a row and given weights are the same in all processes."""
 
     def initial(self, seed: int) -> Weights:
         """Untrained weights."""
@@ -191,25 +195,8 @@ class Contrastive(Task, Protocol):
         """How well the two sides of each example fit under weights, whatever the companions."""
 
 
-class Measure(Protocol):
+class Measure(Reader, Protocol):
     """Computes a number per row without weights and direction, such as the similarity of two embeddings."""
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """The columns that `encode` needs, as for a task."""
-
-    @property
-    def side(self) -> int:
-        """The pixels per side of the pictures that it reads; 0 if it reads none."""
-
-    def encode(self, rows: pa.RecordBatch) -> Encoded:
-        """Convert rows with the columns of `reads` to examples."""
-
-    def joined(self, parts: Sequence[Any]) -> Any:
-        """Concatenate examples."""
-
-    def chosen(self, examples: Any, which: NDArray[np.int64]) -> Any:
-        """Some examples, in this order."""
 
     def values(self, examples: Any) -> Floats:
         """One number per example; NaN if undefined."""
